@@ -5,8 +5,8 @@
 #![no_main]
 
 use crow_core::{
-    Arguments, DoubtKind,
-    repair::{check_against, read_arguments, resolve_names},
+    ToolArguments, DoubtKind,
+    repair::{check_against_schema, read_arguments, resolve_names},
 };
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value, json};
@@ -43,18 +43,18 @@ fn agree(one: &Value, other: &Value) -> bool {
     }
 }
 
-fn is_runnable(arguments: &Arguments) -> bool {
+fn is_runnable(arguments: &ToolArguments) -> bool {
     match arguments {
-        Arguments::Valid(map) | Arguments::Repaired { value: map, doubt: None } => !map.is_empty(),
-        Arguments::Repaired { doubt: Some(_), .. } | Arguments::Unreadable { .. } => false,
+        ToolArguments::Valid(map) | ToolArguments::Repaired { value: map, doubt: None } => !map.is_empty(),
+        ToolArguments::Repaired { doubt: Some(_), .. } | ToolArguments::Unreadable { .. } => false,
     }
 }
 
 fn check_text(text: &str) -> Map<String, Value> {
-    let value = read_arguments(text).object();
+    let value = read_arguments(text).to_object();
     let written = Value::Object(value.clone()).to_string();
     match read_arguments(&written) {
-        Arguments::Valid(again) => {
+        ToolArguments::Valid(again) => {
             assert!(agree(&Value::Object(again), &Value::Object(value.clone())), "{written}");
         }
         other => panic!("{written} is read as {other:?}"),
@@ -80,12 +80,12 @@ fn closed(text: &str) -> String {
 }
 
 /// Where only brackets are missing behind a beginning of JSON, they alone make the same of it.
-fn check_brackets(beginning: &str, read: &Arguments) {
-    if let Arguments::Repaired { value, doubt: Some(doubt) } = read
+fn check_brackets(beginning: &str, read: &ToolArguments) {
+    if let ToolArguments::Repaired { value, doubt: Some(doubt) } = read
         && doubt.kind == DoubtKind::BracketsMissing
     {
         let closed = closed(beginning);
-        let Arguments::Valid(again) = read_arguments(&closed) else { panic!("{closed} is not valid") };
+        let ToolArguments::Valid(again) = read_arguments(&closed) else { panic!("{closed} is not valid") };
         assert!(agree(&Value::Object(again), &Value::Object(value.clone())), "{closed}");
     }
 }
@@ -124,11 +124,11 @@ fuzz_target!(|data: &[u8]| {
     let (head, text) = text.split_once('\n').unwrap_or(("", text));
     let value = check_text(text);
     check_names(&value);
-    if let Ok(fitting) = check_against(&schema(), &value) {
-        assert_eq!(check_against(&schema(), &fitting), Ok(fitting));
+    if let Ok(fitting) = check_against_schema(&schema(), &value) {
+        assert_eq!(check_against_schema(&schema(), &fitting), Ok(fitting));
     }
     if let Ok(schema) = serde_json::from_str(head) {
-        drop(check_against(&schema, &value));
+        drop(check_against_schema(&schema, &value));
     }
     let cut = head.bytes().take(2).fold(0, |cut, byte| cut * 256 + usize::from(byte));
     let object = text.trim();

@@ -4,28 +4,28 @@
 //! The first line of the input is an address, the second the type of an image, the rest its data and a text.
 #![no_main]
 
-use crow_core::{LinePager, PageRange, Part, check_image, link, read_data_url, read_image_part};
+use crow_core::{ContentPart, LinePager, PageRange, check_image, link, read_data_url, read_image_part};
 use libfuzzer_sys::fuzz_target;
 
 fn page(pieces: &[&[u8]], range: PageRange) -> crow_core::LinePage {
     let mut pager = LinePager::new(range);
     pieces.iter().for_each(|piece| pager.push(piece));
-    pager.finish()
+    pager.into_page()
 }
 
 fuzz_target!(|data: &[u8]| {
     let mut parts = data.splitn(3, |&byte| byte == b'\n');
     let (uri, mime, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     if let Ok(uri) = std::str::from_utf8(uri) {
-        if let Some((path, lines)) = link::file(uri) {
+        if let Some((path, lines)) = link::parse_file_link(uri) {
             assert!(path.starts_with('/'), "{uri}");
             assert!(lines.is_none_or(|(first, last)| 0 < first && first <= last), "{uri}");
         }
-        assert!(!link::spell(uri, "name").is_empty());
+        assert!(!link::format_link(uri, "name").is_empty());
         drop(read_data_url(uri));
     }
     if let (Ok(mime), Ok(data)) = (std::str::from_utf8(mime), std::str::from_utf8(rest))
-        && let Ok(Part::Image { mime, data }) = read_image_part(mime, data)
+        && let Ok(ContentPart::Image { mime, data }) = read_image_part(mime, data)
     {
         let bytes = crow_core::decode_base64(&data).expect("what is kept is base64");
         assert_eq!(check_image(&bytes), Ok(mime.as_str()));

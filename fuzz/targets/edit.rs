@@ -4,7 +4,7 @@
 //! are meant.
 #![no_main]
 
-use crow_core::edit::{Matcher, Occurrences, apply};
+use crow_core::edit::{EditMatcher, EditOccurrences, apply_edit};
 use libfuzzer_sys::fuzz_target;
 
 /// A line as the loosest comparison sees it, and more loosely than that.
@@ -14,11 +14,11 @@ fn bare(text: &str) -> String {
 
 /// All that changed lies between what is the same at the beginning and at the end, and most of that is the new text.
 fn check(file: &str, old: &str, new: &str) {
-    let Ok(edited) = apply(file, old, new, Occurrences::One) else { return };
+    let Ok(edited) = apply_edit(file, old, new, EditOccurrences::One) else { return };
     assert_eq!(edited.n_replaced, 1);
     assert_ne!(edited.text, file);
     let is_plain = !file.contains('\r') && !old.contains(['\r', '\u{feff}']) && !new.contains(['\r', '\u{feff}']);
-    if edited.matcher == Matcher::Exact && is_plain && !old.is_empty() {
+    if edited.matcher == EditMatcher::Exact && is_plain && !old.is_empty() {
         assert_eq!(edited.text, file.replacen(old, new, 1));
     }
     // Letters of the file that are gone were in the old text; as many may be gone as it has.
@@ -37,6 +37,6 @@ fuzz_target!(|data: &[u8]| {
     let (Some(file), Some(old), Some(new)) = (texts.next(), texts.next(), texts.next()) else { return };
     check(file, old, new);
     if texts.next().is_some() {
-        drop(apply(file, old, new, Occurrences::All));
+        drop(apply_edit(file, old, new, EditOccurrences::All));
     }
 });

@@ -4,9 +4,9 @@
 //! pieces, again and again.
 #![no_main]
 
-use crow_core::leaked::{Leaked, Sieve, Takes};
-use crow_core::repair::check_against;
-use crow_core::{Ended, ModelEvent, Reply, ReplyBuilder, ToolSpec, Transcript};
+use crow_core::leaked::{TextToolCallOutcome, TextToolCallParser, TextToolCallMode};
+use crow_core::repair::check_against_schema;
+use crow_core::{ReplyEnd, ModelEvent, Reply, ReplyBuilder, ToolSpec, Transcript};
 use libfuzzer_sys::fuzz_target;
 use serde_json::json;
 
@@ -20,8 +20,8 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 /// What came of a reply that was said in pieces.
-fn heard(tools: &[ToolSpec], takes: Takes, pieces: &[&str]) -> (Leaked, Reply) {
-    let mut sieve = Sieve::new(tools, takes);
+fn heard(tools: &[ToolSpec], takes: TextToolCallMode, pieces: &[&str]) -> (TextToolCallOutcome, Reply) {
+    let mut sieve = TextToolCallParser::new(tools, takes);
     let mut reply = ReplyBuilder::new(1);
     let mut say = |event: ModelEvent<'_>| {
         reply.on_event(event);
@@ -31,8 +31,8 @@ fn heard(tools: &[ToolSpec], takes: Takes, pieces: &[&str]) -> (Leaked, Reply) {
     }
     let transcript = Transcript::new("");
     let Ok(shown) = transcript.for_model() else { panic!("nothing is open") };
-    let leaked = sieve.end(&Ended::Normally, shown, &mut say);
-    (leaked, reply.end(Ended::Normally))
+    let leaked = sieve.finish(&ReplyEnd::Normally, shown, &mut say);
+    (leaked, reply.into_reply(ReplyEnd::Normally))
 }
 
 fn pieces<'t>(mut text: &'t str, lengths: &[u8]) -> Vec<&'t str> {
@@ -53,26 +53,26 @@ fuzz_target!(|data: &[u8]| {
     let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return };
     let (head, text) = (&data[..end], &data[end + 1..]);
     let (Some((takes, lengths)), Ok(text)) = (head.split_first(), std::str::from_utf8(text)) else { return };
-    let takes = [Takes::Nothing, Takes::WholeReplies, Takes::Endings][usize::from(*takes) % 3];
+    let takes = [TextToolCallMode::Nothing, TextToolCallMode::WholeReplies, TextToolCallMode::Endings][usize::from(*takes) % 3];
     let tools = tools();
     let (leaked, reply) = heard(&tools, takes, &[text]);
     if !lengths.is_empty() {
         assert_eq!(heard(&tools, takes, &pieces(text, lengths)), (leaked.clone(), reply.clone()));
     }
-    let Leaked::Taken(names) = &leaked else {
+    let TextToolCallOutcome::Taken(names) = &leaked else {
         assert!(reply.calls.is_empty());
         assert!(reply.text.len() + reply.thought.len() <= text.len());
         assert!(!reply.thought.is_empty() || text.contains("<think>") || reply.text == text);
         return;
     };
-    assert_ne!(takes, Takes::Nothing);
+    assert_ne!(takes, TextToolCallMode::Nothing);
     assert_eq!(names.len(), reply.calls.len());
     for (name, call) in names.iter().zip(&reply.calls) {
         assert_eq!(&call.name, name);
         assert_eq!(call.arguments.doubt(), None);
         let Some(tool) = tools.iter().find(|tool| tool.name == *name) else { panic!("{name} is no tool") };
-        let fits = check_against(&tool.parameters, &call.arguments.object());
-        assert!(takes == Takes::Endings || fits.is_ok(), "{call:?}");
+        let fits = check_against_schema(&tool.parameters, &call.arguments.to_object());
+        assert!(takes == TextToolCallMode::Endings || fits.is_ok(), "{call:?}");
     }
-    assert!(takes == Takes::Endings || reply.text.trim().is_empty(), "{reply:?}");
+    assert!(takes == TextToolCallMode::Endings || reply.text.trim().is_empty(), "{reply:?}");
 });

@@ -14,7 +14,7 @@ fn passed<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<u8>, Option<String
     let (mut filter, mut out) = (MessageFilter::default(), Vec::new());
     pieces.for_each(|piece| filter.feed(piece, &mut out));
     let said = |text: Option<&str>| text.map(str::to_owned);
-    (out, said(filter.fault()), said(filter.end()))
+    (out, said(filter.last_fault()), said(filter.end_reason()))
 }
 
 /// Whether a line is the answer to a request, as its beginning tells.
@@ -32,7 +32,7 @@ fuzz_target!(|input: &[u8]| {
     }
     let whole = passed(std::iter::once(&said[..]));
     assert_eq!(whole, passed(said.chunks(usize::from(*n_at_once) + 1)));
-    if let Some(refusal) = message_filter::answer_instead(&said, "why") {
+    if let Some(refusal) = message_filter::error_response_for(&said, "why") {
         let read: Value = serde_json::from_str(&refusal).expect("a refusal is JSON");
         assert!(read["id"].is_number() || read["id"].is_string());
     }

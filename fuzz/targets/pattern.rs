@@ -3,13 +3,13 @@
 //! The first line of the input is the pattern, the rest are paths.
 #![no_main]
 
-use crow_core::{LetterCase, PathGlob, Rule, visible};
+use crow_core::{LetterCase, PathGlob, PermissionRule, escape_hidden};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (pattern, paths) = text.split_once('\n').unwrap_or((text, ""));
-    let checked = PathGlob::check(pattern);
+    let checked = PathGlob::check_pattern(pattern);
     for case in [LetterCase::Exact, LetterCase::Either] {
         let compiled = PathGlob::compile(pattern, case);
         assert_eq!(checked.as_ref().err(), compiled.as_ref().err(), "{pattern}");
@@ -19,6 +19,6 @@ fuzz_target!(|data: &[u8]| {
         }
     }
     // A rule of a repository is read before anybody trusts it.
-    drop(Rule::parse(text));
-    assert_eq!(visible(text).lines().count(), usize::from(!text.is_empty()));
+    let _ = PermissionRule::parse(text);
+    assert_eq!(escape_hidden(text).lines().count(), usize::from(!text.is_empty()));
 });

@@ -4,14 +4,16 @@
 #![no_main]
 
 use crow_core::FrontMatter;
-use crow_speckit::{Done, ReviewOutcome, TaskList, add_clarification, flip, keep_reviewed};
+use crow_speckit::{
+    ReviewOutcome, TaskList, TickState, add_clarification, compare_reviewed, set_task_ticked,
+};
 use libfuzzer_sys::fuzz_target;
 
 const MARK: char = '\u{feff}';
 
 /// Tells what of a task list does not depend on where in the file it stands.
 fn shown(list: &TaskList) -> Vec<(String, bool, bool, usize, String)> {
-    let task = |task: &crow_speckit::Task| {
+    let task = |task: &crow_speckit::TaskItem| {
         (task.id.to_string(), task.done, task.parallel, task.line, task.text.clone())
     };
     list.tasks.iter().map(task).collect()
@@ -21,7 +23,7 @@ fn check_tasks(text: &str) {
     let list = TaskList::parse(text);
     for task in &list.tasks {
         assert!(matches!(text.as_bytes()[task.marker], b' ' | b'x' | b'X'), "{task:?}");
-        let Ok(flipped) = flip(text, &task.id, Done::Yes) else { continue };
+        let Ok(flipped) = set_task_ticked(text, &task.id, TickState::Yes) else { continue };
         let n_differ = text.bytes().zip(flipped.bytes()).filter(|(one, other)| one != other).count();
         assert!(flipped.len() == text.len() && n_differ <= 1, "{flipped:?}");
         let again = TaskList::parse(&flipped);
@@ -34,20 +36,20 @@ fn check_tasks(text: &str) {
 }
 
 fn check_front_matter(text: &str) {
-    let front = FrontMatter::of(text);
+    let front = FrontMatter::parse(text);
     assert!(text.ends_with(front.body));
     if !text.starts_with(MARK) {
         let marked = format!("{MARK}{text}");
-        let marked = FrontMatter::of(&marked);
+        let marked = FrontMatter::parse(&marked);
         assert_eq!((marked.body, marked.get("description")), (front.body, front.get("description")));
     }
 }
 
 fn check_reviewed(before: &str, after: &str) {
-    assert_eq!(keep_reviewed(before, before), ReviewOutcome::Whole);
-    if let ReviewOutcome::Boxes(text) = keep_reviewed(before, after) {
+    assert_eq!(compare_reviewed(before, before), ReviewOutcome::Whole);
+    if let ReviewOutcome::Boxes(text) = compare_reviewed(before, after) {
         assert_eq!(text.len(), after.len());
-        assert_eq!(keep_reviewed(before, &text), ReviewOutcome::Whole);
+        assert_eq!(compare_reviewed(before, &text), ReviewOutcome::Whole);
     }
 }
 

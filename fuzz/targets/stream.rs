@@ -4,13 +4,13 @@
 //! again and again.
 #![no_main]
 
-use crow_core::{Ended, ModelEvent, Reply, ReplyBuilder};
-use crow_model::{Api, Decoder};
+use crow_core::{ReplyEnd, ModelEvent, Reply, ReplyBuilder};
+use crow_model::{ModelApi, ReplyDecoder};
 use libfuzzer_sys::fuzz_target;
 
 /// What was heard of an answer, and how it ended.
-fn heard<'a>(api: Api, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Reply, String) {
-    let mut decoder = Decoder::new(api);
+fn heard<'a>(api: ModelApi, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Reply, String) {
+    let mut decoder = ReplyDecoder::new(api);
     let mut events = Vec::new();
     let mut reply = ReplyBuilder::new(0);
     let mut hear = |event: ModelEvent<'_>| {
@@ -18,8 +18,8 @@ fn heard<'a>(api: Api, pieces: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Strin
         reply.on_event(event);
     };
     let fed = pieces.into_iter().try_for_each(|piece| decoder.feed(piece, &mut hear));
-    let end = fed.and_then(|()| decoder.end(&mut hear));
-    (events, reply.end(Ended::Normally), format!("{end:?}"))
+    let end = fed.and_then(|()| decoder.finish(&mut hear));
+    (events, reply.into_reply(ReplyEnd::Normally), format!("{end:?}"))
 }
 
 fn pieces<'a>(mut bytes: &'a [u8], lengths: &[u8]) -> Vec<&'a [u8]> {
@@ -52,7 +52,7 @@ fuzz_target!(|data: &[u8]| {
     let Some(end) = data.iter().position(|byte| *byte == b'\n') else { return };
     let (head, bytes) = (&data[..end], &data[end + 1..]);
     let Some((dialect, lengths)) = head.split_first() else { return };
-    let api = Api::ALL[usize::from(*dialect) % Api::ALL.len()];
+    let api = ModelApi::ALL[usize::from(*dialect) % ModelApi::ALL.len()];
     let whole = heard(api, [bytes]);
     let (_, reply, _) = &whole;
     assert!(reply.calls.len() <= CALLS_MAX);

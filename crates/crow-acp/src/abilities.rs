@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 /// What a client can do beyond the baseline.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Abilities {
+pub struct AcpClientCapabilities {
     /// It reads files, unsaved buffers included.
     pub reads_files: bool,
     /// It writes files through its buffers.
@@ -31,17 +31,17 @@ pub struct Abilities {
 
 /// The abilities of a connection's client: none until it said hello, and then for good.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said(Arc<OnceLock<Abilities>>);
+pub(crate) struct SharedCapabilities(Arc<OnceLock<AcpClientCapabilities>>);
 
-impl Said {
+impl SharedCapabilities {
     /// Remembers what the client says first; a second hello changes nothing.
-    pub(crate) fn remember(&self, abilities: Abilities) {
+    pub(crate) fn set_once(&self, abilities: AcpClientCapabilities) {
         if self.0.set(abilities).is_err() {
             tracing::debug!("the client said hello again; what it can do stays as it was");
         }
     }
 
-    pub(crate) fn get(&self) -> Abilities {
+    pub(crate) fn get(&self) -> AcpClientCapabilities {
         self.0.get().copied().unwrap_or_default()
     }
 }

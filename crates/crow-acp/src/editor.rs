@@ -9,7 +9,7 @@ use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use tokio_util::sync::CancellationToken;
 
-use crate::abilities::Abilities;
+use crate::abilities::AcpClientCapabilities;
 use crate::outbox::Client;
 use crate::v1;
 
@@ -38,14 +38,14 @@ pub enum ClientError {
 
 /// A client's files and terminals, for one session.
 #[derive(Debug, Clone)]
-pub struct Editor {
+pub struct ClientEditor {
     client: Client,
     session: SessionId,
 }
 
 /// A command for a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launch {
+pub struct TerminalCommand {
     /// The program.
     pub program: String,
     /// Its arguments.
@@ -60,7 +60,7 @@ pub struct Launch {
 
 /// How a command in a client's terminal ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exit {
+pub struct TerminalExit {
     /// Its exit code; `None` when a signal ended it.
     pub code: Option<u32>,
     /// The signal's name.
@@ -69,29 +69,29 @@ pub struct Exit {
 
 /// What a command printed in a client's terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientOutput {
+pub struct ClientTerminalOutput {
     /// The text, or its end.
     pub text: String,
     /// The beginning is missing.
     pub is_cut: bool,
     /// How it ended, when it has.
-    pub exit: Option<Exit>,
+    pub exit: Option<TerminalExit>,
 }
 
-impl Editor {
+impl ClientEditor {
     pub(crate) fn new(client: Client, session: SessionId) -> Self {
         Self { client, session }
     }
 
     /// What the client can do.
-    pub fn abilities(&self) -> Abilities {
-        self.client.abilities()
+    pub fn capabilities(&self) -> AcpClientCapabilities {
+        self.client.capabilities()
     }
 
     /// Reads a text file as the client sees it.
     pub async fn read_file(&self, path: &Path, cut: &CancellationToken) -> Result<String, ClientError> {
         let request = v1::read_file(&self.session, path);
-        Ok(self.ask(request, ANSWER_WAIT_MAX, cut).await?.content)
+        Ok(self.request_with_timeout(request, ANSWER_WAIT_MAX, cut).await?.content)
     }
 
     /// Writes a text file through the client.
@@ -101,13 +101,15 @@ impl Editor {
         text: &str,
         cut: &CancellationToken,
     ) -> Result<(), ClientError> {
-        self.ask(v1::write_file(&self.session, path, text), ANSWER_WAIT_MAX, cut).await.map(drop)
+        self.request_with_timeout(v1::write_file(&self.session, path, text), ANSWER_WAIT_MAX, cut)
+            .await
+            .map(drop)
     }
 
     /// Runs a command in a terminal of the client.
     pub async fn open_terminal(
         &self,
-        launch: Launch,
+        launch: TerminalCommand,
         cut: &CancellationToken,
     ) -> Result<Arc<ClientTerminal>, ClientError> {
         if cut.is_cancelled() {
@@ -117,7 +119,8 @@ impl Editor {
         let editor = self.clone();
         let mut opening = tokio::spawn(async move {
             let request = v1::create_terminal(&editor.session, launch);
-            let created = editor.ask(request, LATE_WAIT_MAX, &CancellationToken::new()).await?;
+            let created =
+                editor.request_with_timeout(request, LATE_WAIT_MAX, &CancellationToken::new()).await?;
             Ok(Arc::new(ClientTerminal { editor, id: v1::terminal_id(&created) }))
         });
         let opened = tokio::time::timeout(ANSWER_WAIT_MAX, &mut opening);
@@ -134,7 +137,7 @@ impl Editor {
     }
 
     /// Asks the client; a request that nobody waits for any longer is taken back by itself.
-    async fn ask<R: sdk::JsonRpcRequest>(
+    async fn request_with_timeout<R: sdk::JsonRpcRequest>(
         &self,
         request: R,
         within: Duration,
@@ -143,15 +146,15 @@ impl Editor {
     where
         R::Response: Send,
     {
-        let answer = tokio::time::timeout(within, self.request(request));
+        let answer = tokio::time::timeout(within, self.send_request(request));
         match cut.run_until_cancelled(answer).await {
-            Some(answered) => read(answered, within),
+            Some(answered) => into_client_result(answered, within),
             None => Err(ClientError::Cut),
         }
     }
 
     /// Asks for what a turn still has to do when it is cut, though not for long.
-    async fn ask_to_the_last<R: sdk::JsonRpcRequest>(
+    async fn request_during_cancel<R: sdk::JsonRpcRequest>(
         &self,
         request: R,
         cut: &CancellationToken,
@@ -159,30 +162,30 @@ impl Editor {
     where
         R::Response: Send,
     {
-        let answer = tokio::time::timeout(ANSWER_WAIT_MAX, self.request(request));
+        let answer = tokio::time::timeout(ANSWER_WAIT_MAX, self.send_request(request));
         tokio::pin!(answer);
         match cut.run_until_cancelled(&mut answer).await {
-            Some(answered) => read(answered, ANSWER_WAIT_MAX),
+            Some(answered) => into_client_result(answered, ANSWER_WAIT_MAX),
             None => match tokio::time::timeout(LAST_WAIT_MAX, answer).await {
-                Ok(answered) => read(answered, LAST_WAIT_MAX),
+                Ok(answered) => into_client_result(answered, LAST_WAIT_MAX),
                 Err(_) => Err(ClientError::Silent(LAST_WAIT_MAX)),
             },
         }
     }
 
-    async fn request<R: sdk::JsonRpcRequest>(&self, request: R) -> Result<R::Response, sdk::Error>
+    async fn send_request<R: sdk::JsonRpcRequest>(&self, request: R) -> Result<R::Response, sdk::Error>
     where
         R::Response: Send,
     {
         // What was told of a call comes before what is asked for it.
-        self.client.flushed(&self.session).await;
-        self.client.request(request).await
+        self.client.flush_updates(&self.session).await;
+        self.client.send_request(request).await
     }
 }
 
-type Answer<T> = Result<Result<T, sdk::Error>, tokio::time::error::Elapsed>;
+type TimedResponse<T> = Result<Result<T, sdk::Error>, tokio::time::error::Elapsed>;
 
-fn read<T>(answered: Answer<T>, within: Duration) -> Result<T, ClientError> {
+fn into_client_result<T>(answered: TimedResponse<T>, within: Duration) -> Result<T, ClientError> {
     match answered {
         Ok(answer) => answer.map_err(|error| v1::client_error(&error)),
         Err(_) => Err(ClientError::Silent(within)),
@@ -192,7 +195,7 @@ fn read<T>(answered: Answer<T>, within: Duration) -> Result<T, ClientError> {
 /// A terminal of the client. Whoever drops the last of it has given it back.
 #[derive(Debug)]
 pub struct ClientTerminal {
-    editor: Editor,
+    editor: ClientEditor,
     id: String,
 }
 
@@ -203,35 +206,41 @@ impl ClientTerminal {
     }
 
     /// Waits for its command to end.
-    pub async fn wait(&self, within: Duration, cut: &CancellationToken) -> Result<Exit, ClientError> {
+    pub async fn wait_for_exit(
+        &self,
+        within: Duration,
+        cut: &CancellationToken,
+    ) -> Result<TerminalExit, ClientError> {
         let request = v1::wait_for_exit(&self.editor.session, &self.id);
-        let ended = self.editor.ask(request, within, cut).await?;
-        Ok(v1::exit(&ended.exit_status))
+        let ended = self.editor.request_with_timeout(request, within, cut).await?;
+        Ok(v1::to_terminal_exit(&ended.exit_status))
     }
 
     /// Ends its command; the terminal stays.
     pub async fn kill(&self, cut: &CancellationToken) -> Result<(), ClientError> {
         let request = v1::kill_terminal(&self.editor.session, &self.id);
-        self.editor.ask_to_the_last(request, cut).await.map(drop)
+        self.editor.request_during_cancel(request, cut).await.map(drop)
     }
 
     /// Gives a command that was killed a moment to be gone, so that its output is whole.
-    pub async fn gone(&self) {
+    pub async fn wait_after_kill(&self) {
         let request = v1::wait_for_exit(&self.editor.session, &self.id);
-        if let Err(error) = self.editor.ask(request, LAST_WAIT_MAX, &CancellationToken::new()).await {
+        if let Err(error) =
+            self.editor.request_with_timeout(request, LAST_WAIT_MAX, &CancellationToken::new()).await
+        {
             tracing::debug!(%error, "a killed command may still print");
         }
     }
 
     /// Reads what its command printed so far.
-    pub async fn output(&self, cut: &CancellationToken) -> Result<ClientOutput, ClientError> {
+    pub async fn read_output(&self, cut: &CancellationToken) -> Result<ClientTerminalOutput, ClientError> {
         let request = v1::read_terminal(&self.editor.session, &self.id);
-        self.editor.ask_to_the_last(request, cut).await.map(v1::terminal_output)
+        self.editor.request_during_cancel(request, cut).await.map(v1::terminal_output)
     }
 }
 
 impl Drop for ClientTerminal {
     fn drop(&mut self) {
-        self.editor.client.request_unheard(v1::release_terminal(&self.editor.session, &self.id));
+        self.editor.client.send_detached_request(v1::release_terminal(&self.editor.session, &self.id));
     }
 }

@@ -9,23 +9,23 @@ use crate::v1;
 
 /// One question with its answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Form {
+pub struct ElicitationForm {
     /// What is asked.
     pub message: String,
     /// The answers on offer, the one to recommend first; each has a label of its own.
-    pub options: Vec<Choice>,
+    pub options: Vec<ElicitationChoice>,
     /// Whether words of the person's own are an answer too.
     pub free_text: bool,
     /// Whether it is about using what a repository supplies, which only a person who has looked at it can answer.
     pub is_about_trust: bool,
 }
 
-impl Form {
+impl ElicitationForm {
     /// Own words say which way to go; who wants to say more says it in a prompt.
     pub const ANSWER_CHARS_MAX: usize = 2_000;
 
     /// Takes words of the person's own, where such are an answer.
-    pub fn words<'a>(&self, said: &'a str) -> Option<&'a str> {
+    pub fn free_text_answer<'a>(&self, said: &'a str) -> Option<&'a str> {
         let said = said.trim();
         let is_long = said.chars().nth(Self::ANSWER_CHARS_MAX).is_some();
         (self.free_text && !said.is_empty() && !is_long).then_some(said)
@@ -34,7 +34,7 @@ impl Form {
 
 /// One answer on offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct ElicitationChoice {
     /// What the person chooses, and what the answer is.
     pub label: String,
     /// What comes of it; empty where the label says all.
@@ -43,7 +43,7 @@ pub struct Choice {
 
 /// What came of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Formed {
+pub enum ElicitationOutcome {
     /// The label of a choice, or words of the person's own; these may be anything.
     Chosen(String),
     /// The person does not want to answer.
@@ -59,26 +59,31 @@ pub enum Formed {
 
 impl Client {
     /// Has the person fill in a form, where the client has such; nothing is sent to one that has not.
-    pub async fn elicit(&self, session: &SessionId, form: &Form, cut: &CancellationToken) -> Formed {
-        if !self.abilities().forms {
-            return Formed::Nobody { why: "the client has no forms".into() };
+    pub async fn elicit_form(
+        &self,
+        session: &SessionId,
+        form: &ElicitationForm,
+        cut: &CancellationToken,
+    ) -> ElicitationOutcome {
+        if !self.capabilities().forms {
+            return ElicitationOutcome::Nobody { why: "the client has no forms".into() };
         }
         if form.options.is_empty() && !form.free_text {
-            return Formed::Nobody { why: "the form has no answers".into() };
+            return ElicitationOutcome::Nobody { why: "the form has no answers".into() };
         }
         let answer = async {
             // What led to the question has to be there before it.
-            self.flushed(session).await;
-            self.request(v1::form_request(session, form)).await
+            self.flush_updates(session).await;
+            self.send_request(v1::to_elicitation_request(session, form)).await
         };
         // A dropped request tells the client by itself that nobody waits any longer.
         tokio::select! {
             biased;
-            () = cut.cancelled() => Formed::Cancelled,
+            () = cut.cancelled() => ElicitationOutcome::Cancelled,
             answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
-                Ok(_) if self.is_gone() => Formed::Cancelled,
-                Ok(answer) => v1::formed(answer, form),
-                Err(_) => Formed::Nobody { why: "nobody answered for twelve hours".into() },
+                Ok(_) if self.is_gone() => ElicitationOutcome::Cancelled,
+                Ok(answer) => v1::elicitation_outcome(answer, form),
+                Err(_) => ElicitationOutcome::Nobody { why: "nobody answered for twelve hours".into() },
             },
         }
     }

@@ -13,7 +13,7 @@ use crate::transport::IncomingLines;
 
 /// How far a connection is with its `initialize`.
 #[derive(Debug, Clone, PartialEq)]
-enum Handshake {
+enum HandshakeState {
     /// It has not been asked for, or was refused.
     Open,
     /// The request with this id waits for its answer.
@@ -25,12 +25,12 @@ enum Handshake {
 /// Lets one connection's lines through in the order that the SDK needs.
 #[derive(Debug)]
 pub(crate) struct HandshakeGate {
-    handshake: watch::Sender<Handshake>,
+    handshake: watch::Sender<HandshakeState>,
 }
 
 /// What is looked at of a message.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct HandshakeEnvelope<'a> {
     id: Option<Value>,
     #[serde(borrow)]
     method: Option<Cow<'a, str>>,
@@ -39,7 +39,7 @@ struct Envelope<'a> {
 
 impl HandshakeGate {
     pub(crate) fn new() -> Self {
-        Self { handshake: watch::Sender::new(Handshake::Open) }
+        Self { handshake: watch::Sender::new(HandshakeState::Open) }
     }
 
     /// Gives the client's lines; none behind an `initialize` before that is answered.
@@ -47,7 +47,7 @@ impl HandshakeGate {
         let held = stream::unfold((lines, self), |(mut lines, gate)| async move {
             let mut handshake = gate.handshake.subscribe();
             // The sender is the gate itself, so this can only end well.
-            let _ = handshake.wait_for(|state| !matches!(state, Handshake::Asked(_))).await;
+            let _ = handshake.wait_for(|state| !matches!(state, HandshakeState::Asked(_))).await;
             drop(handshake);
             let line = lines.next().await?;
             if let Ok(line) = &line {
@@ -59,22 +59,23 @@ impl HandshakeGate {
     }
 
     fn on_incoming(&self, line: &str) {
-        if *self.handshake.borrow() != Handshake::Open {
+        if *self.handshake.borrow() != HandshakeState::Open {
             return;
         }
-        let Ok(Envelope { id: Some(id), method: Some(method), .. }) = serde_json::from_str(line) else {
+        let Ok(HandshakeEnvelope { id: Some(id), method: Some(method), .. }) = serde_json::from_str(line)
+        else {
             return;
         };
         if method == "initialize" {
-            self.handshake.send_replace(Handshake::Asked(id));
+            self.handshake.send_replace(HandshakeState::Asked(id));
         }
     }
 
     /// Notes a line that leaves for the client.
     pub(crate) fn on_outgoing(&self, line: &str) {
         let next = match &*self.handshake.borrow() {
-            Handshake::Asked(id) => answered(line, id),
-            Handshake::Open | Handshake::Done => None,
+            HandshakeState::Asked(id) => handshake_after_answer(line, id),
+            HandshakeState::Open | HandshakeState::Done => None,
         };
         if let Some(next) = next {
             self.handshake.send_replace(next);
@@ -83,11 +84,11 @@ impl HandshakeGate {
 }
 
 /// How far a connection is after a line to its client; `None` where that is no answer to `initialize`.
-fn answered(line: &str, asked: &Value) -> Option<Handshake> {
-    let Envelope { id, method, error } = serde_json::from_str(line).ok()?;
+fn handshake_after_answer(line: &str, asked: &Value) -> Option<HandshakeState> {
+    let HandshakeEnvelope { id, method, error } = serde_json::from_str(line).ok()?;
     // A request that cannot be read is answered without its id.
     let is_answer = method.is_none() && id.is_none_or(|id| id == *asked || id.is_null());
-    is_answer.then_some(if error.is_some() { Handshake::Open } else { Handshake::Done })
+    is_answer.then_some(if error.is_some() { HandshakeState::Open } else { HandshakeState::Done })
 }
 
 #[cfg(test)]
@@ -100,7 +101,7 @@ mod tests {
 
     /// Shows which lines of a client come through, and which only after an answer leaves (`> `).
     #[track_caller]
-    fn check(steps: &[&str], expected: &[&str]) {
+    fn check_passed_lines(steps: &[&str], expected: &[&str]) {
         let waiting: Vec<_> =
             steps.iter().filter(|step| !step.starts_with("> ")).map(|step| (*step).to_owned()).collect();
         let gate = Arc::new(HandshakeGate::new());
@@ -124,12 +125,12 @@ mod tests {
     fn what_comes_behind_initialize_waits_for_its_answer() {
         let (hello, list) = (r#"{"id":1,"method":"initialize"}"#, r#"{"id":2,"method":"session/list"}"#);
         let (update, answer) = (r#"{"method":"session/update"}"#, r#"{"id":1,"result":{}}"#);
-        check(
+        check_passed_lines(
             &[hello, list, &format!("> {update}"), r#"> {"id":7,"result":{}}"#, &format!("> {answer}")],
             &[hello, &format!("> {update}"), r#"> {"id":7,"result":{}}"#, &format!("> {answer}"), list],
         );
         // What is no request, or comes before, holds nothing up.
-        check(
+        check_passed_lines(
             &[list, "{", r#"{"method":"initialize"}"#, list],
             &[list, "{", r#"{"method":"initialize"}"#, list],
         );
@@ -139,7 +140,7 @@ mod tests {
     fn an_initialize_that_was_refused_may_come_again() {
         let hello = r#"{"id":"a","method":"initialize"}"#;
         let (refused, answer) = (r#"{"id":null,"error":{}}"#, r#"{"id":"a","result":{}}"#);
-        check(
+        check_passed_lines(
             &[hello, hello, "x", &format!("> {refused}"), &format!("> {answer}")],
             &[hello, &format!("> {refused}"), hello, &format!("> {answer}"), "x"],
         );

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crow_core::{Failure, McpServer, Options, Part, SessionId, TurnEnd};
+use crow_core::{ContentPart, Failure, McpServer, SessionConfigOptions, SessionId, TurnEnd};
 
 /// What the agent says of itself.
 #[derive(Debug, Clone)]
-pub struct About {
+pub struct AgentInfo {
     /// Its version.
     pub version: &'static str,
     /// The program, for clients that start it in a terminal to set it up.
@@ -18,27 +18,27 @@ pub struct About {
 
 /// One thing a client wants.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum IncomingRequest {
     /// The client said hello; a good moment to load what sessions need.
     Hello,
     /// Sign in, which is to check that a model is configured.
     SignIn {
         /// Where the answer goes.
-        answer: Answer<()>,
+        answer: ResponseSender<()>,
     },
     /// Sign out: nothing more is asked of a model until the next sign-in.
     SignOut {
         /// Where the answer goes.
-        answer: Answer<()>,
+        answer: ResponseSender<()>,
     },
     /// A session, new or stored.
     Open {
         /// Which.
-        which: Which,
+        which: SessionOpenKind,
         /// Where it works and with what.
-        place: Place,
+        place: SessionLocation,
         /// Where the answer goes.
-        answer: Answer<Opened>,
+        answer: ResponseSender<OpenSessionResult>,
     },
     /// The stored sessions, newest first.
     ListSessions {
@@ -47,50 +47,50 @@ pub enum Incoming {
         /// Where the page before ended.
         cursor: Option<String>,
         /// Where the answer goes.
-        answer: Answer<SessionPage>,
+        answer: ResponseSender<SessionPage>,
     },
     /// Stop what a session does and forget it here; it stays stored.
     Close {
         /// Which session.
         session: SessionId,
         /// Where the answer goes.
-        answer: Answer<()>,
+        answer: ResponseSender<()>,
     },
     /// Close a session and forget what is stored of it.
     Delete {
         /// Which session.
         session: SessionId,
         /// Where the answer goes.
-        answer: Answer<()>,
+        answer: ResponseSender<()>,
     },
     /// A prompt; answered when its turn has ended.
     Prompt {
         /// In which session.
         session: SessionId,
         /// Its name among the prompts of this connection.
-        ticket: Ticket,
+        ticket: PromptId,
         /// What was said.
-        said: Vec<Spoken>,
+        said: Vec<PromptBlock>,
         /// When its turn is over.
-        until: Until,
+        until: TurnScope,
         /// Where the answer goes.
-        answer: Answer<TurnEnd>,
+        answer: ResponseSender<TurnEnd>,
     },
     /// The client takes one prompt back, whether its turn runs or waits.
     Withdraw {
         /// In which session.
         session: SessionId,
         /// Which prompt.
-        ticket: Ticket,
+        ticket: PromptId,
     },
     /// Words for the turn that runs, without waiting for its end.
     Steer {
         /// In which session.
         session: SessionId,
         /// What was said.
-        said: Vec<Spoken>,
+        said: Vec<PromptBlock>,
         /// Where the answer goes.
-        answer: Answer<Steered>,
+        answer: ResponseSender<SteerOutcome>,
     },
     /// Stop the turn that runs and forget the prompts that wait.
     Cancel {
@@ -106,16 +106,19 @@ pub enum Incoming {
         /// Its new value.
         value: String,
         /// Where the answer goes.
-        answer: Answer<Options>,
+        answer: ResponseSender<SessionConfigOptions>,
     },
 }
 
-impl Incoming {
+impl IncomingRequest {
     /// The stored or living session it is about.
     pub fn session(&self) -> Option<&SessionId> {
         match self {
             Self::Open {
-                which: Which::Load(session) | Which::Resume(session) | Which::Fork(session),
+                which:
+                    SessionOpenKind::Load(session)
+                    | SessionOpenKind::Resume(session)
+                    | SessionOpenKind::Fork(session),
                 ..
             }
             | Self::Close { session, .. }
@@ -128,23 +131,23 @@ impl Incoming {
             Self::Hello
             | Self::SignIn { .. }
             | Self::SignOut { .. }
-            | Self::Open { which: Which::New, .. }
+            | Self::Open { which: SessionOpenKind::New, .. }
             | Self::ListSessions { .. } => None,
         }
     }
 
     /// Answers with a failure, where there is somebody to answer.
-    pub fn refuse(self, failure: Failure) {
+    pub fn reject(self, failure: Failure) {
         match self {
             Self::SignIn { answer }
             | Self::SignOut { answer }
             | Self::Close { answer, .. }
-            | Self::Delete { answer, .. } => answer.give(Err(failure)),
-            Self::Open { answer, .. } => answer.give(Err(failure)),
-            Self::ListSessions { answer, .. } => answer.give(Err(failure)),
-            Self::Prompt { answer, .. } => answer.give(Err(failure)),
-            Self::Steer { answer, .. } => answer.give(Err(failure)),
-            Self::SetOption { answer, .. } => answer.give(Err(failure)),
+            | Self::Delete { answer, .. } => answer.send(Err(failure)),
+            Self::Open { answer, .. } => answer.send(Err(failure)),
+            Self::ListSessions { answer, .. } => answer.send(Err(failure)),
+            Self::Prompt { answer, .. } => answer.send(Err(failure)),
+            Self::Steer { answer, .. } => answer.send(Err(failure)),
+            Self::SetOption { answer, .. } => answer.send(Err(failure)),
             Self::Hello | Self::Withdraw { .. } | Self::Cancel { .. } => {}
         }
     }
@@ -152,7 +155,7 @@ impl Incoming {
 
 /// Which session to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub enum SessionOpenKind {
     /// A new one.
     New,
     /// A stored one; the client is told everything it saw of it.
@@ -165,7 +168,7 @@ pub enum Which {
 
 /// Where a session works and with what. Nothing here is checked yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SessionLocation {
     /// The folder that relative paths start from.
     pub cwd: PathBuf,
     /// Folders beside it that it may work in.
@@ -176,9 +179,9 @@ pub struct Place {
 
 /// A piece of a prompt as it came.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spoken {
+pub enum PromptBlock {
     /// As the model gets it.
-    Part(Part),
+    Part(ContentPart),
     /// An image that is only named.
     ImageAt {
         /// Where it is: a `file://`, `data:`, `https://` or `http://` address.
@@ -190,7 +193,7 @@ pub enum Spoken {
 
 /// When a turn is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Until {
+pub enum TurnScope {
     /// When the model has nothing more to do.
     #[default]
     Answered,
@@ -200,11 +203,11 @@ pub enum Until {
 
 /// A prompt's name among those of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ticket(pub(crate) u64);
+pub struct PromptId(pub(crate) u64);
 
 /// What became of words for a running turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steered {
+pub enum SteerOutcome {
     /// The model gets them with its next request.
     Injected,
     /// No turn ran any longer; they started one.
@@ -213,11 +216,11 @@ pub enum Steered {
 
 /// A session that opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Opened {
+pub struct OpenSessionResult {
     /// Its name.
     pub session: SessionId,
     /// Its options.
-    pub options: Options,
+    pub options: SessionConfigOptions,
 }
 
 /// A stored session, for a list.
@@ -243,21 +246,21 @@ pub struct SessionPage {
 }
 
 /// The one answer a request gets. Dropped unanswered, the client is told of an internal error.
-pub struct Answer<T>(Box<dyn FnOnce(Result<T, Failure>) + Send>);
+pub struct ResponseSender<T>(Box<dyn FnOnce(Result<T, Failure>) + Send>);
 
-impl<T> Answer<T> {
+impl<T> ResponseSender<T> {
     /// Wraps whatever carries the answer away.
     pub fn new(send: impl FnOnce(Result<T, Failure>) + Send + 'static) -> Self {
         Self(Box::new(send))
     }
 
     /// Answers.
-    pub fn give(self, result: Result<T, Failure>) {
+    pub fn send(self, result: Result<T, Failure>) {
         (self.0)(result);
     }
 }
 
-impl<T> fmt::Debug for Answer<T> {
+impl<T> fmt::Debug for ResponseSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Answer")
     }

@@ -1,6 +1,6 @@
 //! Owns the ACP wire, both ends and every transport.
 //!
-//! Everything else in Crow says [`crow_core::Update`] and [`Incoming`]; only `v1.rs` here spells ACP's own
+//! Everything else in Crow says [`crow_core::SessionUpdate`] and [`IncomingRequest`]; only `v1.rs` here spells ACP's own
 //! types, and no SDK type leaves this crate.
 
 mod abilities;
@@ -17,24 +17,27 @@ mod splice;
 mod transport;
 mod v1;
 
-pub use abilities::Abilities;
+pub use abilities::AcpClientCapabilities;
 pub use client::{
-    AgentAbilities, ClientEvent, Connection, HELLO_WAIT_MAX, Heard, Hello, Lasting, OpenedSession,
-    PermissionAnswer, PermissionChoice, PermissionQuestion, Prompted, SessionOption, StopReason, Upstream,
-    Want, Wanted, drive,
+    AcpAgentCapabilities, AgentConnection, AgentPermissionRequest, AgentUpdate, ClientAccess,
+    ClientAccessRequest, ClientEvent, ClientInfo, ConfigOption, GrantScope, HELLO_WAIT_MAX, OpenedSession,
+    ParentClient, PermissionAnswer, PermissionOption, PromptOutcome, StopReason, drive_agent,
 };
-pub use crow_process::{Command as AgentCommand, Ended as ProgramEnded, SpawnError};
-pub use editor::{ClientError, ClientOutput, ClientTerminal, Editor, Exit, Launch};
-pub use form::{Choice, Form, Formed};
+pub use crow_process::{CommandSpec as AgentCommand, ExitReason as ProgramEnded, SpawnError};
+pub use editor::{
+    ClientEditor, ClientError, ClientTerminal, ClientTerminalOutput, TerminalCommand, TerminalExit,
+};
+pub use form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
 pub use incoming::{
-    About, Answer, Incoming, Opened, Place, SessionInfo, SessionPage, Spoken, Steered, Ticket, Until, Which,
+    AgentInfo, IncomingRequest, OpenSessionResult, PromptBlock, PromptId, ResponseSender, SessionInfo,
+    SessionLocation, SessionOpenKind, SessionPage, SteerOutcome, TurnScope,
 };
-pub use outbox::{Answered, Answers, Client, Question, Subject};
-pub use program::{AgentEnd, AgentProgram, Launcher};
-pub use server::{ServeError, serve};
+pub use outbox::{Client, OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
+pub use program::{AgentExit, AgentLauncher, AgentProgram};
+pub use server::{ServeError, serve_client};
 pub use socket::{
-    Admission, ConnectError, Farewell, Knock, SocketDoor, Token, VisitLimits, Way, connect, listen,
-    receive_visitors, way_to,
+    AdmissionPolicy, BearerToken, CloseReason, ConnectError, ConnectionLimits, PendingConnection,
+    SocketListener, TransportSecurity, accept_connections, classify_address, connect_socket, serve_socket,
 };
-pub use splice::{Left, splice};
-pub use transport::{Lines, duplex, stdio};
+pub use splice::{SplicePeer, splice_transports};
+pub use transport::{LineTransport, duplex_transport, stdio_transport};

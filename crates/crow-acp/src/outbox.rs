@@ -10,15 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Content, Facets, GrantOffer, SessionId, Status, Update};
+use crow_core::{
+    CallId, GrantOffer, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus,
+};
 use serde_json::{Map, Value};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use self::weight::{content_bytes, weight};
-use crate::abilities::{Abilities, Said};
-use crate::client::{PermissionAnswer, PermissionQuestion};
-use crate::editor::Editor;
+use self::weight::{content_bytes, update_bytes};
+use crate::abilities::{AcpClientCapabilities, SharedCapabilities};
+use crate::client::{AgentPermissionRequest, PermissionAnswer};
+use crate::editor::ClientEditor;
 use crate::v1;
 
 /// Notifications that may be on their way inside the SDK.
@@ -54,7 +56,7 @@ impl std::fmt::Debug for Client {
 
 /// What the person said to a permission question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answered {
+pub enum PermissionOutcome {
     /// Yes, this once.
     AllowOnce,
     /// Yes, and for the rest of the session.
@@ -76,9 +78,9 @@ pub enum Answered {
     },
 }
 
-impl Answered {
+impl PermissionOutcome {
     /// Tells whether it is a yes.
-    pub fn allows(&self) -> bool {
+    pub fn is_allowed(&self) -> bool {
         match self {
             Self::AllowOnce | Self::AllowForSession | Self::AllowInProject => true,
             Self::Reject | Self::RejectForSession | Self::RejectAndTell => false,
@@ -89,26 +91,26 @@ impl Answered {
 
 /// A call that needs a person's word.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct PermissionRequest<'a> {
     /// What a yes would be about.
-    pub subject: Subject,
+    pub subject: PermissionSubject,
     /// Which call.
     pub call: CallId,
     /// What it would do.
-    pub facets: &'a Facets,
+    pub facets: &'a ToolCallInfo,
     /// With what.
     pub arguments: &'a Map<String, Value>,
     /// What it would change, as far as that is known.
-    pub preview: &'a [Content],
+    pub preview: &'a [ToolCallContent],
     /// What speaks against just running it.
     pub why: Option<&'a str>,
     /// Which answers there are beside yes and no.
-    pub answers: Answers<'a>,
+    pub answers: OfferedAnswers<'a>,
 }
 
 /// What a yes would be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Subject {
+pub enum PermissionSubject {
     /// A call of the model.
     #[default]
     Call,
@@ -120,7 +122,7 @@ pub enum Subject {
 
 /// Which answers a question has beside a yes and a no that hold once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answers<'a> {
+pub enum OfferedAnswers<'a> {
     /// None.
     Once,
     /// A yes and a no for the rest of the session.
@@ -140,18 +142,18 @@ impl Client {
     }
 
     /// Tells the client something; it leaves in the order told, within a session.
-    pub fn tell(&self, session: &SessionId, update: Update) {
-        self.outbox.push(session, update);
+    pub fn send_update(&self, session: &SessionId, update: SessionUpdate) {
+        self.outbox.push_update(session, update);
     }
 
     /// Waits until the client has caught up enough to be told more.
-    pub async fn room(&self) {
-        self.outbox.room().await;
+    pub async fn wait_for_capacity(&self) {
+        self.outbox.wait_for_capacity().await;
     }
 
     /// Waits until all that was told of a session is on its way, so that an answer cannot overtake it.
-    pub async fn flushed(&self, session: &SessionId) {
-        self.outbox.flushed(session).await;
+    pub async fn flush_updates(&self, session: &SessionId) {
+        self.outbox.flush_updates(session).await;
     }
 
     /// Tells whether the client has closed its end: nothing is asked of a model for it any longer.
@@ -160,16 +162,19 @@ impl Client {
     }
 
     /// What the client can do.
-    pub fn abilities(&self) -> Abilities {
+    pub fn capabilities(&self) -> AcpClientCapabilities {
         self.outbox.said.get()
     }
 
     /// The client's files and terminals, for a session.
-    pub fn editor(&self, session: &SessionId) -> Editor {
-        Editor::new(self.clone(), session.clone())
+    pub fn editor(&self, session: &SessionId) -> ClientEditor {
+        ClientEditor::new(self.clone(), session.clone())
     }
 
-    pub(crate) async fn request<R: sdk::JsonRpcRequest>(&self, request: R) -> Result<R::Response, sdk::Error>
+    pub(crate) async fn send_request<R: sdk::JsonRpcRequest>(
+        &self,
+        request: R,
+    ) -> Result<R::Response, sdk::Error>
     where
         R::Response: Send,
     {
@@ -177,7 +182,7 @@ impl Client {
     }
 
     /// Asks for something whose answer changes nothing.
-    pub(crate) fn request_unheard<R: sdk::JsonRpcRequest>(&self, request: R)
+    pub(crate) fn send_detached_request<R: sdk::JsonRpcRequest>(&self, request: R)
     where
         R::Response: Send,
     {
@@ -186,33 +191,33 @@ impl Client {
 
     /// Asks the person what a child of a session wants to know, in the place of the call that started it; nothing
     /// when nobody waits for the answer any longer.
-    pub async fn ask_for_child(
+    pub async fn request_child_permission(
         &self,
         session: &SessionId,
         (call, who): (CallId, &str),
-        question: &PermissionQuestion,
+        question: &AgentPermissionRequest,
         cut: &CancellationToken,
     ) -> Option<PermissionAnswer> {
         let answer = async {
-            self.flushed(session).await;
-            let is_child = self.abilities().depth.is_some();
-            self.request(v1::permission_request_of_child(session, (call, who), question, is_child)).await
+            self.flush_updates(session).await;
+            let is_child = self.capabilities().depth.is_some();
+            self.send_request(v1::child_permission_request(session, (call, who), question, is_child)).await
         };
         tokio::select! {
             biased;
             () = cut.cancelled() => None,
             answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
                 Ok(_) if self.is_gone() => None,
-                Ok(answer) => v1::answered_for_child(answer, question),
+                Ok(answer) => v1::child_permission_answer(answer, question),
                 Err(_) => Some(PermissionAnswer::Nobody { why: "nobody answered for twelve hours".into() }),
             },
         }
     }
 
     /// Asks a client that counts the agents of a tree for a place for one more.
-    pub async fn claim(&self, session: &SessionId) -> Result<u64, String> {
+    pub async fn acquire_budget_slot(&self, session: &SessionId) -> Result<u64, String> {
         let request = v1::ClaimRequest { session_id: v1::session_id(session) };
-        let answer = tokio::time::timeout(CLAIM_WAIT_MAX, self.request(request)).await;
+        let answer = tokio::time::timeout(CLAIM_WAIT_MAX, self.send_request(request)).await;
         match answer {
             Ok(Ok(answer)) => Ok(answer.claim),
             Ok(Err(error)) => Err(error.message),
@@ -221,33 +226,33 @@ impl Client {
     }
 
     /// Gives such a place back.
-    pub fn release(&self, claim: u64) {
+    pub fn release_budget_slot(&self, claim: u64) {
         if let Err(error) = self.connection.send_notification(v1::ReleaseNotification { claim }) {
             tracing::debug!(%error, "the client is gone, and every place with it");
         }
     }
 
     /// Asks the person whether a call may run.
-    pub async fn ask(
+    pub async fn request_permission(
         &self,
         session: &SessionId,
-        question: Question<'_>,
+        question: PermissionRequest<'_>,
         cut: &CancellationToken,
-    ) -> Answered {
+    ) -> PermissionOutcome {
         let answer = async {
             // The call has to be there before the question about it.
-            self.flushed(session).await;
-            let is_child = self.abilities().depth.is_some();
-            self.request(v1::permission_request(session, question, is_child)).await
+            self.flush_updates(session).await;
+            let is_child = self.capabilities().depth.is_some();
+            self.send_request(v1::permission_request(session, question, is_child)).await
         };
         // A dropped request tells the client by itself that nobody waits any longer.
         tokio::select! {
             biased;
-            () = cut.cancelled() => Answered::Cancelled,
+            () = cut.cancelled() => PermissionOutcome::Cancelled,
             answered = tokio::time::timeout(ANSWER_WAIT_MAX, answer) => match answered {
-                Ok(_) if self.is_gone() => Answered::Cancelled,
-                Ok(answer) => v1::answered(answer, question.answers),
-                Err(_) => Answered::Nobody { why: "nobody answered for twelve hours".into() },
+                Ok(_) if self.is_gone() => PermissionOutcome::Cancelled,
+                Ok(answer) => v1::permission_outcome(answer, question.answers),
+                Err(_) => PermissionOutcome::Nobody { why: "nobody answered for twelve hours".into() },
             },
         }
     }
@@ -256,17 +261,17 @@ impl Client {
 /// What waits to be told.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<OutboxState>,
     pushed: Notify,
     sent: Notify,
     credits: Semaphore,
-    said: Said,
+    said: SharedCapabilities,
     gone: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
-    sessions: HashMap<SessionId, Queue>,
+struct OutboxState {
+    sessions: HashMap<SessionId, UpdateQueue>,
     /// Sessions with something to say, each once, in turn.
     ready: VecDeque<SessionId>,
     n_bytes: usize,
@@ -276,10 +281,10 @@ struct Waiting {
 }
 
 /// What waits of one session, each update with its number among all that were told; never empty.
-type Queue = VecDeque<(u64, Update)>;
+type UpdateQueue = VecDeque<(u64, SessionUpdate)>;
 
 impl Outbox {
-    pub(crate) fn new(said: Said) -> Arc<Self> {
+    pub(crate) fn new(said: SharedCapabilities) -> Arc<Self> {
         Arc::new(Self {
             waiting: Mutex::default(),
             pushed: Notify::new(),
@@ -290,17 +295,17 @@ impl Outbox {
         })
     }
 
-    fn push(&self, session: &SessionId, update: Update) {
-        self.lock().push(session, update);
+    fn push_update(&self, session: &SessionId, update: SessionUpdate) {
+        self.lock().push_update(session, update);
         self.pushed.notify_one();
     }
 
-    async fn room(&self) {
+    async fn wait_for_capacity(&self) {
         self.wait_until(|waiting| waiting.n_bytes < WAITING_BYTES_MAX).await;
     }
 
     /// Waits for what was told until now and no longer: a turn that goes on talking would hold it up for ever.
-    async fn flushed(&self, session: &SessionId) {
+    async fn flush_updates(&self, session: &SessionId) {
         let n_told = self.lock().n_told;
         self.wait_until(|waiting| {
             let next = waiting.sessions.get(session).and_then(VecDeque::front);
@@ -309,7 +314,7 @@ impl Outbox {
         .await;
     }
 
-    async fn wait_until(&self, holds: impl Fn(&Waiting) -> bool) {
+    async fn wait_until(&self, holds: impl Fn(&OutboxState) -> bool) {
         loop {
             let sent = self.sent.notified();
             tokio::pin!(sent);
@@ -325,16 +330,16 @@ impl Outbox {
     }
 
     /// Hands updates to the SDK for as long as the connection lives, one credit each.
-    pub(crate) async fn pump(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) {
+    pub(crate) async fn pump_updates(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) {
         loop {
             self.pushed.notified().await;
             while self.has_ready() {
                 let Ok(credit) = self.credits.acquire().await else { return };
                 match self.send_next(connection) {
                     // Its line gives the credit back.
-                    Sent::Notification => credit.forget(),
-                    Sent::Nothing => drop(credit),
-                    Sent::Closed => return,
+                    SendOutcome::Notification => credit.forget(),
+                    SendOutcome::Nothing => drop(credit),
+                    SendOutcome::Closed => return,
                 }
             }
         }
@@ -345,14 +350,14 @@ impl Outbox {
     }
 
     /// Sends under the lock, so that whoever no longer sees an update knows that it is ahead of any answer.
-    fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> Sent {
+    fn send_next(&self, connection: &sdk::v1::ConnectionTo<sdk::Client>) -> SendOutcome {
         let mut waiting = self.lock();
-        let Some((session, update)) = waiting.pop() else { return Sent::Nothing };
-        let notification = v1::notification(self.said.get(), &session, update);
+        let Some((session, update)) = waiting.pop_update() else { return SendOutcome::Nothing };
+        let notification = v1::session_notification(self.said.get(), &session, update);
         let sent = match notification.map(|said| connection.send_notification(said)) {
-            Some(Ok(())) => Sent::Notification,
-            Some(Err(_)) => Sent::Closed,
-            None => Sent::Nothing,
+            Some(Ok(())) => SendOutcome::Notification,
+            Some(Err(_)) => SendOutcome::Closed,
+            None => SendOutcome::Nothing,
         };
         drop(waiting);
         self.sent.notify_waiters();
@@ -376,20 +381,20 @@ impl Outbox {
     /// Ends all waiting: nobody reads any longer.
     pub(crate) fn close(&self) {
         let mut waiting = self.lock();
-        *waiting = Waiting { closed: true, ..Waiting::default() };
+        *waiting = OutboxState { closed: true, ..OutboxState::default() };
         drop(waiting);
         self.credits.close();
         self.sent.notify_waiters();
         self.pushed.notify_one();
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, OutboxState> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What became of the next update.
-enum Sent {
+enum SendOutcome {
     /// It is on its way as a notification.
     Notification,
     /// There was none, or this version of the protocol has no word for it.
@@ -398,15 +403,15 @@ enum Sent {
     Closed,
 }
 
-impl Waiting {
-    fn push(&mut self, session: &SessionId, mut update: Update) {
+impl OutboxState {
+    fn push_update(&mut self, session: &SessionId, mut update: SessionUpdate) {
         if self.closed {
             return;
         }
         self.n_told += 1;
-        self.n_bytes += weight(&update);
+        self.n_bytes += update_bytes(&update);
         match self.sessions.get_mut(session) {
-            Some(queue) => match merge(queue, &mut update) {
+            Some(queue) => match merge_update(queue, &mut update) {
                 Some(n_replaced) => self.n_bytes = self.n_bytes.saturating_sub(n_replaced),
                 None => queue.push_back((self.n_told, update)),
             },
@@ -418,7 +423,7 @@ impl Waiting {
     }
 
     /// Takes the next update, one of each session in turn.
-    fn pop(&mut self) -> Option<(SessionId, Update)> {
+    fn pop_update(&mut self) -> Option<(SessionId, SessionUpdate)> {
         let session = self.ready.pop_front()?;
         let queue = self.sessions.get_mut(&session)?;
         let (_, update) = queue.pop_front()?;
@@ -427,25 +432,25 @@ impl Waiting {
         } else {
             self.ready.push_back(session.clone());
         }
-        self.n_bytes = self.n_bytes.saturating_sub(weight(&update));
+        self.n_bytes = self.n_bytes.saturating_sub(update_bytes(&update));
         Some((session, update))
     }
 }
 
 /// Puts an update into one that waits where nothing is lost by it; tells how many bytes it replaced.
-fn merge(queue: &mut Queue, next: &mut Update) -> Option<usize> {
-    if let Update::CallChanged { .. } | Update::Output { .. } = next {
+fn merge_update(queue: &mut UpdateQueue, next: &mut SessionUpdate) -> Option<usize> {
+    if let SessionUpdate::CallChanged { .. } | SessionUpdate::Output { .. } = next {
         // Behind the output of the calls that run beside it too.
         return queue.iter_mut().rev().find_map(|(_, earlier)| replace_output(earlier, next));
     }
     let (_, last) = queue.back_mut()?;
-    gather_text(last, next)
+    append_text(last, next)
 }
 
-fn gather_text(last: &mut Update, next: &Update) -> Option<usize> {
+fn append_text(last: &mut SessionUpdate, next: &SessionUpdate) -> Option<usize> {
     match (last, next) {
-        (Update::Text { message, text }, Update::Text { message: of, text: more })
-        | (Update::Thought { message, text }, Update::Thought { message: of, text: more })
+        (SessionUpdate::Text { message, text }, SessionUpdate::Text { message: of, text: more })
+        | (SessionUpdate::Thought { message, text }, SessionUpdate::Thought { message: of, text: more })
             if message == of && text.len() + more.len() <= CHUNK_BYTES =>
         {
             text.push_str(more);
@@ -455,17 +460,19 @@ fn gather_text(last: &mut Update, next: &Update) -> Option<usize> {
     }
 }
 
-fn replace_output(earlier: &mut Update, next: &mut Update) -> Option<usize> {
+fn replace_output(earlier: &mut SessionUpdate, next: &mut SessionUpdate) -> Option<usize> {
     match (earlier, next) {
         (
-            Update::CallChanged { call, status: Status::Running, content: Some(content) },
-            Update::CallChanged { call: of, status: Status::Running, content: Some(newer) },
+            SessionUpdate::CallChanged { call, status: ToolCallStatus::Running, content: Some(content) },
+            SessionUpdate::CallChanged { call: of, status: ToolCallStatus::Running, content: Some(newer) },
         ) if call == of => {
             let n_replaced = content_bytes(content);
             *content = std::mem::take(newer);
             Some(n_replaced)
         }
-        (Update::Output { call, text }, Update::Output { call: of, text: more }) if call == of => {
+        (SessionUpdate::Output { call, text }, SessionUpdate::Output { call: of, text: more })
+            if call == of =>
+        {
             text.push_str(more);
             Some(keep_end(text))
         }

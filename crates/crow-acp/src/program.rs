@@ -6,7 +6,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crow_process::{
-    Command, Companion, Confine, Ended, Groups, Pipes, SpawnError, Stderr, Warden, accompany,
+    CommandConfinement, CommandSpec, ExitReason, PipedProcess, ProcessGroups, ProcessPipes, SandboxWrapper,
+    SpawnError, StderrReader, spawn_piped_process,
 };
 use futures_util::{StreamExt, sink, stream};
 use serde::{Deserialize, de::IgnoredAny};
@@ -14,7 +15,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufR
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio_util::sync::CancellationToken;
 
-use crate::transport::{LINE_BYTES_MAX, Lines};
+use crate::transport::{LINE_BYTES_MAX, LineTransport};
 
 /// How long the end of a program may come after its input is closed.
 const END_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -31,74 +32,80 @@ const BABBLE_SHOWN: usize = 3;
 
 /// Starts agents, and ends them all with this process.
 #[derive(Debug, Clone, Default)]
-pub struct Launcher {
-    groups: Groups,
-    warden: Option<Warden>,
+pub struct AgentLauncher {
+    groups: ProcessGroups,
+    warden: Option<SandboxWrapper>,
 }
 
 /// An agent's program. Dropping it kills its whole group at once.
 #[derive(Debug)]
 pub struct AgentProgram {
-    companion: Companion,
-    stderr: Stderr,
+    companion: PipedProcess,
+    stderr: StderrReader,
     stray: Arc<OnceLock<String>>,
 }
 
 /// How an agent's program ended, and what it said about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentEnd {
+pub struct AgentExit {
     /// How it ended; `None` when it has not gone.
-    pub ended: Option<Ended>,
+    pub ended: Option<ExitReason>,
     /// The end of what it complained of.
     pub stderr: String,
     /// The first thing it said that is no message of the protocol.
     pub stray: Option<String>,
 }
 
-impl Launcher {
+impl AgentLauncher {
     /// Starts none yet. With a warden nothing that an agent started is left when it or this process is gone.
-    pub fn new(warden: Option<Warden>) -> Self {
-        Self { groups: Groups::new(), warden }
+    pub fn new(warden: Option<SandboxWrapper>) -> Self {
+        Self { groups: ProcessGroups::new(), warden }
     }
 
     /// Starts an agent. `name` is what the log calls it.
-    pub async fn start(&self, name: &str, mut command: Command) -> Result<(Lines, AgentProgram), SpawnError> {
+    pub async fn start(
+        &self,
+        name: &str,
+        mut command: CommandSpec,
+    ) -> Result<(LineTransport, AgentProgram), SpawnError> {
         if let Some(warden) = &self.warden {
-            (command.program, command.args) = warden.around(&Confine::FREE, &command.program, &command.args);
+            (command.program, command.args) =
+                warden.wrap_command(&CommandConfinement::FREE, &command.program, &command.args);
         }
-        let (companion, Pipes { stdin, stdout, stderr }) = accompany(&self.groups, command).await?;
-        let stderr = Stderr::read(stderr, name.to_owned());
+        let (companion, ProcessPipes { stdin, stdout, stderr }) =
+            spawn_piped_process(&self.groups, command).await?;
+        let stderr = StderrReader::start(stderr, name.to_owned());
         let stray = Arc::default();
-        let lines = lines(stdin, stdout, Arc::clone(&stray));
+        let lines = pipe_transport(stdin, stdout, Arc::clone(&stray));
         Ok((lines, AgentProgram { companion, stderr, stray }))
     }
 
     /// Ends every agent that was started, at once and for good.
-    pub fn stop(&self) {
+    pub fn kill_all(&self) {
         self.groups.kill_all();
     }
 }
 
 impl AgentProgram {
     /// Waits until it ends by itself.
-    pub async fn ended(&mut self) -> Option<Ended> {
-        self.companion.ended().await.ok()
+    pub async fn wait_for_exit(&mut self) -> Option<ExitReason> {
+        self.companion.wait().await.ok()
     }
 
     /// Ends it, once its lines are dropped and so its stdin is closed: its group is asked, then killed.
-    pub async fn end(self) -> AgentEnd {
-        let ended = self.companion.end().await;
-        AgentEnd { ended, stderr: self.stderr.end().await, stray: self.stray.get().cloned() }
+    pub async fn shut_down(self) -> AgentExit {
+        let ended = self.companion.shut_down().await;
+        AgentExit { ended, stderr: self.stderr.finish().await, stray: self.stray.get().cloned() }
     }
 
     /// Kills it: it had its time to end by itself.
-    pub async fn kill(self) -> AgentEnd {
+    pub async fn kill(self) -> AgentExit {
         let ended = self.companion.kill().await;
-        AgentEnd { ended, stderr: self.stderr.end().await, stray: self.stray.get().cloned() }
+        AgentExit { ended, stderr: self.stderr.finish().await, stray: self.stray.get().cloned() }
     }
 }
 
-fn lines(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -> Lines {
+fn pipe_transport(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -> LineTransport {
     let over = CancellationToken::new();
     let (ended, end) = (over.clone(), over.drop_guard());
     let outgoing = sink::unfold((stdin, ended), |(mut stdin, ended), mut line: String| async move {
@@ -113,22 +120,22 @@ fn lines(stdin: ChildStdin, stdout: ChildStdout, stray: Arc<OnceLock<String>>) -
         }
     });
     // At the end its state is dropped, and with it the guard.
-    let reading = (BufReader::new(stdout), Babble::default(), end);
+    let reading = (BufReader::new(stdout), StrayOutput::default(), end);
     let incoming = stream::unfold(reading, move |(mut stdout, mut babble, end)| {
         let stray = stray.clone();
-        async move { Some((message(&mut stdout, &stray, &mut babble).await?, (stdout, babble, end))) }
+        async move { Some((read_message(&mut stdout, &stray, &mut babble).await?, (stdout, babble, end))) }
     });
-    Lines { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }
+    LineTransport { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }
 }
 
 /// Reads the next line that may be a message; nothing more comes after the end.
-async fn message(
+async fn read_message(
     stdout: &mut (impl AsyncBufRead + Unpin),
     stray: &OnceLock<String>,
-    babble: &mut Babble,
+    babble: &mut StrayOutput,
 ) -> Option<io::Result<String>> {
     loop {
-        if let Some(error) = babble.given_up() {
+        if let Some(error) = babble.give_up_error() {
             return Some(Err(error));
         }
         let mut line = Vec::new();
@@ -155,7 +162,7 @@ async fn message(
             // What comes before the first answer may be meant for anybody.
             if !babble.has_answered {
                 babble.has_messages = true;
-                babble.add(start);
+                babble.add_line(start);
             }
             return Some(Ok(text.to_owned()));
         }
@@ -166,7 +173,7 @@ async fn message(
             tracing::info!("an agent said what is no message: {start}");
             // The first one tells as much as all of them.
             drop(stray.set(start.clone()));
-            babble.add(start);
+            babble.add_line(start);
         }
         if may_be_message {
             return Some(Ok(text.to_owned()));
@@ -176,7 +183,7 @@ async fn message(
 
 /// What an agent printed that is no answer, until it has answered for the first time.
 #[derive(Debug, Default)]
-struct Babble {
+struct StrayOutput {
     has_answered: bool,
     /// Some of it has the shape of a message, as notifications of another protocol have.
     has_messages: bool,
@@ -187,14 +194,14 @@ struct Babble {
 
 /// What is looked at of a message.
 #[derive(Deserialize)]
-struct Envelope {
+struct MessageEnvelope {
     jsonrpc: Option<IgnoredAny>,
     method: Option<IgnoredAny>,
     result: Option<IgnoredAny>,
     error: Option<IgnoredAny>,
 }
 
-impl Babble {
+impl StrayOutput {
     /// Whether an object has the shape of a message, which is not looked at once there was an answer: many programs
     /// log objects.
     fn is_message(&mut self, text: &str) -> bool {
@@ -202,13 +209,13 @@ impl Babble {
             return true;
         }
         // What is no JSON is answered as such.
-        let Ok(message) = serde_json::from_str::<Envelope>(text) else { return true };
+        let Ok(message) = serde_json::from_str::<MessageEnvelope>(text) else { return true };
         let is_answer = message.result.is_some() || (message.error.is_some() && message.jsonrpc.is_some());
         self.has_answered = is_answer;
         is_answer || message.jsonrpc.is_some() || message.method.is_some()
     }
 
-    fn add(&mut self, line: String) {
+    fn add_line(&mut self, line: String) {
         self.n_lines += 1;
         if self.first.len() < BABBLE_SHOWN {
             self.first.push(line);
@@ -216,7 +223,7 @@ impl Babble {
     }
 
     /// Why nothing more is read of it, when it has had its chance.
-    fn given_up(&self) -> Option<io::Error> {
+    fn give_up_error(&self) -> Option<io::Error> {
         let is_over = self.n_lines >= BABBLE_LINES_MAX || self.n_bytes >= BABBLE_BYTES_MAX;
         if self.has_answered || !is_over {
             return None;

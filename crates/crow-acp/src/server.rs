@@ -1,4 +1,4 @@
-//! The agent's end of a connection: SDK requests become [`Incoming`] and the handlers return at once, since the
+//! The agent's end of a connection: SDK requests become [`IncomingRequest`] and the handlers return at once, since the
 //! SDK reads nothing while one of them runs.
 
 use std::io;
@@ -13,11 +13,11 @@ use sdk::v1::schema as wire;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::abilities::Said;
+use crate::abilities::SharedCapabilities;
 use crate::greeting::HandshakeGate;
-use crate::incoming::{About, Answer, Incoming, Ticket, Which};
+use crate::incoming::{AgentInfo, IncomingRequest, PromptId, ResponseSender, SessionOpenKind};
 use crate::outbox::{Client, Outbox};
-use crate::transport::Lines;
+use crate::transport::LineTransport;
 use crate::v1::{self, SetModelRequest, SetModelResponse, SteerRequest, SteerResponse};
 
 /// The connection ended otherwise than by the client closing it.
@@ -26,24 +26,24 @@ use crate::v1::{self, SetModelRequest, SetModelResponse, SteerRequest, SteerResp
 pub struct ServeError(String);
 
 /// Serves one client until it closes its end. `connected` gets the way to tell it things, once.
-pub async fn serve<E: From<Incoming> + Send + 'static>(
-    lines: Lines,
-    about: About,
+pub async fn serve_client<E: From<IncomingRequest> + Send + 'static>(
+    lines: LineTransport,
+    about: AgentInfo,
     incoming: mpsc::Sender<E>,
     connected: impl FnOnce(Client) + Send,
 ) -> Result<(), ServeError> {
-    let said = Said::default();
+    let said = SharedCapabilities::default();
     let outbox = Outbox::new(said.clone());
     // However this ends, by being dropped as well, nobody waits for the client any longer.
-    let _closing = Closing(outbox.clone());
-    let transport = counted(lines, outbox.clone());
-    let door = Door { incoming, about: Arc::new(about), said, n_prompts: Arc::default() };
-    let served = agent(&door)
+    let _closing = CloseOnDrop(outbox.clone());
+    let transport = wrap_transport(lines, outbox.clone());
+    let door = RequestHandler { incoming, about: Arc::new(about), said, n_prompts: Arc::default() };
+    let served = build_agent(&door)
         .connect_with(transport, async |connection| {
             connected(Client::new(connection.clone(), outbox.clone()));
             // Whoever waits for room or a flush must not outlive the client.
             tokio::select! {
-                () = outbox.pump(&connection) => {}
+                () = outbox.pump_updates(&connection) => {}
                 () = connection.incoming_closed() => {}
             }
             Ok(())
@@ -52,9 +52,9 @@ pub async fn serve<E: From<Incoming> + Send + 'static>(
     served.map_err(|error| ServeError(error.message))
 }
 
-struct Closing(Arc<Outbox>);
+struct CloseOnDrop(Arc<Outbox>);
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -62,7 +62,7 @@ impl Drop for Closing {
 
 /// Gives each update's credit back as its line leaves the SDK, says in our words what the SDK refuses by itself, and
 /// keeps from it what a client sends before its `initialize` is answered.
-fn counted(lines: Lines, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent> + 'static {
+fn wrap_transport(lines: LineTransport, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent> + 'static {
     let gone = outbox.clone();
     let end = stream::poll_fn(move |_| {
         gone.on_gone();
@@ -72,7 +72,7 @@ fn counted(lines: Lines, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent>
     let incoming = gate.clone().hold_back(lines.incoming);
     let outgoing = lines.outgoing.with(move |line: String| {
         gate.on_outgoing(&line);
-        let line = if outbox.on_line(&line) { line } else { v1::with_kind(line) };
+        let line = if outbox.on_line(&line) { line } else { v1::with_failure_kind(line) };
         std::future::ready(Ok::<_, io::Error>(line))
     });
     sdk::Lines::new(outgoing, incoming.chain(end).boxed())
@@ -80,18 +80,18 @@ fn counted(lines: Lines, outbox: Arc<Outbox>) -> impl sdk::ConnectTo<sdk::Agent>
 
 type Responder<T> = sdk::Responder<T, sdk::V1>;
 
-fn answer<T, W>(
+fn response_sender<T, W>(
     responder: Responder<W>,
     spell: impl FnOnce(T) -> Result<W, Failure> + Send + 'static,
-) -> Answer<T>
+) -> ResponseSender<T>
 where
     T: 'static,
     W: sdk::JsonRpcResponse,
 {
-    Answer::new(move |result: Result<T, Failure>| {
+    ResponseSender::new(move |result: Result<T, Failure>| {
         let sent = match result.and_then(spell) {
             Ok(response) => responder.respond(response),
-            Err(failure) => responder.respond_with_error(v1::error(&failure)),
+            Err(failure) => responder.respond_with_error(v1::to_rpc_error(&failure)),
         };
         if let Err(error) = sent {
             tracing::debug!(%error, "the client is gone; its answer is dropped");
@@ -112,8 +112,8 @@ macro_rules! requests {
     };
 }
 
-fn agent<E: From<Incoming> + Send + 'static>(
-    door: &Door<E>,
+fn build_agent<E: From<IncomingRequest> + Send + 'static>(
+    door: &RequestHandler<E>,
 ) -> sdk::v1::Builder<
     sdk::Agent,
     impl sdk::HandleDispatchFrom<sdk::Client> + 'static,
@@ -124,7 +124,7 @@ fn agent<E: From<Incoming> + Send + 'static>(
     requests!(
         sdk::Agent.v1().name("crow"),
         door,
-        hello,
+        initialize,
         sign_in,
         sign_out,
         new_session,
@@ -134,8 +134,8 @@ fn agent<E: From<Incoming> + Send + 'static>(
         list_sessions,
         close_session,
         delete_session,
-        prompt,
-        steer,
+        start_prompt,
+        steer_turn,
         set_mode,
         set_model,
         set_option,
@@ -143,23 +143,23 @@ fn agent<E: From<Incoming> + Send + 'static>(
     .on_receive_notification(
         async move |cancelled: wire::CancelNotification, _| {
             let session = SessionId::new(&*cancelled.session_id.0);
-            for_cancels.pass_on(Incoming::Cancel { session }).await
+            for_cancels.forward_request(IncomingRequest::Cancel { session }).await
         },
         sdk::on_receive_notification!(),
     )
 }
 
-type Handled = Result<(), sdk::Error>;
+type HandlerResult = Result<(), sdk::Error>;
 
 /// Where requests go in.
-struct Door<E> {
+struct RequestHandler<E> {
     incoming: mpsc::Sender<E>,
-    about: Arc<About>,
-    said: Said,
+    about: Arc<AgentInfo>,
+    said: SharedCapabilities,
     n_prompts: Arc<AtomicU64>,
 }
 
-impl<E> Clone for Door<E> {
+impl<E> Clone for RequestHandler<E> {
     fn clone(&self) -> Self {
         let Self { incoming, about, said, n_prompts } = self;
         Self {
@@ -171,51 +171,58 @@ impl<E> Clone for Door<E> {
     }
 }
 
-impl<E: From<Incoming> + Send + 'static> Door<E> {
+impl<E: From<IncomingRequest> + Send + 'static> RequestHandler<E> {
     /// Hands a request to the host. When nobody takes it the process is ending, and the dropped answer says so.
-    async fn pass_on(&self, what: Incoming) -> Handled {
+    async fn forward_request(&self, what: IncomingRequest) -> HandlerResult {
         if self.incoming.send(what.into()).await.is_err() {
             tracing::debug!("a request came after the host ended");
         }
         Ok(())
     }
 
-    async fn hello(
+    async fn initialize(
         &self,
         request: wire::InitializeRequest,
         responder: Responder<wire::InitializeResponse>,
-    ) -> Handled {
-        self.said.remember(v1::abilities(&request));
-        responder.respond(v1::initialized(&self.about, self.said.get()))?;
-        self.pass_on(Incoming::Hello).await
+    ) -> HandlerResult {
+        self.said.set_once(v1::client_capabilities(&request));
+        responder.respond(v1::initialize_response(&self.about, self.said.get()))?;
+        self.forward_request(IncomingRequest::Hello).await
     }
 
     async fn sign_in(
         &self,
         request: wire::AuthenticateRequest,
         responder: Responder<wire::AuthenticateResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |()| Ok(wire::AuthenticateResponse::new()));
-        match v1::sign_in_method(&request.method_id.0) {
-            Ok(()) => self.pass_on(Incoming::SignIn { answer }).await,
-            Err(failure) => refuse(answer, failure),
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |()| Ok(wire::AuthenticateResponse::new()));
+        match v1::check_sign_in_method(&request.method_id.0) {
+            Ok(()) => self.forward_request(IncomingRequest::SignIn { answer }).await,
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
-    async fn sign_out(&self, _: wire::LogoutRequest, responder: Responder<wire::LogoutResponse>) -> Handled {
-        let answer = answer(responder, |()| Ok(wire::LogoutResponse::new()));
-        self.pass_on(Incoming::SignOut { answer }).await
+    async fn sign_out(
+        &self,
+        _: wire::LogoutRequest,
+        responder: Responder<wire::LogoutResponse>,
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |()| Ok(wire::LogoutResponse::new()));
+        self.forward_request(IncomingRequest::SignOut { answer }).await
     }
 
     async fn new_session(
         &self,
         request: wire::NewSessionRequest,
         responder: Responder<wire::NewSessionResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |opened| Ok(v1::session_opened(&opened)));
-        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.pass_on(Incoming::Open { which: Which::New, place, answer }).await,
-            Err(failure) => refuse(answer, failure),
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |opened| Ok(v1::new_session_response(&opened)));
+        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => {
+                self.forward_request(IncomingRequest::Open { which: SessionOpenKind::New, place, answer })
+                    .await
+            }
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
@@ -223,12 +230,12 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
         &self,
         request: wire::LoadSessionRequest,
         responder: Responder<wire::LoadSessionResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |opened| Ok(v1::session_loaded(&opened)));
-        let which = Which::Load(SessionId::new(&*request.session_id.0));
-        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
-            Err(failure) => refuse(answer, failure),
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |opened| Ok(v1::load_session_response(&opened)));
+        let which = SessionOpenKind::Load(SessionId::new(&*request.session_id.0));
+        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.forward_request(IncomingRequest::Open { which, place, answer }).await,
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
@@ -236,12 +243,12 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
         &self,
         request: wire::ResumeSessionRequest,
         responder: Responder<wire::ResumeSessionResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |opened| Ok(v1::session_resumed(&opened)));
-        let which = Which::Resume(SessionId::new(&*request.session_id.0));
-        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
-            Err(failure) => refuse(answer, failure),
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |opened| Ok(v1::resume_session_response(&opened)));
+        let which = SessionOpenKind::Resume(SessionId::new(&*request.session_id.0));
+        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.forward_request(IncomingRequest::Open { which, place, answer }).await,
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
@@ -249,12 +256,12 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
         &self,
         request: wire::ForkSessionRequest,
         responder: Responder<wire::ForkSessionResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |opened| Ok(v1::session_forked(&opened)));
-        let which = Which::Fork(SessionId::new(&*request.session_id.0));
-        match v1::place(request.cwd, request.additional_directories, request.mcp_servers) {
-            Ok(place) => self.pass_on(Incoming::Open { which, place, answer }).await,
-            Err(failure) => refuse(answer, failure),
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |opened| Ok(v1::fork_session_response(&opened)));
+        let which = SessionOpenKind::Fork(SessionId::new(&*request.session_id.0));
+        match v1::session_location(request.cwd, request.additional_directories, request.mcp_servers) {
+            Ok(place) => self.forward_request(IncomingRequest::Open { which, place, answer }).await,
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
@@ -262,55 +269,70 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
         &self,
         request: wire::ListSessionsRequest,
         responder: Responder<wire::ListSessionsResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |page| Ok(v1::session_page(page)));
-        self.pass_on(Incoming::ListSessions { cwd: request.cwd, cursor: request.cursor, answer }).await
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |page| Ok(v1::list_sessions_response(page)));
+        self.forward_request(IncomingRequest::ListSessions {
+            cwd: request.cwd,
+            cursor: request.cursor,
+            answer,
+        })
+        .await
     }
 
     async fn close_session(
         &self,
         request: wire::CloseSessionRequest,
         responder: Responder<wire::CloseSessionResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |()| Ok(wire::CloseSessionResponse::new()));
-        self.pass_on(Incoming::Close { session: SessionId::new(&*request.session_id.0), answer }).await
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |()| Ok(wire::CloseSessionResponse::new()));
+        self.forward_request(IncomingRequest::Close {
+            session: SessionId::new(&*request.session_id.0),
+            answer,
+        })
+        .await
     }
 
     async fn delete_session(
         &self,
         request: wire::DeleteSessionRequest,
         responder: Responder<wire::DeleteSessionResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |()| Ok(wire::DeleteSessionResponse::new()));
-        self.pass_on(Incoming::Delete { session: SessionId::new(&*request.session_id.0), answer }).await
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |()| Ok(wire::DeleteSessionResponse::new()));
+        self.forward_request(IncomingRequest::Delete {
+            session: SessionId::new(&*request.session_id.0),
+            answer,
+        })
+        .await
     }
 
-    async fn prompt(
+    async fn start_prompt(
         &self,
         request: wire::PromptRequest,
         responder: Responder<wire::PromptResponse>,
-    ) -> Handled {
+    ) -> HandlerResult {
         let session = SessionId::new(&*request.session_id.0);
-        let ticket = Ticket(self.n_prompts.fetch_add(1, Ordering::Relaxed));
+        let ticket = PromptId(self.n_prompts.fetch_add(1, Ordering::Relaxed));
         let answered = CancellationToken::new();
-        self.watch_for_withdrawal(&session, ticket, responder.cancellation(), answered.clone());
+        self.watch_for_cancellation(&session, ticket, responder.cancellation(), answered.clone());
         let answered = answered.drop_guard();
-        let answer = answer(responder, move |end| {
+        let answer = response_sender(responder, move |end| {
             drop(answered);
             v1::prompt_response(end)
         });
-        let until = v1::until(request.meta.as_ref());
-        match v1::parts(request.prompt) {
-            Ok(said) => self.pass_on(Incoming::Prompt { session, ticket, said, until, answer }).await,
-            Err(failure) => refuse(answer, failure),
+        let until = v1::turn_scope(request.meta.as_ref());
+        match v1::prompt_blocks(request.prompt) {
+            Ok(said) => {
+                self.forward_request(IncomingRequest::Prompt { session, ticket, said, until, answer }).await
+            }
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
     /// Tells the host when the client takes a prompt back before it is answered.
-    fn watch_for_withdrawal(
+    fn watch_for_cancellation(
         &self,
         session: &SessionId,
-        ticket: Ticket,
+        ticket: PromptId,
         withdrawn: sdk::RequestCancellation,
         answered: CancellationToken,
     ) {
@@ -321,18 +343,18 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
                 () = answered.cancelled() => {}
                 () = withdrawn.cancelled() => {
                     // What it could refuse it has told the log.
-                    let _ = door.pass_on(Incoming::Withdraw { session, ticket }).await;
+                    let _ = door.forward_request(IncomingRequest::Withdraw { session, ticket }).await;
                 }
             }
         });
     }
 
-    async fn steer(&self, request: SteerRequest, responder: Responder<SteerResponse>) -> Handled {
-        let answer = answer(responder, |steered| Ok(v1::steered(steered)));
+    async fn steer_turn(&self, request: SteerRequest, responder: Responder<SteerResponse>) -> HandlerResult {
+        let answer = response_sender(responder, |steered| Ok(v1::steer_response(steered)));
         let session = SessionId::new(&*request.session_id.0);
-        match v1::parts(request.prompt) {
-            Ok(said) => self.pass_on(Incoming::Steer { session, said, answer }).await,
-            Err(failure) => refuse(answer, failure),
+        match v1::prompt_blocks(request.prompt) {
+            Ok(said) => self.forward_request(IncomingRequest::Steer { session, said, answer }).await,
+            Err(failure) => reject_request(answer, failure),
         }
     }
 
@@ -340,43 +362,47 @@ impl<E: From<Incoming> + Send + 'static> Door<E> {
         &self,
         request: wire::SetSessionModeRequest,
         responder: Responder<wire::SetSessionModeResponse>,
-    ) -> Handled {
-        let answer = answer(responder, |_| Ok(wire::SetSessionModeResponse::new()));
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |_| Ok(wire::SetSessionModeResponse::new()));
         let session = SessionId::new(&*request.session_id.0);
         let (option, value) = ("mode".to_owned(), request.mode_id.0.to_string());
-        self.pass_on(Incoming::SetOption { session, option, value, answer }).await
+        self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
     }
 
-    async fn set_model(&self, request: SetModelRequest, responder: Responder<SetModelResponse>) -> Handled {
-        let answer = answer(responder, |_| Ok(SetModelResponse::default()));
+    async fn set_model(
+        &self,
+        request: SetModelRequest,
+        responder: Responder<SetModelResponse>,
+    ) -> HandlerResult {
+        let answer = response_sender(responder, |_| Ok(SetModelResponse::default()));
         let session = SessionId::new(&*request.session_id.0);
         let (option, value) = ("model".to_owned(), request.model_id);
-        self.pass_on(Incoming::SetOption { session, option, value, answer }).await
+        self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
     }
 
     async fn set_option(
         &self,
         request: wire::SetSessionConfigOptionRequest,
         responder: Responder<wire::SetSessionConfigOptionResponse>,
-    ) -> Handled {
+    ) -> HandlerResult {
         let spell = |options| Ok(wire::SetSessionConfigOptionResponse::new(v1::config_options(&options)));
-        let answer = answer(responder, spell);
+        let answer = response_sender(responder, spell);
         let session = SessionId::new(&*request.session_id.0);
         let option = request.config_id.0.to_string();
         match request.value.as_value_id() {
             Some(value) => {
                 let value = value.0.to_string();
-                self.pass_on(Incoming::SetOption { session, option, value, answer }).await
+                self.forward_request(IncomingRequest::SetOption { session, option, value, answer }).await
             }
             None => {
                 let why = format!("The option {option} takes one of its listed values.");
-                refuse(answer, Failure::new(FailureKind::InvalidValue, why))
+                reject_request(answer, Failure::new(FailureKind::InvalidValue, why))
             }
         }
     }
 }
 
-fn refuse<T>(answer: Answer<T>, failure: Failure) -> Handled {
-    answer.give(Err(failure));
+fn reject_request<T>(answer: ResponseSender<T>, failure: Failure) -> HandlerResult {
+    answer.send(Err(failure));
     Ok(())
 }

@@ -17,15 +17,15 @@ use std::{io, time::Duration};
 use futures_util::{StreamExt, sink, stream};
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 
-use self::queue::{Receiver, Sender, queue};
-use crate::transport::{LINE_BYTES_MAX, Lines};
+use self::queue::{LineReceiver, LineSender, line_queue};
+use crate::transport::{LINE_BYTES_MAX, LineTransport};
 
 pub use self::{
-    connect::{ConnectError, Way, connect, way_to},
-    door::{Admission, SocketDoor, Token},
-    farewell::Farewell,
-    listen::listen,
-    visitors::{Knock, VisitLimits, receive_visitors},
+    connect::{ConnectError, TransportSecurity, classify_address, connect_socket},
+    door::{AdmissionPolicy, BearerToken, SocketListener},
+    farewell::CloseReason,
+    listen::serve_socket,
+    visitors::{ConnectionLimits, PendingConnection, accept_connections},
 };
 
 /// Where agents are found unless an address says otherwise.
@@ -43,7 +43,7 @@ const PING: Duration = Duration::from_secs(15);
 /// How long either side waits for the other to say goodbye.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-fn config() -> WebSocketConfig {
+fn websocket_config() -> WebSocketConfig {
     WebSocketConfig::default()
         .read_buffer_size(READ_BYTES)
         .max_message_size(Some(MESSAGE_BYTES_MAX))
@@ -51,9 +51,9 @@ fn config() -> WebSocketConfig {
 }
 
 /// Makes lines, and the ends of their queues where a socket fills and empties them.
-fn ends() -> (Lines, (Sender, Receiver)) {
-    let (heard, hears) = queue();
-    let (say, said) = queue();
+fn queued_transport() -> (LineTransport, (LineSender, LineReceiver)) {
+    let (heard, hears) = line_queue();
+    let (say, said) = line_queue();
     let outgoing = sink::unfold(say, |say, line: String| async move {
         match say.send(Ok(line)).await {
             Ok(()) => Ok(say),
@@ -62,5 +62,5 @@ fn ends() -> (Lines, (Sender, Receiver)) {
     });
     let incoming =
         stream::unfold(hears, |mut hears| async move { hears.recv().await.map(|line| (line, hears)) });
-    (Lines { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }, (heard, said))
+    (LineTransport { outgoing: Box::pin(outgoing), incoming: incoming.boxed() }, (heard, said))
 }

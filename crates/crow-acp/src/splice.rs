@@ -2,11 +2,11 @@
 
 use futures_util::{SinkExt, StreamExt};
 
-use crate::transport::{IncomingLines, Lines, Outgoing};
+use crate::transport::{IncomingLines, LineTransport, OutgoingLines};
 
 /// Who left first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Left {
+pub enum SplicePeer {
     /// The side of the client.
     Client,
     /// The side of the agent.
@@ -14,16 +14,20 @@ pub enum Left {
 }
 
 /// Passes lines on both ways until a side leaves; what it had said by then is passed on. Holds one line each way.
-pub async fn splice(client: Lines, agent: Lines) -> Left {
+pub async fn splice_transports(client: LineTransport, agent: LineTransport) -> SplicePeer {
     let (to_client, from_client) = (client.outgoing, client.incoming);
     let (to_agent, from_agent) = (agent.outgoing, agent.incoming);
     tokio::select! {
-        left = pass_on(from_client, to_agent, (Left::Client, Left::Agent)) => left,
-        left = pass_on(from_agent, to_client, (Left::Agent, Left::Client)) => left,
+        left = forward_lines(from_client, to_agent, (SplicePeer::Client, SplicePeer::Agent)) => left,
+        left = forward_lines(from_agent, to_client, (SplicePeer::Agent, SplicePeer::Client)) => left,
     }
 }
 
-async fn pass_on(mut from: IncomingLines, to: Outgoing, (speaker, hearer): (Left, Left)) -> Left {
+async fn forward_lines(
+    mut from: IncomingLines,
+    to: OutgoingLines,
+    (speaker, hearer): (SplicePeer, SplicePeer),
+) -> SplicePeer {
     let mut to = Some(to);
     while let Some(line) = from.next().await {
         let line = match line {
@@ -36,9 +40,9 @@ async fn pass_on(mut from: IncomingLines, to: Outgoing, (speaker, hearer): (Left
         let Some(open) = &mut to else { continue };
         if open.send(line).await.is_err() {
             match hearer {
-                Left::Client => return hearer,
+                SplicePeer::Client => return hearer,
                 // It may have closed its ears and go on speaking.
-                Left::Agent => to = None,
+                SplicePeer::Agent => to = None,
             }
         }
     }

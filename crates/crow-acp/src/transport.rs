@@ -16,27 +16,27 @@ pub(crate) const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes gathered for one write; a pipe holds as many.
 const WRITE_BYTES: usize = 64 * 1024;
 
-pub(crate) type Outgoing = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
+pub(crate) type OutgoingLines = Pin<Box<dyn Sink<String, Error = io::Error> + Send>>;
 pub(crate) type IncomingLines = Pin<Box<dyn Stream<Item = io::Result<String>> + Send>>;
 
 /// One end of a connection that carries one message a line.
-pub struct Lines {
-    pub(crate) outgoing: Outgoing,
+pub struct LineTransport {
+    pub(crate) outgoing: OutgoingLines,
     pub(crate) incoming: IncomingLines,
 }
 
-impl std::fmt::Debug for Lines {
+impl std::fmt::Debug for LineTransport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Lines")
     }
 }
 
 /// Makes both ends of a connection in memory.
-pub fn duplex() -> (Lines, Lines) {
+pub fn duplex_transport() -> (LineTransport, LineTransport) {
     let (to_agent, agent_reads) = mpsc::channel(LINES_WAITING);
     let (to_client, client_reads) = mpsc::channel(LINES_WAITING);
-    let client = Lines { outgoing: sink_of(to_agent), incoming: stream_of(client_reads) };
-    let agent = Lines { outgoing: sink_of(to_client), incoming: stream_of(agent_reads) };
+    let client = LineTransport { outgoing: sink_from(to_agent), incoming: stream_from(client_reads) };
+    let agent = LineTransport { outgoing: sink_from(to_client), incoming: stream_from(agent_reads) };
     (client, agent)
 }
 
@@ -44,15 +44,15 @@ pub fn duplex() -> (Lines, Lines) {
 /// without touching the flags of descriptors that other processes share.
 ///
 /// The returned handle ends when all that was written has left the process.
-pub fn stdio(
+pub fn stdio_transport(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-) -> io::Result<(Lines, thread::JoinHandle<()>)> {
+) -> io::Result<(LineTransport, thread::JoinHandle<()>)> {
     let (line_read, lines_read) = mpsc::channel(LINES_WAITING);
     let (to_write, writes) = mpsc::channel(LINES_WAITING);
     thread::Builder::new().name("stdin".into()).spawn(move || read_lines(input, &line_read))?;
     let writer = thread::Builder::new().name("stdout".into()).spawn(move || write_lines(output, writes))?;
-    Ok((Lines { outgoing: sink_of(to_write), incoming: stream_of(lines_read) }, writer))
+    Ok((LineTransport { outgoing: sink_from(to_write), incoming: stream_from(lines_read) }, writer))
 }
 
 fn read_lines(input: impl Read, lines: &mpsc::Sender<io::Result<String>>) {
@@ -106,7 +106,7 @@ fn push_line(bytes: &mut Vec<u8>, line: &str) {
     bytes.push(b'\n');
 }
 
-fn sink_of(lines: mpsc::Sender<io::Result<String>>) -> Outgoing {
+fn sink_from(lines: mpsc::Sender<io::Result<String>>) -> OutgoingLines {
     Box::pin(sink::unfold(lines, |lines, line: String| async move {
         match lines.send(Ok(line)).await {
             Ok(()) => Ok(lines),
@@ -115,6 +115,6 @@ fn sink_of(lines: mpsc::Sender<io::Result<String>>) -> Outgoing {
     }))
 }
 
-fn stream_of(lines: mpsc::Receiver<io::Result<String>>) -> IncomingLines {
+fn stream_from(lines: mpsc::Receiver<io::Result<String>>) -> IncomingLines {
     stream::unfold(lines, |mut lines| async move { lines.recv().await.map(|line| (line, lines)) }).boxed()
 }

@@ -1,14 +1,14 @@
 //! Spells ACP version 1, and reads it. The only place that translates its types.
 use agent_client_protocol as sdk;
 use crow_core::{
-    BadImage, CommandInfo, CompactionStage, Failure, FailureKind, Part, SessionId, TurnEnd, Update, link,
-    read_image_part, visible_start,
+    CommandInfo, CompactionStage, ContentPart, Failure, FailureKind, ImageError, SessionId, SessionUpdate,
+    TurnEnd, escape_hidden_start, link, read_image_part,
 };
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::abilities::Abilities;
-use crate::incoming::Spoken;
+use crate::abilities::AcpClientCapabilities;
+use crate::incoming::PromptBlock;
 
 mod beyond;
 mod calls;
@@ -23,26 +23,30 @@ mod refused;
 mod report;
 mod tree;
 
-pub(crate) use beyond::{SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steered};
+pub(crate) use beyond::{SetModelRequest, SetModelResponse, SteerRequest, SteerResponse, steer_response};
 pub(crate) use client_side::{
-    client_error, create_terminal, exit, kill_terminal, read_file, read_terminal, release_terminal,
-    terminal_id, terminal_output, wait_for_exit, write_file,
+    client_error, create_terminal, kill_terminal, read_file, read_terminal, release_terminal, terminal_id,
+    terminal_output, to_terminal_exit, wait_for_exit, write_file,
 };
-pub(crate) use elicitation::{asked_form, form_request, form_response, formed};
-pub(crate) use heard::{heard, message, question, stop_reason};
+pub(crate) use elicitation::{
+    elicitation_outcome, parse_form_request, to_elicitation_request, to_elicitation_response,
+};
+pub(crate) use heard::{message_id, parse_permission_request, stop_reason, to_agent_update};
 pub(crate) use opened::session_options;
 pub(crate) use opening::{
-    abilities, config_options, initialized, place, session_forked, session_loaded, session_opened,
-    session_page, session_resumed, sign_in_method,
+    check_sign_in_method, client_capabilities, config_options, fork_session_response, initialize_response,
+    list_sessions_response, load_session_response, new_session_response, resume_session_response,
+    session_location,
 };
 pub(crate) use permission::{
-    answered, answered_for_child, lasting, nobody, permission_request, permission_request_of_child,
-    permission_response,
+    child_permission_answer, child_permission_request, grant_scope, no_user_error, permission_outcome,
+    permission_request, permission_response,
 };
-pub(crate) use refused::with_kind;
-pub(crate) use report::outcome;
+pub(crate) use refused::with_failure_kind;
+pub(crate) use report::report_outcome;
 pub(crate) use tree::{
-    ClaimRequest, ClaimResponse, ReleaseNotification, agent_abilities, hello, until, until_meta,
+    ClaimRequest, ClaimResponse, ReleaseNotification, agent_capabilities, initialize_request, turn_scope,
+    turn_scope_meta,
 };
 
 /// How each notification starts on the wire; counted to know how many are on their way.
@@ -70,7 +74,7 @@ pub(crate) fn prompt_response(end: TurnEnd) -> Result<wire::PromptResponse, Fail
 }
 
 /// Spells a failure as a JSON-RPC error with its kind and its sentence.
-pub(crate) fn error(failure: &Failure) -> sdk::Error {
+pub(crate) fn to_rpc_error(failure: &Failure) -> sdk::Error {
     let (code, message) = match failure.kind {
         FailureKind::SessionNotFound => (-32002, "Session not found"),
         FailureKind::InvalidValue => (-32602, "Invalid params"),
@@ -91,7 +95,7 @@ pub(crate) fn error(failure: &Failure) -> sdk::Error {
 }
 
 /// Reads an error of the other side as a failure.
-pub(crate) fn failure(error: &sdk::Error) -> Failure {
+pub(crate) fn from_rpc_error(error: &sdk::Error) -> Failure {
     let data = error.data.as_ref();
     let field = |name: &str| data.and_then(|data| data.get(name)).and_then(Value::as_str);
     let kind = match (field("kind").and_then(FailureKind::parse), i32::from(error.code)) {
@@ -110,75 +114,83 @@ pub(crate) fn failure(error: &sdk::Error) -> Failure {
 }
 
 /// Spells an update; `None` where this version has no word for it.
-pub(crate) fn notification(
-    client: Abilities,
+pub(crate) fn session_notification(
+    client: AcpClientCapabilities,
     session: &SessionId,
-    update: Update,
+    update: SessionUpdate,
 ) -> Option<wire::SessionNotification> {
     Some(wire::SessionNotification::new(session_id(session), session_update(client, update)?))
 }
 
-fn session_update(client: Abilities, update: Update) -> Option<wire::SessionUpdate> {
+fn session_update(client: AcpClientCapabilities, update: SessionUpdate) -> Option<wire::SessionUpdate> {
     Some(match update {
-        Update::Prompt { message, part } => wire::SessionUpdate::UserMessageChunk(
+        SessionUpdate::Prompt { message, part } => wire::SessionUpdate::UserMessageChunk(
             wire::ContentChunk::new(content_block(part)).message_id(wire::MessageId::new(message.as_str())),
         ),
-        Update::Text { message, text } => wire::SessionUpdate::AgentMessageChunk(
+        SessionUpdate::Text { message, text } => wire::SessionUpdate::AgentMessageChunk(
             wire::ContentChunk::new(text.into()).message_id(wire::MessageId::new(message.as_str())),
         ),
-        Update::Report { message, text, outcome, next } => report::spelled(&message, text, (outcome, &next)),
-        Update::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
+        SessionUpdate::Report { message, text, outcome, next } => {
+            report::report_update(&message, text, (outcome, &next))
+        }
+        SessionUpdate::Thought { message, text } => wire::SessionUpdate::AgentThoughtChunk(
             // What a reply thinks is a message of its own beside what it says.
             wire::ContentChunk::new(text.into())
                 .message_id(wire::MessageId::new(format!("{message}-thought"))),
         ),
-        Update::Call { .. }
-        | Update::CallChanged { .. }
-        | Update::CallAgain { .. }
-        | Update::Terminal { .. }
-        | Update::Output { .. }
-        | Update::Exited { .. } => return calls::spell(update),
-        Update::Child { child, title, cwd, is_working } if client.children => {
-            tree::child(&child, title, cwd, is_working)
+        SessionUpdate::Call { .. }
+        | SessionUpdate::CallChanged { .. }
+        | SessionUpdate::CallAgain { .. }
+        | SessionUpdate::Terminal { .. }
+        | SessionUpdate::Output { .. }
+        | SessionUpdate::Exited { .. } => return calls::to_call_update(update),
+        SessionUpdate::Child { child, title, cwd, is_working } if client.children => {
+            tree::child_update(&child, title, cwd, is_working)
         }
-        Update::Passed(said) if client.children => serde_json::from_value(said).ok()?,
-        Update::Child { .. } | Update::Passed(_) => return None,
-        Update::Plan(entries) => {
-            wire::SessionUpdate::Plan(wire::Plan::new(entries.into_iter().map(plan::spelled).collect()))
+        SessionUpdate::Passed(said) if client.children => serde_json::from_value(said).ok()?,
+        SessionUpdate::Child { .. } | SessionUpdate::Passed(_) => return None,
+        SessionUpdate::Plan(entries) => {
+            wire::SessionUpdate::Plan(wire::Plan::new(entries.into_iter().map(plan::to_wire_entry).collect()))
         }
-        Update::Title(title) => {
+        SessionUpdate::Title(title) => {
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().title(title))
         }
-        Update::Changed(at) => {
+        SessionUpdate::Changed(at) => {
             wire::SessionUpdate::SessionInfoUpdate(wire::SessionInfoUpdate::new().updated_at(at))
         }
-        Update::Usage { used, size, spent, cost, is_guess } => {
+        SessionUpdate::Usage { used, size, spent, cost, is_guess } => {
             let spent = spent.filter(|_| client.depth.is_some());
-            let usage = wire::UsageUpdate::new(used, size).cost(cost.map(tree::cost));
+            let usage = wire::UsageUpdate::new(used, size).cost(cost.map(tree::to_wire_cost));
             wire::SessionUpdate::UsageUpdate(usage.meta(tree::usage_meta(spent, is_guess)))
         }
-        Update::Mode(mode) => {
+        SessionUpdate::Mode(mode) => {
             wire::SessionUpdate::CurrentModeUpdate(wire::CurrentModeUpdate::new(mode.as_str()))
         }
-        Update::Options(options) => {
+        SessionUpdate::Options(options) => {
             wire::SessionUpdate::ConfigOptionUpdate(wire::ConfigOptionUpdate::new(config_options(&options)))
         }
-        Update::Commands(offered) => commands(offered),
-        Update::Notice(text) => notice(client, wire::NoticeSeverity::Warning, text),
-        Update::Compaction { id, stage, text } if client.compactions => compaction(id, stage, text),
-        Update::Compaction { text, .. } => notice(client, wire::NoticeSeverity::Info, text),
+        SessionUpdate::Commands(offered) => commands_update(offered),
+        SessionUpdate::Notice(text) => notice_update(client, wire::NoticeSeverity::Warning, text),
+        SessionUpdate::Compaction { id, stage, text } if client.compactions => {
+            compaction_update(id, stage, text)
+        }
+        SessionUpdate::Compaction { text, .. } => notice_update(client, wire::NoticeSeverity::Info, text),
     })
 }
 
 /// Without the client's word that it knows notices, a thought is what every client shows.
-fn notice(client: Abilities, severity: wire::NoticeSeverity, text: String) -> wire::SessionUpdate {
+fn notice_update(
+    client: AcpClientCapabilities,
+    severity: wire::NoticeSeverity,
+    text: String,
+) -> wire::SessionUpdate {
     match client.notices {
         true => wire::SessionUpdate::Notice(wire::Notice::new(severity, text)),
         false => wire::SessionUpdate::AgentThoughtChunk(wire::ContentChunk::new(format!("{text}\n").into())),
     }
 }
 
-fn compaction(id: String, stage: CompactionStage, text: String) -> wire::SessionUpdate {
+fn compaction_update(id: String, stage: CompactionStage, text: String) -> wire::SessionUpdate {
     let update = |status| wire::CompactionUpdate::new(wire::CompactionId::new(id), status);
     wire::SessionUpdate::CompactionUpdate(match stage {
         CompactionStage::Started => update(wire::CompactionStatus::InProgress),
@@ -191,7 +203,7 @@ fn compaction(id: String, stage: CompactionStage, text: String) -> wire::Session
     })
 }
 
-fn commands(offered: Vec<CommandInfo>) -> wire::SessionUpdate {
+fn commands_update(offered: Vec<CommandInfo>) -> wire::SessionUpdate {
     let commands = offered.into_iter().map(|command| {
         let input = command
             .hint
@@ -202,19 +214,19 @@ fn commands(offered: Vec<CommandInfo>) -> wire::SessionUpdate {
     wire::SessionUpdate::AvailableCommandsUpdate(wire::AvailableCommandsUpdate::new(commands))
 }
 
-fn content_block(part: Part) -> wire::ContentBlock {
+fn content_block(part: ContentPart) -> wire::ContentBlock {
     match part {
-        Part::Text(text) => text.into(),
-        Part::Image { mime, data } => wire::ContentBlock::Image(wire::ImageContent::new(data, mime)),
-        Part::Link { uri, name, mime } => {
+        ContentPart::Text(text) => text.into(),
+        ContentPart::Image { mime, data } => wire::ContentBlock::Image(wire::ImageContent::new(data, mime)),
+        ContentPart::Link { uri, name, mime } => {
             wire::ContentBlock::ResourceLink(wire::ResourceLink::new(name, uri).mime_type(mime))
         }
-        Part::Resource { uri, text, mime } => resource(uri, text, mime),
-        Part::FromCrow { what, text } => resource(what.uri(), text, None),
+        ContentPart::Resource { uri, text, mime } => text_resource(uri, text, mime),
+        ContentPart::FromCrow { what, text } => text_resource(what.uri(), text, None),
     }
 }
 
-fn resource(uri: String, text: String, mime: Option<String>) -> wire::ContentBlock {
+fn text_resource(uri: String, text: String, mime: Option<String>) -> wire::ContentBlock {
     let text = wire::TextResourceContents::new(text, uri).mime_type(mime);
     let contents = wire::EmbeddedResourceResource::TextResourceContents(text);
     wire::ContentBlock::Resource(wire::EmbeddedResource::new(contents))
@@ -223,11 +235,10 @@ fn resource(uri: String, text: String, mime: Option<String>) -> wire::ContentBlo
 /// Characters of a name or a type that a client gives something of a prompt.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Reads what a prompt is made of. Nothing of it becomes a [`Part::FromCrow`], whatever its URI says.
-pub(crate) fn parts(blocks: Vec<wire::ContentBlock>) -> Result<Vec<Spoken>, Failure> {
-    let parts = blocks.into_iter().map(spoken).collect::<Result<Vec<_>, _>>()?;
-    let says_something =
-        |spoken: &Spoken| !matches!(spoken, Spoken::Part(Part::Text(text)) if text.trim().is_empty());
+/// Reads what a prompt is made of. Nothing of it becomes a [`ContentPart::FromCrow`], whatever its URI says.
+pub(crate) fn prompt_blocks(blocks: Vec<wire::ContentBlock>) -> Result<Vec<PromptBlock>, Failure> {
+    let parts = blocks.into_iter().map(prompt_block).collect::<Result<Vec<_>, _>>()?;
+    let says_something = |spoken: &PromptBlock| !matches!(spoken, PromptBlock::Part(ContentPart::Text(text)) if text.trim().is_empty());
     if parts.iter().any(says_something) {
         Ok(parts)
     } else {
@@ -235,32 +246,34 @@ pub(crate) fn parts(blocks: Vec<wire::ContentBlock>) -> Result<Vec<Spoken>, Fail
     }
 }
 
-fn spoken(block: wire::ContentBlock) -> Result<Spoken, Failure> {
+fn prompt_block(block: wire::ContentBlock) -> Result<PromptBlock, Failure> {
     let unsupported = |what: &str| {
         Failure::new(
             FailureKind::InvalidValue,
             format!("The prompt holds {what}, which Crow cannot read. Send it as text or as a link."),
         )
     };
-    Ok(Spoken::Part(match block {
-        wire::ContentBlock::Text(text) => Part::Text(text.text),
+    Ok(PromptBlock::Part(match block {
+        wire::ContentBlock::Text(text) => ContentPart::Text(text.text),
         wire::ContentBlock::Image(image) => match image.uri {
-            Some(uri) if image.data.is_empty() => return Ok(Spoken::ImageAt { uri, mime: image.mime_type }),
+            Some(uri) if image.data.is_empty() => {
+                return Ok(PromptBlock::ImageAt { uri, mime: image.mime_type });
+            }
             Some(_) | None => {
-                read_image_part(&image.mime_type, &image.data).map_err(|bad| refused_image(&bad))?
+                read_image_part(&image.mime_type, &image.data).map_err(|bad| image_failure(&bad))?
             }
         },
         wire::ContentBlock::ResourceLink(link) => {
-            Part::Link { uri: link.uri, name: link.name, mime: link.mime_type }
+            ContentPart::Link { uri: link.uri, name: link.name, mime: link.mime_type }
         }
         wire::ContentBlock::Resource(resource) => match resource.resource {
             wire::EmbeddedResourceResource::TextResourceContents(text) => {
-                Part::Resource { uri: text.uri, text: text.text, mime: text.mime_type }
+                ContentPart::Resource { uri: text.uri, text: text.text, mime: text.mime_type }
             }
             wire::EmbeddedResourceResource::BlobResourceContents(blob) if is_named_only(&blob) => {
-                return Ok(Spoken::ImageAt { uri: blob.uri, mime: blob.mime_type.unwrap_or_default() });
+                return Ok(PromptBlock::ImageAt { uri: blob.uri, mime: blob.mime_type.unwrap_or_default() });
             }
-            wire::EmbeddedResourceResource::BlobResourceContents(blob) => embedded(blob)?,
+            wire::EmbeddedResourceResource::BlobResourceContents(blob) => embedded_resource(blob)?,
             _ => return Err(unsupported("a kind of resource this version does not know")),
         },
         wire::ContentBlock::Audio(_) => return Err(unsupported("audio")),
@@ -275,24 +288,24 @@ fn is_named_only(blob: &wire::BlobResourceContents) -> bool {
 
 /// Reads an embedded resource of bytes: an image that models take is one, and of everything else the model hears what it
 /// is and how large.
-fn embedded(blob: wire::BlobResourceContents) -> Result<Part, Failure> {
+fn embedded_resource(blob: wire::BlobResourceContents) -> Result<ContentPart, Failure> {
     let mime = blob.mime_type.as_deref().unwrap_or("unknown type");
     match read_image_part(mime, &blob.blob) {
         Ok(image) => Ok(image),
-        Err(BadImage::Type(_)) => {
+        Err(ImageError::Type(_)) => {
             let n_bytes = blob.blob.len() / 4 * 3;
             let name = blob.uri.rsplit('/').find(|part| !part.is_empty()).unwrap_or("a resource");
-            let [name, mime] = [name, mime].map(|text| visible_start(text, NAME_CHARS_MAX));
+            let [name, mime] = [name, mime].map(|text| escape_hidden_start(text, NAME_CHARS_MAX));
             let name = format!("{name} ({mime}, about {n_bytes} bytes that are not shown)");
-            Ok(Part::Link { uri: blob.uri, name, mime: blob.mime_type })
+            Ok(ContentPart::Link { uri: blob.uri, name, mime: blob.mime_type })
         }
-        Err(bad @ (BadImage::Base64 | BadImage::Bytes | BadImage::Broken | BadImage::Sides(..))) => {
-            Err(refused_image(&bad))
+        Err(bad @ (ImageError::Base64 | ImageError::Bytes | ImageError::Broken | ImageError::Sides(..))) => {
+            Err(image_failure(&bad))
         }
     }
 }
 
-fn refused_image(bad: &BadImage) -> Failure {
+fn image_failure(bad: &ImageError) -> Failure {
     let why = format!("An image of the prompt cannot be used: it {bad}. Send another one, or none.");
     Failure::new(FailureKind::InvalidValue, why)
 }

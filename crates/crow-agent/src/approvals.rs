@@ -1,19 +1,19 @@
 //! What the person allowed beyond single calls: for a session, stored with it, and always in a project, stored in the
-//! person's own folder. A session's turns and its children share one [`Approvals`].
+//! person's own folder. A session's turns and its children share one [`GrantStore`].
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_acp::Lasting;
-use crow_core::{Grant, GrantOffer, Grants, SessionId};
+use crow_acp::GrantScope;
+use crow_core::{Grant, GrantOffer, GrantSet, SessionId};
 use crow_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::kit::Kit;
-use crate::records::Records;
-use crate::supplies::root;
+use crate::kit::AgentRuntime;
+use crate::records::ProjectRecords;
+use crate::supplies::repository_root;
 
 /// Where a session's configuration in the store holds its grants.
 const IN_SESSION: &str = "approvals";
@@ -23,29 +23,29 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The grants of a session and of the project it works in.
 #[derive(Debug)]
-pub(crate) struct Approvals {
-    kit: Arc<Kit>,
+pub(crate) struct GrantStore {
+    kit: Arc<AgentRuntime>,
     session: SessionId,
     /// A parent asks in its place, and keeps what holds in the project.
     is_child: bool,
-    state: Mutex<State>,
+    state: Mutex<GrantState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct GrantState {
     /// Nothing before the first turn.
     project: Option<PathBuf>,
-    session_grants: Grants,
-    project_grants: Grants,
+    session_grants: GrantSet,
+    project_grants: GrantSet,
     /// What is wrong with the project's record, as it was said.
     problem: Option<String>,
     /// What `/permissions` listed last, in its order.
-    listed: Vec<(Lasting, Grant)>,
+    listed: Vec<(GrantScope, Grant)>,
 }
 
 /// What a person says with `/permissions`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PermissionsOrder {
+pub(crate) enum PermissionsAction {
     /// Lists what is allowed.
     List,
     /// Takes one back, by its number in the list.
@@ -54,30 +54,30 @@ pub(crate) enum PermissionsOrder {
     Clear,
 }
 
-impl Approvals {
+impl GrantStore {
     /// Knows of no grants yet.
-    pub(crate) fn new(kit: Arc<Kit>, session: SessionId, is_child: bool) -> Self {
+    pub(crate) fn new(kit: Arc<AgentRuntime>, session: SessionId, is_child: bool) -> Self {
         Self { kit, session, is_child, state: Mutex::default() }
     }
 
     /// Reads what is stored with the session and for the project around its folder. Returns what is wrong with that,
     /// the first time.
-    pub(crate) async fn load(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
+    pub(crate) async fn load_grants(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
         let config: Option<Value> = config.and_then(|config| serde_json::from_str(config).ok());
-        let session_grants = config.and_then(|config| config.get(IN_SESSION).map(Grants::from_json));
-        let (config_dir, cwd) = (self.kit.settings().config_dir.clone(), cwd.to_owned());
+        let session_grants = config.and_then(|config| config.get(IN_SESSION).map(GrantSet::from_json));
+        let (config_dir, cwd) = (self.kit.config().config_dir.clone(), cwd.to_owned());
         let read = tokio::task::spawn_blocking(move || {
-            let project = project_of(&cwd);
-            let grants = read(&config_dir, &project);
+            let project = project_root(&cwd);
+            let grants = read_grants(&config_dir, &project);
             (project, grants)
         });
         let (project, project_grants) = match read.await {
             Ok((project, grants)) => (Some(project), grants),
             Err(error) => (None, Err(error.to_string())),
         };
-        let mut state = self.state();
+        let mut state = self.lock_state();
         // What could not be stored holds as long as the process.
-        state.session_grants.extend(session_grants.iter().flat_map(Grants::iter).cloned());
+        state.session_grants.extend(session_grants.iter().flat_map(GrantSet::iter).cloned());
         state.project = project;
         let problem = match project_grants {
             Ok(grants) => {
@@ -85,7 +85,7 @@ impl Approvals {
                 None
             }
             Err(why) => {
-                state.project_grants = Grants::default();
+                state.project_grants = GrantSet::default();
                 Some(format!("What you always allow in this project cannot be read, so it asks: {why}."))
             }
         };
@@ -95,44 +95,46 @@ impl Approvals {
     }
 
     /// Everything that is allowed here.
-    pub(crate) fn granted(&self) -> Grants {
-        let state = self.state();
+    pub(crate) fn all_grants(&self) -> GrantSet {
+        let state = self.lock_state();
         state.session_grants.iter().chain(state.project_grants.iter()).cloned().collect()
     }
 
     /// Tells whether a question with this offer was answered before.
-    pub(crate) fn cover(&self, offer: &GrantOffer) -> bool {
-        let granted = self.granted();
+    pub(crate) fn covers_offer(&self, offer: &GrantOffer) -> bool {
+        let granted = self.all_grants();
         let covers =
-            |grants: &[Grant]| !grants.is_empty() && grants.iter().all(|grant| granted.allows(grant));
+            |grants: &[Grant]| !grants.is_empty() && grants.iter().all(|grant| granted.contains(grant));
         covers(&offer.session) || covers(&offer.project)
     }
 
     /// Remembers a yes. What cannot be stored holds until the process ends; the other side says so.
-    pub(crate) async fn remember(&self, lasting: Lasting, offer: &GrantOffer) -> Result<(), String> {
-        let lasting = if self.is_child { Lasting::Session } else { lasting };
+    pub(crate) async fn remember_grant(&self, lasting: GrantScope, offer: &GrantOffer) -> Result<(), String> {
+        let lasting = if self.is_child { GrantScope::Session } else { lasting };
         let for_session = offer.session.iter().filter(|grant| match lasting {
-            Lasting::Session => true,
-            Lasting::Project => !offer.project.contains(grant),
+            GrantScope::Session => true,
+            GrantScope::Project => !offer.project.contains(grant),
         });
         let (project, has_more) = {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             let before = state.session_grants.clone();
             state.session_grants.extend(for_session.cloned());
             (state.project.clone(), state.session_grants != before)
         };
-        let stored = if has_more { self.store_session().await } else { Ok(()) };
+        let stored = if has_more { self.store_session_grants().await } else { Ok(()) };
         let kept = match (lasting, project) {
-            (Lasting::Session, _) => Ok(None),
-            (Lasting::Project, None) => Err("the project is not known".to_owned()),
-            (Lasting::Project, Some(project)) => self.remember_in(&project, &offer.project).await.map(Some),
+            (GrantScope::Session, _) => Ok(None),
+            (GrantScope::Project, None) => Err("the project is not known".to_owned()),
+            (GrantScope::Project, Some(project)) => {
+                self.remember_for_project(&project, &offer.project).await.map(Some)
+            }
         };
         let kept = kept.map(|kept| {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             state.project_grants = kept.unwrap_or_else(|| state.project_grants.clone());
         });
         if kept.is_err() {
-            self.state().session_grants.extend(offer.project.iter().cloned());
+            self.lock_state().session_grants.extend(offer.project.iter().cloned());
         }
         stored
             .and(kept)
@@ -140,24 +142,28 @@ impl Approvals {
     }
 
     /// Adds grants to the record of a project; returns all that it holds then.
-    pub(crate) async fn remember_in(&self, project: &Path, grants: &[Grant]) -> Result<Grants, String> {
+    pub(crate) async fn remember_for_project(
+        &self,
+        project: &Path,
+        grants: &[Grant],
+    ) -> Result<GrantSet, String> {
         let grants = grants.to_vec();
-        self.change_record(project, move |kept| kept.extend(grants)).await
+        self.change_project_grants(project, move |kept| kept.extend(grants)).await
     }
 
     /// Does what the person says with `/permissions`, and returns the answer.
-    pub(crate) async fn order(&self, order: PermissionsOrder, cwd: &Path) -> String {
-        let tip = match self.kit.store.tip(&self.session).await {
+    pub(crate) async fn run_permissions_action(&self, order: PermissionsAction, cwd: &Path) -> String {
+        let tip = match self.kit.store.session_tip(&self.session).await {
             Ok(tip) => tip,
             Err(error) => return format!("The session could not be read: {error}.\n"),
         };
-        if let Some(problem) = self.load(tip.as_ref().map(|tip| tip.config.as_str()), cwd).await {
+        if let Some(problem) = self.load_grants(tip.as_ref().map(|tip| tip.config.as_str()), cwd).await {
             return format!("{problem}\n");
         }
         let removed = match order {
-            PermissionsOrder::List => return self.listing(),
-            PermissionsOrder::Remove(number) => {
-                let state = self.state();
+            PermissionsAction::List => return self.render_list(),
+            PermissionsAction::Remove(number) => {
+                let state = self.lock_state();
                 let found = number.checked_sub(1).and_then(|index| state.listed.get(index).cloned());
                 match found {
                     Some(found) => vec![found],
@@ -166,19 +172,21 @@ impl Approvals {
                     }
                 }
             }
-            PermissionsOrder::Clear => {
-                let state = self.state();
-                let of_session = state.session_grants.iter().map(|grant| (Lasting::Session, grant.clone()));
-                let of_project = state.project_grants.iter().map(|grant| (Lasting::Project, grant.clone()));
+            PermissionsAction::Clear => {
+                let state = self.lock_state();
+                let of_session =
+                    state.session_grants.iter().map(|grant| (GrantScope::Session, grant.clone()));
+                let of_project =
+                    state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
                 of_session.chain(of_project).collect()
             }
         };
-        match self.remove(&removed).await {
+        match self.remove_grants(&removed).await {
             Ok(()) => {
                 let names: Vec<String> = removed.iter().map(|(_, grant)| grant.description()).collect();
                 match names.as_slice() {
                     [] => "Nothing was allowed beyond single calls.\n".to_owned(),
-                    [name] => format!("{} asks again.\n", crow_core::visible(name)),
+                    [name] => format!("{} asks again.\n", crow_core::escape_hidden(name)),
                     names => format!("{} answers were taken back.\n", names.len()),
                 }
             }
@@ -186,14 +194,14 @@ impl Approvals {
         }
     }
 
-    async fn remove(&self, removed: &[(Lasting, Grant)]) -> Result<(), String> {
-        let of = |wanted: Lasting| {
+    async fn remove_grants(&self, removed: &[(GrantScope, Grant)]) -> Result<(), String> {
+        let of = |wanted: GrantScope| {
             let wanted = removed.iter().filter(move |(lasting, _)| *lasting == wanted);
             wanted.map(|(_, grant)| grant.clone()).collect::<Vec<_>>()
         };
-        let in_project = of(Lasting::Project);
+        let in_project = of(GrantScope::Project);
         let project = {
-            let mut state = self.state();
+            let mut state = self.lock_state();
             for (_, grant) in removed {
                 // An answer for the project holds in the session that it was given in as well.
                 state.session_grants.remove(grant);
@@ -203,41 +211,41 @@ impl Approvals {
             }
             state.project.clone()
         };
-        self.store_session().await?;
+        self.store_session_grants().await?;
         let Some(project) = project.filter(|_| !in_project.is_empty()) else { return Ok(()) };
-        let removed = move |kept: &mut Grants| {
+        let removed = move |kept: &mut GrantSet| {
             for grant in &in_project {
                 kept.remove(grant);
             }
         };
-        self.change_record(&project, removed).await.map(drop)
+        self.change_project_grants(&project, removed).await.map(drop)
     }
 
-    fn listing(&self) -> String {
-        let mut state = self.state();
-        let of_project = state.project_grants.iter().map(|grant| (Lasting::Project, grant.clone()));
-        let of_session = state.session_grants.iter().filter(|grant| !state.project_grants.allows(grant));
-        let of_session = of_session.map(|grant| (Lasting::Session, grant.clone()));
-        let listed: Vec<(Lasting, Grant)> = of_project.chain(of_session).collect();
+    fn render_list(&self) -> String {
+        let mut state = self.lock_state();
+        let of_project = state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
+        let of_session = state.session_grants.iter().filter(|grant| !state.project_grants.contains(grant));
+        let of_session = of_session.map(|grant| (GrantScope::Session, grant.clone()));
+        let listed: Vec<(GrantScope, Grant)> = of_project.chain(of_session).collect();
         if listed.is_empty() {
             state.listed = listed;
             return "Nothing is allowed beyond single calls. A question offers to allow more.\n".to_owned();
         }
         let project =
-            state.project.as_ref().map(|project| crow_core::visible(&project.display().to_string()));
+            state.project.as_ref().map(|project| crow_core::escape_hidden(&project.display().to_string()));
         let mut text = String::new();
         let mut section = None;
         for (index, (lasting, grant)) in listed.iter().enumerate() {
             if section != Some(*lasting) {
                 section = Some(*lasting);
                 text.push_str(&match lasting {
-                    Lasting::Project => {
+                    GrantScope::Project => {
                         format!("Always allowed in {}:\n\n", project.as_deref().unwrap_or("this project"))
                     }
-                    Lasting::Session => "\nAllowed for this session:\n\n".to_owned(),
+                    GrantScope::Session => "\nAllowed for this session:\n\n".to_owned(),
                 });
             }
-            let name = crow_core::visible(&grant.description()).replace('\n', " ⏎ ");
+            let name = crow_core::escape_hidden(&grant.description()).replace('\n', " ⏎ ");
             text.push_str(&format!("{}. {name}\n", index + 1));
         }
         text.push_str("\n`/permissions remove N` asks about one again, `/permissions clear` about all.\n");
@@ -245,8 +253,8 @@ impl Approvals {
         text.trim_start().to_owned()
     }
 
-    async fn store_session(&self) -> Result<(), String> {
-        let grants = self.state().session_grants.to_json();
+    async fn store_session_grants(&self) -> Result<(), String> {
+        let grants = self.lock_state().session_grants.to_json();
         match self.kit.store.set_config(&self.session, IN_SESSION, Some(grants)).await {
             // Its first prompt has not come yet, and nothing was granted in it.
             Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
@@ -254,24 +262,25 @@ impl Approvals {
         }
     }
 
-    async fn change_record(
+    async fn change_project_grants(
         &self,
         project: &Path,
-        change: impl FnOnce(&mut Grants) + Send + 'static,
-    ) -> Result<Grants, String> {
-        let (config_dir, project) = (self.kit.settings().config_dir.clone(), project.to_owned());
-        let changed = tokio::task::spawn_blocking(move || self::change(&config_dir, &project, change)).await;
+        change: impl FnOnce(&mut GrantSet) + Send + 'static,
+    ) -> Result<GrantSet, String> {
+        let (config_dir, project) = (self.kit.config().config_dir.clone(), project.to_owned());
+        let changed =
+            tokio::task::spawn_blocking(move || self::change_grants(&config_dir, &project, change)).await;
         changed.unwrap_or_else(|error| Err(error.to_string()))
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_state(&self) -> MutexGuard<'_, GrantState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The record of one project.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Record {
+struct ProjectGrantsRecord {
     project: String,
     allow: Value,
 }
@@ -282,52 +291,59 @@ pub struct ProjectPermissions {
     /// The project's folder.
     pub project: PathBuf,
     /// What is allowed there.
-    pub grants: Grants,
+    pub grants: GrantSet,
 }
 
 /// The project that a folder is in: the repository around it, or the folder itself.
-pub(crate) fn project_of(folder: &Path) -> PathBuf {
-    root(&crow_tools::resolve(folder)).to_owned()
+pub(crate) fn project_root(folder: &Path) -> PathBuf {
+    repository_root(&crow_tools::resolve_links(folder)).to_owned()
 }
 
-fn records(config_dir: &Path) -> Records<'_> {
-    Records { config_dir, folder: "permissions", file_bytes_max: FILE_BYTES_MAX }
+fn grant_records(config_dir: &Path) -> ProjectRecords<'_> {
+    ProjectRecords { config_dir, folder: "permissions", file_bytes_max: FILE_BYTES_MAX }
 }
 
-fn read(config_dir: &Path, project: &Path) -> Result<Grants, String> {
-    let records = records(config_dir);
+fn read_grants(config_dir: &Path, project: &Path) -> Result<GrantSet, String> {
+    let records = grant_records(config_dir);
     let broken = |why: &str| format!("{}: {why}", records.path(project).display());
-    let record: Option<Record> = records.read(project).map_err(|why| broken(&why))?;
-    let Some(record) = record else { return Ok(Grants::default()) };
+    let record: Option<ProjectGrantsRecord> = records.read(project).map_err(|why| broken(&why))?;
+    let Some(record) = record else { return Ok(GrantSet::default()) };
     if record.project != project.display().to_string() {
         return Err(broken("it is about another project"));
     }
-    Ok(Grants::from_json(&record.allow))
+    Ok(GrantSet::from_json(&record.allow))
 }
 
 /// Changes the record of a project and returns what it holds then. One that cannot be read stays as it is.
-fn change(config_dir: &Path, project: &Path, change: impl FnOnce(&mut Grants)) -> Result<Grants, String> {
+fn change_grants(
+    config_dir: &Path,
+    project: &Path,
+    change: impl FnOnce(&mut GrantSet),
+) -> Result<GrantSet, String> {
     // Another process may have changed it since it was read last.
-    let mut kept = read(config_dir, project)?;
+    let mut kept = read_grants(config_dir, project)?;
     change(&mut kept);
-    write(config_dir, project, &kept).map(|()| kept).map_err(|error| error.to_string())
+    write_grants(config_dir, project, &kept).map(|()| kept).map_err(|error| error.to_string())
 }
 
-fn write(config_dir: &Path, project: &Path, grants: &Grants) -> io::Result<()> {
+fn write_grants(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {
     if grants.is_empty() {
-        return records(config_dir).remove(project).map(drop);
+        return grant_records(config_dir).remove(project).map(drop);
     }
-    let record = Record { project: project.display().to_string(), allow: grants.to_json() };
-    records(config_dir).write(project, &record)
+    let record = ProjectGrantsRecord { project: project.display().to_string(), allow: grants.to_json() };
+    grant_records(config_dir).write(project, &record)
 }
 
 /// Lists what is always allowed, by the projects' paths; what cannot be read is said instead. Blocks.
 pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, String>> {
-    let config_dir = crow_tools::resolve(config_dir);
-    let listed = records(&config_dir).list(|record: &Record| &record.project).into_iter().map(|record| {
-        let Record { project, allow } = record?;
-        Ok(ProjectPermissions { project: project.into(), grants: Grants::from_json(&allow) })
-    });
+    let config_dir = crow_tools::resolve_links(config_dir);
+    let listed = grant_records(&config_dir)
+        .list(|record: &ProjectGrantsRecord| &record.project)
+        .into_iter()
+        .map(|record| {
+            let ProjectGrantsRecord { project, allow } = record?;
+            Ok(ProjectPermissions { project: project.into(), grants: GrantSet::from_json(&allow) })
+        });
     let mut listed: Vec<_> = listed.collect();
     listed.sort_by_key(|listed: &Result<ProjectPermissions, String>| {
         listed.as_ref().map(|listed| listed.project.clone()).map_err(Clone::clone)
@@ -336,8 +352,8 @@ pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, Str
 }
 
 /// Replaces what is always allowed in the project around a folder. Blocks.
-pub fn set_permissions(config_dir: &Path, project: &Path, grants: &Grants) -> io::Result<()> {
-    write(&crow_tools::resolve(config_dir), project, grants)
+pub fn set_permissions(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {
+    write_grants(&crow_tools::resolve_links(config_dir), project, grants)
 }
 
 #[cfg(test)]

@@ -26,20 +26,20 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::begin::{NewTask, goes_on, has_begun};
-use self::book::Book;
-pub(crate) use self::book::Context;
-use self::child::Order;
-pub(crate) use self::child::Wake;
-pub(crate) use self::family::{Family, Surroundings};
-pub(crate) use self::hearing::Spot;
-pub(crate) use self::living::Awaited;
-use self::living::Living;
-pub(crate) use self::mail::Came;
-pub(crate) use self::view::line;
-use crate::approvals::Approvals;
+pub(crate) use self::begin::{NewTaskRequest, task_resumed_text, task_started_text};
+pub(crate) use self::book::ContextUsage;
+use self::book::TreeBudget;
+use self::child::ChildCommand;
+pub(crate) use self::child::NotifyParent;
+pub(crate) use self::family::{ChildrenShared, SessionEnvironment};
+pub(crate) use self::hearing::ParentCall;
+pub(crate) use self::living::AwaitedTurn;
+use self::living::ChildHandle;
+pub(crate) use self::mail::MailWaitOutcome;
+pub(crate) use self::view::single_line;
+use crate::approvals::GrantStore;
 use crate::handle::SessionMsg;
-use crate::kit::Kit;
+use crate::kit::AgentRuntime;
 use crate::session;
 
 /// Where an agent and all that it starts, whoever they are, can read how deep they stand.
@@ -59,27 +59,30 @@ const ORDERS_LEN: usize = 8;
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The children of one session.
-pub(crate) struct Children {
-    family: Arc<Family>,
-    living: Mutex<BTreeMap<SessionId, Living>>,
+pub(crate) struct ChildAgents {
+    family: Arc<ChildrenShared>,
+    living: Mutex<BTreeMap<SessionId, ChildHandle>>,
     /// What the outcomes of calls tell of the mailbox, until they are stored.
     telling: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
 }
 
-impl Children {
+impl ChildAgents {
     /// Has none yet.
     pub(crate) fn new(
-        (kit, client, parent): (Arc<Kit>, Client, SessionId),
-        (standing, surroundings): (watch::Receiver<session::Standing>, watch::Receiver<Surroundings>),
+        (kit, client, parent): (Arc<AgentRuntime>, Client, SessionId),
+        (standing, surroundings): (
+            watch::Receiver<session::SessionSettings>,
+            watch::Receiver<SessionEnvironment>,
+        ),
         own: mpsc::WeakSender<SessionMsg>,
         cut: CancellationToken,
     ) -> Arc<Self> {
-        let settings = kit.settings();
-        let above = client.abilities().depth.is_some().then(|| (client.clone(), parent.clone()));
-        let depth = depth(&kit, &client);
-        let approvals = Approvals::new(kit.clone(), parent.clone(), client.abilities().depth.is_some());
-        let family = Family {
-            book: Book::new(settings.tree_limits, above),
+        let settings = kit.config();
+        let above = client.capabilities().depth.is_some().then(|| (client.clone(), parent.clone()));
+        let depth = tree_depth(&kit, &client);
+        let approvals = GrantStore::new(kit.clone(), parent.clone(), client.capabilities().depth.is_some());
+        let family = ChildrenShared {
+            book: TreeBudget::new(settings.tree_limits, above),
             kit,
             client,
             parent,
@@ -100,37 +103,37 @@ impl Children {
     }
 
     /// What its tokens and those of its children are written down in.
-    pub(crate) fn book(&self) -> &Book {
+    pub(crate) fn tree_budget(&self) -> &TreeBudget {
         &self.family.book
     }
 
     /// What the person allowed beyond single calls, to the session and to its children.
-    pub(crate) fn approvals(&self) -> &Approvals {
+    pub(crate) fn grant_store(&self) -> &GrantStore {
         &self.family.approvals
     }
 
     /// Tells a task more: a further round, or words for the one that runs.
-    pub(crate) async fn send(
+    pub(crate) async fn send_to_task(
         &self,
         task: &SessionId,
         text: String,
-        wake: Wake,
-        spot: Spot,
-    ) -> Result<Sent, String> {
-        let spot = Spot { shows: (wake == Wake::Yes).then(|| goes_on(task)), ..spot };
-        if let Some(living) = self.living(task) {
+        wake: NotifyParent,
+        spot: ParentCall,
+    ) -> Result<TaskSendOutcome, String> {
+        let spot = ParentCall { shows: (wake == NotifyParent::Yes).then(|| task_resumed_text(task)), ..spot };
+        if let Some(living) = self.child_handle(task) {
             if living.is_working() {
                 let (answer, answered) = oneshot::channel();
-                let sent = living.orders.try_send(Order::Steer { text, answer }).is_ok();
+                let sent = living.orders.try_send(ChildCommand::Steer { text, answer }).is_ok();
                 let busy = || "it is too busy to be told anything; wait for its end".to_owned();
                 return match (sent, answered.await) {
-                    (true, Ok(steered)) => steered.map(|()| Sent::Steered),
+                    (true, Ok(steered)) => steered.map(|()| TaskSendOutcome::Steered),
                     (true, Err(_)) => Err("its round ended just now; say it again".to_owned()),
                     (false, _) => Err(busy()),
                 };
             }
-            let seat = self.seat().await?;
-            let order = self.order(text.clone(), seat, (wake, spot.clone()));
+            let seat = self.acquire_slot().await?;
+            let order = self.child_turn_request(text.clone(), seat, (wake, spot.clone()));
             let cut = order.cut.clone();
             let mut before = TaskState::Running;
             living.standing.send_modify(|standing| {
@@ -139,37 +142,37 @@ impl Children {
             if before == TaskState::Running {
                 return Err("somebody else has just told it something; look at it first".to_owned());
             }
-            if living.orders.try_send(Order::Round(order)).is_ok() {
+            if living.orders.try_send(ChildCommand::Round(order)).is_ok() {
                 *living.round.lock().unwrap_or_else(PoisonError::into_inner) = cut;
-                return Ok(Sent::Begun);
+                return Ok(TaskSendOutcome::Begun);
             }
             living.standing.send_modify(|standing| standing.state = before);
         }
-        self.again(task, text, wake, spot).await.map(|()| Sent::Begun)
+        self.resume_task(task, text, wake, spot).await.map(|()| TaskSendOutcome::Begun)
     }
 
     /// Waits for the round of a task that runs now.
-    pub(crate) fn awaited(&self, task: &SessionId) -> Option<Awaited> {
-        let living = self.living(task)?;
+    pub(crate) fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
+        let living = self.child_handle(task)?;
         let standing = living.standing.subscribe();
         let n_ended = standing.borrow().n_ended;
-        Some(Awaited { living, standing, n_ended })
+        Some(AwaitedTurn { living, standing, n_ended })
     }
 
     /// Reads what a task has come to.
-    pub(crate) async fn read(&self, task: &SessionId) -> Result<Told, String> {
-        let told = |text: String| Told { text, deliveries: Vec::new() };
-        let row = self.row(task).await?;
+    pub(crate) async fn read_task(&self, task: &SessionId) -> Result<TaskReport, String> {
+        let told = |text: String| TaskReport { text, deliveries: Vec::new() };
+        let row = self.task_row(task).await?;
         let agent = row.agent_type.as_deref().unwrap_or(OWN);
         let head = format!("Task {task} ({agent}: {}): {}.\n", row.title, row.state.as_str());
-        let living = self.living(task);
+        let living = self.child_handle(task);
         if let Some(living) = living.as_ref().filter(|living| living.is_working()) {
-            return Ok(told(format!("{head}\n{}\n", living.view().shown())));
+            return Ok(told(format!("{head}\n{}\n", living.lock_view().render_view())));
         }
-        let mail = self.mail_of(task).await;
+        let mail = self.task_deliveries(task).await;
         if !mail.is_empty() {
             let text = mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>().join("\n");
-            return Ok(Told { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
+            return Ok(TaskReport { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
         }
         Ok(told(match living {
             Some(living) => living.standing.borrow().report.clone(),
@@ -178,20 +181,20 @@ impl Children {
     }
 
     /// Says what is told of the end of a round, with what waits of it in the mailbox.
-    pub(crate) async fn told(&self, task: &SessionId, report: String) -> Told {
-        let mail = self.mail_of(task).await;
+    pub(crate) async fn task_report(&self, task: &SessionId, report: String) -> TaskReport {
+        let mail = self.task_deliveries(task).await;
         let same = mail.iter().filter(|delivery| delivery.text == report);
-        Told { deliveries: same.map(|delivery| delivery.id).collect(), text: report }
+        TaskReport { deliveries: same.map(|delivery| delivery.id).collect(), text: report }
     }
 
     /// Stops a task and waits until it has stopped.
-    pub(crate) async fn cancel(&self, task: &SessionId) -> Result<Told, String> {
-        let row = self.row(task).await?;
-        match self.awaited(task).filter(|awaited| awaited.living.is_working()) {
+    pub(crate) async fn cancel_task(&self, task: &SessionId) -> Result<TaskReport, String> {
+        let row = self.task_row(task).await?;
+        match self.running_turn(task).filter(|awaited| awaited.living.is_working()) {
             Some(mut awaited) => {
-                awaited.living.cancel();
-                let report = awaited.ended().await;
-                Ok(self.told(task, report).await)
+                awaited.living.cancel_turn();
+                let report = awaited.wait_for_end().await;
+                Ok(self.task_report(task, report).await)
             }
             None => Err(format!("it is not at work: it is {}", row.state.as_str())),
         }
@@ -199,20 +202,20 @@ impl Children {
 
     /// Stops one, without waiting.
     pub(crate) fn cancel_one(&self, task: &SessionId) {
-        if let Some(living) = self.living(task) {
-            living.cancel();
+        if let Some(living) = self.child_handle(task) {
+            living.cancel_turn();
         }
     }
 
     /// Stops all that are at work, without waiting.
     pub(crate) fn cancel_all(&self) {
-        self.all().values().for_each(Living::cancel);
+        self.lock_children().values().for_each(ChildHandle::cancel_turn);
     }
 
     /// Ends all children and waits for that, though not for ever.
-    pub(crate) async fn end(&self) {
+    pub(crate) async fn end_all(&self) {
         self.family.cut.cancel();
-        self.all().clear();
+        self.lock_children().clear();
         self.family.lives.close();
         if tokio::time::timeout(END_WAIT_MAX, self.family.lives.wait()).await.is_err() {
             tracing::warn!(session = %self.family.parent, "a child has not ended; its program is killed with this one");
@@ -220,9 +223,9 @@ impl Children {
     }
 
     /// The tasks of the session, a line each.
-    pub(crate) async fn listed(&self) -> Result<String, String> {
+    pub(crate) async fn list_tasks(&self) -> Result<String, String> {
         let rows =
-            self.family.kit.store.tasks_of(&self.family.parent).await.map_err(|error| error.to_string())?;
+            self.family.kit.store.list_tasks(&self.family.parent).await.map_err(|error| error.to_string())?;
         if rows.is_empty() {
             return Ok("This session has given no tasks.\n".to_owned());
         }
@@ -235,32 +238,32 @@ impl Children {
     }
 
     /// Reads a task of this session; those of others are none of its business.
-    async fn row(&self, task: &SessionId) -> Result<TaskRow, String> {
-        let row = self.family.kit.store.task(task).await.map_err(|error| error.to_string())?;
-        row.filter(|row| row.parent == self.family.parent).ok_or_else(|| unknown(task))
+    async fn task_row(&self, task: &SessionId) -> Result<TaskRow, String> {
+        let row = self.family.kit.store.find_task(task).await.map_err(|error| error.to_string())?;
+        row.filter(|row| row.parent == self.family.parent).ok_or_else(|| unknown_task(task))
     }
 
-    fn living(&self, task: &SessionId) -> Option<Living> {
-        let mut all = self.all();
+    fn child_handle(&self, task: &SessionId) -> Option<ChildHandle> {
+        let mut all = self.lock_children();
         all.retain(|_, living| !living.gone.is_cancelled());
         all.get(task).cloned()
     }
 
-    fn all(&self) -> MutexGuard<'_, BTreeMap<SessionId, Living>> {
+    fn lock_children(&self) -> MutexGuard<'_, BTreeMap<SessionId, ChildHandle>> {
         self.living.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What the outcome of a call says of a task, and what of the mailbox it tells by that.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct TaskReport {
     pub(crate) text: String,
     pub(crate) deliveries: Vec<DeliveryId>,
 }
 
 /// What became of words for a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
+pub(crate) enum TaskSendOutcome {
     /// They began a round.
     Begun,
     /// The round that runs has them.
@@ -269,10 +272,10 @@ pub(crate) enum Sent {
 
 /// How many levels there are between the root of the tree and a session of this client: as its client says, or whoever
 /// started the process.
-pub(crate) fn depth(kit: &Kit, client: &Client) -> u32 {
-    kit.settings().depth.max(client.abilities().depth.unwrap_or(0))
+pub(crate) fn tree_depth(kit: &AgentRuntime, client: &Client) -> u32 {
+    kit.config().depth.max(client.capabilities().depth.unwrap_or(0))
 }
 
-fn unknown(task: &SessionId) -> String {
+fn unknown_task(task: &SessionId) -> String {
     format!("this session has given no task {task}; /tasks lists those it has")
 }

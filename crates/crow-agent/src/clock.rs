@@ -10,7 +10,7 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Tells when it was this much earlier.
-pub(crate) fn earlier(by: Duration) -> Timestamp {
+pub(crate) fn time_before_now(by: Duration) -> Timestamp {
     Timestamp(now().0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
 }
 
@@ -20,23 +20,23 @@ pub(crate) fn today() -> String {
 }
 
 /// Reads the time as the person's clock has it.
-pub(crate) fn local() -> jiff::Zoned {
+pub(crate) fn local_now() -> jiff::Zoned {
     jiff::Zoned::now()
 }
 
 /// Spells a time as RFC 3339.
-pub(crate) fn spelled(time: Timestamp) -> String {
+pub(crate) fn format_rfc3339(time: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(time.0).map_or_else(|_| String::new(), |time| time.to_string())
 }
 
 /// Shows a time to the minute, in UTC.
-pub(crate) fn minute(time: Timestamp) -> String {
+pub(crate) fn format_minute(time: Timestamp) -> String {
     let time = jiff::Timestamp::from_millisecond(time.0).unwrap_or_default();
     time.strftime("%Y-%m-%d %H:%M").to_string()
 }
 
 /// Reads a time; one without a zone is UTC.
-pub(crate) fn read(text: &str) -> Option<Timestamp> {
+pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
     let zoned = text.parse::<jiff::Timestamp>().ok();
     let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
     let time = zoned.or_else(|| civil().map(|time| time.timestamp()))?;

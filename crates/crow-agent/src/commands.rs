@@ -1,16 +1,16 @@
 //! The slash commands that Crow answers itself.
 
 use crow_core::{CommandInfo, Mode, slash};
-use crow_tools::How;
+use crow_tools::UndoMode;
 
-use crate::approvals::PermissionsOrder;
-use crate::compact::Chore;
+use crate::approvals::PermissionsAction;
+use crate::compact::ContextCommand;
 use crate::speckit;
-use crate::supplies::TrustOrder;
+use crate::supplies::TrustAction;
 
 /// A command that a prompt turned out to be, and that acts at once.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Command<'a> {
+pub(crate) enum SessionCommand<'a> {
     /// Says what there is.
     Help,
     /// Shows or changes the mode.
@@ -24,74 +24,74 @@ pub(crate) enum Command<'a> {
     /// Stops the turn that runs.
     Stop,
     /// Shows what the repository supplies, or says whether it may be used. `None` is not how it is done.
-    Trust(Option<TrustOrder>),
+    Trust(Option<TrustAction>),
     /// Shows what is allowed beyond single calls, or takes some of it back. `None` is not how it is done.
-    Permissions(Option<PermissionsOrder>),
+    Permissions(Option<PermissionsAction>),
     /// Takes back what the last turn did to files; a turn of its own where none runs. `None` is not how it is done.
-    Undo(Option<How>),
+    Undo(Option<UndoMode>),
 }
 
 /// Reads a prompt as one of our commands; anything else with a slash is a prompt.
-pub(crate) fn parse(text: &str) -> Option<Command<'_>> {
-    let command = slash::parse(text)?;
+pub(crate) fn parse_command(text: &str) -> Option<SessionCommand<'_>> {
+    let command = slash::parse_command(text)?;
     let argument = command.arguments.trim();
     match command.name {
-        "help" => Some(Command::Help),
-        "mode" => Some(Command::Mode(argument)),
-        "model" => Some(Command::Model(argument)),
-        "sessions" => Some(Command::Sessions),
-        "tasks" => Some(Command::Tasks),
-        "stop" => Some(Command::Stop),
-        "trust" => Some(Command::Trust(trusting(argument))),
-        "permissions" => Some(Command::Permissions(permitting(argument))),
-        "undo" => Some(Command::Undo(undoing(argument))),
+        "help" => Some(SessionCommand::Help),
+        "mode" => Some(SessionCommand::Mode(argument)),
+        "model" => Some(SessionCommand::Model(argument)),
+        "sessions" => Some(SessionCommand::Sessions),
+        "tasks" => Some(SessionCommand::Tasks),
+        "stop" => Some(SessionCommand::Stop),
+        "trust" => Some(SessionCommand::Trust(parse_trust(argument))),
+        "permissions" => Some(SessionCommand::Permissions(parse_permissions(argument))),
+        "undo" => Some(SessionCommand::Undo(parse_undo(argument))),
         _ => None,
     }
 }
 
-fn trusting(argument: &str) -> Option<TrustOrder> {
+fn parse_trust(argument: &str) -> Option<TrustAction> {
     match argument {
-        "" => Some(TrustOrder::Show),
-        "yes" => Some(TrustOrder::Yes),
-        "session" => Some(TrustOrder::Session),
-        "no" => Some(TrustOrder::No),
+        "" => Some(TrustAction::Show),
+        "yes" => Some(TrustAction::Yes),
+        "session" => Some(TrustAction::Session),
+        "no" => Some(TrustAction::No),
         _ => None,
     }
 }
 
-fn permitting(argument: &str) -> Option<PermissionsOrder> {
+fn parse_permissions(argument: &str) -> Option<PermissionsAction> {
     match argument {
-        "" => Some(PermissionsOrder::List),
-        "clear" => Some(PermissionsOrder::Clear),
+        "" => Some(PermissionsAction::List),
+        "clear" => Some(PermissionsAction::Clear),
         argument => {
             let number = argument.strip_prefix("remove ")?.trim().parse().ok()?;
-            Some(PermissionsOrder::Remove(number))
+            Some(PermissionsAction::Remove(number))
         }
     }
 }
 
-fn undoing(argument: &str) -> Option<How> {
+fn parse_undo(argument: &str) -> Option<UndoMode> {
     match argument {
-        "" => Some(How::Do),
-        "--dry-run" => Some(How::Show),
-        "skip" => Some(How::Skip),
+        "" => Some(UndoMode::Do),
+        "--dry-run" => Some(UndoMode::Show),
+        "skip" => Some(UndoMode::Skip),
         _ => None,
     }
 }
 
 /// Reads a prompt as one of our commands that run like a turn.
-pub(crate) fn chore(text: &str) -> Option<Chore> {
-    let command = slash::parse(text)?;
+pub(crate) fn parse_context_command(text: &str) -> Option<ContextCommand> {
+    let command = slash::parse_command(text)?;
     match (command.name, command.arguments.trim()) {
-        ("compact", "undo") => Some(Chore::Undo),
-        ("compact", focus) => Some(Chore::Compact { focus: focus.to_owned() }),
-        ("clear", _) => Some(Chore::Clear),
+        ("compact", "undo") => Some(ContextCommand::Undo),
+        ("compact", focus) => Some(ContextCommand::Compact { focus: focus.to_owned() }),
+        ("clear", _) => Some(ContextCommand::Clear),
         _ => None,
     }
 }
 
 /// The commands on offer.
-pub(crate) fn on_offer() -> Vec<CommandInfo> {
+pub(crate) fn available_commands() -> Vec<CommandInfo> {
     let command = |name: &str, description: &str, hint: Option<&str>| CommandInfo {
         name: name.into(),
         description: description.into(),
@@ -105,7 +105,7 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
             Some("what to pay attention to, or undo to take the last one back"),
         ),
         command("clear", "Let the model begin afresh; what was said stays in the session", None),
-        command("mode", "Show or change how much Crow may do on its own", Some(&modes())),
+        command("mode", "Show or change how much Crow may do on its own", Some(&mode_list())),
         command("model", "Show or change the model", Some("name of a configured model")),
         command("sessions", "Show the newest sessions of this folder", None),
         command("tasks", "Show the tasks of this session and what became of them", None),
@@ -123,17 +123,17 @@ pub(crate) fn on_offer() -> Vec<CommandInfo> {
         command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
     ]
     .into_iter()
-    .chain(speckit::on_offer())
+    .chain(speckit::available_commands())
     .collect()
 }
 
 /// The modes in one line.
-pub(crate) fn modes() -> String {
+pub(crate) fn mode_list() -> String {
     Mode::ALL.map(Mode::as_str).join(" | ")
 }
 
 /// What `/help` answers where these commands are on offer.
-pub(crate) fn help(on_offer: Vec<CommandInfo>) -> String {
+pub(crate) fn render_help(on_offer: Vec<CommandInfo>) -> String {
     let lines = on_offer.into_iter().map(|command| {
         let hint = command.hint.map(|hint| format!(" `{hint}`")).unwrap_or_default();
         format!("- `/{}`{hint}: {}", command.name, command.description)

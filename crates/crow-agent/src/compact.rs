@@ -2,15 +2,16 @@
 //! it. What goes and what stays is decided in `crow-core`.
 
 use crow_core::{
-    Attempt, Compacted, Compaction, CompactionStage, Delta, Ended, Entry, Failure, FailureKind, MessageId,
-    Occasion, Part, Prompt, Rejected, Reply, ReplyBuilder, Step, Transcript, Update, of_tools,
+    Compaction, CompactionAttempt, CompactionOutcome, CompactionRejection, CompactionStage, CompactionStep,
+    CompactionTrigger, ContentPart, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta,
+    ReplyEnd, SessionUpdate, Transcript, TranscriptEntry, estimate_tool_tokens,
 };
-use crow_model::{Ask, Listener, ModelSettings};
+use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
-use crate::run_turn::{Conversation, IsGuess, TurnCx, store_failure};
+use crate::run_turn::{IsEstimate, SessionState, TurnCx, store_failure};
 use crate::{clock, fallback, open, prompt};
 
-/// What the model is asked after its summary; [`Attempt::on_check`] knows the word.
+/// What the model is asked after its summary; [`CompactionAttempt::on_check`] knows the word.
 const CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
                      names, numbers, paths and constraints that the person stated; write only what is missing. If nothing \
                      is missing, answer with the one word COMPLETE.";
@@ -20,7 +21,7 @@ const FEW_TOKENS: u64 = 10_000;
 
 /// What a person wants done to what the model sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Chore {
+pub(crate) enum ContextCommand {
     /// Makes it shorter; what to pay attention to.
     Compact { focus: String },
     /// Takes the last one back.
@@ -30,123 +31,130 @@ pub(crate) enum Chore {
 }
 
 /// Does it; gives what came of it, and that in a sentence unless the client shows it by itself.
-pub(crate) async fn run(
+pub(crate) async fn run_context_command(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    chore: Chore,
-) -> Result<(Compacted, Option<String>), Failure> {
-    let is_shown = cx.client.abilities().compactions && chore != Chore::Undo;
-    let (compacted, text) = change(cx, talk, chore).await?;
-    let is_told = is_shown && compacted != Compacted::Nothing;
+    talk: &mut SessionState,
+    chore: ContextCommand,
+) -> Result<(CompactionOutcome, Option<String>), Failure> {
+    let is_shown = cx.client.capabilities().compactions && chore != ContextCommand::Undo;
+    let (compacted, text) = apply_context_command(cx, talk, chore).await?;
+    let is_told = is_shown && compacted != CompactionOutcome::Nothing;
     Ok((compacted, (!is_told).then_some(text)))
 }
 
-async fn change(
+async fn apply_context_command(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    chore: Chore,
-) -> Result<(Compacted, String), Failure> {
-    talk.transcript.set_tools(of_tools(&cx.tools().specs));
+    talk: &mut SessionState,
+    chore: ContextCommand,
+) -> Result<(CompactionOutcome, String), Failure> {
+    talk.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
     match chore {
-        Chore::Compact { focus } => compact(cx, talk, Occasion::Asked, &focus).await,
-        Chore::Undo => undo(cx, talk).await,
-        Chore::Clear => match Compaction::clear(&talk.transcript) {
+        ContextCommand::Compact { focus } => {
+            compact_context(cx, talk, CompactionTrigger::Asked, &focus).await
+        }
+        ContextCommand::Undo => undo_compaction(cx, talk).await,
+        ContextCommand::Clear => match Compaction::for_clear(&talk.transcript) {
             Some(by) => {
-                let news = News::begin(cx, by.at, by.tokens_before);
-                Ok((Compacted::Done, commit(cx, talk, by, &news).await?))
+                let news = CompactionProgress::begin(cx, by.at, by.tokens_before);
+                Ok((CompactionOutcome::Done, commit_compaction(cx, talk, by, &news).await?))
             }
-            None => Ok((Compacted::Nothing, "There is nothing to clear.".to_owned())),
+            None => Ok((CompactionOutcome::Nothing, "There is nothing to clear.".to_owned())),
         },
     }
 }
 
 /// Makes the conversation shorter; gives what came of it, and that in a sentence.
-pub(crate) async fn compact(
+pub(crate) async fn compact_context(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    occasion: Occasion,
+    talk: &mut SessionState,
+    occasion: CompactionTrigger,
     focus: &str,
-) -> Result<(Compacted, String), Failure> {
-    let (mut attempt, mut step) = Attempt::start(&talk.transcript, occasion, cx.limit());
-    if step == Step::Reject(Rejected::Nothing) {
-        return Ok((Compacted::Nothing, "There is nothing to compact yet.".to_owned()));
+) -> Result<(CompactionOutcome, String), Failure> {
+    let (mut attempt, mut step) = CompactionAttempt::start(&talk.transcript, occasion, cx.context_limit());
+    if step == CompactionStep::Reject(CompactionRejection::Nothing) {
+        return Ok((CompactionOutcome::Nothing, "There is nothing to compact yet.".to_owned()));
     }
-    let news = News::begin(cx, talk.transcript.next_seq(), attempt.before().tokens);
+    let news = CompactionProgress::begin(cx, talk.transcript.next_seq(), attempt.tokens_before().tokens);
     loop {
         step = match step {
-            Step::Summarise { source } => {
-                let reply = question(cx, focus, vec![source]).await;
+            CompactionStep::Summarise { source } => {
+                let reply = ask_for_summary(cx, focus, vec![source]).await;
                 attempt.on_summary(&talk.transcript, &reply)
             }
-            Step::Verify { source, summary } => {
-                let reply = question(cx, focus, vec![source, summary, CHECK.to_owned()]).await;
+            CompactionStep::Verify { source, summary } => {
+                let reply = ask_for_summary(cx, focus, vec![source, summary, CHECK.to_owned()]).await;
                 attempt.on_check(&talk.transcript, &reply)
             }
-            Step::Commit(by) => return Ok((Compacted::Done, commit(cx, talk, by, &news).await?)),
-            Step::Reject(Rejected::Cancelled) => {
+            CompactionStep::Commit(by) => {
+                return Ok((CompactionOutcome::Done, commit_compaction(cx, talk, by, &news).await?));
+            }
+            CompactionStep::Reject(CompactionRejection::Cancelled) => {
                 return Ok((
-                    Compacted::Cancelled,
+                    CompactionOutcome::Cancelled,
                     news.end(CompactionStage::Cancelled, "Stopped compacting."),
                 ));
             }
-            Step::Reject(why) => {
+            CompactionStep::Reject(why) => {
                 let why = why.to_string();
                 let sentence = format!("Could not compact the conversation: {}.", why.trim_end_matches('.'));
-                return Ok((Compacted::Failed, news.end(CompactionStage::Failed, &sentence)));
+                return Ok((CompactionOutcome::Failed, news.end(CompactionStage::Failed, &sentence)));
             }
         };
     }
 }
 
 /// Stores a compaction, then believes it.
-async fn commit(
+async fn commit_compaction(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
+    talk: &mut SessionState,
     by: Compaction,
-    news: &News<'_>,
+    news: &CompactionProgress<'_>,
 ) -> Result<String, Failure> {
-    if let Err(error) = cx.kit.store.compact(cx.writer, &by, clock::now()).await {
+    if let Err(error) = cx.kit.store.record_compaction(cx.writer, &by, clock::now()).await {
         let failure = store_failure(error);
         news.end(CompactionStage::Failed, &failure.sentence);
         return Err(failure);
     }
-    let text = sentence(&by);
+    let text = compaction_sentence(&by);
     let (summary, used) = (by.summary.clone(), by.tokens_after);
     let misfit = talk.transcript.compact(by).err();
     news.end(CompactionStage::Done { summary }, &text);
-    cx.tell_context(used, IsGuess::Yes);
+    cx.send_context_usage(used, IsEstimate::Yes);
     // What the model was told of skills may be gone with the rest.
-    cx.stock.forget_known().await;
+    cx.stock.forget_known_skills().await;
     match misfit {
         None => Ok(text),
         Some(misfit) => Err(Failure::new(FailureKind::Internal, misfit.to_string())),
     }
 }
 
-async fn undo(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(Compacted, String), Failure> {
+async fn undo_compaction(
+    cx: &TurnCx<'_>,
+    talk: &mut SessionState,
+) -> Result<(CompactionOutcome, String), Failure> {
     let undone = cx.kit.store.undo_compaction(cx.writer, clock::now()).await.map_err(store_failure)?;
     let Some(by) = undone else {
-        return Ok((Compacted::Nothing, "There is no compaction to take back.".to_owned()));
+        return Ok((CompactionOutcome::Nothing, "There is no compaction to take back.".to_owned()));
     };
-    cx.children.book().bill_is(open::recover(cx.kit, cx.session, talk).await?);
-    talk.transcript.set_tools(of_tools(&cx.tools().specs));
-    let used = talk.transcript.fill().tokens;
-    cx.tell_context(used, IsGuess::Yes);
-    let text = format!("Taken back: {} → {} tokens.", spelled(by.tokens_after), spelled(used));
-    Ok((Compacted::Done, text))
+    cx.children.tree_budget().set_session_usage(open::recover_conversation(cx.kit, cx.session, talk).await?);
+    talk.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
+    let used = talk.transcript.context_tokens().tokens;
+    cx.send_context_usage(used, IsEstimate::Yes);
+    let text = format!("Taken back: {} → {} tokens.", format_tokens(by.tokens_after), format_tokens(used));
+    Ok((CompactionOutcome::Done, text))
 }
 
 /// Asks the model in a conversation of its own: what the person says, what it answered, what the person says then.
-async fn question(cx: &TurnCx<'_>, focus: &str, said: Vec<String>) -> Reply {
-    let failed = |failure| ReplyBuilder::new(0).end(Ended::Failed(failure));
+async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, said: Vec<String>) -> Reply {
+    let failed = |failure| ReplyBuilder::new(0).into_reply(ReplyEnd::Failed(failure));
     let asked = async {
-        let model = cx.model()?;
-        let system = render(cx, focus).await?;
+        let model = cx.current_model()?;
+        let system = render_instructions(cx, focus).await?;
         Ok((model, system))
     };
     match asked.await {
-        Ok((model, system)) => match transcript(system, said) {
-            Ok(transcript) => ask(cx, &model, &transcript).await,
+        Ok((model, system)) => match dialogue_transcript(system, said) {
+            Ok(transcript) => send_side_request(cx, &model, &transcript).await,
             Err(failure) => failed(failure),
         },
         Err(failure) => failed(failure),
@@ -154,20 +162,24 @@ async fn question(cx: &TurnCx<'_>, focus: &str, said: Vec<String>) -> Reply {
 }
 
 /// Asks the model something that is no part of the session, and shows nothing of it.
-pub(crate) async fn ask(cx: &TurnCx<'_>, model: &ModelSettings, transcript: &Transcript) -> Reply {
+pub(crate) async fn send_side_request(
+    cx: &TurnCx<'_>,
+    model: &ModelSettings,
+    transcript: &Transcript,
+) -> Reply {
     let seq = transcript.next_seq();
-    let failed = |failure| ReplyBuilder::new(seq).end(Ended::Failed(failure));
-    let http = match cx.kit.http().await {
+    let failed = |failure| ReplyBuilder::new(seq).into_reply(ReplyEnd::Failed(failure));
+    let http = match cx.kit.http_client().await {
         Ok(http) => http,
         Err(failure) => return failed(failure),
     };
-    let n_tokens = transcript.fill().tokens;
+    let n_tokens = transcript.context_tokens().tokens;
     match transcript.for_model() {
         Ok(transcript) => {
-            let ask = Ask { settings: model, transcript, tools: &[], seq };
-            let reply = fallback::ask(cx, (http, n_tokens), ask, &mut Quiet { cx }).await;
+            let ask = ModelRequest { settings: model, transcript, tools: &[], seq };
+            let reply = fallback::ask(cx, (http, n_tokens), ask, &mut SilentListener { cx }).await;
             if let Some(usage) = reply.usage {
-                cx.charge_aside(usage).await;
+                cx.add_side_usage(usage).await;
             }
             reply
         }
@@ -175,47 +187,48 @@ pub(crate) async fn ask(cx: &TurnCx<'_>, model: &ModelSettings, transcript: &Tra
     }
 }
 
-async fn render(cx: &TurnCx<'_>, focus: &str) -> Result<String, Failure> {
-    let (settings, focus) = (cx.kit.settings(), focus.to_owned());
-    let rendered = tokio::task::spawn_blocking(move || prompt::render_compact(&settings, &focus)).await;
+async fn render_instructions(cx: &TurnCx<'_>, focus: &str) -> Result<String, Failure> {
+    let (settings, focus) = (cx.kit.config(), focus.to_owned());
+    let rendered =
+        tokio::task::spawn_blocking(move || prompt::render_compaction_prompt(&settings, &focus)).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 
 /// A conversation in which the two take turns.
-pub(crate) fn transcript(system: String, said: Vec<String>) -> Result<Transcript, Failure> {
+pub(crate) fn dialogue_transcript(system: String, said: Vec<String>) -> Result<Transcript, Failure> {
     let mut transcript = Transcript::new(system);
     for (index, text) in said.into_iter().enumerate() {
-        let id = MessageId::at(index as u64);
+        let id = MessageId::from_seq(index as u64);
         let entry = match index % 2 {
-            0 => Entry::Prompt(Prompt { id, parts: vec![Part::Text(text)] }),
+            0 => TranscriptEntry::Prompt(Prompt { id, parts: vec![ContentPart::Text(text)] }),
             _ => {
                 let (thought, calls) = (String::new(), Vec::new());
-                Entry::Reply(Reply {
+                TranscriptEntry::Reply(Reply {
                     id,
                     thought,
                     text,
                     calls,
-                    ended: Ended::Normally,
+                    ended: ReplyEnd::Normally,
                     usage: None,
                     sealed: None,
                     answered_by: None,
                 })
             }
         };
-        let refused = |error: crow_core::NotAccepted| Failure::new(FailureKind::Internal, error.to_string());
+        let refused = |error: crow_core::InvalidEntry| Failure::new(FailureKind::Internal, error.to_string());
         transcript.push(entry).map_err(refused)?;
     }
     Ok(transcript)
 }
 
 /// Tells how a compaction is called, live and in replay.
-pub(crate) fn id(at: u64, tokens_before: u64) -> String {
+pub(crate) fn compaction_id(at: u64, tokens_before: u64) -> String {
     format!("compaction-{at}-{tokens_before}")
 }
 
 /// Tells that one has begun.
-pub(crate) fn begun(id: String) -> Update {
-    Update::Compaction {
+pub(crate) fn compaction_started(id: String) -> SessionUpdate {
+    SessionUpdate::Compaction {
         id,
         stage: CompactionStage::Started,
         text: "Compacting the conversation …".to_owned(),
@@ -223,8 +236,8 @@ pub(crate) fn begun(id: String) -> Update {
 }
 
 /// Says what a compaction came to.
-pub(crate) fn sentence(by: &Compaction) -> String {
-    let (before, after) = (spelled(by.tokens_before), spelled(by.tokens_after));
+pub(crate) fn compaction_sentence(by: &Compaction) -> String {
+    let (before, after) = (format_tokens(by.tokens_before), format_tokens(by.tokens_after));
     let what = match &by.summary {
         Some(_) => "Compacted: what is older is summed up for the model",
         None if by.keep_from == by.at => "Cleared: the model begins afresh",
@@ -233,7 +246,7 @@ pub(crate) fn sentence(by: &Compaction) -> String {
     format!("{what}, {before} → {after} tokens. `/compact undo` takes it back.")
 }
 
-fn spelled(tokens: u64) -> String {
+fn format_tokens(tokens: u64) -> String {
     match tokens {
         0..1000 => tokens.to_string(),
         1000..FEW_TOKENS => format!("{}.{}k", tokens / 1000, tokens % 1000 / 100),
@@ -242,37 +255,37 @@ fn spelled(tokens: u64) -> String {
 }
 
 /// What the client hears of one compaction: that it began, and how it ended.
-struct News<'a> {
+struct CompactionProgress<'a> {
     cx: &'a TurnCx<'a>,
     id: String,
 }
 
-impl<'a> News<'a> {
+impl<'a> CompactionProgress<'a> {
     fn begin(cx: &'a TurnCx<'_>, at: u64, tokens_before: u64) -> Self {
-        let id = id(at, tokens_before);
-        cx.client.tell(cx.session, begun(id.clone()));
+        let id = compaction_id(at, tokens_before);
+        cx.client.send_update(cx.session, compaction_started(id.clone()));
         Self { cx, id }
     }
 
     /// Tells the end; gives its sentence back.
     fn end(&self, stage: CompactionStage, text: &str) -> String {
-        let update = Update::Compaction { id: self.id.clone(), stage, text: text.to_owned() };
-        self.cx.client.tell(self.cx.session, update);
+        let update = SessionUpdate::Compaction { id: self.id.clone(), stage, text: text.to_owned() };
+        self.cx.client.send_update(self.cx.session, update);
         text.to_owned()
     }
 }
 
 /// Shows nothing of what the model notes down, but what a person has to know of it.
-struct Quiet<'a> {
+struct SilentListener<'a> {
     cx: &'a TurnCx<'a>,
 }
 
-impl Listener for Quiet<'_> {
-    fn heard(&mut self, _: Delta<'_>) {}
+impl ReplyListener for SilentListener<'_> {
+    fn on_delta(&mut self, _: ReplyDelta<'_>) {}
 
-    fn noticed(&mut self, notice: String) {
-        self.cx.client.tell(self.cx.session, Update::Notice(notice));
+    fn on_notice(&mut self, notice: String) {
+        self.cx.client.send_update(self.cx.session, SessionUpdate::Notice(notice));
     }
 
-    async fn room(&mut self) {}
+    async fn wait_for_capacity(&mut self) {}
 }

@@ -3,14 +3,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crow_core::{Delta, Ended, Limits, Reply, Update, limit};
-use crow_model::{Ask, Http, Listener, ModelSettings};
+use crow_core::{Reply, ReplyDelta, ReplyEnd, SessionUpdate, TurnLimits, context_limit};
+use crow_model::{HttpClients, ModelRequest, ModelSettings, ReplyListener};
 
 use crate::run_turn::TurnCx;
 
 /// The model that answers in place of another in a turn.
 #[derive(Debug, Default)]
-pub(crate) struct Fallback(Mutex<Option<Substitute>>);
+pub(crate) struct FallbackModel(Mutex<Option<Substitute>>);
 
 #[derive(Debug)]
 struct Substitute {
@@ -18,7 +18,7 @@ struct Substitute {
     name: String,
 }
 
-impl Fallback {
+impl FallbackModel {
     /// Returns the model that answers in place of this one by now.
     pub(crate) fn substitute_of(&self, model: &str) -> Option<String> {
         let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,9 +38,9 @@ impl Fallback {
 /// `n_tokens` is the context that they have to take.
 pub(crate) async fn ask(
     cx: &TurnCx<'_>,
-    (http, n_tokens): (&Http, u64),
-    request: Ask<'_>,
-    listener: &mut impl Listener,
+    (http, n_tokens): (&HttpClients, u64),
+    request: ModelRequest<'_>,
+    listener: &mut impl ReplyListener,
 ) -> Reply {
     let own = match cx.own_model() {
         Ok(own) => own,
@@ -50,7 +50,7 @@ pub(crate) async fn ask(
     let asked = request.settings.name.as_str();
     let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != own.name);
     let mut watched = Watched { listener, is_overloaded: false };
-    let first = crow_model::ask(http, request, &mut watched, cx.cut).await;
+    let first = crow_model::stream_reply(http, request, &mut watched, cx.cut).await;
     if !watched.is_overloaded || !first.is_empty() || cx.is_over() {
         return Reply { answered_by: answered_by(asked), ..first };
     }
@@ -63,17 +63,23 @@ pub(crate) async fn ask(
             }
         };
         tell(cx, format!("the provider of {asked} is overloaded: {name} is asked instead"));
-        let reply = crow_model::ask(http, Ask { settings: &model, ..request }, &mut watched, cx.cut).await;
+        let reply = crow_model::stream_reply(
+            http,
+            ModelRequest { settings: &model, ..request },
+            &mut watched,
+            cx.cut,
+        )
+        .await;
         match &reply.ended {
-            Ended::Failed(failure) if reply.is_empty() => {
+            ReplyEnd::Failed(failure) if reply.is_empty() => {
                 tell(cx, format!("the fallback {name} did not answer: {}", failure.sentence));
             }
-            Ended::Normally
-            | Ended::OutputLimit
-            | Ended::SizeLimit
-            | Ended::Refused
-            | Ended::Cancelled
-            | Ended::Failed(_) => {
+            ReplyEnd::Normally
+            | ReplyEnd::OutputLimit
+            | ReplyEnd::SizeLimit
+            | ReplyEnd::Refused
+            | ReplyEnd::Cancelled
+            | ReplyEnd::Failed(_) => {
                 cx.fallback.set(&own.name, name);
                 return Reply { answered_by: answered_by(name), ..reply };
             }
@@ -88,7 +94,7 @@ fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings
     if let Some(variable) = model.missing_key() {
         return Err(format!("its key {variable} is not set"));
     }
-    let room = limit_of(cx.kit.settings().limits, &model);
+    let room = limit_of(cx.kit.config().limits, &model);
     match n_tokens <= room {
         true => Ok(model),
         false => Err(format!("the conversation has {n_tokens} tokens, and it takes {room}")),
@@ -96,13 +102,13 @@ fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings
 }
 
 /// How many tokens the context of a model may have.
-pub(crate) fn limit_of(limits: Limits, model: &ModelSettings) -> u64 {
+pub(crate) fn limit_of(limits: TurnLimits, model: &ModelSettings) -> u64 {
     let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
-    limit(Limits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
+    context_limit(TurnLimits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
 }
 
 fn tell(cx: &TurnCx<'_>, notice: String) {
-    cx.client.tell(cx.session, Update::Notice(notice));
+    cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
 }
 
 /// Passes on what it hears, and remembers that the provider is overloaded.
@@ -111,20 +117,20 @@ struct Watched<'a, L> {
     is_overloaded: bool,
 }
 
-impl<L: Listener> Listener for Watched<'_, L> {
-    fn heard(&mut self, delta: Delta<'_>) {
-        self.listener.heard(delta);
+impl<L: ReplyListener> ReplyListener for Watched<'_, L> {
+    fn on_delta(&mut self, delta: ReplyDelta<'_>) {
+        self.listener.on_delta(delta);
     }
 
-    fn noticed(&mut self, notice: String) {
-        self.listener.noticed(notice);
+    fn on_notice(&mut self, notice: String) {
+        self.listener.on_notice(notice);
     }
 
     fn overloaded(&mut self) {
         self.is_overloaded = true;
     }
 
-    fn room(&mut self) -> impl Future<Output = ()> + Send {
-        self.listener.room()
+    fn wait_for_capacity(&mut self) -> impl Future<Output = ()> + Send {
+        self.listener.wait_for_capacity()
     }
 }

@@ -1,13 +1,14 @@
 //! Going on where a turn would end by itself: after a reply that broke off or was cut, and with a model that goes in
 //! circles.
 
-use crow_acp::{Answers, Subject};
+use crow_acp::{OfferedAnswers, PermissionSubject};
 use crow_core::{
-    CrowPart, Entry, Failure, FailureKind, Next, Part, Prompt, Repeated, Resume, Turn, TurnEnd, Update,
+    ContentPart, CrowPart, Failure, FailureKind, Prompt, RepeatedRound, ReplyResume, SessionUpdate,
+    TranscriptEntry, Turn, TurnAction, TurnEnd,
 };
 
-use crate::confirm::{Matter, confirm};
-use crate::run_turn::{Conversation, TurnCx};
+use crate::confirm::{ConfirmationRequest, ask_confirmation};
+use crate::run_turn::{SessionState, TurnCx};
 
 /// What the model is told of a reply that broke off. It cannot know what of it arrived.
 const BROKE_OFF: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
@@ -18,64 +19,64 @@ const TOO_LARGE: &str =
     "Your reply above was cut at 16 MiB: no reply may be larger. Write long text to files, in pieces.";
 
 /// Tells the model that Crow cut its reply. It hears that with the next prompt.
-pub(crate) async fn after_size_limit(cx: &TurnCx<'_>, talk: &mut Conversation) -> Result<(), Failure> {
+pub(crate) async fn note_size_limit(cx: &TurnCx<'_>, talk: &mut SessionState) -> Result<(), Failure> {
     append_note(cx, talk, CrowPart::CutReply, TOO_LARGE).await
 }
 
 /// Has the model go on with a reply that broke off; what arrived of it is on disk already.
-pub(crate) async fn after_a_break(
+pub(crate) async fn resume_broken_reply(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    resume: &Resume,
-) -> Result<Next, Failure> {
+    talk: &mut SessionState,
+    resume: &ReplyResume,
+) -> Result<TurnAction, Failure> {
     if cx.is_over() {
-        return Ok(Next::End(TurnEnd::Cancelled));
+        return Ok(TurnAction::End(TurnEnd::Cancelled));
     }
     let is_trouble = resume.failure.kind == FailureKind::ProviderOverloaded;
     let what = if is_trouble { "the provider is in trouble" } else { "the answer broke off" };
-    let Resume { n_times, n_max, .. } = resume;
+    let ReplyResume { n_times, n_max, .. } = resume;
     let notice = format!("{what}; the model is asked to go on with it ({n_times} of {n_max})");
-    cx.client.tell(cx.session, Update::Notice(notice));
+    cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     append_note(cx, talk, CrowPart::BrokenReply, BROKE_OFF).await?;
-    Ok(Next::Ask)
+    Ok(TurnAction::Ask)
 }
 
 /// Stores words of Crow's own for the model; the person has a notice.
 async fn append_note(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
+    talk: &mut SessionState,
     what: CrowPart,
     text: &str,
 ) -> Result<(), Failure> {
-    let part = Part::FromCrow { what, text: text.to_owned() };
-    let prompt = Prompt { id: talk.transcript.next_message(), parts: vec![part] };
-    cx.append(talk, Entry::Prompt(prompt)).await
+    let part = ContentPart::FromCrow { what, text: text.to_owned() };
+    let prompt = Prompt { id: talk.transcript.next_message_id(), parts: vec![part] };
+    cx.append_entry(talk, TranscriptEntry::Prompt(prompt)).await
 }
 
 /// Asks the person whether a model that goes in circles is to go on. Without an answer it is not.
-pub(crate) async fn in_circles(
+pub(crate) async fn confirm_repetition(
     cx: &TurnCx<'_>,
-    (talk, turn): (&Conversation, &Turn),
-    repeated: &Repeated,
-) -> Next {
-    let Repeated { title, n_calls, n_times } = repeated;
+    (talk, turn): (&SessionState, &Turn),
+    repeated: &RepeatedRound,
+) -> TurnAction {
+    let RepeatedRound { title, n_calls, n_times } = repeated;
     let what = match n_calls {
         1 => title.clone(),
         n_calls => format!("{title} and {} more", n_calls - 1),
     };
     let title = format!("The model repeats itself: {what}, {n_times} times in a row with the same result");
-    let matter = Matter {
+    let matter = ConfirmationRequest {
         by: "turn",
         title: &title,
         content: Vec::new(),
-        subject: Subject::GoOn,
-        answers: Answers::Once,
+        subject: PermissionSubject::GoOn,
+        answers: OfferedAnswers::Once,
     };
-    let goes_on = confirm(cx, matter, talk).await.allows();
+    let goes_on = ask_confirmation(cx, matter, talk).await.is_allowed();
     let next = turn.on_answer(cx.is_over(), goes_on);
-    if next == Next::End(TurnEnd::Repeating) {
+    if next == TurnAction::End(TurnEnd::Repeating) {
         let notice = format!("{title}; the turn was stopped");
-        cx.client.tell(cx.session, Update::Notice(notice));
+        cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     }
     next
 }

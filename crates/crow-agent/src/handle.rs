@@ -1,11 +1,11 @@
 //! The way into a session: what it can be told, and how it is stopped whatever it is busy with.
 
-use crow_acp::{Answer, Place, Spoken, Steered, Ticket, Until};
-use crow_core::{Failure, Options, SessionId, TurnEnd};
+use crow_acp::{PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
+use crow_core::{Failure, SessionConfigOptions, SessionId, TurnEnd};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::run_turn::Conversation;
+use crate::run_turn::SessionState;
 
 /// More than the host hands on before it lets a session run: what does not fit is told that the session is stuck.
 pub(crate) const INBOX_LEN: usize = 256;
@@ -14,17 +14,17 @@ pub(crate) const INBOX_LEN: usize = 256;
 #[derive(Debug)]
 pub(crate) enum SessionMsg {
     Prompt {
-        ticket: Ticket,
-        said: Vec<Spoken>,
-        until: Until,
-        answer: Answer<TurnEnd>,
+        ticket: PromptId,
+        said: Vec<PromptBlock>,
+        until: TurnScope,
+        answer: ResponseSender<TurnEnd>,
     },
     Withdraw {
-        ticket: Ticket,
+        ticket: PromptId,
     },
     Steer {
-        said: Vec<Spoken>,
-        answer: Answer<Steered>,
+        said: Vec<PromptBlock>,
+        answer: ResponseSender<SteerOutcome>,
     },
     Cancel,
     /// Something came into the mailbox.
@@ -32,31 +32,31 @@ pub(crate) enum SessionMsg {
     SetOption {
         option: String,
         value: String,
-        answer: Answer<Options>,
+        answer: ResponseSender<SessionConfigOptions>,
     },
     /// The client opens it again, perhaps elsewhere.
     Reopen {
-        place: Place,
-        answer: Answer<Options>,
+        place: SessionLocation,
+        answer: ResponseSender<SessionConfigOptions>,
     },
     Close {
-        answer: Answer<()>,
+        answer: ResponseSender<()>,
     },
     TurnEnded {
-        ended: Box<TurnEnded>,
+        ended: Box<FinishedTurn>,
     },
 }
 
 impl SessionMsg {
     /// Answers what a session that has ended was told.
-    pub(crate) fn refuse(self, id: &SessionId) {
+    pub(crate) fn reject(self, id: &SessionId) {
         let gone = || crate::open::not_found(id);
         match self {
-            Self::Prompt { answer, .. } => answer.give(Err(gone())),
-            Self::Steer { answer, .. } => answer.give(Err(gone())),
-            Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.give(Err(gone())),
-            Self::Close { answer } => answer.give(Ok(())),
-            Self::TurnEnded { ended } => ended.answer.give(ended.end),
+            Self::Prompt { answer, .. } => answer.send(Err(gone())),
+            Self::Steer { answer, .. } => answer.send(Err(gone())),
+            Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.send(Err(gone())),
+            Self::Close { answer } => answer.send(Ok(())),
+            Self::TurnEnded { ended } => ended.answer.send(ended.end),
             Self::Withdraw { .. } | Self::Cancel | Self::Mail => {}
         }
     }
@@ -64,19 +64,19 @@ impl SessionMsg {
 
 /// What a turn gives back.
 #[derive(Debug)]
-pub(crate) struct TurnEnded {
-    pub(crate) talk: Conversation,
+pub(crate) struct FinishedTurn {
+    pub(crate) talk: SessionState,
     pub(crate) end: Result<TurnEnd, Failure>,
-    pub(crate) answer: Answer<TurnEnd>,
+    pub(crate) answer: ResponseSender<TurnEnd>,
     /// What came too late for its last request.
-    pub(crate) more_words: mpsc::Receiver<MoreWords>,
+    pub(crate) more_words: mpsc::Receiver<SteeringInput>,
 }
 
 /// Words for a turn that runs.
 #[derive(Debug)]
-pub(crate) struct MoreWords {
-    pub(crate) said: Vec<Spoken>,
-    pub(crate) answer: Answer<Steered>,
+pub(crate) struct SteeringInput {
+    pub(crate) said: Vec<PromptBlock>,
+    pub(crate) answer: ResponseSender<SteerOutcome>,
 }
 
 /// The way into a session.
@@ -92,18 +92,22 @@ pub(crate) struct SessionHandle {
 
 impl SessionHandle {
     /// Tells the session something that wants an answer; a session that is stuck answers so at once.
-    pub(crate) fn tell<T>(&self, answer: Answer<T>, msg: impl FnOnce(Answer<T>) -> SessionMsg) {
+    pub(crate) fn send_request<T>(
+        &self,
+        answer: ResponseSender<T>,
+        msg: impl FnOnce(ResponseSender<T>) -> SessionMsg,
+    ) {
         match self.inbox.try_reserve() {
             Ok(room) => room.send(msg(answer)),
             Err(mpsc::error::TrySendError::Full(())) => {
-                answer.give(Err(crate::open::stuck()));
+                answer.send(Err(crate::open::stuck_failure()));
             }
-            Err(mpsc::error::TrySendError::Closed(())) => answer.give(Err(crate::open::not_found(&self.id))),
+            Err(mpsc::error::TrySendError::Closed(())) => answer.send(Err(crate::open::not_found(&self.id))),
         }
     }
 
     /// Stops the turn that runs, at once, and what waits behind it.
-    pub(crate) fn cancel(&self) {
+    pub(crate) fn cancel_turn(&self) {
         self.turn.borrow().cancel();
         if let Err(mpsc::error::TrySendError::Full(cancel)) = self.inbox.try_send(SessionMsg::Cancel) {
             // It stands behind what it is to stop.
@@ -115,14 +119,14 @@ impl SessionHandle {
     /// Ends the session with its turn and its servers, and waits for that.
     pub(crate) async fn close(self) {
         self.turn.borrow().cancel();
-        let closed = Answer::new(|_: Result<(), Failure>| ());
+        let closed = ResponseSender::new(|_: Result<(), Failure>| ());
         if self.inbox.send(SessionMsg::Close { answer: closed }).await.is_ok() {
             self.gone.cancelled().await;
         }
     }
 
     /// Takes one prompt back.
-    pub(crate) fn withdraw(&self, ticket: Ticket) {
+    pub(crate) fn withdraw_prompt(&self, ticket: PromptId) {
         if self.inbox.try_send(SessionMsg::Withdraw { ticket }).is_err() {
             tracing::warn!(session = %self.id, "the session is stuck; a prompt could not be taken back");
         }

@@ -2,11 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Answered, Answers, Question, Subject};
-use crow_core::{Approval, Arguments, Call, Confinement, Facets, Mode, Outcome, Part, Status, Touch, Update};
-use crow_tools::{Progress, ToolCx, Tools};
+use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
+use crow_core::{
+    ApprovalSource, Confinement, ContentPart, Mode, SessionUpdate, ToolAccess, ToolArguments, ToolCall,
+    ToolCallInfo, ToolCallStatus, ToolResult,
+};
+use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 
-use crate::calls::{Gate, MOVED, permit};
+use crate::calls::{MOVED, PermissionGate, approve_call};
 use crate::run_turn::TurnCx;
 
 const WHY_AGAIN: &str =
@@ -15,90 +18,90 @@ const NOT_AGAIN: &str = "(the person did not want it to run without the sandbox)
 const WAS_AGAIN: &str = "(it had failed in the sandbox and was allowed to run again without)";
 
 /// What follows a call that was held.
-pub(crate) enum After {
+pub(crate) enum SandboxedCallResult {
     /// That was all.
-    Over(Outcome),
+    Over(ToolResult),
     /// It is to run again, free.
     Again,
 }
 
 /// Whether a session's person knows what the sandbox does not do.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct WarnedOnce {
     here: AtomicBool,
     in_client: AtomicBool,
 }
 
 /// How a call was held, and what came of it.
-pub(crate) struct Ran {
+pub(crate) struct HeldRun {
     pub(crate) confinement: Confinement,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: ToolResult,
 }
 
 /// Runs a call that was approved. Where a command was to be held and nothing can hold it in the client's terminals, the
 /// call is judged once more, as where there is no sandbox.
 pub(crate) async fn run_held(
     cx: &TurnCx<'_>,
-    tools: &Tools,
-    call: &Call,
-    (facets, tool_cx): (&Facets, ToolCx<'_>),
-    (gate, approval): (&Gate, Approval),
-) -> Ran {
-    let confinement = gate.confinement(cx, call, facets, approval);
+    tools: &ToolRegistry,
+    call: &ToolCall,
+    (facets, tool_cx): (&ToolCallInfo, ToolCx<'_>),
+    (gate, approval): (&PermissionGate, ApprovalSource),
+) -> HeldRun {
+    let confinement = gate.call_confinement(cx, call, facets, approval);
     let is_unheld = AtomicBool::new(false);
-    let progress = |what: Progress| {
-        is_unheld.fetch_or(matches!(what, Progress::Unheld), Ordering::Relaxed);
+    let progress = |what: ToolProgress| {
+        is_unheld.fetch_or(matches!(what, ToolProgress::Unheld), Ordering::Relaxed);
         (tool_cx.progress)(what);
     };
-    let outcome = tools.run(call, ToolCx { confinement, progress: &progress, ..tool_cx }).await;
+    let outcome = tools.run_call(call, ToolCx { confinement, progress: &progress, ..tool_cx }).await;
     if !is_unheld.load(Ordering::Relaxed) {
-        return Ran { confinement, outcome };
+        return HeldRun { confinement, outcome };
     }
     gate.tell_of_client(cx);
-    let approval = match permit(cx, tools, call, (facets, tool_cx), gate).await {
-        Ok(_) if tools.facets(call, cx.workspace).touch != facets.touch => Err(Outcome::failed(MOVED)),
+    let approval = match approve_call(cx, tools, call, (facets, tool_cx), gate).await {
+        Ok(_) if tools.call_info(call, cx.workspace).touch != facets.touch => Err(ToolResult::failure(MOVED)),
         permitted => permitted,
     };
     let confinement = Confinement::Free;
     match approval {
         Ok(approval) => {
-            let confinement = gate.confinement(cx, call, facets, approval);
-            let outcome = tools.run(&afresh(call), ToolCx { confinement, ..tool_cx }).await;
-            Ran { confinement, outcome }
+            let confinement = gate.call_confinement(cx, call, facets, approval);
+            let outcome = tools.run_call(&retry_call(call), ToolCx { confinement, ..tool_cx }).await;
+            HeldRun { confinement, outcome }
         }
-        Err(outcome) => Ran { confinement, outcome },
+        Err(outcome) => HeldRun { confinement, outcome },
     }
 }
 
-impl Gate {
+impl PermissionGate {
     /// Tells how a call is held.
-    pub(crate) fn confinement(
+    pub(crate) fn call_confinement(
         &self,
         cx: &TurnCx<'_>,
-        call: &Call,
-        facets: &Facets,
-        approval: Approval,
+        call: &ToolCall,
+        facets: &ToolCallInfo,
+        approval: ApprovalSource,
     ) -> Confinement {
-        if !matches!(facets.touch, Touch::Runs(_)) {
+        if !matches!(facets.touch, ToolAccess::Runs(_)) {
             return Confinement::Free;
         }
         let mode = cx.standing.borrow().mode;
-        let confinement = self.policy(cx, call).confinement(mode, approval);
+        let confinement = self.permission_policy(cx, call).confinement(mode, approval);
         tracing::debug!(call = %call.id, ?confinement, ?approval, "a command runs");
         confinement
     }
 
     /// Tells the person once what the sandbox does not do here, before the first command that it matters for.
-    pub(crate) fn tell_support(&self, cx: &TurnCx<'_>, facets: &Facets) {
+    pub(crate) fn warn_sandbox_limits(&self, cx: &TurnCx<'_>, facets: &ToolCallInfo) {
         let mode = cx.standing.borrow().mode;
-        let is_held = self.settings.sandbox.confinement(mode, Approval::Law) != Confinement::Free;
-        if matches!(facets.touch, Touch::Runs(_))
+        let is_held = self.settings.sandbox.confinement_for(mode, ApprovalSource::Law) != Confinement::Free;
+        if matches!(facets.touch, ToolAccess::Runs(_))
             && is_held
             && let Some(description) = self.local_policy.sandbox_rules().support.description()
             && !self.told.here.swap(true, Ordering::Relaxed)
         {
             let sentence = format!("Note: {description}. `crow-cli doctor` says so too.");
-            cx.client.tell(cx.session, Update::Notice(sentence));
+            cx.client.send_update(cx.session, SessionUpdate::Notice(sentence));
         }
     }
 
@@ -111,72 +114,78 @@ impl Gate {
                 "Note: there is no sandbox for commands in this client's terminals: {why}. Unapproved commands ask first; \
                  those that only read or edit inside the project run there without it."
             );
-            cx.client.tell(cx.session, Update::Notice(sentence));
+            cx.client.send_update(cx.session, SessionUpdate::Notice(sentence));
         }
     }
 
     /// Looks at what came of a call that was held. One that may have failed because of that says so, and the person
     /// is asked whether it may run again.
-    pub(crate) async fn after(
+    pub(crate) async fn check_sandboxed_call(
         &self,
         cx: &TurnCx<'_>,
-        (call, facets): (&Call, &Facets),
-        Ran { confinement: held, outcome }: Ran,
-    ) -> After {
+        (call, facets): (&ToolCall, &ToolCallInfo),
+        HeldRun { confinement: held, outcome }: HeldRun,
+    ) -> SandboxedCallResult {
         let network = self.settings.network;
         let is_suspected = match (outcome.status, &facets.touch) {
-            (Status::Failed, _) => held.is_suspected(network, &said(&outcome)),
-            (Status::Done, Touch::Runs(line)) => held.is_suspected_in_part(network, line, &said(&outcome)),
-            (Status::Pending | Status::Running | Status::Done, _) => false,
+            (ToolCallStatus::Failed, _) => held.is_suspected(network, &outcome_text(&outcome)),
+            (ToolCallStatus::Done, ToolAccess::Runs(line)) => {
+                held.is_suspected_in_part(network, line, &outcome_text(&outcome))
+            }
+            (ToolCallStatus::Pending | ToolCallStatus::Running | ToolCallStatus::Done, _) => false,
         };
-        let Some(note) = held.note(network).filter(|_| is_suspected && !cx.is_over()) else {
-            return After::Over(outcome);
+        let Some(note) = held.restriction_note(network).filter(|_| is_suspected && !cx.is_over()) else {
+            return SandboxedCallResult::Over(outcome);
         };
         let outcome = outcome.with_note(&note);
-        if cx.standing.borrow().mode == Mode::Plan || !starts(call) {
-            return After::Over(outcome);
+        if cx.standing.borrow().mode == Mode::Plan || !starts_command(call) {
+            return SandboxedCallResult::Over(outcome);
         }
         let _turn_to_ask = self.asking.lock().await;
-        let question = Question {
-            subject: Subject::Call,
+        let question = PermissionRequest {
+            subject: PermissionSubject::Call,
             call: call.id,
             facets,
-            arguments: &call.arguments.object(),
+            arguments: &call.arguments.to_object(),
             preview: &outcome.for_client.clone(),
             why: Some(WHY_AGAIN),
-            answers: Answers::Once,
+            answers: OfferedAnswers::Once,
         };
-        match cx.client.ask(cx.session, question, cx.cut).await {
-            Answered::AllowOnce | Answered::AllowForSession | Answered::AllowInProject => After::Again,
-            Answered::Reject | Answered::RejectForSession | Answered::RejectAndTell => {
-                After::Over(outcome.with_note(NOT_AGAIN))
+        match cx.client.request_permission(cx.session, question, cx.cut).await {
+            PermissionOutcome::AllowOnce
+            | PermissionOutcome::AllowForSession
+            | PermissionOutcome::AllowInProject => SandboxedCallResult::Again,
+            PermissionOutcome::Reject
+            | PermissionOutcome::RejectForSession
+            | PermissionOutcome::RejectAndTell => SandboxedCallResult::Over(outcome.with_note(NOT_AGAIN)),
+            PermissionOutcome::Cancelled | PermissionOutcome::Nobody { .. } => {
+                SandboxedCallResult::Over(outcome)
             }
-            Answered::Cancelled | Answered::Nobody { .. } => After::Over(outcome),
         }
     }
 }
 
 /// Marks what came of a call that ran again.
-pub(crate) fn again(outcome: Outcome) -> Outcome {
+pub(crate) fn mark_retried(outcome: ToolResult) -> ToolResult {
     outcome.with_note(WAS_AGAIN)
 }
 
 /// The same command once more, and nothing else that the call did.
-pub(crate) fn afresh(call: &Call) -> Call {
-    let mut arguments = call.arguments.object();
+pub(crate) fn retry_call(call: &ToolCall) -> ToolCall {
+    let mut arguments = call.arguments.to_object();
     arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
-    Call { arguments: Arguments::Valid(arguments), ..call.clone() }
+    ToolCall { arguments: ToolArguments::Valid(arguments), ..call.clone() }
 }
 
 /// Tells whether a call starts a command: what was typed to one that runs already must not be typed again.
-fn starts(call: &Call) -> bool {
-    call.arguments.object().get("is_input").and_then(|typed| typed.as_bool()) != Some(true)
+fn starts_command(call: &ToolCall) -> bool {
+    call.arguments.to_object().get("is_input").and_then(|typed| typed.as_bool()) != Some(true)
 }
 
-fn said(outcome: &Outcome) -> String {
+fn outcome_text(outcome: &ToolResult) -> String {
     let texts = outcome
         .for_model
         .iter()
-        .filter_map(|part| if let Part::Text(text) = part { Some(text.as_str()) } else { None });
+        .filter_map(|part| if let ContentPart::Text(text) = part { Some(text.as_str()) } else { None });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -6,11 +6,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crow_core::{
-    Call, CrowPart, Entry, Failure, FailureKind, Hook, Moment, Outcome, Part, Prompt, Said, Situation,
-    Transcript, Update,
+    ContentPart, CrowPart, Failure, FailureKind, HookConfig, HookDecision, HookInput, HookSession, Prompt,
+    SessionUpdate, ToolCall, ToolResult, Transcript, TranscriptEntry,
 };
 
-use crate::run_turn::{Conversation, TurnCx};
+use crate::run_turn::{SessionState, TurnCx};
 
 /// How often hooks may have the model go on in one turn: one that is never content would never end.
 const GO_ONS_MAX: u32 = 3;
@@ -20,15 +20,15 @@ const OVER: &str = "not run: a hook ended the turn before it";
 
 /// What the hooks of one moment came to.
 #[derive(Debug, Default)]
-struct Heard {
+struct HookResults {
     /// What the model should know, hook by hook.
     context: Vec<String>,
     /// What stopped the rest of them.
-    objection: Option<Objection>,
+    objection: Option<HookObjection>,
 }
 
 #[derive(Debug)]
-enum Objection {
+enum HookObjection {
     /// What they ran for may not happen; why.
     Refused(String),
     /// The turn ends; why.
@@ -39,16 +39,16 @@ enum Objection {
 
 /// Why a prompt is not asked.
 #[derive(Debug)]
-pub(crate) enum NotAsked {
+pub(crate) enum PromptRejection {
     /// A hook refused it; says so.
     Refused(String),
     /// The turn was cut while hooks ran.
     Cut,
 }
 
-impl NotAsked {
+impl PromptRejection {
     /// Says it to whoever said something into a running turn.
-    pub(crate) fn failure(self) -> Failure {
+    pub(crate) fn into_failure(self) -> Failure {
         let why = match self {
             Self::Refused(why) => why,
             Self::Cut => "The turn was stopped before the model read this. Send it as a prompt.".to_owned(),
@@ -59,11 +59,11 @@ impl NotAsked {
 
 /// What hooks did to a turn so far.
 #[derive(Debug, Default)]
-pub(crate) struct HookMarks {
+pub(crate) struct TurnHookState {
     is_ended: AtomicBool,
 }
 
-impl HookMarks {
+impl TurnHookState {
     /// Tells whether a hook ended the turn.
     pub(crate) fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)
@@ -71,35 +71,37 @@ impl HookMarks {
 }
 
 /// Runs the hooks of a moment until one objects.
-async fn hear(cx: &TurnCx<'_>, moment: Moment<'_>) -> Heard {
-    let supplies = cx.stock.now();
-    let hooks: Vec<&Hook> = supplies.hooks.iter().filter(|hook| hook.is_for(&moment)).collect();
-    let mut heard = Heard::default();
+async fn run_hooks(cx: &TurnCx<'_>, moment: HookInput<'_>) -> HookResults {
+    let supplies = cx.stock.current_config();
+    let hooks: Vec<&HookConfig> = supplies.hooks.iter().filter(|hook| hook.applies_to(&moment)).collect();
+    let mut heard = HookResults::default();
     if hooks.is_empty() {
         return heard;
     }
     let cwd = cx.workspace.cwd().display().to_string();
-    let told = moment.spell(Situation { session: cx.session, cwd: &cwd });
+    let told = moment.to_json(HookSession { session: cx.session, cwd: &cwd });
     for hook in hooks {
         let said = cx.kit.own_tools.tools.run_hook(hook, &told, cx.workspace, cx.cut).await;
         heard.objection = match said {
-            None => Some(Objection::Cut),
-            Some(Said::Nothing) => None,
-            Some(Said::Context(text)) => {
+            None => Some(HookObjection::Cut),
+            Some(HookDecision::Nothing) => None,
+            Some(HookDecision::Context(text)) => {
                 heard.context.push(text);
                 None
             }
-            Some(Said::Block(why)) => Some(Objection::Refused(format!("a hook refused it: {why}"))),
-            Some(Said::GoOn(why)) => Some(Objection::Refused(why)),
-            Some(Said::End(why)) => {
-                notice(cx, format!("A hook ended the turn: {why}"));
-                cx.hook_marks.is_ended.store(true, Ordering::Relaxed);
-                Some(Objection::Ended(why))
+            Some(HookDecision::Block(why)) => {
+                Some(HookObjection::Refused(format!("a hook refused it: {why}")))
             }
-            Some(Said::Failed(why)) => {
-                notice(cx, format!("The {} hook `{}` failed: {why}", hook.event.as_str(), hook.name()));
+            Some(HookDecision::GoOn(why)) => Some(HookObjection::Refused(why)),
+            Some(HookDecision::End(why)) => {
+                send_notice(cx, format!("A hook ended the turn: {why}"));
+                cx.hook_marks.is_ended.store(true, Ordering::Relaxed);
+                Some(HookObjection::Ended(why))
+            }
+            Some(HookDecision::Failed(why)) => {
+                send_notice(cx, format!("The {} hook `{}` failed: {why}", hook.event.as_str(), hook.name()));
                 let refuse = || format!("the hook `{}` has to pass it first, and failed: {why}", hook.name());
-                hook.event.guards().then(|| Objection::Refused(refuse()))
+                hook.event.fails_closed().then(|| HookObjection::Refused(refuse()))
             }
         };
         if heard.objection.is_some() {
@@ -110,64 +112,67 @@ async fn hear(cx: &TurnCx<'_>, moment: Moment<'_>) -> Heard {
 }
 
 /// Runs the hooks before a call; gives what they add to its result, or its outcome when it may not run.
-pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &Call) -> Result<Vec<String>, Outcome> {
+pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &ToolCall) -> Result<Vec<String>, ToolResult> {
     if cx.hook_marks.is_ended() {
-        return Err(Outcome::failed(OVER));
+        return Err(ToolResult::failure(OVER));
     }
-    let heard = hear(cx, Moment::BeforeCall(call)).await;
+    let heard = run_hooks(cx, HookInput::BeforeCall(call)).await;
     match heard.objection {
         None => Ok(heard.context),
-        Some(Objection::Refused(why)) => Err(Outcome::failed(format!("not run: {why}"))),
-        Some(Objection::Ended(why)) => {
-            Err(Outcome::failed(format!("not run: a hook ended the turn here: {why}")))
+        Some(HookObjection::Refused(why)) => Err(ToolResult::failure(format!("not run: {why}"))),
+        Some(HookObjection::Ended(why)) => {
+            Err(ToolResult::failure(format!("not run: a hook ended the turn here: {why}")))
         }
-        Some(Objection::Cut) => Err(Outcome::failed(CUT)),
+        Some(HookObjection::Cut) => Err(ToolResult::failure(CUT)),
     }
 }
 
 /// Runs the hooks after a call and adds what they say to what the model reads. What ran stays done.
-pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &Call, mut outcome: Outcome) -> Outcome {
-    let heard = hear(cx, Moment::AfterCall { call, outcome: &outcome }).await;
-    add(&mut outcome, heard.context);
+pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &ToolCall, mut outcome: ToolResult) -> ToolResult {
+    let heard = run_hooks(cx, HookInput::AfterCall { call, outcome: &outcome }).await;
+    append_context(&mut outcome, heard.context);
     outcome
 }
 
 /// Adds what hooks say to what the model reads of a call.
-pub(crate) fn add(outcome: &mut Outcome, context: Vec<String>) {
-    let added = context.into_iter().map(|text| Part::Text(format!("(a hook says) {text}")));
+pub(crate) fn append_context(outcome: &mut ToolResult, context: Vec<String>) {
+    let added = context.into_iter().map(|text| ContentPart::Text(format!("(a hook says) {text}")));
     outcome.for_model.extend(added);
 }
 
 /// Runs the hooks on what the person said; gives it with what they add.
-pub(crate) async fn on_prompt(cx: &TurnCx<'_>, mut parts: Vec<Part>) -> Result<Vec<Part>, NotAsked> {
-    let heard = hear(cx, Moment::Prompt { parts: &parts }).await;
+pub(crate) async fn on_prompt(
+    cx: &TurnCx<'_>,
+    mut parts: Vec<ContentPart>,
+) -> Result<Vec<ContentPart>, PromptRejection> {
+    let heard = run_hooks(cx, HookInput::Prompt { parts: &parts }).await;
     match heard.objection {
         None => {}
-        Some(Objection::Refused(why) | Objection::Ended(why)) => {
-            return Err(NotAsked::Refused(format!("Not asked: {why}")));
+        Some(HookObjection::Refused(why) | HookObjection::Ended(why)) => {
+            return Err(PromptRejection::Refused(format!("Not asked: {why}")));
         }
-        Some(Objection::Cut) => return Err(NotAsked::Cut),
+        Some(HookObjection::Cut) => return Err(PromptRejection::Cut),
     }
     let added = heard.context.into_iter();
-    parts.extend(added.map(|text| Part::FromCrow { what: CrowPart::PromptHook, text }));
+    parts.extend(added.map(|text| ContentPart::FromCrow { what: CrowPart::PromptHook, text }));
     Ok(parts)
 }
 
 /// Runs the hooks when the model has nothing more to do. Tells whether the turn is not over yet: one of them has
 /// the model go on, or it was cut meanwhile.
-pub(crate) async fn keep_from_ending(
+pub(crate) async fn run_stop_hooks(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
+    talk: &mut SessionState,
     n_gone_on: &mut u32,
 ) -> Result<bool, Failure> {
-    let moment = Moment::Stop { reply: last_words(&talk.transcript), n_gone_on: *n_gone_on };
-    let why = match hear(cx, moment).await.objection {
-        None | Some(Objection::Ended(_)) => return Ok(false),
-        Some(Objection::Cut) => return Ok(cx.cut.is_cancelled()),
-        Some(Objection::Refused(why)) => why,
+    let moment = HookInput::Stop { reply: last_reply_text(&talk.transcript), n_gone_on: *n_gone_on };
+    let why = match run_hooks(cx, moment).await.objection {
+        None | Some(HookObjection::Ended(_)) => return Ok(false),
+        Some(HookObjection::Cut) => return Ok(cx.cut.is_cancelled()),
+        Some(HookObjection::Refused(why)) => why,
     };
     if *n_gone_on == GO_ONS_MAX {
-        notice(
+        send_notice(
             cx,
             format!("A hook wants the model to go on once more; {GO_ONS_MAX} times are enough: {why}"),
         );
@@ -175,20 +180,20 @@ pub(crate) async fn keep_from_ending(
     }
     *n_gone_on += 1;
     let text = format!("A hook asks you to go on: {why}");
-    notice(cx, text.clone());
-    let prompt = Prompt { id: talk.transcript.next_message(), parts: vec![Part::Text(text)] };
-    cx.append(talk, Entry::Prompt(prompt)).await?;
+    send_notice(cx, text.clone());
+    let prompt = Prompt { id: talk.transcript.next_message_id(), parts: vec![ContentPart::Text(text)] };
+    cx.append_entry(talk, TranscriptEntry::Prompt(prompt)).await?;
     Ok(true)
 }
 
-fn last_words(transcript: &Transcript) -> &str {
+fn last_reply_text(transcript: &Transcript) -> &str {
     let last = transcript.entries().iter().rev().find_map(|entry| match entry {
-        Entry::Reply(reply) => Some(reply.text.as_str()),
-        Entry::Prompt(_) | Entry::Result { .. } => None,
+        TranscriptEntry::Reply(reply) => Some(reply.text.as_str()),
+        TranscriptEntry::Prompt(_) | TranscriptEntry::Result { .. } => None,
     });
     last.unwrap_or_default()
 }
 
-fn notice(cx: &TurnCx<'_>, text: String) {
-    cx.client.tell(cx.session, Update::Notice(text));
+fn send_notice(cx: &TurnCx<'_>, text: String) {
+    cx.client.send_update(cx.session, SessionUpdate::Notice(text));
 }

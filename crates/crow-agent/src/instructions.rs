@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::supplies::{Inside, read_text, root};
+use crate::supplies::{AllowedRoot, read_text, repository_root};
 
 const FILE: &str = "AGENTS.md";
 
@@ -18,18 +18,19 @@ const NESTED_MAX: usize = 50;
 
 /// Gathers the files: the person's own, then from the repository's root down to `cwd`, the nearest last so that it has
 /// the last word.
-pub(crate) fn content(cwd: &Path, config_dir: &Path) -> String {
-    let own = read_text(&config_dir.join(FILE), Inside::Anywhere, FILE_BYTES_MAX);
-    let cwd = crow_tools::resolve(cwd);
-    let root = root(&cwd);
+pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
+    let own = read_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
+    let cwd = crow_tools::resolve_links(cwd);
+    let root = repository_root(&cwd);
     let mut folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).collect();
     folders.reverse();
-    let files = folders.iter().map(|folder| crow_tools::resolve(&folder.join(FILE)));
+    let files = folders.iter().map(|folder| crow_tools::resolve_links(&folder.join(FILE)));
     // A link could send any file of the repository to the model, keys among them.
     let files = files.filter(|file| {
-        file.extension().is_some_and(|ending| ending == "md") && !crow_core::is_key(&file.to_string_lossy())
+        file.extension().is_some_and(|ending| ending == "md")
+            && !crow_core::is_key_path(&file.to_string_lossy())
     });
-    let project = files.map(|file| read_text(&file, Inside::Folder(root), FILE_BYTES_MAX));
+    let project = files.map(|file| read_text(&file, AllowedRoot::Folder(root), FILE_BYTES_MAX));
     let texts = std::iter::once(own).chain(project).filter_map(|read| {
         read.inspect_err(|why| tracing::info!(%why, "an AGENTS.md is left out")).ok().flatten()
     });
@@ -42,8 +43,8 @@ pub(crate) fn content(cwd: &Path, config_dir: &Path) -> String {
 }
 
 /// Lists the files below `cwd` that speak for their folder, by their paths from there.
-pub(crate) fn nested(cwd: &Path) -> Vec<String> {
-    crow_tools::find_below(cwd, FILE, NESTED_MAX)
+pub(crate) fn nested_instructions(cwd: &Path) -> Vec<String> {
+    crow_tools::find_files_below(cwd, FILE, NESTED_MAX)
 }
 
 #[cfg(test)]

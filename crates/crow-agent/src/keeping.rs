@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use crow_core::undo::Before;
+use crow_core::undo::UndoSnapshot;
 use crow_core::{CallId, ContentHash};
 use crow_store::{ChangeId, NewFileChange};
-use crow_tools::{Keeper, Keeping};
+use crow_tools::{UndoFuture, UndoRecorder};
 
 use crate::clock;
 use crate::run_turn::TurnCx;
 
 /// Keeps for one call.
-pub(crate) struct CallKeeper<'a> {
+pub(crate) struct CallUndoRecorder<'a> {
     cx: &'a TurnCx<'a>,
     /// Place of the prompt whose turn it is.
     turn: u64,
@@ -20,38 +20,38 @@ pub(crate) struct CallKeeper<'a> {
     last: Mutex<Option<ChangeId>>,
 }
 
-impl<'a> CallKeeper<'a> {
+impl<'a> CallUndoRecorder<'a> {
     pub(crate) fn new(cx: &'a TurnCx<'a>, turn: u64, call: CallId) -> Self {
         Self { cx, turn, call, last: Mutex::default() }
     }
 
-    fn last(&self) -> std::sync::MutexGuard<'_, Option<ChangeId>> {
+    fn lock_last(&self) -> std::sync::MutexGuard<'_, Option<ChangeId>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Keeper for CallKeeper<'_> {
-    fn keep<'a>(
+impl UndoRecorder for CallUndoRecorder<'_> {
+    fn record_change<'a>(
         &'a self,
         path: &'a Path,
-        before: Before,
+        before: UndoSnapshot,
         after: ContentHash,
-    ) -> Keeping<'a, Result<(), String>> {
+    ) -> UndoFuture<'a, Result<(), String>> {
         Box::pin(async move {
             // A path that cannot be spelled could not be found again.
             let path = path.to_str().ok_or("its path is not UTF-8")?.to_owned();
             let change = NewFileChange { turn: self.turn, call: self.call, path, before, after: Some(after) };
-            let kept = self.cx.kit.store.keep_change(self.cx.writer, change, clock::now()).await;
-            *self.last() = Some(kept.map_err(|error| error.to_string())?);
+            let kept = self.cx.kit.store.record_change(self.cx.writer, change, clock::now()).await;
+            *self.lock_last() = Some(kept.map_err(|error| error.to_string())?);
             Ok(())
         })
     }
 
-    fn left(&self, after: Option<ContentHash>) -> Keeping<'_, ()> {
+    fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()> {
         Box::pin(async move {
-            let last = *self.last();
+            let last = *self.lock_last();
             let Some(last) = last else { return };
-            if let Err(error) = self.cx.kit.store.change_left(self.cx.writer, last, after).await {
+            if let Err(error) = self.cx.kit.store.set_change_after(self.cx.writer, last, after).await {
                 tracing::warn!(%error, "what a change left could not be stored; undoing it may be refused");
             }
         })

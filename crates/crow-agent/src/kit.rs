@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use crow_acp::Launcher;
+use crow_acp::AgentLauncher;
 use crow_core::{
-    AgentServer, Failure, FailureKind, Hook, Limits, McpServer, MessageId, Mode, Network, Rules, Sandbox,
-    SessionId, TreeLimits,
+    AgentServer, Failure, FailureKind, HookConfig, McpServer, MessageId, Mode, NetworkAccess,
+    PermissionRules, SandboxMode, SessionId, TreeLimits, TurnLimits,
 };
-use crow_model::{Http, ModelSettings, Recorder};
+use crow_model::{HttpClients, ModelSettings, RequestRecorder};
 use crow_speckit::{SpecsLink, SpecsRoot};
 use crow_store::Store;
-use crow_tools::Tools;
+use crow_tools::ToolRegistry;
 use tokio::sync::OnceCell;
 
-use crate::supplies::ReadRepository;
-use crate::tasks::{self, Door};
+use crate::supplies::RepositoryConfigReader;
+use crate::tasks::{self, ChildAgentsCell};
 use crate::toolbox::ToolSet;
 use crate::{clock, memory};
 
@@ -28,19 +28,19 @@ const EMPTY_KEPT: Duration = Duration::from_hours(7 * 24);
 
 /// What the configuration says about sessions.
 #[derive(Debug, Clone)]
-pub struct KitSettings {
+pub struct AgentConfig {
     /// Models on offer; the first is the default.
     pub models: Vec<ModelSettings>,
     /// The mode of a new session.
     pub mode: Mode,
     /// What is allowed and denied for good.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// Which commands run in the sandbox.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxMode,
     /// Whether those may use the network.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// How far one turn may go.
-    pub limits: Limits,
+    pub limits: TurnLimits,
     /// Environment variables that hold keys; no command gets them.
     pub secret_variables: Vec<String>,
     /// Where the person's own prompts are.
@@ -50,15 +50,15 @@ pub struct KitSettings {
     /// The template of the system prompt that the configuration names, as earlier versions did.
     pub system_prompt_path: Option<PathBuf>,
     /// How the Spec Kit workflow goes.
-    pub workflow: WorkflowSettings,
+    pub workflow: WorkflowConfig,
     /// The MCP servers of every session, beside those its client names.
     pub mcp_servers: Vec<McpServer>,
     /// Where sign-ins at MCP servers are kept.
     pub mcp_auth_dir: PathBuf,
     /// The person's commands for certain moments, in their order.
-    pub hooks: Vec<Hook>,
+    pub hooks: Vec<HookConfig>,
     /// How the configuration files of repositories are read.
-    pub repositories: Arc<dyn ReadRepository>,
+    pub repositories: Arc<dyn RepositoryConfigReader>,
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
     /// Agents of others that tasks can be given to.
@@ -87,24 +87,24 @@ pub struct KitSettings {
 
 /// What the configuration and the environment say about the Spec Kit workflow.
 #[derive(Debug, Clone, Default)]
-pub struct WorkflowSettings {
+pub struct WorkflowConfig {
     /// Where new features go.
     pub specs_root: SpecsRoot,
     /// Whether a link leads other programs there.
     pub specs_link: SpecsLink,
     /// Whether tasks marked `[P]` go to child agents.
-    pub parallel: Parallel,
+    pub parallel: ParallelMode,
     /// What the environment says about the project and its feature.
-    pub variables: crow_speckit::Variables,
+    pub variables: crow_speckit::SpeckitVariables,
     /// The variables that a project's hook may depend on.
-    pub surrounding: Surrounding,
+    pub surrounding: PublicEnvironment,
 }
 
 /// Variables of the environment that are no secrets.
 #[derive(Clone, Default)]
-pub struct Surrounding(Arc<BTreeMap<String, String>>);
+pub struct PublicEnvironment(Arc<BTreeMap<String, String>>);
 
-impl Surrounding {
+impl PublicEnvironment {
     /// Takes them.
     pub fn new(variables: BTreeMap<String, String>) -> Self {
         Self(Arc::new(variables))
@@ -115,7 +115,7 @@ impl Surrounding {
     }
 }
 
-impl fmt::Debug for Surrounding {
+impl fmt::Debug for PublicEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What people keep in variables is nobody's business in a log.
         write!(f, "{} variables", self.0.len())
@@ -124,7 +124,7 @@ impl fmt::Debug for Surrounding {
 
 /// Whether tasks that may be done side by side are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Parallel {
+pub enum ParallelMode {
     /// The person is asked.
     #[default]
     Ask,
@@ -134,7 +134,7 @@ pub enum Parallel {
     Never,
 }
 
-impl Parallel {
+impl ParallelMode {
     /// Reads the setting.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
@@ -147,16 +147,16 @@ impl Parallel {
 }
 
 /// Everything that sessions share.
-pub struct Kit {
-    settings: RwLock<Arc<KitSettings>>,
+pub struct AgentRuntime {
+    settings: RwLock<Arc<AgentConfig>>,
     pub(crate) store: Store,
     /// Starts agents.
-    pub(crate) launcher: Launcher,
+    pub(crate) launcher: AgentLauncher,
     /// The tools that work alike in every session.
-    machine: Tools,
+    machine: ToolRegistry,
     /// The tools that Crow brings along, of no session in particular.
     pub(crate) own_tools: Arc<ToolSet>,
-    http: OnceCell<Http>,
+    http: OnceCell<HttpClients>,
     /// Old sessions that nobody spoke in were looked for.
     is_swept: AtomicBool,
     n_notes: AtomicU64,
@@ -164,20 +164,20 @@ pub struct Kit {
     is_told: AtomicBool,
 }
 
-impl fmt::Debug for Kit {
+impl fmt::Debug for AgentRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kit").field("settings", &self.settings()).finish_non_exhaustive()
+        f.debug_struct("Kit").field("settings", &self.config()).finish_non_exhaustive()
     }
 }
 
-impl Kit {
+impl AgentRuntime {
     /// Puts the parts together.
-    pub fn new(settings: KitSettings, store: Store, tools: Tools, launcher: Launcher) -> Self {
-        let all = memory::tools(&store, None)
+    pub fn new(settings: AgentConfig, store: Store, tools: ToolRegistry, launcher: AgentLauncher) -> Self {
+        let all = memory::memory_tools(&store, None)
             .into_iter()
-            .chain(tasks::tools(&Door::default(), &settings.agent_servers))
+            .chain(tasks::task_tools(&ChildAgentsCell::default(), &settings.agent_servers))
             .collect();
-        let own_tools = Arc::new(ToolSet::new(tools.with(all)));
+        let own_tools = Arc::new(ToolSet::new(tools.with_tools(all)));
         Self {
             settings: RwLock::new(Arc::new(settings)),
             store,
@@ -192,7 +192,7 @@ impl Kit {
     }
 
     /// Names a message that is not stored, as no other of this process is named.
-    pub(crate) fn next_note(&self) -> MessageId {
+    pub(crate) fn next_message_id(&self) -> MessageId {
         MessageId::new(format!("note-{}", self.next_number()))
     }
 
@@ -202,16 +202,20 @@ impl Kit {
     }
 
     /// What the configuration says now.
-    pub(crate) fn settings(&self) -> Arc<KitSettings> {
+    pub(crate) fn config(&self) -> Arc<AgentConfig> {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes the tools that Crow brings along into those of a session. Whoever stands too deep to give tasks is not told
     /// of them.
-    pub(crate) fn tools_of(&self, session: &SessionId, children: Option<&Door>) -> Arc<ToolSet> {
-        let own = memory::tools(&self.store, Some(session));
-        let given = children.map(|children| tasks::tools(children, &self.settings().agent_servers));
-        let tools = self.machine.with(own.into_iter().chain(given.into_iter().flatten()).collect());
+    pub(crate) fn session_tools(
+        &self,
+        session: &SessionId,
+        children: Option<&ChildAgentsCell>,
+    ) -> Arc<ToolSet> {
+        let own = memory::memory_tools(&self.store, Some(session));
+        let given = children.map(|children| tasks::task_tools(children, &self.config().agent_servers));
+        let tools = self.machine.with_tools(own.into_iter().chain(given.into_iter().flatten()).collect());
         if children.is_none() {
             return Arc::new(ToolSet::new(tools));
         }
@@ -221,20 +225,20 @@ impl Kit {
     /// What the person is told once in a process; whoever asks first tells it.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         let is_told = self.is_told.swap(true, Ordering::Relaxed);
-        if is_told { Vec::new() } else { self.settings().notices.clone() }
+        if is_told { Vec::new() } else { self.config().notices.clone() }
     }
 
     /// Takes over what the configuration says by now.
-    pub(crate) fn renew(&self, fresh: &Self) {
-        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = fresh.settings();
+    pub(crate) fn replace_config(&self, fresh: &Self) {
+        *self.settings.write().unwrap_or_else(PoisonError::into_inner) = fresh.config();
     }
 
     /// Shows the HTTP client; made off the loop on first use, since reading the system's certificates takes
     /// milliseconds.
-    pub(crate) async fn http(&self) -> Result<&Http, Failure> {
+    pub(crate) async fn http_client(&self) -> Result<&HttpClients, Failure> {
         let make = async || {
-            let recordings = self.settings().recordings_dir.clone();
-            match tokio::task::spawn_blocking(move || make_http(recordings.as_deref())).await {
+            let recordings = self.config().recordings_dir.clone();
+            match tokio::task::spawn_blocking(move || build_http_client(recordings.as_deref())).await {
                 Ok(made) => made,
                 Err(error) => Err(Failure::new(FailureKind::Internal, error.to_string())),
             }
@@ -249,18 +253,18 @@ impl Kit {
             tracing::info!(%error, "the store does not work yet; the first prompt says so");
         }
         if !self.is_swept.swap(true, Ordering::Relaxed)
-            && let Err(error) = self.store.forget_empty(clock::earlier(EMPTY_KEPT)).await
+            && let Err(error) = self.store.delete_empty_sessions(clock::time_before_now(EMPTY_KEPT)).await
         {
             tracing::info!(%error, "could not forget sessions that nobody spoke in");
         }
-        if let Err(failure) = self.http().await {
+        if let Err(failure) = self.http_client().await {
             tracing::info!(%failure, "could not make the HTTP client yet; the first prompt says so");
         }
     }
 
     /// Finds a model by its name, or the default without one.
-    pub(crate) fn model(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
-        let settings = self.settings();
+    pub(crate) fn find_model(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
+        let settings = self.config();
         let models = &settings.models;
         match name {
             _ if models.is_empty() => Err(Failure::new(FailureKind::Config, settings.setup_hint.clone())),
@@ -274,10 +278,10 @@ impl Kit {
     }
 }
 
-fn make_http(recordings: Option<&Path>) -> Result<Http, Failure> {
-    let http = Http::new()?;
+fn build_http_client(recordings: Option<&Path>) -> Result<HttpClients, Failure> {
+    let http = HttpClients::new()?;
     match recordings {
-        Some(folder) => Ok(http.recorded(Recorder::start(folder)?)),
+        Some(folder) => Ok(http.with_recorder(RequestRecorder::start(folder)?)),
         None => Ok(http),
     }
 }

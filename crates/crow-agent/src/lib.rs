@@ -1,6 +1,6 @@
 //! Owns tasks and time: the host loop, one driver per session, the running of a turn.
 //!
-//! It says [`crow_core::Update`] and hears [`crow_acp::Incoming`]; it spells no protocol, no SQL and no
+//! It says [`crow_core::SessionUpdate`] and hears [`crow_acp::IncomingRequest`]; it spells no protocol, no SQL and no
 //! provider's JSON.
 
 mod approvals;
@@ -38,12 +38,12 @@ mod undo;
 
 pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
 pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
-pub use host::serve;
-pub use kit::{Kit, KitSettings, Parallel, Surrounding, WorkflowSettings};
+pub use host::serve_sessions;
+pub use kit::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, WorkflowConfig};
 pub use memory::memory_specs;
 pub use supplies::{
-    ReadRepository, RepositoryConfig, RepositoryTrust, SuppliedFile, TrustedRepository, Variables,
-    forget_trust, list_trust, repository_of,
+    RepositoryConfig, RepositoryConfigReader, RepositoryFileTrust, RepositoryTrust, TrustedRepository,
+    VariableExpansion, find_repository_root, forget_trust, list_trust,
 };
 pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};

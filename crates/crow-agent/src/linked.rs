@@ -6,11 +6,11 @@ mod images;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crow_core::{Confinement, CrowPart, Part, Touch, link, visible};
+use crow_core::{Confinement, ContentPart, CrowPart, ToolAccess, escape_hidden, link};
 use crow_tools::ToolCx;
 
 use crate::calls;
-use crate::run_turn::{Conversation, TurnCx};
+use crate::run_turn::{SessionState, TurnCx};
 
 /// Files of one prompt that are read; who points at more means a folder.
 const FILES_MAX: usize = 32;
@@ -19,24 +19,28 @@ const FILES_MAX: usize = 32;
 const BYTES_MAX: usize = 128 * 1024;
 
 /// Adds to each link what it leads to, or why that is not here.
-pub(crate) async fn with_contents(cx: &TurnCx<'_>, talk: &mut Conversation, parts: Vec<Part>) -> Vec<Part> {
+pub(crate) async fn with_contents(
+    cx: &TurnCx<'_>,
+    talk: &mut SessionState,
+    parts: Vec<ContentPart>,
+) -> Vec<ContentPart> {
     images::tell_unseen(cx, &parts);
     let parts = images::with_images(cx, talk, parts).await;
-    with_texts(cx, parts).await
+    attach_linked_files(cx, parts).await
 }
 
 /// Adds to each link to a file what the file says, or why that is not here. The person did not say it.
-async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
+async fn attach_linked_files(cx: &TurnCx<'_>, parts: Vec<ContentPart>) -> Vec<ContentPart> {
     let mut room = BYTES_MAX;
     let mut seen = BTreeSet::new();
     let mut whole = Vec::with_capacity(parts.len());
     for part in parts {
         let added = match &part {
-            Part::Link { uri, .. } if seen.len() < FILES_MAX && seen.insert(uri.clone()) => {
-                text(cx, uri, &mut room).await.map(|text| added(uri, text))
+            ContentPart::Link { uri, .. } if seen.len() < FILES_MAX && seen.insert(uri.clone()) => {
+                read_linked_file(cx, uri, &mut room).await.map(|text| linked_file_part(uri, text))
             }
-            Part::Link { .. } | Part::Text(_) | Part::Image { .. } => None,
-            Part::Resource { .. } | Part::FromCrow { .. } => None,
+            ContentPart::Link { .. } | ContentPart::Text(_) | ContentPart::Image { .. } => None,
+            ContentPart::Resource { .. } | ContentPart::FromCrow { .. } => None,
         };
         whole.push(part);
         whole.extend(added);
@@ -44,23 +48,23 @@ async fn with_texts(cx: &TurnCx<'_>, parts: Vec<Part>) -> Vec<Part> {
     whole
 }
 
-fn added(uri: &str, text: String) -> Part {
-    let uri = visible(uri);
+fn linked_file_part(uri: &str, text: String) -> ContentPart {
+    let uri = escape_hidden(uri);
     let file = uri.strip_prefix("file:").unwrap_or(&uri).to_owned();
-    Part::FromCrow { what: CrowPart::LinkedFile(file), text }
+    ContentPart::FromCrow { what: CrowPart::LinkedFile(file), text }
 }
 
 /// The text of a file, as far as there is room; `None` for what is no file here.
-async fn text(cx: &TurnCx<'_>, uri: &str, room: &mut usize) -> Option<String> {
-    let (path, lines) = link::file(uri)?;
+async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, room: &mut usize) -> Option<String> {
+    let (path, lines) = link::parse_file_link(uri)?;
     if path.contains('\0') {
         return None;
     }
-    let resolved = crow_tools::resolve(Path::new(&path));
-    if let Err(why) = calls::may_read(cx, &resolved) {
+    let resolved = crow_tools::resolve_links(Path::new(&path));
+    if let Err(why) = calls::check_read_allowed(cx, &resolved) {
         return Some(format!("Not read: {why}. The tool `read` asks the person."));
     }
-    let touch = Touch::Reads(vec![resolved.display().to_string()]);
+    let touch = ToolAccess::Reads(vec![resolved.display().to_string()]);
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),
@@ -71,7 +75,7 @@ async fn text(cx: &TurnCx<'_>, uri: &str, room: &mut usize) -> Option<String> {
         progress: &|_| (),
         keeper: None,
     };
-    Some(match crow_tools::read_link(tool_cx, &path, lines).await {
+    Some(match crow_tools::read_resource_link(tool_cx, &path, lines).await {
         Ok(text) if text.len() <= *room => {
             *room -= text.len();
             text

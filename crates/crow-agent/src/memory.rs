@@ -7,22 +7,22 @@ mod record;
 
 use std::sync::Arc;
 
-use crow_core::{Facets, Outcome, SessionId, ToolKind, ToolSpec, Touch};
+use crow_core::{SessionId, ToolAccess, ToolCallInfo, ToolKind, ToolResult, ToolSpec};
 use crow_store::{SearchQuery, Store};
-use crow_tools::{Running, Tool, ToolCx, Workspace};
+use crow_tools::{Tool, ToolCx, ToolFuture, Workspace};
 use serde_json::{Map, Value, json};
 
-use self::asked::{AskedMemory, AskedSession, CURRENT, LIMIT, LIMIT_MAX, Refusal, parse};
+use self::asked::{CURRENT, LIMIT, LIMIT_MAX, MemoryRefusal, QueryMemoryArgs, SessionQuery, parse_arguments};
 use crate::clock;
 
 /// A title is one line in a list.
 const TITLE_CHARS_MAX: usize = 80;
 
 /// Makes the tools for a session. Without one they can be told of and shown, and read the others.
-pub(crate) fn tools(store: &Store, session: Option<&SessionId>) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn memory_tools(store: &Store, session: Option<&SessionId>) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(QueryMemory { spec: memory_spec(), store: store.clone() }),
-        Arc::new(QuerySession { spec: session_spec(), store: store.clone(), session: session.cloned() }),
+        Arc::new(QueryMemoryTool { spec: memory_spec(), store: store.clone() }),
+        Arc::new(QuerySessionTool { spec: session_spec(), store: store.clone(), session: session.cloned() }),
     ]
 }
 
@@ -31,12 +31,12 @@ pub fn memory_specs() -> Vec<ToolSpec> {
     vec![memory_spec(), session_spec()]
 }
 
-struct QueryMemory {
+struct QueryMemoryTool {
     spec: ToolSpec,
     store: Store,
 }
 
-struct QuerySession {
+struct QuerySessionTool {
     spec: ToolSpec,
     store: Store,
     /// The session that the tool belongs to.
@@ -97,32 +97,32 @@ fn session_spec() -> ToolSpec {
     }
 }
 
-impl Tool for QueryMemory {
+impl Tool for QueryMemoryTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn only_reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let query = arguments.get("query").and_then(Value::as_str).unwrap_or("nothing");
-        facets(&format!("Search earlier sessions for {query}"))
+        call_info(&format!("Search earlier sessions for {query}"))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move { self.found(&parse(arguments)?).await })
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> ToolFuture<'a> {
+        run_query(async move { self.search_memory(&parse_arguments(arguments)?).await })
     }
 }
 
-impl QueryMemory {
-    async fn found(&self, asked: &AskedMemory) -> Result<String, Refusal> {
+impl QueryMemoryTool {
+    async fn search_memory(&self, asked: &QueryMemoryArgs) -> Result<String, MemoryRefusal> {
         let (limit, offset) = (asked.limit(), asked.offset());
         // One more tells whether there are more.
         let query =
             SearchQuery { text: asked.query.clone(), session: None, limit: limit.saturating_add(1), offset };
-        let mut hits = self.store.search(query).await?;
+        let mut hits = self.store.search_messages(query).await?;
         if hits.is_empty() {
             return Ok("nothing found; each of the words must occur in a message, so try fewer".to_owned());
         }
@@ -133,7 +133,7 @@ impl QueryMemory {
              excerpt\n"
                 .to_owned();
         for hit in &hits {
-            let (when, who) = (clock::minute(hit.created), hit.speaker.as_str());
+            let (when, who) = (clock::format_minute(hit.created), hit.speaker.as_str());
             text += &format!("{}, {}, {when}, {who}: {}\n", hit.session, hit.seq, hit.snippet);
         }
         if is_more {
@@ -143,29 +143,29 @@ impl QueryMemory {
     }
 }
 
-impl Tool for QuerySession {
+impl Tool for QuerySessionTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn only_reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        facets(&titled(arguments))
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        call_info(&call_title(arguments))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let asked = AskedSession::read(parse(arguments)?, self.session.as_ref())?;
-            reading::read(&self.store, &asked, cx.cut).await
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        run_query(async move {
+            let asked = SessionQuery::from_args(parse_arguments(arguments)?, self.session.as_ref())?;
+            reading::read_messages(&self.store, &asked, cx.cut).await
         })
     }
 }
 
 /// Says what of which session is read.
-fn titled(arguments: &Map<String, Value>) -> String {
+fn call_title(arguments: &Map<String, Value>) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let which = match text("session_id").filter(|id| *id != CURRENT) {
         Some(id) => format!("session {id}"),
@@ -177,20 +177,20 @@ fn titled(arguments: &Map<String, Value>) -> String {
     }
 }
 
-fn facets(title: &str) -> Facets {
+fn call_info(title: &str) -> ToolCallInfo {
     let line = title.split_whitespace().collect::<Vec<_>>().join(" ");
     let title = match line.char_indices().nth(TITLE_CHARS_MAX) {
         Some((cut, _)) => format!("{}…", &line[..cut]),
         None => line,
     };
-    Facets { title, kind: ToolKind::Search, locations: Vec::new(), touch: Touch::Nothing }
+    ToolCallInfo { title, kind: ToolKind::Search, locations: Vec::new(), touch: ToolAccess::Nothing }
 }
 
-fn answer<'a>(work: impl Future<Output = Result<String, Refusal>> + Send + 'a) -> Running<'a> {
+fn run_query<'a>(work: impl Future<Output = Result<String, MemoryRefusal>> + Send + 'a) -> ToolFuture<'a> {
     Box::pin(async move {
         match work.await {
-            Ok(text) => Outcome::done(text),
-            Err(Refusal(sentence)) => Outcome::failed(sentence),
+            Ok(text) => ToolResult::success(text),
+            Err(MemoryRefusal(sentence)) => ToolResult::failure(sentence),
         }
     })
 }

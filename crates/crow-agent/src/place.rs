@@ -2,25 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_acp::Place;
+use crow_acp::SessionLocation;
 use crow_core::{Failure, FailureKind};
 
 /// Folders beside the first that a session may work in; every path is compared with each.
 const ROOTS_MAX: usize = 64;
 
 /// Checks that every folder is there, and spells each in one way.
-pub(crate) async fn checked(place: Place) -> Result<Place, Failure> {
-    let Place { cwd, more_roots, servers } = place;
-    let more_roots = more_roots.iter().map(|root| spelled(root)).collect();
-    let place = Place { cwd: spelled(&cwd), more_roots, servers };
+pub(crate) async fn check_location(place: SessionLocation) -> Result<SessionLocation, Failure> {
+    let SessionLocation { cwd, more_roots, servers } = place;
+    let more_roots = more_roots.iter().map(|root| normalize_path(root)).collect();
+    let place = SessionLocation { cwd: normalize_path(&cwd), more_roots, servers };
     if place.more_roots.len() > ROOTS_MAX {
         let why =
             format!("There are {} additional directories; {ROOTS_MAX} are the most.", place.more_roots.len());
         return Err(Failure::new(FailureKind::InvalidValue, why));
     }
-    is_folder("cwd", &place.cwd).await?;
+    check_folder("cwd", &place.cwd).await?;
     for root in &place.more_roots {
-        is_folder("An additional directory", root).await?;
+        check_folder("An additional directory", root).await?;
     }
     Ok(place)
 }
@@ -29,11 +29,11 @@ pub(crate) async fn checked(place: Place) -> Result<Place, Failure> {
 const NOT_TEXT: &str = "whose name is not UTF-8. Rename the folder, or one above it, or choose another.";
 
 /// Leaves out what a path can do without: slashes at the end and in a row, dots.
-pub(crate) fn spelled(path: &Path) -> PathBuf {
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-async fn is_folder(what: &str, path: &Path) -> Result<(), Failure> {
+async fn check_folder(what: &str, path: &Path) -> Result<(), Failure> {
     let why = if path.to_str().is_none() {
         format!("{what} is {}, {NOT_TEXT}", path.display())
     } else if !path.is_absolute() {
@@ -42,7 +42,7 @@ async fn is_folder(what: &str, path: &Path) -> Result<(), Failure> {
         format!("{what} is {}, which is not a folder. Create it or choose another.", path.display())
     } else {
         let path = path.to_owned();
-        let real = tokio::task::spawn_blocking(move || crow_tools::resolve(&path)).await;
+        let real = tokio::task::spawn_blocking(move || crow_tools::resolve_links(&path)).await;
         match real {
             Ok(real) if real.to_str().is_some() => return Ok(()),
             Ok(real) => format!("{what} is {}, {NOT_TEXT}", real.display()),

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{Failure, FailureKind, SessionId, visible};
+use crow_core::{Failure, FailureKind, SessionId, escape_hidden};
 use minijinja::{Environment, context};
 use sha2::{Digest as _, Sha256};
 
 use crate::instructions;
-use crate::kit::KitSettings;
-use crate::supplies::{Inside, known_skills, read_text};
+use crate::kit::AgentConfig;
+use crate::supplies::{AllowedRoot, known_skills, read_text};
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
@@ -36,7 +36,7 @@ const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// A system prompt, and what it was made of.
 #[derive(Debug)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedPrompt {
     /// What the model is told.
     pub(crate) text: String,
     /// The template.
@@ -45,14 +45,14 @@ pub(crate) struct Rendered {
 
 /// Renders the system prompt for a session that works in these folders, the first before the others. Reads files: keep
 /// it off the loop.
-pub(crate) fn render(
+pub(crate) fn render_system_prompt(
     (cwd, more_roots): (&Path, &[PathBuf]),
     session: &SessionId,
-    settings: &KitSettings,
+    settings: &AgentConfig,
     date: &str,
-) -> Result<Rendered, Failure> {
-    let agents_content = instructions::content(cwd, &settings.config_dir);
-    let nested = instructions::nested(cwd);
+) -> Result<RenderedPrompt, Failure> {
+    let agents_content = instructions::read_instructions(cwd, &settings.config_dir);
+    let nested = instructions::nested_instructions(cwd);
     // As later Python versions had them, one entry a file.
     let agents_full = match agents_content.is_empty() {
         true => Vec::new(),
@@ -63,12 +63,12 @@ pub(crate) fn render(
     let skills = known_skills(settings, cwd);
     let skills = skills.iter().map(|skill| {
         context! {
-            name => &skill.name, description => visible(&skill.description), path => shown(&skill.path),
+            name => &skill.name, description => escape_hidden(&skill.description), path => display_path(&skill.path),
         }
     });
     let facts = context! {
-        workspace => shown(cwd),
-        additional_directories => more_roots.iter().map(|root| shown(root)).collect::<Vec<_>>(),
+        workspace => display_path(cwd),
+        additional_directories => more_roots.iter().map(|root| display_path(root)).collect::<Vec<_>>(),
         display_tree => crow_tools::draw_tree(cwd),
         agents_content,
         nested_agents => nested,
@@ -79,25 +79,25 @@ pub(crate) fn render(
         table_schemas => crow_store::TABLES,
         table_schema => crow_store::TABLES,
         session_id => session.as_str(),
-        skills_dir => shown(&skills_dir),
-        skills_roots => vec![shown(&skills_dir)],
+        skills_dir => display_path(&skills_dir),
+        skills_roots => vec![display_path(&skills_dir)],
         date,
         platform => std::env::consts::OS,
     };
     let (place, template) = system_template(settings)?;
-    Ok(Rendered { text: rendered(&place, &template, facts)?, template })
+    Ok(RenderedPrompt { text: render_template(&place, &template, facts)?, template })
 }
 
 /// Finds the template of the system prompt: the person's own, by the newer or an earlier name, or ours.
-fn system_template(settings: &KitSettings) -> Result<(PathBuf, String), Failure> {
+fn system_template(settings: &AgentConfig) -> Result<(PathBuf, String), Failure> {
     let newer = settings.prompts_dir.join(TEMPLATE_NAME);
-    if let Some(template) = read(&newer)? {
+    if let Some(template) = read_template(&newer)? {
         return Ok((newer, template));
     }
     let earlier = settings.system_prompt_path.clone();
     for place in earlier.into_iter().chain([settings.prompts_dir.join(EARLIER_NAME)]) {
-        match read(&place)? {
-            Some(template) if !is_one_of(&EARLIER_DEFAULTS, &template) => return Ok((place, template)),
+        match read_template(&place)? {
+            Some(template) if !has_known_hash(&EARLIER_DEFAULTS, &template) => return Ok((place, template)),
             Some(_) | None => {}
         }
     }
@@ -105,28 +105,28 @@ fn system_template(settings: &KitSettings) -> Result<(PathBuf, String), Failure>
 }
 
 /// Whether a template is one of those with these hashes.
-fn is_one_of(hashes: &[&str], template: &str) -> bool {
+fn has_known_hash(hashes: &[&str], template: &str) -> bool {
     let hash: String = Sha256::digest(template.trim()).iter().map(|byte| format!("{byte:02x}")).collect();
     hashes.contains(&hash.as_str())
 }
 
 /// Renders what the model is told before it sums a conversation up. Reads files: keep it off the loop.
-pub(crate) fn render_compact(settings: &KitSettings, focus: &str) -> Result<String, Failure> {
+pub(crate) fn render_compaction_prompt(settings: &AgentConfig, focus: &str) -> Result<String, Failure> {
     let place = settings.prompts_dir.join(COMPACT_NAME);
-    let template = read(&place)?.unwrap_or_else(|| COMPACT.to_owned());
-    rendered(&place, &template, context! { focus })
+    let template = read_template(&place)?.unwrap_or_else(|| COMPACT.to_owned());
+    render_template(&place, &template, context! { focus })
 }
 
 /// Reads a person's own template, if there is one.
-fn read(own: &Path) -> Result<Option<String>, Failure> {
-    read_text(own, Inside::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
+fn read_template(own: &Path) -> Result<Option<String>, Failure> {
+    read_text(own, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
         let why = format!("The prompt template {} cannot be read: {error}.", own.display());
         Failure::new(FailureKind::Config, why)
     })
 }
 
 /// Renders a template, which is at this place unless it is ours.
-fn rendered(own: &Path, template: &str, facts: minijinja::Value) -> Result<String, Failure> {
+fn render_template(own: &Path, template: &str, facts: minijinja::Value) -> Result<String, Failure> {
     let mut environment = Environment::new();
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
@@ -137,8 +137,8 @@ fn rendered(own: &Path, template: &str, facts: minijinja::Value) -> Result<Strin
 }
 
 /// Spells a path as one line.
-fn shown(path: &Path) -> String {
-    visible(&path.to_string_lossy())
+fn display_path(path: &Path) -> String {
+    escape_hidden(&path.to_string_lossy())
 }
 
 #[cfg(test)]

@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::supplies::{Inside, hash, names, read_text};
+use crate::supplies::{AllowedRoot, hash_content, list_names, read_text};
 
 /// Projects that are listed; far more than anyone answers about.
 const PROJECTS_MAX: usize = 10_000;
 
 /// One kind of record.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Records<'a> {
+pub(crate) struct ProjectRecords<'a> {
     /// The configuration folder.
     pub(crate) config_dir: &'a Path,
     /// The folder in it.
@@ -24,10 +24,10 @@ pub(crate) struct Records<'a> {
     pub(crate) file_bytes_max: u64,
 }
 
-impl Records<'_> {
+impl ProjectRecords<'_> {
     /// Where the record of a project is.
     pub(crate) fn path(&self, project: &Path) -> PathBuf {
-        let name = hash(project.as_os_str().as_encoded_bytes());
+        let name = hash_content(project.as_os_str().as_encoded_bytes());
         self.config_dir.join(self.folder).join(format!("{name}.json"))
     }
 
@@ -38,7 +38,7 @@ impl Records<'_> {
 
     fn read_file<T: DeserializeOwned>(&self, path: &Path) -> Result<Option<T>, String> {
         let text =
-            read_text(path, Inside::Anywhere, self.file_bytes_max).map_err(|error| error.to_string())?;
+            read_text(path, AllowedRoot::Anywhere, self.file_bytes_max).map_err(|error| error.to_string())?;
         text.map(|text| serde_json::from_str(&text).map_err(|error| error.to_string())).transpose()
     }
 
@@ -67,7 +67,7 @@ impl Records<'_> {
     /// Reads all records with the project that each names; the other side is what is wrong with a file.
     pub(crate) fn list<T: DeserializeOwned>(&self, project: impl Fn(&T) -> &str) -> Vec<Result<T, String>> {
         let folder = self.config_dir.join(self.folder);
-        let names = names(&folder, Inside::Anywhere, PROJECTS_MAX).into_iter();
+        let names = list_names(&folder, AllowedRoot::Anywhere, PROJECTS_MAX).into_iter();
         let files = names.filter(|name| name.ends_with(".json")).map(|name| folder.join(name));
         let read = files.filter_map(|file| {
             let broken = |why: &str| format!("{}: {why}", file.display());

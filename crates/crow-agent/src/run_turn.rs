@@ -2,71 +2,72 @@
 
 use std::sync::Arc;
 
-use crow_acp::{Client, Editor, Steered, Until};
+use crow_acp::{Client, ClientEditor, SteerOutcome, TurnScope};
 use crow_core::{
-    Delta, Ended, Entry, Failure, FailureKind, MessageId, Next, Outcome, Part, Prompt, Reply, ReplyBuilder,
-    SessionId, ToolSpec, Transcript, Turn, TurnEnd, Update, Usage, limit, of_tools,
+    ContentPart, Failure, FailureKind, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta, ReplyEnd,
+    SessionId, SessionUpdate, TokenUsage, ToolResult, ToolSpec, Transcript, TranscriptEntry, Turn,
+    TurnAction, TurnEnd, context_limit, estimate_tool_tokens,
 };
-use crow_model::{Ask, Listener, ModelSettings};
-use crow_speckit::{BackgroundWork, Baseline};
-use crow_store::{Delivery, DeliveryId, Draft, StoreError, Writer};
+use crow_model::{ModelRequest, ModelSettings, ReplyListener};
+use crow_speckit::{BackgroundWork, StepBaseline};
+use crow_store::{Delivery, DeliveryId, Draft, SessionLease, StoreError};
 use crow_tools::Workspace;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::approvals::Approvals;
+use crate::approvals::GrantStore;
 use crate::calls::run_calls;
-use crate::children::{Came, Children, Context};
+use crate::children::{ChildAgents, ContextUsage, MailWaitOutcome};
 use crate::clock;
-use crate::compact::compact;
-use crate::fallback::{self, Fallback, limit_of};
+use crate::compact::compact_context;
+use crate::fallback::{self, FallbackModel, limit_of};
 use crate::go_on;
-use crate::handle::MoreWords;
-use crate::hold::Told;
-use crate::hooks::{self, HookMarks, NotAsked};
-use crate::kit::Kit;
+use crate::handle::SteeringInput;
+use crate::hold::WarnedOnce;
+use crate::hooks::{self, PromptRejection, TurnHookState};
+use crate::kit::AgentRuntime;
 use crate::linked;
-use crate::open::{self, Coming};
-use crate::session::Standing;
-use crate::speckit::Scope;
+use crate::open::{self, PendingSession};
+use crate::session::SessionSettings;
+use crate::speckit::StepPolicy;
 use crate::spoken;
-use crate::supplies::Stock;
+use crate::supplies::ProjectConfigLoader;
 use crate::toolbox::{ToolSet, Toolbox};
 
 /// What a turn works with; the transcript it works on goes beside it.
 #[derive(Clone, Copy)]
 pub(crate) struct TurnCx<'a> {
     pub(crate) session: &'a SessionId,
-    pub(crate) kit: &'a Arc<Kit>,
-    pub(crate) writer: &'a Writer,
+    pub(crate) kit: &'a Arc<AgentRuntime>,
+    pub(crate) writer: &'a SessionLease,
     pub(crate) client: &'a Client,
-    pub(crate) editor: &'a Editor,
+    pub(crate) editor: &'a ClientEditor,
     pub(crate) workspace: &'a Workspace,
     pub(crate) toolbox: &'a Toolbox,
-    pub(crate) stock: &'a Stock,
-    pub(crate) children: &'a Children,
-    pub(crate) approvals: &'a Approvals,
-    pub(crate) standing: &'a watch::Receiver<Standing>,
-    pub(crate) until: Until,
+    pub(crate) stock: &'a ProjectConfigLoader,
+    pub(crate) children: &'a ChildAgents,
+    pub(crate) approvals: &'a GrantStore,
+    pub(crate) standing: &'a watch::Receiver<SessionSettings>,
+    pub(crate) until: TurnScope,
     pub(crate) cut: &'a CancellationToken,
-    pub(crate) hook_marks: &'a HookMarks,
+    pub(crate) hook_marks: &'a TurnHookState,
     /// The model that answers in place of the session's own.
-    pub(crate) fallback: &'a Fallback,
+    pub(crate) fallback: &'a FallbackModel,
     /// What the step of the workflow that runs allows and offers, if one does.
-    pub(crate) scope: Option<&'a Scope>,
+    pub(crate) scope: Option<&'a StepPolicy>,
 }
 
 /// What a session remembers between turns.
 #[derive(Debug, Default)]
-pub(crate) struct Conversation {
+pub(crate) struct SessionState {
     pub(crate) transcript: Transcript,
-    pub(crate) on_disk: OnDisk,
+    pub(crate) on_disk: StoredState,
     /// What a reply came to whose end was never stored.
     pub(crate) unfinished: Option<Reply>,
     /// Its title is stored.
     pub(crate) is_titled: bool,
-    pub(crate) told: Told,
+    pub(crate) told: WarnedOnce,
     /// The tools that the store knows the model is offered.
     pub(crate) offered: Arc<[ToolSpec]>,
     /// The person rejected a call and says what to do instead with the next prompt: the turn ends for that.
@@ -74,14 +75,14 @@ pub(crate) struct Conversation {
     /// Place of the prompt whose turn runs.
     pub(crate) turn: u64,
     /// What a step that waits for an answer is held against when it is over.
-    pub(crate) before: Option<Box<Baseline>>,
+    pub(crate) before: Option<Box<StepBaseline>>,
 }
 
 /// What the store holds of a conversation between turns.
 #[derive(Debug, Default)]
-pub(crate) enum OnDisk {
+pub(crate) enum StoredState {
     /// Nothing yet: the session is on its way there.
-    Coming(Coming),
+    Coming(PendingSession),
     /// The same transcript.
     Same,
     /// Nobody knows: a turn broke or could not store. The next one reads it again first.
@@ -91,7 +92,7 @@ pub(crate) enum OnDisk {
 
 /// Whether a number of tokens is our own guess.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IsGuess {
+pub(crate) enum IsEstimate {
     /// Nobody has counted them.
     Yes,
     /// The provider has counted them.
@@ -100,7 +101,7 @@ pub(crate) enum IsGuess {
 
 /// Whether an entry could be stored with what it claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Claimed {
+pub(crate) enum ClaimOutcome {
     /// It is stored.
     Yes,
     /// It is not: another process has told the model already.
@@ -110,62 +111,62 @@ pub(crate) enum Claimed {
 /// Runs a turn whose prompt is on disk already; what the person says meanwhile comes with the next request.
 pub(crate) async fn run_turn(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    more_words: &mut mpsc::Receiver<MoreWords>,
+    talk: &mut SessionState,
+    more_words: &mut mpsc::Receiver<SteeringInput>,
 ) -> Result<TurnEnd, Failure> {
-    let (mut turn, mut next) = Turn::start(cx.kit.settings().limits);
-    cx.toolbox.settled(cx.cut).await;
-    let mut tools = cx.tools();
+    let (mut turn, mut next) = Turn::start(cx.kit.config().limits);
+    cx.toolbox.wait_until_connected(cx.cut).await;
+    let mut tools = cx.current_tools();
     let mut n_gone_on = 0;
     loop {
         next = match next {
-            Next::Ask => {
-                cx.take_words(talk, more_words).await?;
-                cx.take_mail(talk).await?;
+            TurnAction::Ask => {
+                cx.drain_steering(talk, more_words).await?;
+                cx.append_mail(talk).await?;
                 cx.remember_tools(talk).await?;
-                talk.transcript.set_tools(of_tools(&cx.tools().specs));
-                match turn.before_asking(talk.transcript.fill(), cx.limit()) {
-                    Next::Ask => {
-                        tools = cx.tools();
-                        cx.reply(talk, &tools, &mut turn).await?
+                talk.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
+                match turn.before_asking(talk.transcript.context_tokens(), cx.context_limit()) {
+                    TurnAction::Ask => {
+                        tools = cx.current_tools();
+                        cx.request_reply(talk, &tools, &mut turn).await?
                     }
-                    first @ (Next::Compact(_)
-                    | Next::Run(_)
-                    | Next::Resume(_)
-                    | Next::Confirm(_)
-                    | Next::End(_)) => first,
+                    first @ (TurnAction::Compact(_)
+                    | TurnAction::Run(_)
+                    | TurnAction::Resume(_)
+                    | TurnAction::Confirm(_)
+                    | TurnAction::End(_)) => first,
                 }
             }
-            Next::Compact(occasion) => {
-                let (compacted, _) = compact(cx, talk, occasion, "").await?;
-                turn.on_compacted(compacted, talk.transcript.fill().measured)
+            TurnAction::Compact(occasion) => {
+                let (compacted, _) = compact_context(cx, talk, occasion, "").await?;
+                turn.on_compacted(compacted, talk.transcript.context_tokens().measured)
             }
-            Next::Run(calls) => {
+            TurnAction::Run(calls) => {
                 run_calls(cx, &tools.tools, &calls, talk).await?;
                 let next = turn.on_results(cx.is_over(), talk.transcript.entries());
                 let has_to_wait = std::mem::take(&mut talk.waits_for_words) || cx.hook_marks.is_ended();
-                let is_end = matches!(next, Next::End(_));
-                if !is_end && (has_to_wait || cx.scope.is_some_and(Scope::is_over)) {
+                let is_end = matches!(next, TurnAction::End(_));
+                if !is_end && (has_to_wait || cx.scope.is_some_and(StepPolicy::is_over)) {
                     return Ok(TurnEnd::Done);
                 }
                 next
             }
-            Next::Resume(resume) => go_on::after_a_break(cx, talk, &resume).await?,
-            Next::Confirm(repeated) => go_on::in_circles(cx, (talk, &turn), &repeated).await,
-            Next::End(TurnEnd::Done)
-                if cx.take_words(talk, more_words).await? + cx.take_news(talk).await? > 0 =>
+            TurnAction::Resume(resume) => go_on::resume_broken_reply(cx, talk, &resume).await?,
+            TurnAction::Confirm(repeated) => go_on::confirm_repetition(cx, (talk, &turn), &repeated).await,
+            TurnAction::End(TurnEnd::Done)
+                if cx.drain_steering(talk, more_words).await? + cx.append_unasked_mail(talk).await? > 0 =>
             {
-                turn.on_more_words()
+                turn.on_steering_input()
             }
-            Next::End(TurnEnd::Done) if cx.waits_for_tasks().await => match cx.cut.is_cancelled() {
-                true => Next::End(TurnEnd::Cancelled),
-                false => Next::End(TurnEnd::Done),
+            TurnAction::End(TurnEnd::Done) if cx.wait_for_tasks().await => match cx.cut.is_cancelled() {
+                true => TurnAction::End(TurnEnd::Cancelled),
+                false => TurnAction::End(TurnEnd::Done),
             },
-            Next::End(TurnEnd::Done) if hooks::keep_from_ending(cx, talk, &mut n_gone_on).await? => {
-                if cx.is_over() { Next::End(TurnEnd::Cancelled) } else { turn.on_more_words() }
+            TurnAction::End(TurnEnd::Done) if hooks::run_stop_hooks(cx, talk, &mut n_gone_on).await? => {
+                if cx.is_over() { TurnAction::End(TurnEnd::Cancelled) } else { turn.on_steering_input() }
             }
-            Next::End(end) => {
-                cx.close_open(talk, "not run: the turn ended before it").await?;
+            TurnAction::End(end) => {
+                cx.close_open_calls(talk, "not run: the turn ended before it").await?;
                 return Ok(end);
             }
         };
@@ -179,36 +180,36 @@ impl TurnCx<'_> {
     }
 
     /// The tools there are now.
-    pub(crate) fn tools(&self) -> Arc<ToolSet> {
-        let now = self.toolbox.now();
+    pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
+        let now = self.toolbox.current_tools();
         match self.scope {
-            Some(scope) => Arc::new(ToolSet::new(now.tools.with(scope.tools()))),
+            Some(scope) => Arc::new(ToolSet::new(now.tools.with_tools(scope.step_tools()))),
             None => now,
         }
     }
 
     /// Makes prompts of what the person said meanwhile; tells how many.
-    async fn take_words(
+    async fn drain_steering(
         &self,
-        talk: &mut Conversation,
-        more_words: &mut mpsc::Receiver<MoreWords>,
+        talk: &mut SessionState,
+        more_words: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<usize, Failure> {
         let mut n_taken = 0;
-        while let Ok(MoreWords { said, answer }) = more_words.try_recv() {
-            let parts = match spoken::parts(said).await {
-                Ok(parts) => hooks::on_prompt(self, parts).await.map_err(NotAsked::failure),
+        while let Ok(SteeringInput { said, answer }) = more_words.try_recv() {
+            let parts = match spoken::load_prompt_parts(said).await {
+                Ok(parts) => hooks::on_prompt(self, parts).await.map_err(PromptRejection::into_failure),
                 Err(failure) => Err(failure),
             };
             match parts {
                 Ok(parts) => {
                     let parts = linked::with_contents(self, talk, parts).await;
-                    let parts = self.stock.now().expand(parts);
-                    let prompt = Prompt { id: talk.transcript.next_message(), parts };
-                    self.append(talk, Entry::Prompt(prompt)).await?;
-                    answer.give(Ok(Steered::Injected));
+                    let parts = self.stock.current_config().expand_prompt(parts);
+                    let prompt = Prompt { id: talk.transcript.next_message_id(), parts };
+                    self.append_entry(talk, TranscriptEntry::Prompt(prompt)).await?;
+                    answer.send(Ok(SteerOutcome::Injected));
                     n_taken += 1;
                 }
-                Err(failure) => answer.give(Err(failure)),
+                Err(failure) => answer.send(Err(failure)),
             }
         }
         Ok(n_taken)
@@ -216,13 +217,14 @@ impl TurnCx<'_> {
 
     /// Waits for the next end of a task, where the turn is to last as long as its tasks; tells whether one came, or
     /// the turn was stopped.
-    async fn waits_for_tasks(&self) -> bool {
-        self.until == Until::TasksEnded
-            && self.cut.run_until_cancelled(self.children.next_mail()).await != Some(Came::Nothing)
+    async fn wait_for_tasks(&self) -> bool {
+        self.until == TurnScope::TasksEnded
+            && self.cut.run_until_cancelled(self.children.wait_for_mail()).await
+                != Some(MailWaitOutcome::Nothing)
     }
 
     /// Whether a job or a child agent runs on behind the calls.
-    pub(crate) fn background(&self) -> BackgroundWork {
+    pub(crate) fn background_work(&self) -> BackgroundWork {
         match self.workspace.has_running_jobs() || self.children.is_any_working() {
             true => BackgroundWork::Running,
             false => BackgroundWork::None,
@@ -230,8 +232,8 @@ impl TurnCx<'_> {
     }
 
     /// Makes a prompt of what came into the mailbox; tells how many deliveries that were.
-    pub(crate) async fn take_mail(&self, talk: &mut Conversation) -> Result<usize, Failure> {
-        let mail = self.children.mail().await.map_err(store_failure)?;
+    pub(crate) async fn append_mail(&self, talk: &mut SessionState) -> Result<usize, Failure> {
+        let mail = self.children.take_deliveries().await.map_err(store_failure)?;
         if mail.is_empty() {
             return Ok(0);
         }
@@ -243,61 +245,65 @@ impl TurnCx<'_> {
 
     /// The same, where the model should hear of it without being asked: what a person stopped is told with their next
     /// words.
-    async fn take_news(&self, talk: &mut Conversation) -> Result<usize, Failure> {
-        if self.children.has_news() { self.take_mail(talk).await } else { Ok(0) }
+    async fn append_unasked_mail(&self, talk: &mut SessionState) -> Result<usize, Failure> {
+        if self.children.has_pending_mail() { self.append_mail(talk).await } else { Ok(0) }
     }
 
     /// Stores a prompt with the mail that comes with it, and tells the client of that. Mail that somebody else claimed
     /// meanwhile is left out.
     pub(crate) async fn append_prompt(
         &self,
-        talk: &mut Conversation,
-        parts: Vec<Part>,
+        talk: &mut SessionState,
+        parts: Vec<ContentPart>,
         mail: Vec<Delivery>,
     ) -> Result<(), Failure> {
-        let id = talk.transcript.next_message();
-        let news: Vec<Part> = mail.iter().map(|delivery| Part::Text(delivery.text.clone())).collect();
+        let id = talk.transcript.next_message_id();
+        let news: Vec<ContentPart> =
+            mail.iter().map(|delivery| ContentPart::Text(delivery.text.clone())).collect();
         let claims: Vec<DeliveryId> = mail.iter().map(|delivery| delivery.id).collect();
         let all = parts.iter().chain(&news).cloned().collect();
-        let entry = Entry::Prompt(Prompt { id: id.clone(), parts: all });
-        let claimed = self.append_claiming(talk, entry, &claims).await;
+        let entry = TranscriptEntry::Prompt(Prompt { id: id.clone(), parts: all });
+        let claimed = self.append_with_claims(talk, entry, &claims).await;
         if claimed.is_err() && !claims.is_empty() {
-            self.children.keep_mail();
+            self.children.mark_mail_pending();
         }
         match claimed? {
-            Claimed::Yes => {
+            ClaimOutcome::Yes => {
                 for part in news {
-                    self.client.tell(self.session, Update::Prompt { message: id.clone(), part });
+                    self.client
+                        .send_update(self.session, SessionUpdate::Prompt { message: id.clone(), part });
                 }
                 Ok(())
             }
-            Claimed::BySomebodyElse if parts.is_empty() => Ok(()),
-            Claimed::BySomebodyElse => self.append(talk, Entry::Prompt(Prompt { id, parts })).await,
+            ClaimOutcome::BySomebodyElse if parts.is_empty() => Ok(()),
+            ClaimOutcome::BySomebodyElse => {
+                self.append_entry(talk, TranscriptEntry::Prompt(Prompt { id, parts })).await
+            }
         }
     }
 
     /// Stores an entry and claims the deliveries that stand in it, both or neither.
-    pub(crate) async fn append_claiming(
+    pub(crate) async fn append_with_claims(
         &self,
-        talk: &mut Conversation,
-        entry: Entry,
+        talk: &mut SessionState,
+        entry: TranscriptEntry,
         claims: &[DeliveryId],
-    ) -> Result<Claimed, Failure> {
+    ) -> Result<ClaimOutcome, Failure> {
         if claims.is_empty() {
-            return self.append(talk, entry).await.map(|()| Claimed::Yes);
+            return self.append_entry(talk, entry).await.map(|()| ClaimOutcome::Yes);
         }
-        talk.transcript.accepts(&entry).map_err(refused)?;
+        talk.transcript.check_entry(&entry).map_err(rejected_entry)?;
         let seq = talk.transcript.next_seq();
-        match self.kit.store.append_delivered(self.writer, seq, (&entry, claims), clock::now()).await {
-            Ok(()) => believe(talk, entry).map(|()| Claimed::Yes),
-            Err(StoreError::AlreadyDelivered { .. }) => Ok(Claimed::BySomebodyElse),
+        match self.kit.store.append_with_deliveries(self.writer, seq, (&entry, claims), clock::now()).await {
+            Ok(()) => apply_entry(talk, entry).map(|()| ClaimOutcome::Yes),
+            Err(StoreError::AlreadyDelivered { .. }) => Ok(ClaimOutcome::BySomebodyElse),
             Err(error) => Err(store_failure(error)),
         }
     }
 
     /// Stores which tools the model is offered, when they are others than before.
-    async fn remember_tools(&self, talk: &mut Conversation) -> Result<(), Failure> {
-        let specs = self.tools().specs.clone();
+    async fn remember_tools(&self, talk: &mut SessionState) -> Result<(), Failure> {
+        let specs = self.current_tools().specs.clone();
         if Arc::ptr_eq(&specs, &talk.offered) || specs == talk.offered {
             return Ok(());
         }
@@ -312,7 +318,7 @@ impl TurnCx<'_> {
     }
 
     /// The model that the session asks now, and how.
-    pub(crate) fn model(&self) -> Result<ModelSettings, Failure> {
+    pub(crate) fn current_model(&self) -> Result<ModelSettings, Failure> {
         let own = self.own_model()?;
         let substitute = self.fallback.substitute_of(&own.name);
         Ok(substitute.and_then(|name| self.model_named(Some(&name)).ok()).unwrap_or(own))
@@ -326,138 +332,146 @@ impl TurnCx<'_> {
 
     /// A configured model, at the session's thought level.
     pub(crate) fn model_named(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
-        let mut settings = self.kit.model(name)?;
-        if let Some(effort) = self.standing.borrow().thought_level.effort() {
+        let mut settings = self.kit.find_model(name)?;
+        if let Some(effort) = self.standing.borrow().thought_level.reasoning_effort() {
             settings.reasoning_effort = Some(effort.to_owned());
         }
         Ok(settings)
     }
 
     /// The window of that model; nothing where none is configured.
-    pub(crate) fn window(&self) -> u64 {
-        self.model().map_or(0, |model| model.context_window)
+    pub(crate) fn context_window(&self) -> u64 {
+        self.current_model().map_or(0, |model| model.context_window)
     }
 
     /// How many tokens the context may have.
-    pub(crate) fn limit(&self) -> u64 {
-        let limits = self.kit.settings().limits;
-        match self.model() {
+    pub(crate) fn context_limit(&self) -> u64 {
+        let limits = self.kit.config().limits;
+        match self.current_model() {
             Ok(model) => limit_of(limits, &model),
-            Err(_) => limit(limits, 0, None),
+            Err(_) => context_limit(limits, 0, None),
         }
     }
 
     /// Asks the model and stores what it said; gives what comes next.
-    async fn reply(
+    async fn request_reply(
         &self,
-        talk: &mut Conversation,
+        talk: &mut SessionState,
         tools: &ToolSet,
         turn: &mut Turn,
-    ) -> Result<Next, Failure> {
-        let (mut reply, draft) = self.ask(&talk.transcript, tools).await;
+    ) -> Result<TurnAction, Failure> {
+        let (mut reply, draft) = self.stream_reply(&talk.transcript, tools).await;
         // From here on everybody sees the names that the tools know.
-        reply.calls = reply.calls.iter().map(|call| tools.tools.resolved(call)).collect();
+        reply.calls = reply.calls.iter().map(|call| tools.tools.resolve_call(call)).collect();
         let next = turn.on_reply(&reply);
         // A call that it was cut in tells of it with its result.
-        let is_too_large = reply.ended == Ended::SizeLimit && reply.calls.is_empty();
+        let is_too_large = reply.ended == ReplyEnd::SizeLimit && reply.calls.is_empty();
         self.store_reply(talk, reply).await?;
-        draft.done();
+        draft.discard();
         if is_too_large {
-            go_on::after_size_limit(self, talk).await?;
+            go_on::note_size_limit(self, talk).await?;
         }
         Ok(next)
     }
 
     /// Asks the model; what the client saw of its reply is in the draft until the reply is stored.
-    async fn ask(&self, transcript: &Transcript, tools: &ToolSet) -> (Reply, Draft) {
+    async fn stream_reply(&self, transcript: &Transcript, tools: &ToolSet) -> (Reply, Draft) {
         // A step has ended, and the model takes longer than the disk.
         self.kit.store.sync_soon();
         let seq = transcript.next_seq();
-        let draft = self.kit.store.draft(self.writer, seq);
-        let mut telling = Telling { cx: self, message: MessageId::at(seq), draft };
+        let draft = self.kit.store.begin_draft(self.writer, seq);
+        let mut telling = StreamForwarder { cx: self, message: MessageId::from_seq(seq), draft };
         let asked = async {
-            let settings = self.model()?;
-            let http = self.kit.http().await?;
-            let open = |open: crow_core::CallsOpen| Failure::new(FailureKind::Internal, open.to_string());
-            let n_tokens = transcript.fill().tokens;
+            let settings = self.current_model()?;
+            let http = self.kit.http_client().await?;
+            let open =
+                |open: crow_core::OpenCallsError| Failure::new(FailureKind::Internal, open.to_string());
+            let n_tokens = transcript.context_tokens().tokens;
             let transcript = transcript.for_model().map_err(open)?;
-            let ask = Ask { settings: &settings, transcript, tools: &tools.specs, seq };
+            let ask = ModelRequest { settings: &settings, transcript, tools: &tools.specs, seq };
             Ok(fallback::ask(self, (http, n_tokens), ask, &mut telling).await)
         };
-        let reply = asked.await.unwrap_or_else(|failure| ReplyBuilder::new(seq).end(Ended::Failed(failure)));
-        telling.draft.keep();
+        let reply = asked
+            .await
+            .unwrap_or_else(|failure| ReplyBuilder::new(seq).into_reply(ReplyEnd::Failed(failure)));
+        telling.draft.flush();
         (reply, telling.draft)
     }
 
-    async fn store_reply(&self, talk: &mut Conversation, reply: Reply) -> Result<(), Failure> {
+    async fn store_reply(&self, talk: &mut SessionState, reply: Reply) -> Result<(), Failure> {
         if reply.is_empty() {
             return Ok(());
         }
-        let entry = Entry::Reply(reply);
-        if let Err(failure) = self.store(talk, &entry).await {
+        let entry = TranscriptEntry::Reply(reply);
+        if let Err(failure) = self.store_entry(talk, &entry).await {
             // It was shown; the next turn stores it, if the disk can by then.
-            if let Entry::Reply(reply) = entry {
-                let ended = Ended::Failed(failure.clone());
+            if let TranscriptEntry::Reply(reply) = entry {
+                let ended = ReplyEnd::Failed(failure.clone());
                 talk.unfinished = Some(Reply { calls: Vec::new(), ended, ..reply });
             }
             return Err(failure);
         }
         let usage = entry.usage();
-        believe(talk, entry)?;
+        apply_entry(talk, entry)?;
         if let Some(usage) = usage {
-            self.children.book().charge(usage);
+            self.children.tree_budget().add_session_usage(usage);
         }
-        match usage.and_then(Usage::context) {
-            Some(used) => self.tell_context(used, IsGuess::No),
+        match usage.and_then(TokenUsage::context_tokens) {
+            Some(used) => self.send_context_usage(used, IsEstimate::No),
             // A guess is on no bill.
-            None => self.tell_context(talk.transcript.fill().tokens, IsGuess::Yes),
+            None => self.send_context_usage(talk.transcript.context_tokens().tokens, IsEstimate::Yes),
         }
         Ok(())
     }
 
     /// Tells how full the context is by now.
-    pub(crate) fn tell_context(&self, used: u64, is_guess: IsGuess) {
-        let context = Context { used, size: self.window(), is_guess: is_guess == IsGuess::Yes };
-        self.client.tell(self.session, self.children.book().filled(context));
+    pub(crate) fn send_context_usage(&self, used: u64, is_guess: IsEstimate) {
+        let context =
+            ContextUsage { used, size: self.context_window(), is_guess: is_guess == IsEstimate::Yes };
+        self.client.send_update(self.session, self.children.tree_budget().record_context(context));
     }
 
     /// Puts on the bill what a question took that is no message.
-    pub(crate) async fn charge_aside(&self, usage: Usage) {
-        self.children.book().charge(usage);
-        if let Err(error) = self.kit.store.note_aside(self.writer, usage, clock::now()).await {
+    pub(crate) async fn add_side_usage(&self, usage: TokenUsage) {
+        self.children.tree_budget().add_session_usage(usage);
+        if let Err(error) = self.kit.store.record_side_request(self.writer, usage, clock::now()).await {
             tracing::warn!(session = %self.session, %error, "what a question to the model took is not stored");
         }
     }
 
     /// Stores an entry, then believes it: what is in the transcript is on disk.
-    pub(crate) async fn append(&self, talk: &mut Conversation, entry: Entry) -> Result<(), Failure> {
-        self.store(talk, &entry).await?;
-        believe(talk, entry)
+    pub(crate) async fn append_entry(
+        &self,
+        talk: &mut SessionState,
+        entry: TranscriptEntry,
+    ) -> Result<(), Failure> {
+        self.store_entry(talk, &entry).await?;
+        apply_entry(talk, entry)
     }
 
-    async fn store(&self, talk: &Conversation, entry: &Entry) -> Result<(), Failure> {
-        talk.transcript.accepts(entry).map_err(refused)?;
+    async fn store_entry(&self, talk: &SessionState, entry: &TranscriptEntry) -> Result<(), Failure> {
+        talk.transcript.check_entry(entry).map_err(rejected_entry)?;
         let seq = talk.transcript.next_seq();
-        self.kit.store.append(self.writer, seq, entry, clock::now()).await.map_err(store_failure)
+        self.kit.store.append_entry(self.writer, seq, entry, clock::now()).await.map_err(store_failure)
     }
 
     /// Gives every call without a result one that says why.
-    pub(crate) async fn close_open(&self, talk: &mut Conversation, why: &str) -> Result<(), Failure> {
+    pub(crate) async fn close_open_calls(&self, talk: &mut SessionState, why: &str) -> Result<(), Failure> {
         for call in talk.transcript.open_calls().to_vec() {
-            let facets = self.tools().tools.facets(&call, self.workspace);
-            let outcome = Outcome::failed(why);
-            self.append(talk, Entry::Result { call: call.id, facets, outcome }).await?;
+            let facets = self.current_tools().tools.call_info(&call, self.workspace);
+            let outcome = ToolResult::failure(why);
+            self.append_entry(talk, TranscriptEntry::Result { call: call.id, facets, outcome }).await?;
         }
         Ok(())
     }
 }
 
-fn believe(talk: &mut Conversation, entry: Entry) -> Result<(), Failure> {
-    talk.transcript.push(entry).map_err(refused)
+fn apply_entry(talk: &mut SessionState, entry: TranscriptEntry) -> Result<(), Failure> {
+    talk.transcript.push(entry).map_err(rejected_entry)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it maps an error")]
-fn refused(error: crow_core::NotAccepted) -> Failure {
+fn rejected_entry(error: crow_core::InvalidEntry) -> Failure {
     Failure::new(FailureKind::Internal, error.to_string())
 }
 
@@ -470,35 +484,35 @@ pub(crate) fn store_failure(error: StoreError) -> Failure {
 }
 
 /// Tells the client what the model says while it says it.
-struct Telling<'a> {
+struct StreamForwarder<'a> {
     cx: &'a TurnCx<'a>,
     message: MessageId,
     draft: Draft,
 }
 
-impl Listener for Telling<'_> {
-    fn heard(&mut self, delta: Delta<'_>) {
+impl ReplyListener for StreamForwarder<'_> {
+    fn on_delta(&mut self, delta: ReplyDelta<'_>) {
         let message = self.message.clone();
         let update = match delta {
-            Delta::Thought(text) => {
-                self.draft.thought(text);
-                Update::Thought { message, text: text.to_owned() }
+            ReplyDelta::Thought(text) => {
+                self.draft.push_thought(text);
+                SessionUpdate::Thought { message, text: text.to_owned() }
             }
-            Delta::Text(text) => {
-                self.draft.text(text);
-                Update::Text { message, text: text.to_owned() }
+            ReplyDelta::Text(text) => {
+                self.draft.push_text(text);
+                SessionUpdate::Text { message, text: text.to_owned() }
             }
         };
-        self.cx.client.tell(self.cx.session, update);
+        self.cx.client.send_update(self.cx.session, update);
     }
 
-    fn noticed(&mut self, notice: String) {
-        self.cx.client.tell(self.cx.session, Update::Notice(notice));
+    fn on_notice(&mut self, notice: String) {
+        self.cx.client.send_update(self.cx.session, SessionUpdate::Notice(notice));
     }
 
-    async fn room(&mut self) {
+    async fn wait_for_capacity(&mut self) {
         // Nothing was waited for since it was heard, so nobody has seen it yet.
-        self.draft.keep();
-        self.cx.client.room().await;
+        self.draft.flush();
+        self.cx.client.wait_for_capacity().await;
     }
 }

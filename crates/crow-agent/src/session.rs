@@ -9,29 +9,29 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crow_acp::{Answer, Client, Place, Spoken, Steered, Ticket, Until};
+use crow_acp::{Client, PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
 use crow_core::{
-    Compaction, Failure, FailureKind, Mode, Options, Part, SessionId, ThoughtLevel, Transcript, TurnEnd,
-    Update, Usage,
+    Compaction, ContentPart, Failure, FailureKind, Mode, SessionConfigOptions, SessionId, SessionUpdate,
+    ThoughtLevel, TokenUsage, Transcript, TurnEnd,
 };
-use crow_store::Aside;
+use crow_store::SideRequestUsage;
 use crow_tools::Workspace;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::children::{self, Children, Surroundings};
-use crate::commands::{self, Command};
-use crate::handle::{INBOX_LEN, MoreWords, SessionHandle, SessionMsg, TurnEnded};
-use crate::kit::Kit;
+use crate::children::{self, ChildAgents, SessionEnvironment};
+use crate::commands::{self, SessionCommand};
+use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
+use crate::kit::AgentRuntime;
 use crate::open;
-use crate::run_turn::{Conversation, OnDisk};
+use crate::run_turn::{SessionState, StoredState};
 use crate::speckit;
-use crate::supplies::Stock;
-use crate::tasks::Door;
+use crate::supplies::ProjectConfigLoader;
+use crate::tasks::ChildAgentsCell;
 use crate::toolbox::Toolbox;
-use crate::turn_job::{TurnJob, Work};
+use crate::turn_job::{TurnJob, TurnWork};
 
 /// How long a session that is opened waits for the folder of its project; a disk that hangs holds nobody up.
 const RECALL_WAIT_MAX: Duration = Duration::from_secs(1);
@@ -44,7 +44,7 @@ const WAITING_MAX: usize = 16;
 
 /// What a session stands at; changes act at once, mid-turn too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub(crate) struct SessionSettings {
     pub(crate) mode: Mode,
     pub(crate) model: Option<String>,
     pub(crate) thought_level: ThoughtLevel,
@@ -52,97 +52,99 @@ pub(crate) struct Standing {
 
 /// What a session is made from.
 #[derive(Debug)]
-pub(crate) struct Opening {
+pub(crate) struct SessionInit {
     pub(crate) id: SessionId,
-    pub(crate) place: Place,
-    pub(crate) standing: Standing,
+    pub(crate) place: SessionLocation,
+    pub(crate) standing: SessionSettings,
     /// With everything that was said.
-    pub(crate) talk: Conversation,
+    pub(crate) talk: SessionState,
     /// Those in force, oldest first.
     pub(crate) compactions: Vec<Compaction>,
     /// What questions took that are no messages.
-    pub(crate) asides: Vec<Aside>,
+    pub(crate) asides: Vec<SideRequestUsage>,
     /// What it has taken so far.
-    pub(crate) bill: Usage,
+    pub(crate) bill: TokenUsage,
     pub(crate) title: Option<String>,
     /// What its programs are told of the feature that it works on.
     pub(crate) variables: Vec<(String, String)>,
 }
 
-struct Session {
+struct SessionDriver {
     id: SessionId,
-    kit: Arc<Kit>,
+    kit: Arc<AgentRuntime>,
     client: Client,
-    place: Place,
+    place: SessionLocation,
     workspace: Arc<Workspace>,
     toolbox: Arc<Toolbox>,
-    stock: Arc<Stock>,
-    children: Arc<Children>,
+    stock: Arc<ProjectConfigLoader>,
+    children: Arc<ChildAgents>,
     /// Nothing, where no tasks can be given.
-    door: Option<Door>,
-    surroundings: watch::Sender<Surroundings>,
-    standing: watch::Sender<Standing>,
+    door: Option<ChildAgentsCell>,
+    surroundings: watch::Sender<SessionEnvironment>,
+    standing: watch::Sender<SessionSettings>,
     inbox: mpsc::Receiver<SessionMsg>,
     own: mpsc::WeakSender<SessionMsg>,
-    state: State,
-    waiting: VecDeque<Waiting>,
+    state: DriverState,
+    waiting: VecDeque<WaitingPrompt>,
     /// Who waits for the session to close.
-    closing: Vec<Answer<()>>,
+    closing: Vec<ResponseSender<()>>,
     /// Cuts the turn that runs.
     turn: watch::Sender<CancellationToken>,
     cut: CancellationToken,
     turns: TaskTracker,
 }
 
-enum State {
-    Idle(Box<Conversation>),
-    Running { ticket: Option<Ticket>, more_words: mpsc::Sender<MoreWords> },
+enum DriverState {
+    Idle(Box<SessionState>),
+    Running { ticket: Option<PromptId>, more_words: mpsc::Sender<SteeringInput> },
 }
 
 /// A prompt that waits behind a turn; it has no ticket when nobody waits for its end.
-struct Waiting {
-    ticket: Option<Ticket>,
-    work: Work,
-    until: Until,
-    answer: Answer<TurnEnd>,
+struct WaitingPrompt {
+    ticket: Option<PromptId>,
+    work: TurnWork,
+    until: TurnScope,
+    answer: ResponseSender<TurnEnd>,
 }
 
 /// Starts a session's driver. It ends when it is closed or the last handle goes; `cut` stops its turn.
-pub(crate) fn start(
-    opening: Opening,
-    kit: Arc<Kit>,
+pub(crate) fn start_session(
+    opening: SessionInit,
+    kit: Arc<AgentRuntime>,
     client: Client,
     cut: CancellationToken,
     turns: TaskTracker,
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
-    let Opening { id, place, standing, mut talk, compactions, bill, variables, .. } = opening;
-    open::shorten(&mut talk.transcript, compactions);
+    let SessionInit { id, place, standing, mut talk, compactions, bill, variables, .. } = opening;
+    open::apply_latest_compaction(&mut talk.transcript, compactions);
     let turn = watch::Sender::new(CancellationToken::new());
     let gone = CancellationToken::new();
     let handle =
         SessionHandle { id: id.clone(), inbox: sender.clone(), turn: turn.subscribe(), gone: gone.clone() };
-    let depth = children::depth(&kit, &client);
-    let door = kit.settings().tree_limits.may_start(depth).then(Door::default);
-    let workspace = Arc::new(open::workspace(&kit, &place));
+    let depth = children::tree_depth(&kit, &client);
+    let door = kit.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
+    let workspace = Arc::new(open::session_workspace(&kit, &place));
     workspace.set_variables(variables);
     let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), (&place, &workspace), door.as_ref()));
-    let stock = Stock::start(kit.clone(), client.clone(), id.clone(), (place.cwd.clone(), toolbox.clone()));
+    let source = (place.cwd.clone(), toolbox.clone());
+    let stock = ProjectConfigLoader::start(kit.clone(), client.clone(), id.clone(), source);
     let standing = watch::Sender::new(standing);
-    let around = Surroundings { place: place.clone(), workspace: workspace.clone(), stock: stock.clone() };
+    let around =
+        SessionEnvironment { place: place.clone(), workspace: workspace.clone(), stock: stock.clone() };
     let surroundings = watch::Sender::new(around);
-    let children = Children::new(
+    let children = ChildAgents::new(
         (kit.clone(), client.clone(), id.clone()),
         (standing.subscribe(), surroundings.subscribe()),
         sender.downgrade(),
         cut.child_token(),
     );
-    children.book().bill_is(bill);
+    children.tree_budget().set_session_usage(bill);
     if let Some(door) = &door {
-        door.open(&children);
+        door.set_children(&children);
     }
-    let is_new = matches!(talk.on_disk, OnDisk::Coming(_));
-    let session = Session {
+    let is_new = matches!(talk.on_disk, StoredState::Coming(_));
+    let mut session = SessionDriver {
         workspace,
         toolbox,
         stock,
@@ -156,7 +158,7 @@ pub(crate) fn start(
         standing,
         inbox,
         own: sender.downgrade(),
-        state: State::Idle(Box::new(talk)),
+        state: DriverState::Idle(Box::new(talk)),
         waiting: VecDeque::new(),
         closing: Vec::new(),
         turn,
@@ -167,8 +169,7 @@ pub(crate) fn start(
     let life = async move {
         let _gone = gone.drop_guard();
         if !is_new {
-            session.look_for_mail();
-            recall(&session.kit, (&session.client, &session.id)).await;
+            session.resume_work().await;
         }
         session.run().await;
     };
@@ -176,17 +177,18 @@ pub(crate) fn start(
     handle
 }
 
-/// Takes up the workflow that a session was in.
-async fn recall(kit: &Kit, (client, id): (&Client, &SessionId)) {
-    let recalled = speckit::recall(kit, (client, id));
-    if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
-        tracing::warn!(session = %id, "the disk of its project does not answer");
+impl SessionDriver {
+    /// Goes on where a stored session stood: its mail, and the step of its workflow.
+    async fn resume_work(&mut self) {
+        self.announce_pending_mail();
+        let recalled = speckit::restore_workflow(&self.kit, (&self.client, &self.id));
+        if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
+            tracing::warn!(session = %self.id, "the disk of its project does not answer");
+        }
     }
-}
 
-impl Session {
     async fn run(mut self) {
-        self.open_stock();
+        self.load_project_config();
         while let Some(msg) = self.inbox.recv().await {
             match msg {
                 SessionMsg::Prompt { ticket, said, until, answer } => {
@@ -197,12 +199,12 @@ impl Session {
                 SessionMsg::Cancel => self.on_cancel(),
                 SessionMsg::Mail => self.on_mail(),
                 SessionMsg::SetOption { option, value, answer } => {
-                    answer.give(self.set_option(&option, &value).await);
+                    answer.send(self.set_option(&option, &value).await);
                 }
                 SessionMsg::Reopen { place, answer } => {
-                    self.move_to(place);
-                    answer.give(Ok(self.options()));
-                    self.open_stock();
+                    self.change_location(place);
+                    answer.send(Ok(self.current_options()));
+                    self.load_project_config();
                 }
                 SessionMsg::Close { answer } => {
                     self.closing.push(answer);
@@ -210,93 +212,93 @@ impl Session {
                 }
                 SessionMsg::TurnEnded { ended } => self.on_turn_ended(*ended),
             }
-            if !self.closing.is_empty() && matches!(self.state, State::Idle(_)) {
+            if !self.closing.is_empty() && matches!(self.state, DriverState::Idle(_)) {
                 break;
             }
         }
-        self.end().await;
+        self.shut_down().await;
     }
 
     /// Gives everything back, then says so.
-    async fn end(mut self) {
+    async fn shut_down(mut self) {
         // Whoever deletes it next must find it.
-        self.arrive().await;
+        self.wait_until_stored().await;
         let Self { closing, toolbox, stock, workspace, children, surroundings, mut inbox, id, .. } = self;
-        children.end().await;
+        children.end_all().await;
         drop((toolbox, stock, workspace, children, surroundings));
         inbox.close();
         while let Ok(msg) = inbox.try_recv() {
-            msg.refuse(&id);
+            msg.reject(&id);
         }
         for answer in closing {
-            answer.give(Ok(()));
+            answer.send(Ok(()));
         }
     }
 
     /// Waits until a new session is on disk, where what is changed of it goes.
-    async fn arrive(&mut self) {
-        let State::Idle(talk) = &mut self.state else { return };
+    async fn wait_until_stored(&mut self) {
+        let DriverState::Idle(talk) = &mut self.state else { return };
         match std::mem::take(&mut talk.on_disk) {
-            OnDisk::Coming(coming) => {
-                if tokio::time::timeout(ARRIVES_WITHIN, coming.over()).await.is_err() {
+            StoredState::Coming(coming) => {
+                if tokio::time::timeout(ARRIVES_WITHIN, coming.wait_until_settled()).await.is_err() {
                     tracing::warn!(session = %self.id, "the session's folders do not answer");
-                    talk.on_disk = OnDisk::Coming(coming);
+                    talk.on_disk = StoredState::Coming(coming);
                     return;
                 }
-                match coming.arrived(&self.kit, &self.id, &self.standing.subscribe()).await {
+                match coming.wait_until_stored(&self.kit, &self.id, &self.standing.subscribe()).await {
                     Ok(system_prompt) => {
                         talk.transcript = Transcript::new(system_prompt);
-                        talk.on_disk = OnDisk::Same;
+                        talk.on_disk = StoredState::Same;
                     }
                     Err(failure) => {
                         tracing::info!(%failure, "a session is not stored yet; its first prompt says so");
                     }
                 }
             }
-            on_disk @ (OnDisk::Same | OnDisk::Unsure) => talk.on_disk = on_disk,
+            on_disk @ (StoredState::Same | StoredState::Unsure) => talk.on_disk = on_disk,
         }
     }
 
     async fn on_prompt(
         &mut self,
-        ticket: Ticket,
-        (said, until): (Vec<Spoken>, Until),
-        answer: Answer<TurnEnd>,
+        ticket: PromptId,
+        (said, until): (Vec<PromptBlock>, TurnScope),
+        answer: ResponseSender<TurnEnd>,
     ) {
         if !self.closing.is_empty() {
-            return answer.give(Err(open::not_found(&self.id)));
+            return answer.send(Err(open::not_found(&self.id)));
         }
         let mut work = None;
-        if let Some(asked) = speckit::read(&said) {
-            let work = Work::Workflow { wanted: speckit::Wanted::Command(asked), said };
-            return self.begin_or_wait(Waiting { ticket: Some(ticket), work, until, answer });
+        if let Some(asked) = speckit::parse_workflow_command(&said) {
+            let work = TurnWork::Workflow { wanted: speckit::WorkflowRequest::Command(asked), said };
+            return self.begin_or_wait(WaitingPrompt { ticket: Some(ticket), work, until, answer });
         }
-        if let [Spoken::Part(Part::Text(text))] = said.as_slice() {
-            let command = commands::parse(text);
-            if let Some(Command::Undo(Some(how))) = command
-                && matches!(self.state, State::Idle(_))
+        if let [PromptBlock::Part(ContentPart::Text(text))] = said.as_slice() {
+            let command = commands::parse_command(text);
+            if let Some(SessionCommand::Undo(Some(how))) = command
+                && matches!(self.state, DriverState::Idle(_))
             {
-                work = Some(Work::Undo { message: self.kit.next_note(), how });
+                work = Some(TurnWork::Undo { message: self.kit.next_message_id(), how });
             } else if let Some(command) = command {
                 let said = self.run_command(&command).await;
-                return self.note(said, answer);
-            } else if let Some(chore) = commands::chore(text) {
-                work = Some(Work::Chore { chore, message: self.kit.next_note() });
+                return self.answer_command(said, answer);
+            } else if let Some(chore) = commands::parse_context_command(text) {
+                work = Some(TurnWork::Chore { chore, message: self.kit.next_message_id() });
             }
         }
-        let work = work.unwrap_or(Work::Prompt(said));
-        self.begin_or_wait(Waiting { ticket: Some(ticket), work, until, answer });
+        let work = work.unwrap_or(TurnWork::Prompt(said));
+        self.begin_or_wait(WaitingPrompt { ticket: Some(ticket), work, until, answer });
     }
 
     /// Starts a turn, or has its prompt wait for the one that runs.
-    fn begin_or_wait(&mut self, prompt: Waiting) {
+    fn begin_or_wait(&mut self, prompt: WaitingPrompt) {
         match &mut self.state {
-            State::Idle(talk) => {
+            DriverState::Idle(talk) => {
                 let talk = std::mem::take(&mut **talk);
                 self.start_turn(talk, prompt);
             }
-            State::Running { .. } if self.waiting.len() < WAITING_MAX => self.waiting.push_back(prompt),
-            State::Running { .. } => prompt.answer.give(Err(too_many())),
+            DriverState::Running { .. } if self.waiting.len() < WAITING_MAX => self.waiting.push_back(prompt),
+            DriverState::Running { .. } => prompt.answer.send(Err(queue_full_failure())),
         }
     }
 
@@ -304,62 +306,62 @@ impl Session {
         self.turn.borrow().cancel();
         self.children.cancel_all();
         for prompt in self.waiting.drain(..) {
-            prompt.answer.give(Ok(TurnEnd::Cancelled));
+            prompt.answer.send(Ok(TurnEnd::Cancelled));
         }
     }
 
-    fn on_withdraw(&mut self, withdrawn: Ticket) {
+    fn on_withdraw(&mut self, withdrawn: PromptId) {
         match &self.state {
-            State::Running { ticket: Some(ticket), .. } if *ticket == withdrawn => {
+            DriverState::Running { ticket: Some(ticket), .. } if *ticket == withdrawn => {
                 self.turn.borrow().cancel();
             }
-            State::Running { .. } | State::Idle(_) => {
+            DriverState::Running { .. } | DriverState::Idle(_) => {
                 let place = self.waiting.iter().position(|prompt| prompt.ticket == Some(withdrawn));
                 if let Some(prompt) = place.and_then(|place| self.waiting.remove(place)) {
-                    prompt.answer.give(Ok(TurnEnd::Cancelled));
+                    prompt.answer.send(Ok(TurnEnd::Cancelled));
                 }
             }
         }
     }
 
-    fn on_steer(&mut self, said: Vec<Spoken>, answer: Answer<Steered>) {
-        let words = MoreWords { said, answer };
+    fn on_steer(&mut self, said: Vec<PromptBlock>, answer: ResponseSender<SteerOutcome>) {
+        let words = SteeringInput { said, answer };
         let words = match &self.state {
-            State::Running { more_words, .. } => match more_words.try_send(words) {
+            DriverState::Running { more_words, .. } => match more_words.try_send(words) {
                 Ok(()) => return,
                 Err(mpsc::error::TrySendError::Closed(words)) => words,
                 Err(mpsc::error::TrySendError::Full(words)) => {
                     let why = "Too many words wait for this turn. Wait until the model has read them.";
-                    return words.answer.give(Err(Failure::new(FailureKind::InvalidValue, why)));
+                    return words.answer.send(Err(Failure::new(FailureKind::InvalidValue, why)));
                 }
             },
-            State::Idle(_) => words,
+            DriverState::Idle(_) => words,
         };
         self.start_own_turn(words);
     }
 
     /// Starts a turn that nobody asked for with a prompt; its failure is told as a notice.
-    fn start_own_turn(&mut self, words: MoreWords) {
+    fn start_own_turn(&mut self, words: SteeringInput) {
         if self.waiting.len() >= WAITING_MAX {
-            return words.answer.give(Err(too_many()));
+            return words.answer.send(Err(queue_full_failure()));
         }
-        words.answer.give(Ok(Steered::StartedNewTurn));
+        words.answer.send(Ok(SteerOutcome::StartedNewTurn));
         let (client, id) = (self.client.clone(), self.id.clone());
-        let answer = Answer::new(move |end| {
+        let answer = ResponseSender::new(move |end| {
             if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
-                client.tell(&id, Update::Notice(failure.sentence));
+                client.send_update(&id, SessionUpdate::Notice(failure.sentence));
             }
         });
-        let (work, until) = (Work::Prompt(words.said), Until::Answered);
-        self.begin_or_wait(Waiting { ticket: None, work, until, answer });
+        let (work, until) = (TurnWork::Prompt(words.said), TurnScope::Answered);
+        self.begin_or_wait(WaitingPrompt { ticket: None, work, until, answer });
     }
 
-    fn start_turn(&mut self, talk: Conversation, prompt: Waiting) {
-        let Waiting { ticket, work, until, answer } = prompt;
+    fn start_turn(&mut self, talk: SessionState, prompt: WaitingPrompt) {
+        let WaitingPrompt { ticket, work, until, answer } = prompt;
         let cut = self.cut.child_token();
         self.turn.send_replace(cut.clone());
         let (words, more_words) = mpsc::channel(WAITING_MAX);
-        self.state = State::Running { ticket, more_words: words };
+        self.state = DriverState::Running { ticket, more_words: words };
         let job = TurnJob {
             id: self.id.clone(),
             kit: self.kit.clone(),
@@ -382,33 +384,33 @@ impl Session {
                 // A turn that broke took its conversation along; what is on disk is the truth.
                 Err(error) => {
                     let failure = Failure::new(FailureKind::Internal, format!("The turn broke: {error}."));
-                    (Conversation::default(), Err(failure), mpsc::channel(1).1)
+                    (SessionState::default(), Err(failure), mpsc::channel(1).1)
                 }
             };
-            client.flushed(&id).await;
-            let ended = Box::new(TurnEnded { talk, end, answer, more_words });
+            client.flush_updates(&id).await;
+            let ended = Box::new(FinishedTurn { talk, end, answer, more_words });
             match own.upgrade() {
                 Some(own) => {
                     if own.send(SessionMsg::TurnEnded { ended }).await.is_err() {
                         tracing::debug!(session = %id, "the session ended before its turn");
                     }
                 }
-                None => ended.answer.give(ended.end),
+                None => ended.answer.send(ended.end),
             }
         });
     }
 
-    fn on_turn_ended(&mut self, ended: TurnEnded) {
-        let TurnEnded { talk, end, answer, mut more_words } = ended;
+    fn on_turn_ended(&mut self, ended: FinishedTurn) {
+        let FinishedTurn { talk, end, answer, mut more_words } = ended;
         let was_cut = matches!(end, Ok(TurnEnd::Cancelled));
         // What could not be done now is not tried again by itself: the next prompt finds the mail.
         let goes_on = !was_cut && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
-        answer.give(end);
-        self.state = State::Idle(Box::new(talk));
+        answer.send(end);
+        self.state = DriverState::Idle(Box::new(talk));
         while let Ok(words) = more_words.try_recv() {
             if was_cut {
                 let why = "The turn was stopped before the model read this. Send it as a prompt.";
-                words.answer.give(Err(Failure::new(FailureKind::InvalidValue, why)));
+                words.answer.send(Err(Failure::new(FailureKind::InvalidValue, why)));
             } else {
                 self.start_own_turn(words);
             }
@@ -417,7 +419,7 @@ impl Session {
             // What waits would only be stored, never asked.
             self.on_cancel();
         }
-        if let State::Idle(talk) = &mut self.state
+        if let DriverState::Idle(talk) = &mut self.state
             && let Some(prompt) = self.waiting.pop_front()
         {
             let talk = std::mem::take(&mut **talk);
@@ -429,20 +431,20 @@ impl Session {
     }
 
     /// Works somewhere else from the next turn on.
-    fn move_to(&mut self, place: Place) {
+    fn change_location(&mut self, place: SessionLocation) {
         if place == self.place {
             return;
         }
         if (&place.cwd, &place.more_roots) != (&self.place.cwd, &self.place.more_roots) {
-            let workspace = open::workspace(&self.kit, &place);
-            self.workspace = Arc::new(workspace.with_jobs_of(&self.workspace));
+            let workspace = open::session_workspace(&self.kit, &place);
+            self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
         let (told, within) = ((&self.client, &self.id), (&place, &*self.workspace));
         self.toolbox = Arc::new(Toolbox::open(&self.kit, told, within, self.door.as_ref()));
         let (kit, client, id) = (self.kit.clone(), self.client.clone(), self.id.clone());
-        self.stock = Stock::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
+        self.stock = ProjectConfigLoader::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
         self.place = place;
-        self.surroundings.send_replace(Surroundings {
+        self.surroundings.send_replace(SessionEnvironment {
             place: self.place.clone(),
             workspace: self.workspace.clone(),
             stock: self.stock.clone(),
@@ -450,28 +452,28 @@ impl Session {
     }
 
     /// Takes in what the person trusts already, while they type.
-    fn open_stock(&self) {
+    fn load_project_config(&self) {
         let stock = self.stock.clone();
-        tokio::spawn(async move { stock.open().await });
+        tokio::spawn(async move { stock.load_trusted().await });
     }
 
     /// Answers a command: its words, then the end of its turn.
-    fn note(&mut self, text: String, answer: Answer<TurnEnd>) {
-        let message = self.kit.next_note();
-        self.client.tell(&self.id, Update::Text { message, text });
+    fn answer_command(&mut self, text: String, answer: ResponseSender<TurnEnd>) {
+        let message = self.kit.next_message_id();
+        self.client.send_update(&self.id, SessionUpdate::Text { message, text });
         let (client, id) = (self.client.clone(), self.id.clone());
         self.turns.spawn(async move {
-            client.flushed(&id).await;
-            answer.give(Ok(TurnEnd::Done));
+            client.flush_updates(&id).await;
+            answer.send(Ok(TurnEnd::Done));
         });
     }
 
-    fn options(&self) -> Options {
-        open::options(&self.kit, &self.standing.borrow())
+    fn current_options(&self) -> SessionConfigOptions {
+        open::session_options(&self.kit, &self.standing.borrow())
     }
 }
 
-fn too_many() -> Failure {
+fn queue_full_failure() -> Failure {
     let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
     Failure::new(FailureKind::InvalidValue, why)
 }

@@ -1,20 +1,20 @@
 //! What the person said, as the model gets it: images that are only named are read here, those on the web become links.
 
-use crow_acp::Spoken;
-use crow_core::{Failure, FailureKind, Part, link, read_data_url, visible_start};
+use crow_acp::PromptBlock;
+use crow_core::{ContentPart, Failure, FailureKind, escape_hidden_start, link, read_data_url};
 
 /// Characters of an address that a message repeats: a `data:` address may be megabytes long.
 const URI_CHARS_MAX: usize = 200;
 
 /// Reads what has to be read of a prompt.
-pub(crate) async fn parts(said: Vec<Spoken>) -> Result<Vec<Part>, Failure> {
+pub(crate) async fn load_prompt_parts(said: Vec<PromptBlock>) -> Result<Vec<ContentPart>, Failure> {
     let mut parts = Vec::with_capacity(said.len());
     for spoken in said {
         parts.push(match spoken {
-            Spoken::Part(part) => part,
-            Spoken::ImageAt { uri, mime } => match web_image(uri, mime) {
+            PromptBlock::Part(part) => part,
+            PromptBlock::ImageAt { uri, mime } => match web_image(uri, mime) {
                 Ok(link) => link,
-                Err(uri) => image(uri).await?,
+                Err(uri) => read_image(uri).await?,
             },
         });
     }
@@ -22,25 +22,25 @@ pub(crate) async fn parts(said: Vec<Spoken>) -> Result<Vec<Part>, Failure> {
 }
 
 /// Makes an image on the web into a link to it, which is fetched later; other addresses come back.
-fn web_image(uri: String, mime: String) -> Result<Part, String> {
+fn web_image(uri: String, mime: String) -> Result<ContentPart, String> {
     let mime = if link::is_web_image(&uri, Some(&mime)) { mime } else { link::ANY_IMAGE.to_owned() };
     match link::is_web_image(&uri, Some(&mime)) {
-        true => Ok(Part::Link { uri, name: String::new(), mime: Some(mime) }),
+        true => Ok(ContentPart::Link { uri, name: String::new(), mime: Some(mime) }),
         false => Err(uri),
     }
 }
 
-async fn image(uri: String) -> Result<Part, Failure> {
+async fn read_image(uri: String) -> Result<ContentPart, Failure> {
     let refuse = |why: &str| {
-        let uri = visible_start(&uri, URI_CHARS_MAX);
+        let uri = escape_hidden_start(&uri, URI_CHARS_MAX);
         let why = format!("The image {uri} could not be read: {why}. Send its bytes instead.");
         Failure::new(FailureKind::InvalidValue, why)
     };
     if let Some(image) = read_data_url(&uri) {
         return image.map_err(|bad| refuse(&format!("it {bad}")));
     }
-    let (path, _) =
-        link::file(&uri).ok_or_else(|| refuse("only file://, data:, https:// and http:// addresses are"))?;
+    let (path, _) = link::parse_file_link(&uri)
+        .ok_or_else(|| refuse("only file://, data:, https:// and http:// addresses are"))?;
     let read = tokio::task::spawn_blocking(move || crow_tools::read_image(path.as_ref())).await;
     read.map_err(|error| refuse(&error.to_string()))?.map_err(|why| refuse(&why))
 }

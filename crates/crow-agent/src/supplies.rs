@@ -1,7 +1,7 @@
 //! What a session works with beside its tools: rules, MCP servers, skills and prompt files, the person's own and those of
 //! the repository that the person trusts.
 //!
-//! Must never use what nobody trusts: what a repository brings along becomes part of [`Supplies`] by the bytes
+//! Must never use what nobody trusts: what a repository brings along becomes part of [`ProjectConfig`] by the bytes
 //! that were hashed and approved, and by nothing that is read later.
 
 mod asking;
@@ -17,31 +17,33 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{fmt, slice};
 
-use crow_core::{CommandInfo, ContentHash, CrowPart, Hook, McpServer, Part, Rules, slash};
+use crow_core::{
+    CommandInfo, ContentHash, ContentPart, CrowPart, HookConfig, McpServer, PermissionRules, slash,
+};
 
-use crow_speckit::Supplied;
+use crow_speckit::UntrustedFile;
 
-use crate::kit::KitSettings;
+use crate::kit::AgentConfig;
 
-pub(crate) use self::found::{hash, root};
-pub(crate) use self::reading::{Inside, names, text as read_text};
-pub(crate) use self::stock::Stock;
+pub(crate) use self::found::{hash_content, repository_root};
+pub(crate) use self::reading::{AllowedRoot, list_names, read_bounded_text as read_text};
+pub(crate) use self::stock::ProjectConfigLoader;
 pub(crate) use self::survey::known_skills;
 pub(crate) use self::texts::{PromptFile, Skill};
-pub(crate) use self::trusting::TrustOrder;
+pub(crate) use self::trusting::TrustAction;
 pub use self::trusting::{
-    RepositoryTrust, SuppliedFile, TrustedRepository, forget_trust, list_trust, repository_of,
+    RepositoryFileTrust, RepositoryTrust, TrustedRepository, find_repository_root, forget_trust, list_trust,
 };
 
 /// Reads the configuration files of repositories, which are spelled like the person's own.
-pub trait ReadRepository: fmt::Debug + Send + Sync {
+pub trait RepositoryConfigReader: fmt::Debug + Send + Sync {
     /// Reads a file's text; nothing else is looked at.
-    fn read(&self, path: &Path, text: &str, variables: Variables<'_>) -> RepositoryConfig;
+    fn read_config(&self, path: &Path, text: &str, variables: VariableExpansion<'_>) -> RepositoryConfig;
 }
 
 /// What becomes of `${NAME}` in a repository's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Variables<'a> {
+pub enum VariableExpansion<'a> {
     /// It stays as it is written: nobody trusts the file yet.
     AsWritten,
     /// It is replaced by its value where it is one of these, which a person was shown, and no key.
@@ -54,9 +56,9 @@ pub struct RepositoryConfig {
     /// The MCP servers it brings along.
     pub servers: Vec<McpServer>,
     /// What it would allow and deny.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// The commands that it would have run at moments of a turn.
-    pub hooks: Vec<Hook>,
+    pub hooks: Vec<HookConfig>,
     /// The variables that it gets the values of.
     pub variables: BTreeSet<String>,
     /// Variables that it names and that hold keys: no repository gets those.
@@ -79,31 +81,31 @@ impl RepositoryConfig {
 
 /// What a session may use at one moment.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Supplies {
+pub(crate) struct ProjectConfig {
     /// The repository's servers, beside those that the session was opened with.
     pub(crate) servers: Vec<McpServer>,
     /// What is allowed and denied, by the configuration and by the repository.
-    pub(crate) rules: Rules,
+    pub(crate) rules: PermissionRules,
     /// The person's own before the repository's.
-    pub(crate) hooks: Vec<Hook>,
+    pub(crate) hooks: Vec<HookConfig>,
     /// The person's own before the repository's.
     pub(crate) skills: Vec<Skill>,
     /// The person's own before the repository's.
     pub(crate) prompts: Vec<PromptFile>,
     /// What counts of the project's Spec Kit files.
-    pub(crate) approved: Approved,
+    pub(crate) approved: ApprovedFiles,
 }
 
 /// The Spec Kit files of a project that the person approved, by their bytes.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Approved {
+pub(crate) struct ApprovedFiles {
     files: BTreeSet<(PathBuf, ContentHash)>,
     /// The commands that stand in them.
     commands: Vec<CommandInfo>,
 }
 
-impl Approved {
-    fn add(&mut self, path: PathBuf, hash: ContentHash, supplied: Supplied) {
+impl ApprovedFiles {
+    fn add_file(&mut self, path: PathBuf, hash: ContentHash, supplied: UntrustedFile) {
         self.files.insert((path, hash));
         self.commands.extend(supplied.command.map(|command| CommandInfo {
             name: command.name,
@@ -113,25 +115,25 @@ impl Approved {
     }
 
     /// Tells whether a file says what was approved.
-    pub(crate) fn has(&self, path: &Path, bytes: &[u8]) -> bool {
-        self.files.contains(&(path.to_owned(), found::hash(bytes)))
+    pub(crate) fn is_approved(&self, path: &Path, bytes: &[u8]) -> bool {
+        self.files.contains(&(path.to_owned(), found::hash_content(bytes)))
     }
 }
 
-impl Supplies {
+impl ProjectConfig {
     /// What the configuration alone says.
-    pub(crate) fn configured(settings: &KitSettings) -> Self {
+    pub(crate) fn from_config(settings: &AgentConfig) -> Self {
         Self { rules: settings.rules.clone(), hooks: settings.hooks.clone(), ..Self::default() }
     }
 
     /// The commands that stand for prompt files and skills.
-    pub(crate) fn commands(&self) -> Vec<CommandInfo> {
+    pub(crate) fn slash_commands(&self) -> Vec<CommandInfo> {
         let prompts = self.prompts.iter().map(|prompt| CommandInfo {
             name: prompt.name.clone(),
             description: prompt.description.clone(),
             hint: prompt.hint.clone(),
         });
-        let skills = self.skills.iter().filter(|skill| self.prompt(&skill.name).is_none());
+        let skills = self.skills.iter().filter(|skill| self.find_prompt(&skill.name).is_none());
         let skills = skills.map(|skill| CommandInfo {
             name: skill.name.clone(),
             description: skill.description.clone(),
@@ -141,15 +143,22 @@ impl Supplies {
     }
 
     /// The folders of the skills, which hold what their texts speak of, as they were when they were looked at.
-    pub(crate) fn folders(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn skill_folders(&self) -> impl Iterator<Item = &Path> {
         self.skills.iter().filter_map(|skill| skill.folder.as_deref())
     }
 
     /// Adds to a prompt what its command stands for; what the person typed stays as it is.
-    pub(crate) fn expand(&self, mut parts: Vec<Part>) -> Vec<Part> {
+    pub(crate) fn expand_prompt(&self, mut parts: Vec<ContentPart>) -> Vec<ContentPart> {
         let meaning = match parts.first() {
-            Some(Part::Text(text)) => slash::parse(text).and_then(|command| self.meaning(command)),
-            Some(Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. })
+            Some(ContentPart::Text(text)) => {
+                slash::parse_command(text).and_then(|command| self.command_expansion(command))
+            }
+            Some(
+                ContentPart::Image { .. }
+                | ContentPart::Link { .. }
+                | ContentPart::Resource { .. }
+                | ContentPart::FromCrow { .. },
+            )
             | None => None,
         };
         // After the text that names it, before what it is about.
@@ -159,16 +168,16 @@ impl Supplies {
         parts
     }
 
-    fn meaning(&self, command: slash::Command<'_>) -> Option<Part> {
-        let slash::Command { name, arguments } = command;
-        let text = match (self.prompt(name), self.skills.iter().find(|skill| skill.name == name)) {
+    fn command_expansion(&self, command: slash::SlashCommand<'_>) -> Option<ContentPart> {
+        let slash::SlashCommand { name, arguments } = command;
+        let text = match (self.find_prompt(name), self.skills.iter().find(|skill| skill.name == name)) {
             (Some(prompt), _) => {
-                let text = slash::fill(&prompt.body, arguments);
+                let text = slash::fill_arguments(&prompt.body, arguments);
                 format!("The command /{name} stands for this:\n\n{}", text.trim())
             }
             (None, Some(skill)) => {
                 let folder = skill.path.parent().unwrap_or(&skill.path).display();
-                let text = slash::fill_whole(&skill.body, arguments);
+                let text = slash::fill_all_arguments(&skill.body, arguments);
                 format!(
                     "The command /{name} asks for this skill. Paths in it start in {folder}.\n\n{}",
                     text.trim()
@@ -176,16 +185,16 @@ impl Supplies {
             }
             (None, None) => return None,
         };
-        Some(Part::FromCrow { what: CrowPart::Command(name.to_owned()), text })
+        Some(ContentPart::FromCrow { what: CrowPart::Command(name.to_owned()), text })
     }
 
-    fn prompt(&self, name: &str) -> Option<&PromptFile> {
+    fn find_prompt(&self, name: &str) -> Option<&PromptFile> {
         self.prompts.iter().find(|prompt| prompt.name == name)
     }
 }
 
 /// Tells the model of skills that its system prompt does not name.
-pub(crate) fn skills_part(skills: &[&Skill]) -> Part {
+pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
     let lines = skills
         .iter()
         .map(|skill| format!("\n- {}: {} ({})", skill.name, skill.description, skill.path.display()));
@@ -194,26 +203,29 @@ pub(crate) fn skills_part(skills: &[&Skill]) -> Part {
          start in its folder.{}",
         lines.collect::<String>()
     );
-    Part::FromCrow { what: CrowPart::Skills, text }
+    ContentPart::FromCrow { what: CrowPart::Skills, text }
 }
 
 /// Finds a skill among those that the model was told of in prompts.
-pub(crate) fn is_told(parts: &[Part], skill: &Skill) -> bool {
+pub(crate) fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
     let path = skill.path.display().to_string();
     parts.iter().any(|part| match part {
-        Part::FromCrow { text, .. } => text.contains(&path),
-        Part::Text(_) | Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } => false,
+        ContentPart::FromCrow { text, .. } => text.contains(&path),
+        ContentPart::Text(_)
+        | ContentPart::Image { .. }
+        | ContentPart::Link { .. }
+        | ContentPart::Resource { .. } => false,
     })
 }
 
 /// Keeps the first of each name.
-fn first_of_each<T>(items: &mut Vec<T>, name: impl Fn(&T) -> String) {
+fn dedup_by_name<T>(items: &mut Vec<T>, name: impl Fn(&T) -> String) {
     let mut names = std::collections::BTreeSet::new();
     items.retain(|item| names.insert(name(item)));
 }
 
 /// Counts things in words.
-fn counted(n: usize, what: &str) -> Option<String> {
+fn count_text(n: usize, what: &str) -> Option<String> {
     match n {
         0 => None,
         1 => Some(format!("1 {what}")),
@@ -222,7 +234,7 @@ fn counted(n: usize, what: &str) -> Option<String> {
 }
 
 /// Joins sentences' parts; nothing when there are none.
-fn listed(items: slice::Iter<'_, String>, n_max: usize) -> String {
+fn join_items(items: slice::Iter<'_, String>, n_max: usize) -> String {
     let n_more = items.len().saturating_sub(n_max);
     let mut shown: Vec<String> = items.take(n_max).cloned().collect();
     shown.extend((n_more > 0).then(|| format!("{n_more} more")));

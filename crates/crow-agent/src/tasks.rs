@@ -8,17 +8,21 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use crow_core::{
-    AgentServer, CallId, Content, Facets, Outcome, SessionId, Status, ToolKind, ToolSpec, Touch,
+    AgentServer, CallId, SessionId, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
+    ToolResult, ToolSpec,
 };
 use crow_store::TaskState;
-use crow_tools::{Progress, Running, Tool, ToolCx, Workspace, resolve};
+use crow_tools::{Tool, ToolCx, ToolFuture, ToolProgress, Workspace, resolve_links};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
 pub use self::specs::task_specs;
 use self::specs::{cancel_spec, read_spec, send_spec, task_spec};
-use crate::children::{Awaited, Children, NewTask, OWN, Sent, Spot, Told, Wake, goes_on, has_begun};
+use crate::children::{
+    AwaitedTurn, ChildAgents, NewTaskRequest, NotifyParent, OWN, ParentCall, TaskReport, TaskSendOutcome,
+    task_resumed_text, task_started_text,
+};
 
 /// People read no faster than this.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
@@ -30,52 +34,52 @@ const NO_SESSION: &str = "there is no session here to give tasks";
 
 /// Where the tools of a session find its children. It is opened once, when the session has what children need.
 #[derive(Clone, Default)]
-pub(crate) struct Door(Arc<OnceLock<Weak<Children>>>);
+pub(crate) struct ChildAgentsCell(Arc<OnceLock<Weak<ChildAgents>>>);
 
-impl Door {
+impl ChildAgentsCell {
     /// Opens it; a second time changes nothing.
-    pub(crate) fn open(&self, children: &Arc<Children>) {
+    pub(crate) fn set_children(&self, children: &Arc<ChildAgents>) {
         self.0.get_or_init(|| Arc::downgrade(children));
     }
 
-    fn children(&self) -> Option<Arc<Children>> {
+    fn get_children(&self) -> Option<Arc<ChildAgents>> {
         self.0.get()?.upgrade()
     }
 }
 
 /// Makes the tools for a session. Behind a door that is never opened they can be told of and shown.
-pub(crate) fn tools(children: &Door, agents: &[AgentServer]) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn task_tools(children: &ChildAgentsCell, agents: &[AgentServer]) -> Vec<Arc<dyn Tool>> {
     let children = children.clone();
     vec![
-        Arc::new(Task { spec: task_spec(agents), children: children.clone() }),
-        Arc::new(Send { spec: send_spec(), children: children.clone() }),
-        Arc::new(Read { spec: read_spec(), children: children.clone() }),
-        Arc::new(Cancel { spec: cancel_spec(), children }),
+        Arc::new(TaskTool { spec: task_spec(agents), children: children.clone() }),
+        Arc::new(TaskSendTool { spec: send_spec(), children: children.clone() }),
+        Arc::new(TaskReadTool { spec: read_spec(), children: children.clone() }),
+        Arc::new(TaskCancelTool { spec: cancel_spec(), children }),
     ]
 }
 
-struct Task {
+struct TaskTool {
     spec: ToolSpec,
-    children: Door,
+    children: ChildAgentsCell,
 }
 
-struct Send {
+struct TaskSendTool {
     spec: ToolSpec,
-    children: Door,
+    children: ChildAgentsCell,
 }
 
-struct Read {
+struct TaskReadTool {
     spec: ToolSpec,
-    children: Door,
+    children: ChildAgentsCell,
 }
 
-struct Cancel {
+struct TaskCancelTool {
     spec: ToolSpec,
-    children: Door,
+    children: ChildAgentsCell,
 }
 
 #[derive(Debug, Deserialize)]
-struct AskedTask {
+struct TaskArgs {
     prompt: String,
     agent: Option<String>,
     cwd: Option<String>,
@@ -86,25 +90,25 @@ struct AskedTask {
 }
 
 #[derive(Debug, Deserialize)]
-struct AskedSend {
+struct TaskSendArgs {
     task: String,
     prompt: String,
     wait: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
-struct AskedOne {
+struct TaskIdArgs {
     task: String,
 }
 
-impl Tool for Task {
+impl Tool for TaskTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     /// Crow's own children judge each of their steps as their parent would; what an agent of others does with a prompt
     /// is its affair, so giving it one is a step that is judged here.
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let agent = text("agent").unwrap_or(OWN);
         let about = text("title").or(text("prompt")).unwrap_or("a task");
@@ -112,105 +116,107 @@ impl Tool for Task {
             OWN => format!("Task: {about}"),
             agent => format!("Task for {agent}: {about}"),
         };
-        let outside = text("cwd").map(|cwd| resolve(&workspace.cwd().join(cwd)));
+        let outside = text("cwd").map(|cwd| resolve_links(&workspace.cwd().join(cwd)));
         let outside = outside.filter(|cwd| !workspace.roots().iter().any(|root| cwd.starts_with(root)));
-        let is_own = self.children.children().is_none_or(|children| children.is_own(agent));
+        let is_own = self.children.get_children().is_none_or(|children| children.is_own_agent(agent));
         let touch = match outside {
-            _ if !is_own => Touch::Calls { server: agent.to_owned(), tool: self.spec.name.clone() },
+            _ if !is_own => ToolAccess::Calls { server: agent.to_owned(), tool: self.spec.name.clone() },
             // Its folder is one that the child may work in.
-            Some(cwd) => Touch::Writes(vec![cwd.display().to_string()]),
-            None => Touch::Nothing,
+            Some(cwd) => ToolAccess::Writes(vec![cwd.display().to_string()]),
+            None => ToolAccess::Nothing,
         };
-        facets(&title, touch)
+        call_info(&title, touch)
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let facets = self.facets(arguments, cx.workspace);
-            given(self.children.children(), arguments, (cx, facets)).await.unwrap_or_else(Outcome::failed)
-        })
-    }
-}
-
-impl Tool for Send {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        facets(&about("Tell task", arguments), Touch::Nothing)
-    }
-
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        Box::pin(async move {
-            let facets = self.facets(arguments, cx.workspace);
-            Box::pin(sent(self.children.children(), arguments, (cx, facets)))
+            let facets = self.call_info(arguments, cx.workspace);
+            run_task(self.children.get_children(), arguments, (cx, facets))
                 .await
-                .unwrap_or_else(Outcome::failed)
+                .unwrap_or_else(ToolResult::failure)
         })
     }
 }
 
-impl Tool for Read {
+impl Tool for TaskSendTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn only_reads(&self) -> bool {
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        call_info(&call_title("Tell task", arguments), ToolAccess::Nothing)
+    }
+
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        Box::pin(async move {
+            let facets = self.call_info(arguments, cx.workspace);
+            Box::pin(run_task_send(self.children.get_children(), arguments, (cx, facets)))
+                .await
+                .unwrap_or_else(ToolResult::failure)
+        })
+    }
+}
+
+impl Tool for TaskReadTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn is_read_only(&self) -> bool {
         true
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        facets(&about("Look at task", arguments), Touch::Nothing)
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        call_info(&call_title("Look at task", arguments), ToolAccess::Nothing)
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let AskedOne { task } = parse(arguments)?;
-            let (children, task) = (of(self.children.children())?, SessionId::new(task));
-            let told = children.read(&task).await?;
-            Ok(tells(&children, cx.call, told))
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        run_tool(async move {
+            let TaskIdArgs { task } = parse_arguments(arguments)?;
+            let (children, task) = (require_children(self.children.get_children())?, SessionId::new(task));
+            let told = children.read_task(&task).await?;
+            Ok(claim_report(&children, cx.call, told))
         })
     }
 }
 
-impl Tool for Cancel {
+impl Tool for TaskCancelTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        facets(&about("Cancel task", arguments), Touch::Nothing)
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        call_info(&call_title("Cancel task", arguments), ToolAccess::Nothing)
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let AskedOne { task } = parse(arguments)?;
-            let (children, task) = (of(self.children.children())?, SessionId::new(task));
-            let told = children.cancel(&task).await?;
-            Ok(tells(&children, cx.call, told))
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        run_tool(async move {
+            let TaskIdArgs { task } = parse_arguments(arguments)?;
+            let (children, task) = (require_children(self.children.get_children())?, SessionId::new(task));
+            let told = children.cancel_task(&task).await?;
+            Ok(claim_report(&children, cx.call, told))
         })
     }
 }
 
-fn of(children: Option<Arc<Children>>) -> Result<Arc<Children>, String> {
+fn require_children(children: Option<Arc<ChildAgents>>) -> Result<Arc<ChildAgents>, String> {
     children.ok_or_else(|| NO_SESSION.to_owned())
 }
 
-async fn given(
-    children: Option<Arc<Children>>,
+async fn run_task(
+    children: Option<Arc<ChildAgents>>,
     arguments: &Map<String, Value>,
-    (cx, facets): (ToolCx<'_>, Facets),
-) -> Result<Outcome, String> {
-    let (children, asked): (_, AskedTask) = (of(children)?, parse(arguments)?);
+    (cx, facets): (ToolCx<'_>, ToolCallInfo),
+) -> Result<ToolResult, String> {
+    let (children, asked): (_, TaskArgs) = (require_children(children)?, parse_arguments(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
-    let wake = wake(asked.wait);
+    let wake = notify_parent(asked.wait);
     if asked.prompt.trim().is_empty() {
         return Err(
             "the prompt is empty; say what is to be done, with all that the agent has to know".to_owned()
         );
     }
-    let new = NewTask {
+    let new = NewTaskRequest {
         prompt: asked.prompt,
         agent: asked.agent,
         cwd: asked.cwd.map(|cwd| cx.workspace.cwd().join(cwd)),
@@ -219,51 +225,55 @@ async fn given(
         worktree: asked.worktree.unwrap_or(false),
         wake,
     };
-    let task = children.begin(new, Spot { call, facets, shows: None }, cx.cut).await?;
+    let task = children.start_task(new, ParentCall { call, facets, shows: None }, cx.cut).await?;
     if cx.cut.is_cancelled() {
         // It began while everything was stopped.
         children.cancel_one(&task);
     }
-    Ok(match (wake, children.awaited(&task)) {
-        (Wake::No, Some(awaited)) => ended(&children, &task, awaited, cx).await,
-        (Wake::Yes, _) | (Wake::No, None) => Outcome::done(has_begun(&task)),
+    Ok(match (wake, children.running_turn(&task)) {
+        (NotifyParent::No, Some(awaited)) => wait_for_turn(&children, &task, awaited, cx).await,
+        (NotifyParent::Yes, _) | (NotifyParent::No, None) => ToolResult::success(task_started_text(&task)),
     })
 }
 
-async fn sent(
-    children: Option<Arc<Children>>,
+async fn run_task_send(
+    children: Option<Arc<ChildAgents>>,
     arguments: &Map<String, Value>,
-    (cx, facets): (ToolCx<'_>, Facets),
-) -> Result<Outcome, String> {
-    let (children, asked): (_, AskedSend) = (of(children)?, parse(arguments)?);
+    (cx, facets): (ToolCx<'_>, ToolCallInfo),
+) -> Result<ToolResult, String> {
+    let (children, asked): (_, TaskSendArgs) = (require_children(children)?, parse_arguments(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
-    let (task, wake) = (SessionId::new(asked.task), wake(asked.wait));
-    let spot = Spot { call, facets, shows: None };
-    let sending = Box::pin(children.send(&task, asked.prompt, wake, spot));
+    let (task, wake) = (SessionId::new(asked.task), notify_parent(asked.wait));
+    let spot = ParentCall { call, facets, shows: None };
+    let sending = Box::pin(children.send_to_task(&task, asked.prompt, wake, spot));
     let sent = cx.cut.run_until_cancelled(sending).await.ok_or("stopped: the turn was cancelled")??;
     if cx.cut.is_cancelled() {
         children.cancel_one(&task);
     }
-    Ok(match (sent, wake, children.awaited(&task)) {
-        (Sent::Begun, Wake::No, Some(awaited)) => ended(&children, &task, awaited, cx).await,
-        (Sent::Begun, ..) => Outcome::done(goes_on(&task)),
-        (Sent::Steered, ..) => Outcome::done(format!("Task {task} is at work and has been told.\n")),
+    Ok(match (sent, wake, children.running_turn(&task)) {
+        (TaskSendOutcome::Begun, NotifyParent::No, Some(awaited)) => {
+            wait_for_turn(&children, &task, awaited, cx).await
+        }
+        (TaskSendOutcome::Begun, ..) => ToolResult::success(task_resumed_text(&task)),
+        (TaskSendOutcome::Steered, ..) => {
+            ToolResult::success(format!("Task {task} is at work and has been told.\n"))
+        }
     })
 }
 
 /// Shows a round until it has ended, and tells what came of it.
-pub(crate) async fn ended(
-    children: &Children,
+pub(crate) async fn wait_for_turn(
+    children: &ChildAgents,
     task: &SessionId,
-    mut awaited: Awaited,
+    mut awaited: AwaitedTurn,
     cx: ToolCx<'_>,
-) -> Outcome {
-    let mut seen = awaited.seen();
+) -> ToolResult {
+    let mut seen = awaited.subscribe_view();
     let view = awaited.clone();
     let mut beat = interval(SHOW_EVERY);
     beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let report = {
-        let mut ended = pin!(awaited.ended());
+        let mut ended = pin!(awaited.wait_for_end());
         let mut is_cut = false;
         loop {
             tokio::select! {
@@ -271,63 +281,72 @@ pub(crate) async fn ended(
                 report = &mut ended => break report,
                 () = cx.cut.cancelled(), if !is_cut => {
                     // Its end comes soon, whatever it does.
-                    view.cancel();
+                    view.cancel_turn();
                     is_cut = true;
                 }
                 _ = beat.tick() => if seen.has_changed().unwrap_or(false) {
                     seen.mark_unchanged();
-                    (cx.progress)(Progress::Shows(vec![Content::Text(view.shown())]));
+                    (cx.progress)(ToolProgress::Shows(vec![ToolCallContent::Text(view.render_view())]));
                 }
             }
         }
     };
-    let told = children.told(task, report).await;
-    let report = tells(children, cx.call, told);
-    let status = match view.state() {
-        TaskState::Done | TaskState::Running => Status::Done,
-        TaskState::Failed | TaskState::Cancelled | TaskState::Lost => Status::Failed,
+    let told = children.task_report(task, report).await;
+    let report = claim_report(children, cx.call, told);
+    let status = match view.task_state() {
+        TaskState::Done | TaskState::Running => ToolCallStatus::Done,
+        TaskState::Failed | TaskState::Cancelled | TaskState::Lost => ToolCallStatus::Failed,
     };
     let outcome = match status {
-        Status::Done => Outcome::done(report),
-        Status::Failed | Status::Pending | Status::Running => Outcome::failed(report),
+        ToolCallStatus::Done => ToolResult::success(report),
+        ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running => {
+            ToolResult::failure(report)
+        }
     };
     let mut n_bytes = 0;
-    let diffs = view.diffs().into_iter().take_while(|content| {
-        if let Content::Diff { old, new, .. } = content {
+    let diffs = view.file_diffs().into_iter().take_while(|content| {
+        if let ToolCallContent::Diff { old, new, .. } = content {
             n_bytes += old.as_ref().map_or(0, String::len) + new.len();
         }
         n_bytes <= DIFF_BYTES_MAX
     });
     let for_client = outcome.for_client.into_iter().chain(diffs).collect();
-    Outcome { for_client, ..outcome }
+    ToolResult { for_client, ..outcome }
 }
 
 /// Remembers what the outcome of a call tells of the mailbox; gives its text.
-fn tells(children: &Children, call: Option<CallId>, told: Told) -> String {
+fn claim_report(children: &ChildAgents, call: Option<CallId>, told: TaskReport) -> String {
     if let Some(call) = call {
-        children.tells(call, told.deliveries.into_iter());
+        children.register_deliveries(call, told.deliveries.into_iter());
     }
     told.text
 }
 
-fn wake(wait: Option<bool>) -> Wake {
-    if wait.unwrap_or(true) { Wake::No } else { Wake::Yes }
+fn notify_parent(wait: Option<bool>) -> NotifyParent {
+    if wait.unwrap_or(true) { NotifyParent::No } else { NotifyParent::Yes }
 }
 
-fn about(verb: &str, arguments: &Map<String, Value>) -> String {
+fn call_title(verb: &str, arguments: &Map<String, Value>) -> String {
     let task = arguments.get("task").and_then(Value::as_str).unwrap_or_default();
     format!("{verb} {task}")
 }
 
-fn facets(title: &str, touch: Touch) -> Facets {
-    Facets { title: crate::children::line(title), kind: ToolKind::Other, locations: Vec::new(), touch }
+fn call_info(title: &str, touch: ToolAccess) -> ToolCallInfo {
+    ToolCallInfo {
+        title: crate::children::single_line(title),
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        touch,
+    }
 }
 
-fn parse<T: serde::de::DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, String> {
+fn parse_arguments<T: serde::de::DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, String> {
     serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| format!("the arguments do not fit: {error}"))
 }
 
-fn answer<'a>(work: impl Future<Output = Result<String, String>> + std::marker::Send + 'a) -> Running<'a> {
-    Box::pin(async move { work.await.map_or_else(Outcome::failed, Outcome::done) })
+fn run_tool<'a>(
+    work: impl Future<Output = Result<String, String>> + std::marker::Send + 'a,
+) -> ToolFuture<'a> {
+    Box::pin(async move { work.await.map_or_else(ToolResult::failure, ToolResult::success) })
 }

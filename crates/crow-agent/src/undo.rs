@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crow_core::{CrowPart, Part, SessionId};
-use crow_store::{ChangeId, Store, StoreError, Writer};
-use crow_tools::{Done, How, Kept, Undoing, Undone};
+use crow_core::{ContentPart, CrowPart, SessionId};
+use crow_store::{ChangeId, SessionLease, Store, StoreError};
+use crow_tools::{RecordedChange, UndoContext, UndoMode, UndoStatus, UndoneFile};
 use serde_json::Value;
 
 use crate::clock;
@@ -22,7 +22,7 @@ pub struct TurnUndone {
     /// Place of the prompt whose turn it was.
     pub turn: u64,
     /// What became of each path.
-    pub files: Vec<Undone>,
+    pub files: Vec<UndoneFile>,
 }
 
 /// Takes back what the newest turn did to files that has something left to undo; `None` when none has.
@@ -30,34 +30,35 @@ pub struct TurnUndone {
 /// What is not in the way of an undo any more is marked; conflicts stay, to be undone when they are gone, or skipped.
 pub async fn undo_turn(
     store: &Store,
-    writer: &Writer,
-    undoing: Undoing<'_>,
+    writer: &SessionLease,
+    undoing: UndoContext<'_>,
 ) -> Result<Option<TurnUndone>, StoreError> {
     let changes = store.last_changes(writer.session()).await?;
     let Some(turn) = changes.first().map(|change| change.turn) else { return Ok(None) };
     let ids: Vec<ChangeId> = changes.iter().map(|change| change.id).collect();
     let kept = changes.into_iter();
-    let kept = kept.map(|change| Kept { path: change.path, before: change.before, after: change.after });
-    let files = crow_tools::undo(undoing, kept.collect()).await;
-    if undoing.how != How::Show {
+    let kept =
+        kept.map(|change| RecordedChange { path: change.path, before: change.before, after: change.after });
+    let files = crow_tools::undo_changes(undoing, kept.collect()).await;
+    if undoing.how != UndoMode::Show {
         let settled = files.iter().flat_map(|file| &file.settled);
         let settled: Vec<ChangeId> = settled.filter_map(|&place| ids.get(place).copied()).collect();
         // The model hears too much rather than too little when the process ends here.
-        remember(store, writer.session(), &files).await?;
-        store.changes_undone(writer, settled, clock::now()).await?;
+        remember_undone(store, writer.session(), &files).await?;
+        store.mark_changes_undone(writer, settled, clock::now()).await?;
     }
     Ok(Some(TurnUndone { turn, files }))
 }
 
 /// Remembers what the model has to be told with the next prompt.
-async fn remember(store: &Store, session: &SessionId, files: &[Undone]) -> Result<(), StoreError> {
-    let done = |file: &&Undone| matches!(file.done, Done::Restored | Done::Removed);
+async fn remember_undone(store: &Store, session: &SessionId, files: &[UndoneFile]) -> Result<(), StoreError> {
+    let done = |file: &&UndoneFile| matches!(file.done, UndoStatus::Restored | UndoStatus::Removed);
     let paths: Vec<String> = files.iter().filter(done).map(|file| file.path.clone()).collect();
     if paths.is_empty() {
         return Ok(());
     }
-    let tip = store.tip(session).await?;
-    let mut untold = tip.map(|tip| listed(&tip.config)).unwrap_or_default();
+    let tip = store.session_tip(session).await?;
+    let mut untold = tip.map(|tip| undone_files(&tip.config)).unwrap_or_default();
     for path in paths {
         // One beyond the limit says that there are more.
         if untold.len() <= UNTOLD_MAX && !untold.contains(&path) {
@@ -67,20 +68,20 @@ async fn remember(store: &Store, session: &SessionId, files: &[Undone]) -> Resul
     store.set_config(session, UNTOLD, Some(untold.into())).await
 }
 
-fn listed(config: &str) -> Vec<String> {
+fn undone_files(config: &str) -> Vec<String> {
     let config: Value = serde_json::from_str(config).unwrap_or_default();
     let paths = config.get(UNTOLD).and_then(Value::as_array).into_iter().flatten();
     paths.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// What the next prompt tells the model of what was undone since the last one.
-pub(crate) fn untold(config: &str) -> Option<Part> {
-    let paths = listed(config);
+pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
+    let paths = undone_files(config);
     if paths.is_empty() {
         return None;
     }
     let mut lines: Vec<String> =
-        paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {}", plain(path))).collect();
+        paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {}", escape_path(path))).collect();
     lines.extend((paths.len() > UNTOLD_MAX).then(|| "\n- and more".to_owned()));
     let text = format!(
         "The person took back what you did to these files. They are as they were before that turn, or gone where \
@@ -88,38 +89,38 @@ pub(crate) fn untold(config: &str) -> Option<Part> {
          asked:{}",
         lines.concat()
     );
-    Some(Part::FromCrow { what: CrowPart::Undone, text })
+    Some(ContentPart::FromCrow { what: CrowPart::Undone, text })
 }
 
 /// Keeps a path on its line: a name may hold anything.
-pub(crate) fn plain(path: &str) -> String {
+pub(crate) fn escape_path(path: &str) -> String {
     path.chars()
         .map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter })
         .collect()
 }
 
 /// Forgets what the model was told.
-pub(crate) async fn told(store: &Store, session: &SessionId) -> Result<(), StoreError> {
+pub(crate) async fn clear_pending_undo(store: &Store, session: &SessionId) -> Result<(), StoreError> {
     store.set_config(session, UNTOLD, None).await
 }
 
 /// Says in a session what became of the files, or would.
-pub(crate) fn report(undone: Option<&TurnUndone>, cwd: &Path, how: How) -> String {
+pub(crate) fn render_undo(undone: Option<&TurnUndone>, cwd: &Path, how: UndoMode) -> String {
     let Some(TurnUndone { files, .. }) = undone else {
         return "There is nothing to undo: no change of a file is left that this session made.\n".into();
     };
-    if how == How::Skip && files.is_empty() {
+    if how == UndoMode::Skip && files.is_empty() {
         return "There is nothing to skip: nothing stands in the way of /undo.\n".into();
     }
     let shown = |path: &str| {
         let path = Path::new(path);
-        plain(&path.strip_prefix(crow_tools::resolve(cwd)).unwrap_or(path).display().to_string())
+        escape_path(&path.strip_prefix(crow_tools::resolve_links(cwd)).unwrap_or(path).display().to_string())
     };
-    let mut text: String = files.iter().map(|file| line(file, &shown(&file.path), how)).collect();
-    if how == How::Do && files.iter().any(|file| file.done == Done::Conflict) {
+    let mut text: String = files.iter().map(|file| file_line(file, &shown(&file.path), how)).collect();
+    if how == UndoMode::Do && files.iter().any(|file| file.done == UndoStatus::Conflict) {
         text.push_str("\nWhat could not be put back stays as it is.");
         // Other conflicts are over with this.
-        if files.iter().any(|file| file.done == Done::Conflict && file.settled.is_empty()) {
+        if files.iter().any(|file| file.done == UndoStatus::Conflict && file.settled.is_empty()) {
             text.push_str(" /undo skip leaves it so for good, and /undo goes on to the turn before.");
         }
         text.push('\n');
@@ -127,23 +128,23 @@ pub(crate) fn report(undone: Option<&TurnUndone>, cwd: &Path, how: How) -> Strin
     text
 }
 
-fn line(file: &Undone, shown: &str, how: How) -> String {
+fn file_line(file: &UndoneFile, shown: &str, how: UndoMode) -> String {
     let why = file.why.as_deref().unwrap_or_default();
-    let would = if how == How::Show { "would be " } else { "" };
+    let would = if how == UndoMode::Show { "would be " } else { "" };
     match file.done {
-        Done::Restored => format!("- `{shown}`: {would}put back\n"),
-        Done::Removed => format!("- `{shown}`: {would}removed\n"),
-        Done::Already => format!("- `{shown}`: is as it was already\n"),
-        Done::Skipped => format!("- `{shown}`: skipped, {why}; it stays as it is\n"),
-        Done::Conflict => {
-            let diff = file.diff.as_ref().map(|diff| fenced(diff)).unwrap_or_default();
+        UndoStatus::Restored => format!("- `{shown}`: {would}put back\n"),
+        UndoStatus::Removed => format!("- `{shown}`: {would}removed\n"),
+        UndoStatus::Already => format!("- `{shown}`: is as it was already\n"),
+        UndoStatus::Skipped => format!("- `{shown}`: skipped, {why}; it stays as it is\n"),
+        UndoStatus::Conflict => {
+            let diff = file.diff.as_ref().map(|diff| fence_diff(diff)).unwrap_or_default();
             format!("- `{shown}`: {would}left alone, {why}\n{diff}")
         }
     }
 }
 
 /// Shows a difference as Markdown, whatever is in it.
-fn fenced(diff: &str) -> String {
+fn fence_diff(diff: &str) -> String {
     let mut fence = "```".to_owned();
     while diff.contains(&fence) {
         fence.push('`');

@@ -6,60 +6,60 @@ use std::{
     sync::Arc,
 };
 
-use crow_acp::{About, Farewell, Launcher};
-use crow_agent::{Kit, KitSettings, OWN_AGENT};
-use crow_core::{AgentReach, AgentServer, Failure, FailureKind, Limits};
-use crow_process::{StandingRules, Warden};
+use crow_acp::{AgentInfo, AgentLauncher, CloseReason};
+use crow_agent::{AgentConfig, AgentRuntime, OWN_AGENT};
+use crow_core::{AgentServer, AgentTransport, Failure, FailureKind, TurnLimits};
+use crow_process::{SandboxDefaults, SandboxWrapper};
 use crow_store::Store;
-use crow_tools::{Equipment, Tools};
+use crow_tools::{BuiltinToolConfig, ToolRegistry};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::RunWishes,
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     privacy,
-    settings::{Environment, Settings, WarningKind},
-    socket::{self, Entrance, Place},
-    token::Key,
+    settings::{ConfigWarningKind, Environment, Settings},
+    socket::{self, ListenAddress, ListenOptions},
+    token::ServerToken,
 };
 
 /// What the agent calls itself.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the agent says of itself.
-pub(crate) fn about() -> About {
-    About { version: VERSION, program: std::env::current_exe().ok(), reads_images: true }
+pub(crate) fn agent_info() -> AgentInfo {
+    AgentInfo { version: VERSION, program: std::env::current_exe().ok(), reads_images: true }
 }
 
 /// Where the configuration comes from; read when the first session needs it.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct ConfigSource {
     pub(crate) dir: PathBuf,
     pub(crate) env: Arc<Environment>,
     /// What holds beside it.
     pub(crate) wishes: RunWishes,
 }
 
-impl Source {
+impl ConfigSource {
     /// A source that nothing is added to.
-    pub(crate) fn of(dir: PathBuf, env: Environment) -> Self {
+    pub(crate) fn new(dir: PathBuf, env: Environment) -> Self {
         Self { dir, env: Arc::new(env), wishes: RunWishes::default() }
     }
 
     /// What the agent says of itself with this configuration.
-    fn about(&self) -> About {
-        About { reads_images: Settings::reads_images(&self.dir, &self.env), ..about() }
+    fn about(&self) -> AgentInfo {
+        AgentInfo { reads_images: Settings::reads_images(&self.dir, &self.env), ..agent_info() }
     }
 
     /// Reads the configuration and opens the database.
-    pub(crate) async fn load(self) -> Result<Kit, Failure> {
+    pub(crate) async fn load_runtime(self) -> Result<AgentRuntime, Failure> {
         let read = tokio::task::spawn_blocking(move || {
             let (mut settings, warnings) = Settings::load(&self.dir, &self.env)?;
             let RunWishes { allow, max_turns, output_format: _ } = self.wishes;
             settings.rules.allow.extend(allow);
             settings.requests_max = max_turns.unwrap_or(settings.requests_max);
-            for warning in warnings.iter().filter(|warning| warning.kind == WarningKind::Odd) {
+            for warning in warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Odd) {
                 tracing::warn!("{warning}");
             }
             Ok(settings)
@@ -69,14 +69,14 @@ impl Source {
             Ok(Err(error)) => return Err(config_failure(&error)),
             Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
         };
-        kit(settings)
+        build_runtime(settings)
     }
 }
 
 /// Puts together what sessions share.
-pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
+pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure> {
     crate::log::keep_session_logs(settings.session_logs);
-    let store = Store::at(&settings.database);
+    let store = Store::open_in_background(&settings.database);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
     let config = settings.dir.join(crate::settings::CONFIG_FILE);
     let setup_hint = format!(
@@ -84,20 +84,20 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         config.display()
     );
     // By its real path, as what tools touch is judged.
-    let config_dir = crow_tools::resolve(&settings.dir);
+    let config_dir = crow_tools::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
     let notices = privacy::make_all_private(&settings).into_iter().collect();
-    let equipment = equipment(&settings);
-    let launcher = Launcher::new(equipment.warden.clone());
-    let tools = Tools::builtin(equipment);
+    let equipment = builtin_tool_config(&settings);
+    let launcher = AgentLauncher::new(equipment.warden.clone());
+    let tools = ToolRegistry::with_builtin_tools(equipment);
     let own_agent = own_agent(&settings);
-    let kit = KitSettings {
+    let kit = AgentConfig {
         models: settings.models,
         mode: settings.mode,
         rules: settings.rules,
         sandbox: settings.sandbox,
         network: settings.network,
-        limits: Limits {
+        limits: TurnLimits {
             requests_max: settings.requests_max,
             compact_tokens_max: settings.compact_tokens_max,
         },
@@ -119,40 +119,40 @@ pub(crate) fn kit(settings: Settings) -> Result<Kit, Failure> {
         former_worktrees_dir: settings.former_worktrees_dir,
         recordings_dir: settings.recordings_dir,
         config_dir,
-        db_uri: settings.database.uri(),
+        db_uri: settings.database.to_uri(),
         setup_hint,
         notices,
     };
-    Ok(Kit::new(kit, store, tools, launcher))
+    Ok(AgentRuntime::new(kit, store, tools, launcher))
 }
 
 /// How this program is started as an agent with the same configuration.
 fn own_agent(settings: &Settings) -> Option<AgentServer> {
-    let command = about().program?.to_str()?.to_owned();
+    let command = agent_info().program?.to_str()?.to_owned();
     let dir = settings.dir.to_str()?.to_owned();
     let args = vec!["-d".to_owned(), dir, "acp".to_owned()];
-    let reach = AgentReach::Program { command, args, env: Vec::new() };
+    let reach = AgentTransport::Program { command, args, env: Vec::new() };
     Some(AgentServer { name: OWN_AGENT.to_owned(), reach, cwd: None })
 }
 
 /// What the tools that Crow brings along work with.
-pub(crate) fn equipment(settings: &Settings) -> Equipment {
-    Equipment {
+pub(crate) fn builtin_tool_config(settings: &Settings) -> BuiltinToolConfig {
+    BuiltinToolConfig {
         spill_dir: spill_dir(settings),
         terminals: settings.terminals,
         shell: settings.shell.clone(),
-        warden: warden(settings),
+        warden: sandbox_wrapper(settings),
         soft_limit: None,
         web: settings.web.clone(),
     }
 }
 
 /// What stands between us and the programs that we start.
-pub(crate) fn warden(settings: &Settings) -> Option<Warden> {
-    let exe = about().program?;
+pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
+    let exe = agent_info().program?;
     let protected =
-        [crow_tools::resolve(&settings.dir)].into_iter().chain(settings.git_stores.clone()).collect();
-    let rules = StandingRules {
+        [crow_tools::resolve_links(&settings.dir)].into_iter().chain(settings.git_stores.clone()).collect();
+    let rules = SandboxDefaults {
         network: settings.network,
         writable: settings.writable.clone(),
         caches: settings.caches.clone(),
@@ -160,12 +160,12 @@ pub(crate) fn warden(settings: &Settings) -> Option<Warden> {
         home: settings.home.clone(),
         runtime: settings.runtime_dir.clone(),
     };
-    Some(Warden::new(exe, rules))
+    Some(SandboxWrapper::new(exe, rules))
 }
 
 /// Where output goes that is too long for the model.
 pub(crate) fn spill_dir(settings: &Settings) -> PathBuf {
-    crow_tools::resolve(&settings.dir).join("spill")
+    crow_tools::resolve_links(&settings.dir).join("spill")
 }
 
 fn config_failure(error: &crate::settings::ConfigError) -> Failure {
@@ -174,50 +174,62 @@ fn config_failure(error: &crate::settings::ConfigError) -> Failure {
 }
 
 /// Makes the runtime: one thread for the loop, so that nothing on the way of a chunk has to wake another.
-pub(crate) fn runtime() -> Result<Runtime, Exit> {
+pub(crate) fn tokio_runtime() -> Result<Runtime, CliError> {
     let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    made.map_err(|error| Exit::new(Code::Failed, format!("could not start: {error}")))
+    made.map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start: {error}")))
 }
 
 /// Serves an editor on stdin and stdout, or clients over WebSocket at an address.
-pub(crate) fn serve(source: Source, place: Option<&Place>, token_file: Option<&Path>) -> Result<(), Exit> {
+pub(crate) fn serve_agent(
+    source: ConfigSource,
+    place: Option<&ListenAddress>,
+    token_file: Option<&Path>,
+) -> Result<(), CliError> {
     match place {
-        Some(place) => listen(source, place, token_file),
-        None => serve_pipes(source),
+        Some(place) => serve_websocket(source, place, token_file),
+        None => serve_stdio(source),
     }
 }
 
 /// Serves an editor on stdin and stdout until it closes them.
-fn serve_pipes(source: Source) -> Result<(), Exit> {
-    let broken =
-        |error: io::Error| Exit::new(Code::Failed, format!("could not use stdin and stdout: {error}"));
-    let (lines, written) = crow_acp::stdio(io::stdin(), io::stdout()).map_err(broken)?;
-    let runtime = runtime()?;
+fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
+    let broken = |error: io::Error| {
+        CliError::new(CliExitCode::Failed, format!("could not use stdin and stdout: {error}"))
+    };
+    let (lines, written) = crow_acp::stdio_transport(io::stdin(), io::stdout()).map_err(broken)?;
+    let runtime = tokio_runtime()?;
     let about = source.about();
     let served =
-        runtime.block_on(crow_agent::serve(lines, about, stop_signal(), move || source.clone().load()));
+        runtime.block_on(crow_agent::serve_sessions(lines, about, wait_for_stop_signal(), move || {
+            source.clone().load_runtime()
+        }));
     runtime.shutdown_background();
     if written.join().is_err() {
-        return Err(Exit::new(Code::Failed, "could not write the last answers"));
+        return Err(CliError::new(CliExitCode::Failed, "could not write the last answers"));
     }
-    served.map_err(|error| Exit::new(Code::Failed, error.to_string()))
+    served.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))
 }
 
 /// Serves clients over WebSocket, each with an agent of its own, until the system asks for the end.
-fn listen(source: Source, place: &Place, token_file: Option<&Path>) -> Result<(), Exit> {
-    let entrance = Entrance::behind(Key::of(&source.dir, "acp", token_file)?);
-    let runtime = runtime()?;
-    let listened = runtime.block_on(socket::serve(place, &entrance, move |lines, cut| {
+fn serve_websocket(
+    source: ConfigSource,
+    place: &ListenAddress,
+    token_file: Option<&Path>,
+) -> Result<(), CliError> {
+    let entrance = ListenOptions::with_token(ServerToken::load_or_create(&source.dir, "acp", token_file)?);
+    let runtime = tokio_runtime()?;
+    let listened = runtime.block_on(socket::serve_clients(place, &entrance, move |lines, cut| {
         let source = source.clone();
         async move {
             let asked = source.clone();
-            let about = tokio::task::spawn_blocking(move || asked.about()).await.unwrap_or_else(|_| about());
-            let load = move || source.clone().load();
-            let served = crow_agent::serve(lines, about, cut.clone().cancelled_owned(), load).await;
+            let about =
+                tokio::task::spawn_blocking(move || asked.about()).await.unwrap_or_else(|_| agent_info());
+            let load = move || source.clone().load_runtime();
+            let served = crow_agent::serve_sessions(lines, about, cut.clone().cancelled_owned(), load).await;
             if let Err(error) = served {
                 tracing::info!(%error, "a client left without a goodbye");
             }
-            if cut.is_cancelled() { Farewell::GoingAway } else { Farewell::Over }
+            if cut.is_cancelled() { CloseReason::GoingAway } else { CloseReason::Over }
         }
     }));
     runtime.shutdown_background();
@@ -225,24 +237,24 @@ fn listen(source: Source, place: &Place, token_file: Option<&Path>) -> Result<()
 }
 
 /// Waits for what is served, which ends when `stop` says so; says so when the system or the person asks for it.
-pub(crate) async fn until_stopped(
-    mut served: impl Future<Output = Result<(), Exit>> + Unpin,
+pub(crate) async fn serve_until_stopped(
+    mut served: impl Future<Output = Result<(), CliError>> + Unpin,
     stop: &CancellationToken,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let interrupted = tokio::select! {
         // Signals are listened for before anybody is told that we are here.
         biased;
-        () = stop_signal() => false,
+        () = wait_for_stop_signal() => false,
         pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
         served = &mut served => return served,
     };
     stop.cancel();
     served.await?;
-    if interrupted { Err(Exit::quiet(Code::Interrupted)) } else { Ok(()) }
+    if interrupted { Err(CliError::without_message(CliExitCode::Interrupted)) } else { Ok(()) }
 }
 
 /// Waits until the system asks the process to end.
-pub(crate) async fn stop_signal() {
+pub(crate) async fn wait_for_stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {
         (Ok(mut terminate), Ok(mut hangup)) => {

@@ -7,13 +7,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{AgentReach, AgentServer};
+use crow_core::{AgentServer, AgentTransport};
 use serde_json::{Value, json};
 
 use crate::{
     cli::AgentsArgs,
-    failure::{Code, Exit},
-    settings::{Environment, Settings, nearest},
+    failure::{CliError, CliExitCode},
+    settings::{Environment, Settings, nearest_name},
     table,
 };
 
@@ -25,7 +25,7 @@ const PATH_UNSAID: &str = "/bin:/usr/bin";
 
 /// From where a program is looked for.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct ProgramLookup<'a> {
     pub(crate) env: &'a Environment,
     pub(crate) cwd: &'a Path,
 }
@@ -37,14 +37,14 @@ pub(crate) fn run(
     env: &Environment,
     cwd: &Path,
     out: &mut impl Write,
-) -> Result<(), Exit> {
-    let place = &Place { env, cwd };
+) -> Result<(), CliError> {
+    let place = &ProgramLookup { env, cwd };
     let is_replaced = settings.agent_servers.iter().any(|server| server.name == OURSELVES);
     if args.json {
         let ourselves = (!is_replaced).then(|| json!({"name": OURSELVES, "kind": "built-in"}));
         let others = settings.agent_servers.iter().map(|server| {
             let written = &settings.agents_written[&server.name];
-            match program(server, place) {
+            match locate_program(server, place) {
                 Some(found) => {
                     let found = found.is_some();
                     json!({"name": server.name, "kind": "program", "command": written, "found": found})
@@ -58,46 +58,50 @@ pub(crate) fn run(
     let header = ["NAME", "REACHED BY", ""].map(str::to_owned);
     let ourselves = (!is_replaced).then(|| [OURSELVES, "itself", "built in"].map(str::to_owned));
     let others = settings.agent_servers.iter().map(|server| {
-        let note = match program(server, place) {
+        let note = match locate_program(server, place) {
             Some(None) => "not found",
             Some(Some(_)) | None => "",
         };
         [server.name.clone(), settings.agents_written[&server.name].clone(), note.to_owned()]
     });
-    table::write(out, std::iter::once(header).chain(ourselves).chain(others))?;
+    table::write_table(out, std::iter::once(header).chain(ourselves).chain(others))?;
     Ok(())
 }
 
 /// Finds a configured agent. Nothing stands for Crow itself.
-pub(crate) fn named<'a>(name: &str, settings: &'a Settings) -> Result<Option<&'a AgentServer>, Exit> {
+pub(crate) fn find_agent<'a>(
+    name: &str,
+    settings: &'a Settings,
+) -> Result<Option<&'a AgentServer>, CliError> {
     let servers = &settings.agent_servers;
     match servers.iter().find(|server| server.name == name) {
         Some(server) => Ok(Some(server)),
         None if name == OURSELVES => Ok(None),
         None => {
             let known = std::iter::once(OURSELVES).chain(servers.iter().map(|server| server.name.as_str()));
-            let meant = nearest(name, known.clone());
+            let meant = nearest_name(name, known.clone());
             let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let exit = Exit::new(Code::Usage, format!("there is no agent {name:?} in agent_servers"));
+            let exit =
+                CliError::new(CliExitCode::Usage, format!("there is no agent {name:?} in agent_servers"));
             Err(exit.with_hint(format!("{meant}there is: {}", known.collect::<Vec<_>>().join(", "))))
         }
     }
 }
 
 /// Looks for the program of an agent that is one.
-pub(crate) fn program(server: &AgentServer, place: &Place<'_>) -> Option<Option<PathBuf>> {
+pub(crate) fn locate_program(server: &AgentServer, place: &ProgramLookup<'_>) -> Option<Option<PathBuf>> {
     match &server.reach {
-        AgentReach::Program { command, env, .. } => {
+        AgentTransport::Program { command, env, .. } => {
             let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
             let path = own.or_else(|| place.env.get("PATH")).map_or(PATH_UNSAID, String::as_str);
-            Some(find(command, path, place.cwd))
+            Some(find_program(command, path, place.cwd))
         }
-        AgentReach::Socket { .. } => None,
+        AgentTransport::Socket { .. } => None,
     }
 }
 
 /// Finds a program as the system does: a name in the folders of `PATH`, anything with a slash where it says.
-fn find(program: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
+fn find_program(program: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
     let runs = |file: &PathBuf| {
         fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
     };

@@ -3,14 +3,14 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::{
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     settings::Settings,
     sign_in, table,
 };
 
 /// What became of the look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum AuthStatus {
     /// There is a model to ask, as far as can be told without asking it.
     Usable,
     /// Nothing is configured, and there is a terminal to do it in.
@@ -18,12 +18,12 @@ pub(crate) enum Standing {
 }
 
 /// Says for each provider in use whether its key is there.
-pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<Standing, Exit> {
+pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatus, CliError> {
     if settings.models.is_empty() {
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
-            return Ok(Standing::ToSetUp);
+            return Ok(AuthStatus::ToSetUp);
         }
-        settings.model(None)?;
+        settings.find_model(None)?;
     }
     let mut providers: Vec<_> = settings.models.iter().map(|model| &model.provider).collect();
     providers.sort_by(|a, b| a.name.cmp(&b.name));
@@ -38,16 +38,16 @@ pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<Standing,
         };
         [provider.name.clone(), provider.base_url.clone(), key]
     });
-    table::write(out, std::iter::once(header).chain(rows))?;
-    sign_in::list(settings, out)?;
-    let default = &settings.model(None)?.provider;
+    table::write_table(out, std::iter::once(header).chain(rows))?;
+    sign_in::list_sign_ins(settings, out)?;
+    let default = &settings.find_model(None)?.provider;
     match (&default.api_key, &default.key_variable) {
         (None, Some(variable)) => {
             let message = format!("the default model has no key: {variable} is not set");
             let hint =
                 format!("put {variable} into {}", settings.dir.join(crate::settings::ENV_FILE).display());
-            Err(Exit::new(Code::Config, message).with_hint(hint))
+            Err(CliError::new(CliExitCode::Config, message).with_hint(hint))
         }
-        (Some(_), _) | (None, None) => Ok(Standing::Usable),
+        (Some(_), _) | (None, None) => Ok(AuthStatus::Usable),
     }
 }

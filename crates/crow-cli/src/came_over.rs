@@ -6,30 +6,30 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_store::Address;
+use crow_store::DatabaseAddress;
 
 /// The copies of Python databases that stood beside a database before it was opened. When dropped it says on stderr which
 /// are new.
 #[derive(Debug)]
-pub(crate) struct Copies {
+pub(crate) struct MigrationNotice {
     database: Option<PathBuf>,
     before: Vec<PathBuf>,
 }
 
-impl Copies {
+impl MigrationNotice {
     /// Looks beside a database.
-    pub(crate) fn beside(database: &Address) -> Self {
+    pub(crate) fn for_database(database: &DatabaseAddress) -> Self {
         let path = match database {
-            Address::File(path) => Some(path.clone()),
-            Address::Server { .. } => None,
+            DatabaseAddress::File(path) => Some(path.clone()),
+            DatabaseAddress::Server { .. } => None,
         };
-        Self { before: path.as_deref().map(copies).unwrap_or_default(), database: path }
+        Self { before: path.as_deref().map(list_copies).unwrap_or_default(), database: path }
     }
 
     /// Names the copies that are new.
-    fn tell_new(&self, err: &mut impl Write) {
+    fn report_new(&self, err: &mut impl Write) {
         let Some(path) = &self.database else { return };
-        for copy in copies(path).into_iter().filter(|copy| !self.before.contains(copy)) {
+        for copy in list_copies(path).into_iter().filter(|copy| !self.before.contains(copy)) {
             // When stderr is gone there is nobody left to tell.
             let _ = writeln!(
                 err,
@@ -42,14 +42,14 @@ impl Copies {
     }
 }
 
-impl Drop for Copies {
+impl Drop for MigrationNotice {
     fn drop(&mut self) {
-        self.tell_new(&mut io::stderr());
+        self.report_new(&mut io::stderr());
     }
 }
 
 /// Lists `NAME.python`, `NAME.python-2` and so on.
-fn copies(path: &Path) -> Vec<PathBuf> {
+fn list_copies(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
     };
@@ -73,14 +73,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("crow.db");
         fs::write(&path, include_bytes!("init/python/tests/python.db")).unwrap();
-        let database = Address::File(path);
+        let database = DatabaseAddress::File(path);
         let mut said = Vec::new();
         for _ in 0..2 {
-            let copies = Copies::beside(&database);
+            let copies = MigrationNotice::for_database(&database);
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime
                 .block_on(async { crow_store::Store::open(&database).await.unwrap().close().await.unwrap() });
-            copies.tell_new(&mut said);
+            copies.report_new(&mut said);
         }
         let said = String::from_utf8(said).unwrap().replace(&folder.path().display().to_string(), "~");
         expect_test::expect![[r#"

@@ -12,8 +12,8 @@ use clap::{
 use crow_core::Mode;
 
 pub(crate) use self::run::{OutputFormat, RunWishes};
-pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitCommand};
-use crate::{inspect::Form, run::ReplaySpan, sessions::Age, socket::Place};
+pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
+use crate::{inspect::ExportFormat, run::ReplaySpan, sessions::SessionAge, socket::ListenAddress};
 
 /// A coding agent that speaks the Agent Client Protocol.
 #[derive(Debug, Parser)]
@@ -33,12 +33,12 @@ pub(crate) struct Cli {
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Serve an editor on stdin and stdout, or clients over WebSocket
     Acp(AcpArgs),
     /// Serve any agent that speaks ACP on stdin and stdout over WebSocket, one program for each client
@@ -57,7 +57,7 @@ pub(crate) enum Command {
     Sessions {
         /// What to do with them
         #[command(subcommand)]
-        command: SessionsCommand,
+        command: SessionsSubcommand,
     },
     /// Serve Crow's own tools to any MCP client on stdin and stdout
     Mcp(McpArgs),
@@ -92,7 +92,7 @@ pub(crate) struct AcpArgs {
     pub(crate) set_up: bool,
     /// Serve clients over WebSocket here instead, to whoever has the token; port 0 is any
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "set_up")]
-    pub(crate) listen: Option<Place>,
+    pub(crate) listen: Option<ListenAddress>,
     /// Take the token from this file, or write it there when there is none
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<PathBuf>,
@@ -124,10 +124,10 @@ pub(crate) struct BridgeOptions {
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
     /// Set a variable for the agent
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub(crate) env: Vec<(String, String)>,
     /// Log this much: debug, info, warning or error [default: info]
-    #[arg(long, value_name = "LEVEL", value_parser = log_level)]
+    #[arg(long, value_name = "LEVEL", value_parser = parse_log_level)]
     pub(crate) log: Option<tracing::Level>,
     /// Write the log, with what agents say on stderr, to this file
     #[arg(long, value_name = "FILE")]
@@ -139,14 +139,14 @@ pub(crate) struct BridgeOptions {
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) no_token: bool,
     /// Serve the agent at this path; `*` is any [default: /acp]
-    #[arg(long, value_name = "PATH", value_parser = url_path)]
+    #[arg(long, value_name = "PATH", value_parser = parse_url_path)]
     pub(crate) path: Option<String>,
     /// Let pages of this origin in, such as http://localhost:3000
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+fn parse_variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() && !text.contains('\0') => {
             Ok((name.to_owned(), value.to_owned()))
@@ -155,7 +155,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn log_level(text: &str) -> Result<tracing::Level, String> {
+fn parse_log_level(text: &str) -> Result<tracing::Level, String> {
     match text.to_ascii_lowercase().as_str() {
         "debug" => Ok(tracing::Level::DEBUG),
         "info" => Ok(tracing::Level::INFO),
@@ -165,7 +165,7 @@ fn log_level(text: &str) -> Result<tracing::Level, String> {
     }
 }
 
-fn url_path(text: &str) -> Result<String, String> {
+fn parse_url_path(text: &str) -> Result<String, String> {
     let is_path = text == "*" || text.starts_with('/') && !text.contains(['?', '#', ' ']);
     is_path.then(|| text.to_owned()).ok_or_else(|| "expected a path such as /acp, or *".to_owned())
 }
@@ -209,7 +209,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
     /// How much the agent may do on its own; another agent may have other modes
-    #[arg(long, value_name = "MODE", value_parser = OurModes)]
+    #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
     pub(crate) mode: Option<String>,
     /// Drive this agent of `agent_servers` instead of Crow's own
     #[arg(long, value_name = "NAME")]
@@ -261,7 +261,7 @@ pub(crate) struct InspectArgs {
     pub(crate) search: Option<String>,
     /// Write the whole session
     #[arg(long, value_name = "FORM", requires = "session", conflicts_with_all = ["messages", "tree", "search", "limit"])]
-    pub(crate) export: Option<Form>,
+    pub(crate) export: Option<ExportFormat>,
     /// Print JSON
     #[arg(short, long)]
     pub(crate) json: bool,
@@ -269,7 +269,7 @@ pub(crate) struct InspectArgs {
 
 /// What to do with sessions.
 #[derive(Debug, Subcommand)]
-pub(crate) enum SessionsCommand {
+pub(crate) enum SessionsSubcommand {
     /// List sessions, the newest first
     List {
         /// Show at most this many
@@ -293,12 +293,12 @@ pub(crate) enum SessionsCommand {
 pub(crate) struct PruneArgs {
     /// Those whose last message is older: hours, days or weeks, such as 6h, 30d or 12w
     #[arg(long, value_name = "AGE")]
-    pub(crate) older_than: Age,
+    pub(crate) older_than: SessionAge,
     /// Show what would be deleted, and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) how: Deleting,
+    pub(crate) how: DeleteOptions,
 }
 
 /// What to delete.
@@ -308,12 +308,12 @@ pub(crate) struct DeleteArgs {
     #[arg(value_name = "ID", required = true)]
     pub(crate) sessions: Vec<String>,
     #[command(flatten)]
-    pub(crate) how: Deleting,
+    pub(crate) how: DeleteOptions,
 }
 
 /// How to delete.
 #[derive(Debug, Args)]
-pub(crate) struct Deleting {
+pub(crate) struct DeleteOptions {
     /// Do not ask
     #[arg(short, long)]
     pub(crate) yes: bool,
@@ -393,7 +393,7 @@ pub(crate) struct UndoArgs {
 pub(crate) struct PermissionsArgs {
     /// What to do; without it the answers are listed
     #[command(subcommand)]
-    pub(crate) command: Option<PermissionsCommand>,
+    pub(crate) command: Option<PermissionsSubcommand>,
     /// Print JSON
     #[arg(short, long, global = true)]
     pub(crate) json: bool,
@@ -401,7 +401,7 @@ pub(crate) struct PermissionsArgs {
 
 /// What can be done about permissions; the project is the one around the current folder unless it is named.
 #[derive(Debug, Subcommand)]
-pub(crate) enum PermissionsCommand {
+pub(crate) enum PermissionsSubcommand {
     /// List what is always allowed, by project
     List,
     /// Take one answer back, by its number in the list
@@ -415,7 +415,7 @@ pub(crate) enum PermissionsCommand {
 pub(crate) struct TrustArgs {
     /// What to do; without it the repositories are listed
     #[command(subcommand)]
-    pub(crate) command: Option<TrustCommand>,
+    pub(crate) command: Option<TrustSubcommand>,
     /// Print JSON
     #[arg(short, long, global = true)]
     pub(crate) json: bool,
@@ -423,7 +423,7 @@ pub(crate) struct TrustArgs {
 
 /// What can be done about trust; the folder is the current one unless it is named.
 #[derive(Debug, Subcommand)]
-pub(crate) enum TrustCommand {
+pub(crate) enum TrustSubcommand {
     /// List the repositories that are trusted or refused
     List,
     /// Show what a repository supplies and what of it would run
@@ -441,9 +441,9 @@ pub(crate) enum TrustCommand {
 
 /// Names our modes and takes any: another agent has modes of its own.
 #[derive(Debug, Clone)]
-struct OurModes;
+struct ModeValueParser;
 
-impl TypedValueParser for OurModes {
+impl TypedValueParser for ModeValueParser {
     type Value = String;
 
     fn parse_ref(

@@ -8,7 +8,7 @@ use crate::settings::ConfigError;
 
 /// What a script reads of the end. The numbers are a promise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Code {
+pub(crate) enum CliExitCode {
     /// All went well.
     Done = 0,
     /// The work failed.
@@ -29,26 +29,26 @@ pub(crate) enum Code {
 
 /// An end before the work was done.
 #[derive(Debug)]
-pub(crate) struct Exit {
-    code: Code,
+pub(crate) struct CliError {
+    code: CliExitCode,
     message: Option<String>,
     hint: Option<String>,
 }
 
-impl Exit {
+impl CliError {
     /// Ends with a sentence: lower case, no full stop.
-    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: CliExitCode, message: impl Into<String>) -> Self {
         Self { code, message: Some(message.into()), hint: None }
     }
 
     /// Ends without a word, because everything was said already or nobody listens.
-    pub(crate) fn quiet(code: Code) -> Self {
+    pub(crate) fn without_message(code: CliExitCode) -> Self {
         Self { code, message: None, hint: None }
     }
 
     /// Ends because a session is not there.
     pub(crate) fn no_session(id: &str) -> Self {
-        let exit = Self::new(Code::NoSession, format!("there is no session {id}"));
+        let exit = Self::new(CliExitCode::NoSession, format!("there is no session {id}"));
         exit.with_hint("`crow-cli inspect` lists the sessions")
     }
 
@@ -69,35 +69,35 @@ impl Exit {
     }
 }
 
-impl From<ConfigError> for Exit {
+impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         let code = match error {
-            ConfigError::UnknownModel { .. } => Code::Usage,
+            ConfigError::UnknownModel { .. } => CliExitCode::Usage,
             ConfigError::Unreadable { .. }
             | ConfigError::Wrong { .. }
             | ConfigError::NotConfigured { .. }
             | ConfigError::NoHome
-            | ConfigError::NotText { .. } => Code::Config,
+            | ConfigError::NotText { .. } => CliExitCode::Config,
         };
         Self { code, message: Some(error.to_string()), hint: error.hint() }
     }
 }
 
-impl From<StoreError> for Exit {
+impl From<StoreError> for CliError {
     fn from(error: StoreError) -> Self {
         if let StoreError::NoSession(id) = &error {
             return Self::no_session(id.as_str());
         }
-        Self::new(Code::Failed, error.to_string())
+        Self::new(CliExitCode::Failed, error.to_string())
     }
 }
 
 /// For writing results: a reader that has seen enough, such as `head`, is no failure.
-impl From<io::Error> for Exit {
+impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::quiet(Code::Done);
+            return Self::without_message(CliExitCode::Done);
         }
-        Self::new(Code::Failed, format!("could not write the result: {error}"))
+        Self::new(CliExitCode::Failed, format!("could not write the result: {error}"))
     }
 }

@@ -18,18 +18,18 @@ use std::{
 };
 
 use crow_core::Failure;
-use crow_model::{ListedModel, Listing, ProviderSettings};
+use crow_model::{ListedModel, ModelListing, ProviderSettings};
 
-pub(crate) use self::local::{Place, USUAL_PLACES};
+pub(crate) use self::local::{LocalModelServer, USUAL_PLACES};
 use self::{
-    chosen::Chosen,
-    found::{Found, Scan},
-    local::Look,
-    search::{Existing, Search},
+    chosen::ModelChoice,
+    found::{EnvironmentScan, ProviderChoice},
+    local::LocalScan,
+    search::{ExistingFiles, SearchChoice},
 };
 use crate::{
     cli::InitArgs,
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     providers::LIST_WAIT,
     settings::{self, CONFIG_FILE, Environment},
 };
@@ -38,11 +38,11 @@ use crate::{
 const MODELS_MAX: usize = 5;
 
 /// What `init` hears from elsewhere.
-pub(crate) struct Outside<'a, List> {
+pub(crate) struct InitContext<'a, List> {
     /// Asks a provider for its models, and waits so long.
     pub(crate) list: &'a List,
     /// Where servers on this machine are looked for.
-    pub(crate) places: &'a [Place],
+    pub(crate) places: &'a [LocalModelServer],
 }
 
 /// Sets up, from the environment or by asking.
@@ -50,66 +50,67 @@ pub(crate) async fn run<List>(
     args: &InitArgs,
     dir: &Path,
     env: &Environment,
-    outside: &Outside<'_, List>,
+    outside: &InitContext<'_, List>,
     log: &mut impl io::Write,
-) -> Result<(), Exit>
+) -> Result<(), CliError>
 where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 {
     if let Some(from) = &args.from {
-        return python::bring_over(from, dir, env, log);
+        return python::import_python_config(from, dir, env, log);
     }
     if args.yes {
-        if let Some(folder) = to_bring_over(dir, env) {
+        if let Some(folder) = find_python_config(dir, env) {
             let folder = folder.display();
             writeln!(
                 log,
                 "note: the Python version is configured in {folder}; `--from {folder}` brings that over"
             )?;
         }
-        return from_environment(dir, env, outside, log).await;
+        return init_from_environment(dir, env, outside, log).await;
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let message = "init asks questions and there is no terminal to ask them in";
-        return Err(Exit::new(Code::Usage, message)
+        return Err(CliError::new(CliExitCode::Usage, message)
             .with_hint("`crow-cli init -y` takes the keys from the environment"));
     }
-    wizard::run(dir, env, outside).await
+    wizard::run_wizard(dir, env, outside).await
 }
 
 /// Tells where the Python version has a configuration that can be brought over.
-pub(crate) fn to_bring_over(dir: &Path, env: &Environment) -> Option<PathBuf> {
-    python::to_bring_over(dir, env)
+pub(crate) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
+    python::find_python_config(dir, env)
 }
 
-async fn from_environment<List>(
+async fn init_from_environment<List>(
     dir: &Path,
     env: &Environment,
-    outside: &Outside<'_, List>,
+    outside: &InitContext<'_, List>,
     log: &mut impl io::Write,
-) -> Result<(), Exit>
+) -> Result<(), CliError>
 where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 {
     let config = dir.join(CONFIG_FILE);
     if config.exists() {
         let message = format!("{} exists and is left as it is", config.display());
-        return Err(Exit::new(Code::Config, message)
+        return Err(CliError::new(CliExitCode::Config, message)
             .with_hint("edit it, move it away, or run `crow-cli init` to be asked"));
     }
-    let (whole, kept) = settings::with_env_file(dir, env)?;
-    let Scan { mut providers, notes } = found::scan(&whole);
-    let Look { found, notes: seen } = local::look(outside.places, &providers, outside.list).await;
+    let (whole, kept) = settings::merge_env_file(dir, env)?;
+    let EnvironmentScan { mut providers, notes } = found::scan_environment(&whole);
+    let LocalScan { found, notes: seen } =
+        local::scan_local_servers(outside.places, &providers, outside.list).await;
     for note in notes.into_iter().chain(seen) {
         writeln!(log, "note: {note}")?;
     }
     if providers.is_empty() && found.is_empty() {
         let hint = "set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, \
                     or start a server such as Ollama on this machine";
-        return Err(Exit::new(Code::Config, "the environment names no provider").with_hint(hint));
+        return Err(CliError::new(CliExitCode::Config, "the environment names no provider").with_hint(hint));
     }
     for provider in providers.iter_mut().filter(|provider| provider.models.is_empty()) {
-        match (outside.list)(provider.settings(), LIST_WAIT).await {
+        match (outside.list)(provider.to_settings(), LIST_WAIT).await {
             Ok(listing) => choose_models(provider, &listing, log)?,
             Err(failure) => {
                 let (name, why, variable) = (&provider.name, failure.sentence, provider.model_variable());
@@ -124,24 +125,27 @@ where
     if providers.iter().all(|provider| provider.models.is_empty()) {
         let variables: Vec<String> = providers.iter().map(|provider| provider.model_variable()).collect();
         let hint = format!("name a model in {} and run it again", variables.join(" or "));
-        return Err(
-            Exit::new(Code::Failed, "no provider named a model, so nothing was written").with_hint(hint)
-        );
+        return Err(CliError::new(CliExitCode::Failed, "no provider named a model, so nothing was written")
+            .with_hint(hint));
     }
-    let search = Search::scan(&whole);
-    write::both(dir, (&providers, search.remembered(&whole).as_deref()), &kept)?;
-    report(&config, &providers, log)?;
-    if search == Search::Own && search::write(dir, Existing::Stay)? {
-        writeln!(log, "to search the web, start the SearXNG it set up: {}", search::command(dir))?;
+    let search = SearchChoice::from_environment(&whole);
+    write::write_config_files(dir, (&providers, search.url_to_store(&whole).as_deref()), &kept)?;
+    report_written(&config, &providers, log)?;
+    if search == SearchChoice::Own && search::write_search_files(dir, ExistingFiles::Stay)? {
+        writeln!(log, "to search the web, start the SearXNG it set up: {}", search::start_command(dir))?;
     }
     Ok(())
 }
 
-fn choose_models(provider: &mut Found, listing: &Listing, log: &mut impl io::Write) -> io::Result<()> {
-    let is_for_chat = |model: &&ListedModel| model.chats.unwrap_or(true) && found::is_for_chat(&model.id);
+fn choose_models(
+    provider: &mut ProviderChoice,
+    listing: &ModelListing,
+    log: &mut impl io::Write,
+) -> io::Result<()> {
+    let is_for_chat = |model: &&ListedModel| model.chats.unwrap_or(true) && found::is_chat_model(&model.id);
     let mut models: Vec<&ListedModel> = listing.models.iter().filter(is_for_chat).collect();
     models.sort_by_key(|model| model.takes_tools == Some(false));
-    let (models, notes) = chosen::choose(listing, models.into_iter().take(MODELS_MAX));
+    let (models, notes) = chosen::select_models(listing, models.into_iter().take(MODELS_MAX));
     if models.is_empty() {
         writeln!(log, "note: {} lists no model that chats", provider.name)?;
     }
@@ -150,14 +154,14 @@ fn choose_models(provider: &mut Found, listing: &Listing, log: &mut impl io::Wri
 }
 
 /// Names models in one line.
-fn names(models: &[Chosen]) -> String {
+fn join_names(models: &[ModelChoice]) -> String {
     models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-fn report(config: &Path, providers: &[Found], log: &mut impl io::Write) -> io::Result<()> {
+fn report_written(config: &Path, providers: &[ProviderChoice], log: &mut impl io::Write) -> io::Result<()> {
     writeln!(log, "wrote {}", config.display())?;
     for provider in providers.iter().filter(|provider| !provider.models.is_empty()) {
-        writeln!(log, "  {}: {}", provider.name, names(&provider.models))?;
+        writeln!(log, "  {}: {}", provider.name, join_names(&provider.models))?;
     }
     writeln!(log, "the first model is the default; edit the file to change it")
 }

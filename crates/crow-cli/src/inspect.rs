@@ -11,14 +11,15 @@ mod tree;
 
 use std::io::Write;
 
-use crow_core::{Entry, SessionId, Usage};
+use crow_core::{SessionId, TokenUsage, TranscriptEntry};
 use crow_store::{
-    Address, BegunBy, Hit, ListQuery, SearchQuery, SessionRow, Store, Stored, TaskRow, Timestamp,
+    CreatorFilter, DatabaseAddress, ListQuery, LoadedSession, SearchHit, SearchQuery, SessionRow, Store,
+    TaskRow, Timestamp,
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::{export::Form, missing::missing};
-use crate::{cli::InspectArgs, failure::Exit, money, table};
+pub(crate) use self::{export::ExportFormat, missing::unknown_session_error};
+use crate::{cli::InspectArgs, failure::CliError, money, table};
 
 /// A screen of sessions or hits.
 const ROWS: u32 = 20;
@@ -28,115 +29,119 @@ const TITLE_LEN: usize = 48;
 /// Shows sessions, one session, its messages, or what a search finds.
 pub(crate) async fn run(
     args: &InspectArgs,
-    database: &Address,
+    database: &DatabaseAddress,
     now: Timestamp,
     out: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let Some(store) = Store::open_existing(database).await? else {
-        return nothing(args, now, out);
+        return show_empty(args, now, out);
     };
     let limit = args.limit.unwrap_or(ROWS);
     let session = args.session.as_deref().map(SessionId::new);
     if let Some(text) = &args.search {
         if let Some(id) = &session {
-            row(&store, id).await?;
+            find_session(&store, id).await?;
         }
         let query = SearchQuery { text: text.clone(), session, limit, offset: 0 };
-        return found(args, &store.search(query).await?, out);
+        return show_hits(args, &store.search_messages(query).await?, out);
     }
     let Some(id) = session else {
         // A tree is found by whatever in it was spoken in last.
-        let begun_by = if args.all || args.tree { BegunBy::Anyone } else { BegunBy::Person };
-        let rows = store.list(ListQuery { cwd: None, begun_by, before: None, limit }).await?;
+        let begun_by = if args.all || args.tree { CreatorFilter::Anyone } else { CreatorFilter::Person };
+        let rows = store.list_sessions(ListQuery { cwd: None, begun_by, before: None, limit }).await?;
         return match args.tree {
-            true => tree::all(args, &store, &rows, now, out).await,
-            false => sessions(args, &rows, now, out),
+            true => tree::show_trees(args, &store, &rows, now, out).await,
+            false => show_sessions(args, &rows, now, out),
         };
     };
-    let found = row(&store, &id).await?;
+    let found = find_session(&store, &id).await?;
     if args.tree {
-        return tree::family(args, &store, &id, now, out).await;
+        return tree::show_tree(args, &store, &id, now, out).await;
     }
     if args.messages {
-        return messages::show(args, &store, &found, out).await;
+        return messages::show_messages(args, &store, &found, out).await;
     }
-    let mut stored = store.load(&id).await?.ok_or_else(|| Exit::no_session(id.as_str()))?;
-    stored.entries.extend(stored.unfinished.take().map(Entry::Reply));
+    let mut stored = store.load_session(&id).await?.ok_or_else(|| CliError::no_session(id.as_str()))?;
+    stored.entries.extend(stored.unfinished.take().map(TranscriptEntry::Reply));
     match args.export {
-        Some(form) => export::write(form, &store, &stored, out).await,
+        Some(form) => export::write_export(form, &store, &stored, out).await,
         None => {
-            let task = match store.task(&id).await? {
-                Some(task) => Some(tasks::standing(&store, task).await),
+            let task = match store.find_task(&id).await? {
+                Some(task) => Some(tasks::refresh_task_state(&store, task).await),
                 None => None,
             };
-            overview(args, &stored, task.as_ref(), now, out)
+            show_overview(args, &stored, task.as_ref(), now, out)
         }
     }
 }
 
 /// Says that there is nothing, where there is no store.
-fn nothing(args: &InspectArgs, now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
+fn show_empty(args: &InspectArgs, now: Timestamp, out: &mut impl Write) -> Result<(), CliError> {
     match (&args.session, &args.search) {
-        (Some(id), _) => Err(Exit::no_session(id)),
-        (None, Some(_)) => found(args, &[], out),
-        (None, None) => sessions(args, &[], now, out),
+        (Some(id), _) => Err(CliError::no_session(id)),
+        (None, Some(_)) => show_hits(args, &[], out),
+        (None, None) => show_sessions(args, &[], now, out),
     }
 }
 
 /// Finds a session, or says which one was probably meant.
-async fn row(store: &Store, id: &SessionId) -> Result<SessionRow, Exit> {
-    match store.family(id).await?.into_iter().next() {
+async fn find_session(store: &Store, id: &SessionId) -> Result<SessionRow, CliError> {
+    match store.session_tree(id).await?.into_iter().next() {
         Some(row) => Ok(row),
-        None => Err(missing(store, id).await),
+        None => Err(unknown_session_error(store, id).await),
     }
 }
 
-fn sessions(
+fn show_sessions(
     args: &InspectArgs,
     rows: &[SessionRow],
     now: Timestamp,
     out: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     if args.json {
         let rows: Vec<Value> = rows.iter().map(session_json).collect();
-        return Ok(writeln!(out, "{}", table::json(&json!({ "sessions": rows })))?);
+        return Ok(writeln!(out, "{}", table::json_line(&json!({ "sessions": rows })))?);
     }
-    list(rows, now, out)
+    write_session_table(rows, now, out)
 }
 
 /// Writes sessions down as a table.
-pub(crate) fn list(rows: &[SessionRow], now: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
+pub(crate) fn write_session_table(
+    rows: &[SessionRow],
+    now: Timestamp,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
     if rows.is_empty() {
         return Ok(writeln!(out, "no sessions yet")?);
     }
     let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "FOLDER"].map(str::to_owned);
     let lines = rows.iter().map(|row| {
         let n_messages = row.n_messages.to_string();
-        let (age, title) = (age(row.updated, now), title(row));
+        let (age, title) = (format_age(row.updated, now), short_title(row));
         [row.id.to_string(), age, n_messages, row.model.clone(), title, row.cwd.clone()]
     });
-    Ok(table::write(out, std::iter::once(header).chain(lines))?)
+    Ok(table::write_table(out, std::iter::once(header).chain(lines))?)
 }
 
-fn title(row: &SessionRow) -> String {
+fn short_title(row: &SessionRow) -> String {
     row.title.as_deref().unwrap_or("-").chars().take(TITLE_LEN).collect()
 }
 
-fn overview(
+fn show_overview(
     args: &InspectArgs,
-    stored: &Stored,
+    stored: &LoadedSession,
     task: Option<&TaskRow>,
     now: Timestamp,
     out: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     if args.json {
         let document = json!({
             "session": session_json(&stored.session),
-            "task": tasks::json(task),
-            "compactions": stored.compactions.iter().map(compactions::json).collect::<Vec<_>>(),
-            "usage": usage_json(stored.bill()),
+            "task": tasks::task_json(task),
+            "compactions": stored.compactions.iter().map(compactions::compaction_json).collect::<Vec<_>>(),
+            "usage": usage_json(stored.total_usage()),
         });
-        return Ok(writeln!(out, "{}", table::json(&document))?);
+        return Ok(writeln!(out, "{}", table::json_line(&document))?);
     }
     let row = &stored.session;
     let mut lines = vec![
@@ -146,36 +151,41 @@ fn overview(
         ("model", row.model.clone()),
         ("mode", row.mode.as_str().to_owned()),
         ("messages", row.n_messages.to_string()),
-        ("created", age(row.created, now)),
-        ("updated", age(row.updated, now)),
+        ("created", format_age(row.created, now)),
+        ("updated", format_age(row.updated, now)),
     ];
-    let bill = stored.bill();
-    if bill.total() > 0 {
+    let bill = stored.total_usage();
+    if bill.total_tokens() > 0 {
         lines.push(("tokens", format!("{} read, {} written", bill.input, bill.output)));
     }
-    lines.extend(bill.cost.map(|cost| ("cost", money::spelled(cost))));
+    lines.extend(bill.cost.map(|cost| ("cost", money::format_dollars(cost))));
     lines.extend(row.parent.as_ref().map(|parent| ("child of", parent.to_string())));
     if row.parent.is_some() || row.agent_type.is_some() {
-        lines.push(("agent", tasks::agent(row).to_owned()));
+        lines.push(("agent", tasks::agent_name(row).to_owned()));
     }
     lines.extend(row.agent_session_id.as_ref().map(|name| ("known there as", name.clone())));
-    lines.extend(task.map(|task| ("task", tasks::line(task))));
+    lines.extend(task.map(|task| ("task", tasks::describe_task(task))));
     lines.extend(task.and_then(|task| task.branch.clone()).map(|branch| ("branch", branch)));
     lines.extend(row.forked_from.as_ref().map(|origin| ("copy of", origin.to_string())));
-    lines.extend(stored.compactions.iter().map(|compaction| ("compacted", compactions::line(compaction))));
-    Ok(table::write(out, lines.into_iter().map(|(label, value)| [label.to_owned(), value]))?)
+    lines.extend(
+        stored
+            .compactions
+            .iter()
+            .map(|compaction| ("compacted", compactions::describe_compaction(compaction))),
+    );
+    Ok(table::write_table(out, lines.into_iter().map(|(label, value)| [label.to_owned(), value]))?)
 }
 
-fn found(args: &InspectArgs, hits: &[Hit], out: &mut impl Write) -> Result<(), Exit> {
+fn show_hits(args: &InspectArgs, hits: &[SearchHit], out: &mut impl Write) -> Result<(), CliError> {
     if args.json {
         let hits = hits.iter().map(|hit| {
             json!({
                 "session": hit.session.as_str(), "seq": hit.seq, "role": hit.speaker.as_str(),
-                "created": written(hit.created), "snippet": hit.snippet,
+                "created": iso_timestamp(hit.created), "snippet": hit.snippet,
             })
         });
         let document = json!({ "hits": hits.collect::<Vec<_>>() });
-        return Ok(writeln!(out, "{}", table::json(&document))?);
+        return Ok(writeln!(out, "{}", table::json_line(&document))?);
     }
     if hits.is_empty() {
         return Ok(writeln!(out, "nothing found")?);
@@ -183,7 +193,7 @@ fn found(args: &InspectArgs, hits: &[Hit], out: &mut impl Write) -> Result<(), E
     let header = ["SESSION", "MESSAGE", "TEXT"].map(str::to_owned);
     let rows =
         hits.iter().map(|hit| [hit.session.to_string(), format!("msg-{}", hit.seq), hit.snippet.clone()]);
-    Ok(table::write(out, std::iter::once(header).chain(rows))?)
+    Ok(table::write_table(out, std::iter::once(header).chain(rows))?)
 }
 
 /// Spells a session for scripts.
@@ -196,8 +206,8 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "mode": row.mode.as_str(),
         "thought_level": row.thought_level.as_str(),
         "messages": row.n_messages,
-        "created": written(row.created),
-        "updated": written(row.updated),
+        "created": iso_timestamp(row.created),
+        "updated": iso_timestamp(row.updated),
         "parent": row.parent.as_ref().map(SessionId::as_str),
         "agent_type": row.agent_type_name(),
         "agent_session_id": row.agent_session_id,
@@ -206,26 +216,26 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "session_id": row.id.as_str(),
         "model_identifier": row.model,
         "message_count": row.n_messages,
-        "created_at": written(row.created),
+        "created_at": iso_timestamp(row.created),
     })
 }
 
 /// Spells tokens, and what they cost in US dollars, for scripts.
-fn usage_json(usage: Usage) -> Value {
-    let Usage { input, output, cached, cache_written, cost } = usage;
+fn usage_json(usage: TokenUsage) -> Value {
+    let TokenUsage { input, output, cached, cache_written, cost } = usage;
     json!({
         "input": input, "output": output, "cached": cached, "cache_written": cache_written,
-        "cost": cost.map(money::dollars),
+        "cost": cost.map(money::to_dollars),
     })
 }
 
 /// Spells a time for scripts.
-fn written(time: Timestamp) -> Option<String> {
+fn iso_timestamp(time: Timestamp) -> Option<String> {
     jiff::Timestamp::from_millisecond(time.0).ok().map(|time| time.to_string())
 }
 
 /// Says how long ago something was, in its largest whole unit.
-fn age(time: Timestamp, now: Timestamp) -> String {
+fn format_age(time: Timestamp, now: Timestamp) -> String {
     let seconds = (now.0 - time.0) / 1000;
     match seconds {
         ..60 => "just now".to_owned(),

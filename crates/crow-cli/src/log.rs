@@ -33,7 +33,7 @@ const SESSIONS_DIR: &str = "sessions";
 
 /// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Volume {
+pub(crate) enum LogVerbosity {
     /// To the file, what matters.
     Normal,
     /// To stderr as well, everything.
@@ -42,7 +42,7 @@ pub(crate) enum Volume {
 
 /// Whose stderr stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Complaints {
+pub(crate) enum StderrLogging {
     /// Nobody's: it may quote what people said.
     Nobodys,
     /// That of the programs we start, beside what we say of this level: whoever starts them for us looks for it there.
@@ -50,29 +50,29 @@ pub(crate) enum Complaints {
 }
 
 /// Where the log is unless it is wanted elsewhere.
-pub(crate) fn usual_file(dir: &Path) -> PathBuf {
+pub(crate) fn default_log_file(dir: &Path) -> PathBuf {
     dir.join("logs/crow-cli.log")
 }
 
 /// Starts to log to `DIR/logs/crow-cli.log`. The file is made with the first line, so that a quiet run leaves none.
-pub(crate) fn start(dir: &Path, volume: Volume) {
-    start_in(usual_file(dir), volume, Complaints::Nobodys);
+pub(crate) fn start_logging(dir: &Path, volume: LogVerbosity) {
+    start_logging_to(default_log_file(dir), volume, StderrLogging::Nobodys);
 }
 
 /// Starts to log to a file, which is made with the first line.
-pub(crate) fn start_in(file: PathBuf, volume: Volume, complaints: Complaints) {
+pub(crate) fn start_logging_to(file: PathBuf, volume: LogVerbosity, complaints: StderrLogging) {
     // Ours alone: libraries log what passes through them, prompts and keys among it.
     let ours = |level: Level| Targets::new().with_target("crow", level);
     let in_file = match complaints {
-        Complaints::Nobodys => ours(Level::INFO),
-        Complaints::OfPrograms(level) => ours(level).with_target("crow_process::stderr", Level::DEBUG),
+        StderrLogging::Nobodys => ours(Level::INFO),
+        StderrLogging::OfPrograms(level) => ours(level).with_target("crow_process::stderr", Level::DEBUG),
     };
     let sessions = file.parent().map(|folder| SessionLogs::in_folder(folder.join(SESSIONS_DIR)));
     let of_session = ours(Level::INFO).with_target(crow_agent::SESSION_SPAN, Level::INFO);
     let sessions = sessions.map(|sessions| sessions.with_filter(of_session));
-    let file = Log { file, open: Mutex::default() };
+    let file = RotatingLog { file, open: Mutex::default() };
     let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(in_file);
-    let stderr = (volume == Volume::Verbose).then(|| {
+    let stderr = (volume == LogVerbosity::Verbose).then(|| {
         let layer = fmt::layer().with_writer(io::stderr).with_ansi(console::colors_enabled_stderr());
         layer.with_filter(ours(Level::DEBUG))
     });
@@ -80,13 +80,13 @@ pub(crate) fn start_in(file: PathBuf, volume: Volume, complaints: Complaints) {
 }
 
 /// A log file with its older ones.
-struct Log {
+struct RotatingLog {
     file: PathBuf,
     open: Mutex<Option<(File, u64)>>,
 }
 
-impl Log {
-    fn path(&self, age: u32) -> PathBuf {
+impl RotatingLog {
+    fn path_by_age(&self, age: u32) -> PathBuf {
         let mut path = self.file.clone().into_os_string();
         if age > 0 {
             path.push(format!(".{age}"));
@@ -94,7 +94,7 @@ impl Log {
         path.into()
     }
 
-    fn open(&self) -> io::Result<(File, u64)> {
+    fn open_file(&self) -> io::Result<(File, u64)> {
         if let Some(folder) = self.file.parent() {
             fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
@@ -108,10 +108,10 @@ impl Log {
         let (mut file, n_bytes) = match open.take() {
             Some((_, n_bytes)) if n_bytes >= FILE_BYTES_MAX => {
                 self.rotate()?;
-                self.open()?
+                self.open_file()?
             }
             Some(open) => open,
-            None => self.open()?,
+            None => self.open_file()?,
         };
         file.write_all(line)?;
         *open = Some((file, n_bytes + line.len() as u64));
@@ -121,7 +121,7 @@ impl Log {
     /// Makes each file one older; the oldest goes.
     fn rotate(&self) -> io::Result<()> {
         for age in (0..OLD_FILES).rev() {
-            match fs::rename(self.path(age), self.path(age + 1)) {
+            match fs::rename(self.path_by_age(age), self.path_by_age(age + 1)) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -130,7 +130,7 @@ impl Log {
     }
 }
 
-impl<'a> MakeWriter<'a> for Log {
+impl<'a> MakeWriter<'a> for RotatingLog {
     type Writer = &'a Self;
 
     fn make_writer(&'a self) -> Self::Writer {
@@ -139,7 +139,7 @@ impl<'a> MakeWriter<'a> for Log {
 }
 
 /// Each write is one whole line.
-impl Write for &Log {
+impl Write for &RotatingLog {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.write_line(line).map(|()| line.len())
     }
@@ -156,27 +156,27 @@ mod tests {
     #[test]
     fn a_full_file_becomes_an_old_one_and_the_oldest_goes() {
         let folder = tempfile::tempdir().unwrap();
-        let log = Log { file: usual_file(folder.path()), open: Mutex::default() };
+        let log = RotatingLog { file: default_log_file(folder.path()), open: Mutex::default() };
         let full = vec![b'x'; usize::try_from(FILE_BYTES_MAX).unwrap()];
         for round in 0..5 {
             log.write_line(format!("round {round}\n").as_bytes()).unwrap();
             log.write_line(&full).unwrap();
         }
         let first_line = |age| {
-            let text = fs::read_to_string(log.path(age)).unwrap();
+            let text = fs::read_to_string(log.path_by_age(age)).unwrap();
             text.lines().next().unwrap().to_owned()
         };
         assert_eq!([first_line(0), first_line(1), first_line(2)], ["round 4", "round 3", "round 2"]);
-        assert!(!log.path(3).exists());
+        assert!(!log.path_by_age(3).exists());
     }
 
     #[test]
     fn only_the_owner_may_read() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
-        let log = Log { file: usual_file(folder.path()), open: Mutex::default() };
+        let log = RotatingLog { file: default_log_file(folder.path()), open: Mutex::default() };
         log.write_line(b"hello\n").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&folder.path().join("logs")), mode(&log.path(0))), (0o700, 0o600));
+        assert_eq!((mode(&folder.path().join("logs")), mode(&log.path_by_age(0))), (0o700, 0o600));
     }
 }

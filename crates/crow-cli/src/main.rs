@@ -38,16 +38,18 @@ use std::{
 };
 
 use clap::{CommandFactory, Parser};
-use crow_model::{Http, list_models};
-use crow_store::Timestamp;
+use crow_model::{HttpClients, list_models};
+use crow_store::{DatabaseAddress, Timestamp};
 
 use crate::{
-    agent::Source,
-    came_over::Copies,
-    cli::{AcpArgs, AuthArgs, Cli, Command, InitArgs, ModelsArgs, RunArgs},
-    failure::{Code, Exit},
-    init::{Outside, USUAL_PLACES},
-    log::Volume,
+    agent::ConfigSource,
+    came_over::MigrationNotice,
+    cli::{
+        AcpArgs, AuthArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs, SessionsSubcommand,
+    },
+    failure::{CliError, CliExitCode},
+    init::{InitContext, USUAL_PLACES},
+    log::LogVerbosity,
     settings::{Environment, Settings},
 };
 
@@ -60,109 +62,132 @@ fn main() -> ExitCode {
     // Every command of a session comes through here, so it is looked at before anything else is made.
     let mut words = std::env::args_os().skip(1);
     if words.next().is_some_and(|word| word == crow_process::WORD) {
-        return crow_process::watch(words);
+        return crow_process::run_sandbox_exec(words);
     }
-    crow_process::survive_large_files();
-    crow_process::allow_many_descriptors();
-    match run(Cli::parse()) {
+    crow_process::ignore_file_size_signal();
+    crow_process::raise_descriptor_limit();
+    match run_command(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(exit) => exit.report(&mut io::stderr().lock()),
     }
 }
 
-fn run(cli: Cli) -> Result<(), Exit> {
+fn run_command(cli: Cli) -> Result<(), CliError> {
     let mut out = io::BufWriter::new(io::stdout());
-    let env = settings::environment();
+    let env = settings::read_environment();
     let dir = settings::config_dir(cli.config_dir, &env)?;
-    let volume = if cli.verbose { Volume::Verbose } else { Volume::Normal };
+    let volume = if cli.verbose { LogVerbosity::Verbose } else { LogVerbosity::Normal };
+    let load = || load_settings(&dir, &env);
     match cli.command {
-        Command::Auth(AuthArgs { server: Some(server), forget }) => {
-            sign_in_to(&server, forget, &load(&dir, &env)?, &mut out)?;
+        CliCommand::Auth(AuthArgs { server: Some(server), forget }) => {
+            run_sign_in(&server, forget, &load()?, &mut out)?;
         }
-        Command::Auth(AuthArgs { server: None, .. }) | Command::Acp(AcpArgs { set_up: true, .. }) => {
-            match auth::run(&load(&dir, &env)?, &mut out)? {
-                auth::Standing::Usable => {}
-                auth::Standing::ToSetUp => set_up(&InitArgs { yes: false, from: None }, &dir, &env)?,
+        CliCommand::Auth(AuthArgs { server: None, .. }) | CliCommand::Acp(AcpArgs { set_up: true, .. }) => {
+            match auth::run(&load()?, &mut out)? {
+                auth::AuthStatus::Usable => {}
+                auth::AuthStatus::ToSetUp => run_init(&InitArgs { yes: false, from: None }, &dir, &env)?,
             }
         }
-        Command::Acp(AcpArgs { set_up: false, listen, token_file }) => {
-            log::start(&dir, volume);
-            agent::serve(Source::of(dir, env), listen.as_ref(), token_file.as_deref())?;
+        CliCommand::Acp(AcpArgs { set_up: false, listen, token_file }) => {
+            log::start_logging(&dir, volume);
+            agent::serve_agent(ConfigSource::new(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
-        Command::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
-        Command::Run(args) => {
-            log::start(&dir, volume);
+        CliCommand::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
+        CliCommand::Run(args) => {
+            log::start_logging(&dir, volume);
             prompt(args, dir, env)?;
         }
-        Command::Demo => demo::run(run::screen(), demo::pace(), &mut out)?,
-        Command::Mcp(args) => {
-            log::start(&dir, volume);
-            mcp::run(&args, &load(&dir, &env)?, &current_dir()?)?;
+        CliCommand::Demo => demo::run(run::terminal_output(), demo::choose_pace(), &mut out)?,
+        CliCommand::Mcp(args) => {
+            log::start_logging(&dir, volume);
+            mcp::run(&args, &load()?, &current_dir()?)?;
         }
-        Command::Tools(args) => tools::run(&args, &load(&dir, &env)?, &mut out)?,
-        Command::Agents(args) => agents::run(&args, &load(&dir, &env)?, &env, &current_dir()?, &mut out)?,
-        Command::Models(args) => list_them(&args, &load(&dir, &env)?, &mut out)?,
-        Command::Inspect(args) => {
-            let settings = load(&dir, &env)?;
-            let _copies = Copies::beside(&settings.database);
-            agent::runtime()?.block_on(inspect::run(&args, &settings.database, now(), &mut out))?;
+        CliCommand::Tools(args) => tools::run(&args, &load()?, &mut out)?,
+        CliCommand::Agents(args) => agents::run(&args, &load()?, &env, &current_dir()?, &mut out)?,
+        CliCommand::Models(args) => run_models(&args, &load()?, &mut out)?,
+        CliCommand::Inspect(args) => inspect_sessions(&args, &load()?.database, &mut out)?,
+        CliCommand::Sessions { command } => change_sessions(&command, &load()?.database, &mut out)?,
+        CliCommand::Undo(args) => {
+            let database = load()?.database;
+            let _copies = MigrationNotice::for_database(&database);
+            let at = (&database, &*current_dir()?);
+            agent::tokio_runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
-        Command::Sessions { command } => {
-            let settings = load(&dir, &env)?;
-            let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, now()));
-            agent::runtime()?.block_on(sessions::run(&command, at, sessions::ask_person, &mut out))?;
+        CliCommand::Trust(args) => {
+            trust::run(&args, &load()?, &current_dir()?, sessions::ask_confirmation, &mut out)?;
         }
-        Command::Undo(args) => {
-            let (settings, cwd) = (load(&dir, &env)?, current_dir()?);
-            let (_copies, at) = (Copies::beside(&settings.database), (&settings.database, cwd.as_path()));
-            agent::runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
+        CliCommand::Permissions(args) => permissions::run(&args, &dir, &current_dir()?, &mut out)?,
+        CliCommand::Speckit(args) => speckit::run(&args, &load()?, &current_dir()?, &mut out)?,
+        CliCommand::Doctor(args) => {
+            agent::tokio_runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;
         }
-        Command::Trust(args) => {
-            trust::run(&args, &load(&dir, &env)?, &current_dir()?, sessions::ask_person, &mut out)?;
-        }
-        Command::Permissions(args) => permissions::run(&args, &dir, &current_dir()?, &mut out)?,
-        Command::Speckit(args) => speckit::run(&args, &load(&dir, &env)?, &current_dir()?, &mut out)?,
-        Command::Doctor(args) => {
-            agent::runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;
-        }
-        Command::Init(args) => set_up(&args, &dir, &env)?,
-        Command::Completions { shell } => completions(shell, &mut out)?,
+        CliCommand::Init(args) => run_init(&args, &dir, &env)?,
+        CliCommand::Completions { shell } => write_completions(shell, &mut out)?,
     }
     Ok(out.flush()?)
 }
 
-fn prompt(args: RunArgs, dir: PathBuf, env: Environment) -> Result<(), Exit> {
-    let settings = load(&dir, &env)?;
-    let _copies = Copies::beside(&settings.database);
-    let source = Source { wishes: args.wishes.clone(), ..Source::of(dir, env) };
+fn prompt(args: RunArgs, dir: PathBuf, env: Environment) -> Result<(), CliError> {
+    let settings = load_settings(&dir, &env)?;
+    let _copies = MigrationNotice::for_database(&settings.database);
+    let source = ConfigSource { wishes: args.wishes.clone(), ..ConfigSource::new(dir, env) };
     run::run(args, &settings, source, &current_dir()?)
 }
 
-fn sign_in_to(server: &str, forget: bool, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
+fn inspect_sessions(
+    args: &InspectArgs,
+    database: &DatabaseAddress,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
+    let _copies = MigrationNotice::for_database(database);
+    agent::tokio_runtime()?.block_on(inspect::run(args, database, current_time(), out))
+}
+
+fn change_sessions(
+    command: &SessionsSubcommand,
+    database: &DatabaseAddress,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
+    let _copies = MigrationNotice::for_database(database);
+    let (at, ask) = ((database, current_time()), sessions::ask_confirmation);
+    agent::tokio_runtime()?.block_on(sessions::run(command, at, ask, out))
+}
+
+fn run_sign_in(
+    server: &str,
+    forget: bool,
+    settings: &Settings,
+    out: &mut impl Write,
+) -> Result<(), CliError> {
     match forget {
-        true => sign_in::forget(settings, server, out),
-        false => agent::runtime()?.block_on(sign_in::run(settings, server, out)),
+        true => sign_in::sign_out(settings, server, out),
+        false => agent::tokio_runtime()?.block_on(sign_in::run(settings, server, out)),
     }
 }
 
-fn now() -> Timestamp {
+fn current_time() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
 }
 
-fn list_them(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
+fn run_models(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
     match args.available {
-        true => agent::runtime()?.block_on(models::available(args, settings, out, &mut io::stderr())),
+        true => agent::tokio_runtime()?.block_on(models::list_available_models(
+            args,
+            settings,
+            out,
+            &mut io::stderr(),
+        )),
         false => models::run(args, settings, out),
     }
 }
 
-fn set_up(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), Exit> {
-    let list = async |provider, wait| list_models(&Http::new()?, &provider, wait).await;
-    let outside = Outside { list: &list, places: &USUAL_PLACES };
-    agent::runtime()?.block_on(init::run(args, dir, env, &outside, &mut io::stderr()))
+fn run_init(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), CliError> {
+    let list = async |provider, wait| list_models(&HttpClients::new()?, &provider, wait).await;
+    let outside = InitContext { list: &list, places: &USUAL_PLACES };
+    agent::tokio_runtime()?.block_on(init::run(args, dir, env, &outside, &mut io::stderr()))
 }
 
-fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {
+fn write_completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {
     // The generator panics when it cannot write.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "crow-cli", &mut script);
@@ -171,31 +196,35 @@ fn completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<
 
 /// The folder the person stands in; `run` works there unless told otherwise.
 #[expect(clippy::disallowed_methods, reason = "asked once, before anything runs")]
-fn current_dir() -> Result<PathBuf, Exit> {
-    let here = std::env::current_dir()
-        .map_err(|error| Exit::new(Code::Failed, format!("could not find the current folder: {error}")))?;
-    text_folder(here)
+fn current_dir() -> Result<PathBuf, CliError> {
+    let here = std::env::current_dir().map_err(|error| {
+        CliError::new(CliExitCode::Failed, format!("could not find the current folder: {error}"))
+    })?;
+    require_utf8_folder(here)
 }
 
 /// Takes a folder to work in: one whose name is no text cannot be told to an agent.
-pub(crate) fn text_folder(folder: PathBuf) -> Result<PathBuf, Exit> {
+pub(crate) fn require_utf8_folder(folder: PathBuf) -> Result<PathBuf, CliError> {
     if folder.to_str().is_some() {
         return Ok(folder);
     }
-    let exit = Exit::new(Code::Usage, format!("the name of the folder {} is not UTF-8", folder.display()));
+    let exit = CliError::new(
+        CliExitCode::Usage,
+        format!("the name of the folder {} is not UTF-8", folder.display()),
+    );
     Err(exit.with_hint("rename it, or the one above it that is not, or work in another"))
 }
 
 /// Reads the settings and says on stderr what is odd in them, once until something changes.
-fn load(dir: &Path, env: &Environment) -> Result<Settings, Exit> {
+fn load_settings(dir: &Path, env: &Environment) -> Result<Settings, CliError> {
     let (settings, warnings) = Settings::load(dir, env)?;
     let mut stderr = io::stderr().lock();
-    for warning in warned::not_shown_yet(dir, warnings) {
+    for warning in warned::unseen_warnings(dir, warnings) {
         // When stderr is gone there is nobody left to tell.
         let _ = writeln!(stderr, "warning: {warning}");
     }
     if let Some(notice) = privacy::make_all_private(&settings) {
-        let _ = writeln!(stderr, "warning: {}", table::plain(&notice));
+        let _ = writeln!(stderr, "warning: {}", table::sanitize_line(&notice));
     }
     Ok(settings)
 }

@@ -5,45 +5,46 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_tools::{Entrance, McpServeError, Offer, Tools, serve_http, serve_pipes};
+use crow_tools::{McpHttpEndpoint, McpServeConfig, McpServeError, ToolRegistry, serve_http, serve_stdio};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     agent,
     cli::McpArgs,
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     settings::Settings,
-    token::{self, Key},
+    token::{self, ServerToken},
 };
 
 /// Serves until the client leaves or the system asks for the end.
-pub(crate) fn run(args: &McpArgs, settings: &Settings, here: &Path) -> Result<(), Exit> {
+pub(crate) fn run(args: &McpArgs, settings: &Settings, here: &Path) -> Result<(), CliError> {
     let cwd = args.cwd.as_ref().map_or_else(|| here.to_owned(), |cwd| here.join(cwd));
     if !cwd.is_dir() {
-        return Err(Exit::new(Code::Usage, format!("there is no folder {}", cwd.display())));
+        return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", cwd.display())));
     }
-    let offer = offer(settings, crate::text_folder(crow_tools::resolve(&cwd)).map(|_| cwd)?);
-    let runtime = agent::runtime()?;
+    let offer =
+        mcp_serve_config(settings, crate::require_utf8_folder(crow_tools::resolve_links(&cwd)).map(|_| cwd)?);
+    let runtime = agent::tokio_runtime()?;
     let served = runtime.block_on(async {
         let cut = CancellationToken::new();
         let stop = cut.clone();
         let served = async {
             match args.http {
-                Some(address) => http(offer, address, &settings.dir, cut).await,
-                None => Ok(serve_pipes(offer, (tokio::io::stdin(), tokio::io::stdout()), cut).await?),
+                Some(address) => serve_over_http(offer, address, &settings.dir, cut).await,
+                None => Ok(serve_stdio(offer, (tokio::io::stdin(), tokio::io::stdout()), cut).await?),
             }
         };
-        agent::until_stopped(Box::pin(served), &stop).await
+        agent::serve_until_stopped(Box::pin(served), &stop).await
     });
     // Whoever still reads stdin would hold everything up.
     runtime.shutdown_background();
     served
 }
 
-fn offer(settings: &Settings, cwd: PathBuf) -> Offer {
-    Offer {
-        tools: Tools::builtin(agent::equipment(settings)),
+fn mcp_serve_config(settings: &Settings, cwd: PathBuf) -> McpServeConfig {
+    McpServeConfig {
+        tools: ToolRegistry::with_builtin_tools(agent::builtin_tool_config(settings)),
         cwd,
         secret_variables: settings.secret_variables.clone(),
         mode: settings.mode,
@@ -55,26 +56,32 @@ fn offer(settings: &Settings, cwd: PathBuf) -> Offer {
 }
 
 /// Opens a door on this machine, says where it is and where its key is, and serves.
-async fn http(offer: Offer, address: SocketAddr, dir: &Path, cut: CancellationToken) -> Result<(), Exit> {
+async fn serve_over_http(
+    offer: McpServeConfig,
+    address: SocketAddr,
+    dir: &Path,
+    cut: CancellationToken,
+) -> Result<(), CliError> {
     if !address.ip().is_loopback() {
-        let exit = Exit::new(Code::Usage, format!("{address} can be reached from other machines"));
+        let exit = CliError::new(CliExitCode::Usage, format!("{address} can be reached from other machines"));
         return Err(
             exit.with_hint("use 127.0.0.1, and a tunnel with encryption where others have to reach it")
         );
     }
     let refused = |what: &str, error: &dyn std::fmt::Display| {
-        Exit::new(Code::Failed, format!("could not {what}: {error}"))
+        CliError::new(CliExitCode::Failed, format!("could not {what}: {error}"))
     };
     let listener = TcpListener::bind(address).await.map_err(|error| refused("listen", &error))?;
-    let key = Key::of_ours(dir, "mcp").map_err(|error| refused("write the token", &error))?;
-    let entrance = Entrance { listener, token: key.token.clone() };
-    token::announce(&entrance.url()?, Some(&key))?;
+    let key =
+        ServerToken::create_temporary(dir, "mcp").map_err(|error| refused("write the token", &error))?;
+    let entrance = McpHttpEndpoint { listener, token: key.token.clone() };
+    token::announce_server(&entrance.url()?, Some(&key))?;
     serve_http(offer, entrance, cut).await?;
     Ok(())
 }
 
-impl From<McpServeError> for Exit {
+impl From<McpServeError> for CliError {
     fn from(error: McpServeError) -> Self {
-        Self::new(Code::Failed, format!("could not serve: {error}"))
+        Self::new(CliExitCode::Failed, format!("could not serve: {error}"))
     }
 }

@@ -6,12 +6,12 @@ use std::io::Write;
 
 use serde_json::json;
 
-pub(crate) use self::available::available;
-use crate::{cli::ModelsArgs, failure::Exit, settings::Settings, table};
+pub(crate) use self::available::list_available_models;
+use crate::{cli::ModelsArgs, failure::CliError, settings::Settings, table};
 
 /// Lists the configured models, the default first.
-pub(crate) fn run(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
-    let default = settings.model(None)?.name.as_str();
+pub(crate) fn run(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
+    let default = settings.find_model(None)?.name.as_str();
     if args.json {
         let models = settings.models.iter().map(|model| {
             json!({
@@ -44,6 +44,6 @@ pub(crate) fn run(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) 
             notes,
         ]
     });
-    table::write(out, std::iter::once(header).chain(rows))?;
+    table::write_table(out, std::iter::once(header).chain(rows))?;
     Ok(())
 }

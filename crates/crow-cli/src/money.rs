@@ -6,37 +6,37 @@ const STEP: u64 = 100_000;
 const DOLLAR: u64 = 1_000_000_000;
 
 /// Spells billionths of a US dollar. What is small is never told as nothing.
-pub(crate) fn spelled(billionths: u64) -> String {
+pub(crate) fn format_dollars(billionths: u64) -> String {
     match billionths {
         0 => "$0".to_owned(),
         1..STEP => "<$0.0001".to_owned(),
         STEP..DOLLAR => {
-            let steps = rounded(billionths, STEP);
+            let steps = round_to_step(billionths, STEP);
             format!("${}.{:04}", steps / 10_000, steps % 10_000)
         }
         DOLLAR.. => {
-            let cents = rounded(billionths, DOLLAR / 100);
+            let cents = round_to_step(billionths, DOLLAR / 100);
             format!("${}.{:02}", cents / 100, cents % 100)
         }
     }
 }
 
 /// Spells billionths of a US dollar as a number of dollars, for scripts.
-pub(crate) fn dollars(billionths: u64) -> f64 {
+pub(crate) fn to_dollars(billionths: u64) -> f64 {
     billionths as f64 / DOLLAR as f64
 }
 
-fn rounded(amount: u64, step: u64) -> u64 {
+fn round_to_step(amount: u64, step: u64) -> u64 {
     amount / step + u64::from(amount % step >= step / 2)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::spelled;
+    use super::format_dollars;
 
     #[track_caller]
     fn check(billionths: u64, expected: &str) {
-        assert_eq!(spelled(billionths), expected);
+        assert_eq!(format_dollars(billionths), expected);
     }
 
     #[test]

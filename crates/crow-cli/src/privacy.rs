@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_store::{Address, Exposure, exposure, make_private};
+use crow_store::{DatabaseAddress, FileExposure, file_exposure, make_private};
 
 use crate::{
     log,
@@ -12,45 +12,47 @@ use crate::{
 
 /// Something that others can read, and what was or can be done about it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Exposed {
+pub(crate) struct ExposedPath {
     pub(crate) path: PathBuf,
-    pub(crate) exposure: Exposure,
+    pub(crate) exposure: FileExposure,
 }
 
 /// What should be private, the folder first: in a private one nothing else can be reached.
-fn places(settings: &Settings) -> Vec<PathBuf> {
-    let log = log::usual_file(&settings.dir);
+fn private_paths(settings: &Settings) -> Vec<PathBuf> {
+    let log = log::default_log_file(&settings.dir);
     let folders = [Some(settings.dir.as_path()), log.parent()].into_iter().flatten().map(Path::to_owned);
     let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
     let database = match &settings.database {
-        Address::File(database) => Some(database.clone()),
-        Address::Server { .. } => None,
+        DatabaseAddress::File(database) => Some(database.clone()),
+        DatabaseAddress::Server { .. } => None,
     };
     let files = [Some(settings.dir.join(ENV_FILE)), database, Some(log)].into_iter().flatten();
     folders.into_iter().chain(files.filter(|path| path.is_file())).collect()
 }
 
 /// Finds what others can read.
-pub(crate) fn exposed(settings: &Settings) -> Vec<Exposed> {
-    let user = crow_process::own_user();
-    let found = places(settings).into_iter().map(|path| Exposed { exposure: exposure(&path, user), path });
-    found.filter(|found| found.exposure != Exposure::Nobody).collect()
+pub(crate) fn find_exposed(settings: &Settings) -> Vec<ExposedPath> {
+    let user = crow_process::effective_uid();
+    let found = private_paths(settings)
+        .into_iter()
+        .map(|path| ExposedPath { exposure: file_exposure(&path, user), path });
+    found.filter(|found| found.exposure != FileExposure::Nobody).collect()
 }
 
 /// Makes everything private that is the person's, and says what was done and what could not be; nothing when all was well.
 pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
-    let user = crow_process::own_user();
+    let user = crow_process::effective_uid();
     let (mut made, mut left) = (Vec::new(), Vec::new());
-    for Exposed { path, exposure } in exposed(settings) {
+    for ExposedPath { path, exposure } in find_exposed(settings) {
         let shown = path.display();
         match exposure {
-            Exposure::Nobody => {}
-            Exposure::Others => match make_private(&path, user) {
+            FileExposure::Nobody => {}
+            FileExposure::Others => match make_private(&path, user) {
                 Ok(()) => made.push(shown.to_string()),
                 Err(error) => left.push(format!("{shown} ({error})")),
             },
-            Exposure::OthersByLink | Exposure::ItsOwner | Exposure::Everybody => {
-                left.push(format!("{shown} ({})", why(exposure)));
+            FileExposure::OthersByLink | FileExposure::ItsOwner | FileExposure::Everybody => {
+                left.push(format!("{shown} ({})", describe_exposure(exposure)));
             }
         }
     }
@@ -63,12 +65,12 @@ pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
 }
 
 /// Says what is wrong with something that others can read.
-pub(crate) fn why(exposure: Exposure) -> &'static str {
+pub(crate) fn describe_exposure(exposure: FileExposure) -> &'static str {
     match exposure {
-        Exposure::Nobody => "only you can read it",
-        Exposure::Others => "other users can read it",
-        Exposure::OthersByLink => "it is a link to what other users can read",
-        Exposure::ItsOwner => "it belongs to another user",
-        Exposure::Everybody => "it is a folder for everybody",
+        FileExposure::Nobody => "only you can read it",
+        FileExposure::Others => "other users can read it",
+        FileExposure::OthersByLink => "it is a link to what other users can read",
+        FileExposure::ItsOwner => "it belongs to another user",
+        FileExposure::Everybody => "it is a folder for everybody",
     }
 }

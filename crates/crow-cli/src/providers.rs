@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crow_model::{ListedModel, ModelSettings, ProviderSettings, Server};
+use crow_model::{ListedModel, ModelServerKind, ModelSettings, ProviderSettings};
 
 use crate::settings::Settings;
 
@@ -10,7 +10,7 @@ use crate::settings::Settings;
 pub(crate) const LIST_WAIT: Duration = Duration::from_secs(15);
 
 /// Shows each provider that has a model in use once, by name.
-pub(crate) fn configured(settings: &Settings) -> Vec<&ProviderSettings> {
+pub(crate) fn configured_providers(settings: &Settings) -> Vec<&ProviderSettings> {
     let mut providers: Vec<_> = settings.models.iter().map(|model| &model.provider).collect();
     providers.sort_by(|a, b| a.name.cmp(&b.name));
     providers.dedup_by(|a, b| a.name == b.name);
@@ -19,7 +19,7 @@ pub(crate) fn configured(settings: &Settings) -> Vec<&ProviderSettings> {
 
 /// Says what is wrong where a model is configured with more tokens than its server lets it read.
 pub(crate) fn window_problem(
-    server: Option<Server>,
+    server: Option<ModelServerKind>,
     model: &ModelSettings,
     listed: &ListedModel,
 ) -> Option<String> {
@@ -28,7 +28,7 @@ pub(crate) fn window_problem(
     let set = format!("set models.{name}.context_window to {most}");
     // Where the model itself can read no more, nothing at the server helps.
     let wanted = listed.window_max.map_or(configured, |max| max.min(configured));
-    let more = if wanted > most { server.and_then(|server| remedy(server, wanted)) } else { None };
+    let more = if wanted > most { server.and_then(|server| window_remedy(server, wanted)) } else { None };
     let what = match more {
         Some(more) => format!("{set}, or {more}"),
         None => set,
@@ -37,21 +37,23 @@ pub(crate) fn window_problem(
 }
 
 /// Tells whether a server gives a model a window of its own choice, and says which only when the model is loaded.
-pub(crate) fn is_told_when_loaded(server: Option<Server>, listed: &ListedModel) -> bool {
+pub(crate) fn has_window_only_when_loaded(server: Option<ModelServerKind>, listed: &ListedModel) -> bool {
     listed.window.is_none()
         && match server {
-            Some(Server::LlamaCpp | Server::LmStudio | Server::Ollama) => true,
-            Some(Server::OpenRouter | Server::Vllm) | None => false,
+            Some(ModelServerKind::LlamaCpp | ModelServerKind::LmStudio | ModelServerKind::Ollama) => true,
+            Some(ModelServerKind::OpenRouter | ModelServerKind::Vllm) | None => false,
         }
 }
 
 /// Says how a server gives a model so many tokens, where a person can do that.
-pub(crate) fn remedy(server: Server, tokens: u64) -> Option<String> {
+pub(crate) fn window_remedy(server: ModelServerKind, tokens: u64) -> Option<String> {
     match server {
-        Server::LlamaCpp => Some(format!("start llama.cpp with `-c {tokens}` for each of its slots")),
-        Server::LmStudio => Some(format!("load it in LM Studio with a context length of {tokens}")),
-        Server::Ollama => Some(format!("start Ollama with OLLAMA_CONTEXT_LENGTH={tokens}")),
-        Server::Vllm => Some(format!("start vLLM with `--max-model-len {tokens}`")),
-        Server::OpenRouter => None,
+        ModelServerKind::LlamaCpp => {
+            Some(format!("start llama.cpp with `-c {tokens}` for each of its slots"))
+        }
+        ModelServerKind::LmStudio => Some(format!("load it in LM Studio with a context length of {tokens}")),
+        ModelServerKind::Ollama => Some(format!("start Ollama with OLLAMA_CONTEXT_LENGTH={tokens}")),
+        ModelServerKind::Vllm => Some(format!("start vLLM with `--max-model-len {tokens}`")),
+        ModelServerKind::OpenRouter => None,
     }
 }

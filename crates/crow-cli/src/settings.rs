@@ -15,15 +15,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_agent::WorkflowSettings;
-use crow_core::{AgentServer, Hook, McpServer, Mode, Network, Rules, Sandbox, TreeLimits};
+use crow_agent::WorkflowConfig;
+use crow_core::{
+    AgentServer, HookConfig, McpServer, Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits,
+};
 use crow_model::ModelSettings;
-use crow_store::Address;
-use crow_tools::{Shell, Terminals, WebAccess};
+use crow_store::DatabaseAddress;
+use crow_tools::{Shell, TerminalPreference, WebConfig};
 
 pub(crate) use self::{
-    error::{ConfigError, Warning, WarningKind},
-    known::nearest,
+    error::{ConfigError, ConfigWarning, ConfigWarningKind},
+    known::nearest_name,
     load::{DATABASE_KEYS, RepositoryReader, usual_shell},
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
@@ -46,7 +48,7 @@ pub(crate) struct Settings {
     /// The models, the default first; none when nothing is configured yet.
     pub(crate) models: Vec<ModelSettings>,
     /// The database.
-    pub(crate) database: Address,
+    pub(crate) database: DatabaseAddress,
     /// Model calls in one prompt turn.
     pub(crate) requests_max: u32,
     /// Tokens in context beyond which a conversation is compacted.
@@ -54,9 +56,9 @@ pub(crate) struct Settings {
     /// The mode a session starts in.
     pub(crate) mode: Mode,
     /// Which commands run in the sandbox.
-    pub(crate) sandbox: Sandbox,
+    pub(crate) sandbox: SandboxMode,
     /// Whether those may use the network.
-    pub(crate) network: Network,
+    pub(crate) network: NetworkAccess,
     /// Where those may write beside the folders of their session.
     pub(crate) writable: Vec<PathBuf>,
     /// Caches of tools, where they may write too.
@@ -64,7 +66,7 @@ pub(crate) struct Settings {
     /// Where in those tools keep repositories: nobody may write there.
     pub(crate) git_stores: Vec<PathBuf>,
     /// What is allowed and forbidden for good.
-    pub(crate) rules: Rules,
+    pub(crate) rules: PermissionRules,
     /// Variables that hold secrets, which no child process may inherit.
     pub(crate) secret_variables: Vec<String>,
     /// Where prompts that replace the built-in ones are.
@@ -74,9 +76,9 @@ pub(crate) struct Settings {
     /// The template of the system prompt that the file names.
     pub(crate) system_prompt_path: Option<PathBuf>,
     /// How the Spec Kit workflow goes.
-    pub(crate) workflow: WorkflowSettings,
+    pub(crate) workflow: WorkflowConfig,
     /// Whose terminals commands run in.
-    pub(crate) terminals: Terminals,
+    pub(crate) terminals: TerminalPreference,
     /// What runs commands.
     pub(crate) shell: Shell,
     /// Whether each session has a log of its own.
@@ -102,19 +104,19 @@ pub(crate) struct Settings {
     /// Where older versions made them.
     pub(crate) former_worktrees_dir: PathBuf,
     /// How the web is reached.
-    pub(crate) web: WebAccess,
+    pub(crate) web: WebConfig,
     /// Where everything is kept that is asked of models and answered, if anywhere.
     pub(crate) recordings_dir: Option<PathBuf>,
     /// Commands for certain moments of a turn, in the file's order.
-    pub(crate) hooks: Vec<Hook>,
+    pub(crate) hooks: Vec<HookConfig>,
     /// How the configuration files of repositories are read.
     pub(crate) repositories: RepositoryReader,
 }
 
 impl Settings {
     /// Reads the folder. A folder with nothing in it gives settings without models.
-    pub(crate) fn load(dir: &Path, env: &Environment) -> Result<(Self, Vec<Warning>), ConfigError> {
-        load::load(dir, env)
+    pub(crate) fn load(dir: &Path, env: &Environment) -> Result<(Self, Vec<ConfigWarning>), ConfigError> {
+        load::load_settings(dir, env)
     }
 
     /// Whether a configured model reads images; so it is taken where no model says what it reads. Cheap, for an answer
@@ -123,39 +125,39 @@ impl Settings {
         if !load::says_modality(dir) {
             return true;
         }
-        let models = load::load(dir, env).map(|(settings, _)| settings.models).unwrap_or_default();
+        let models = load::load_settings(dir, env).map(|(settings, _)| settings.models).unwrap_or_default();
         models.is_empty() || models.iter().any(|model| model.reads_images)
     }
 
     /// Finds a model by its name, or the default without one.
-    pub(crate) fn model(&self, name: Option<&str>) -> Result<&ModelSettings, ConfigError> {
+    pub(crate) fn find_model(&self, name: Option<&str>) -> Result<&ModelSettings, ConfigError> {
         let Some(default) = self.models.first() else {
             return Err(ConfigError::NotConfigured { path: self.dir.join(CONFIG_FILE) });
         };
         let Some(name) = name else { return Ok(default) };
         self.models.iter().find(|model| model.name == name).ok_or_else(|| {
             let names: Vec<String> = self.models.iter().map(|model| model.name.clone()).collect();
-            let nearest = known::nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            let nearest = known::nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
             ConfigError::UnknownModel { name: name.to_owned(), nearest, names }
         })
     }
 }
 
 /// Tells in which line the text of a folder's configuration names the database, and where that is.
-pub(crate) fn database_named(
+pub(crate) fn find_configured_database(
     dir: &Path,
     text: &str,
     env: &Environment,
-) -> Result<Option<(u64, Address)>, ConfigError> {
-    load::database(dir, text, env)
+) -> Result<Option<(u64, DatabaseAddress)>, ConfigError> {
+    load::find_database(dir, text, env)
 }
 
 /// Adds what the file with the keys says to the environment, which wins; gives the file's names as well.
-pub(crate) fn with_env_file(
+pub(crate) fn merge_env_file(
     dir: &Path,
     env: &Environment,
 ) -> Result<(Environment, Vec<String>), ConfigError> {
-    let (mut whole, _) = load::env_file(&dir.join(ENV_FILE))?;
+    let (mut whole, _) = load::read_env_file(&dir.join(ENV_FILE))?;
     let names = whole.keys().cloned().collect();
     whole.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
     Ok((whole, names))
@@ -163,7 +165,7 @@ pub(crate) fn with_env_file(
 
 /// Reads the environment, once, at the start. Variables that are not text are nobody's here.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-pub(crate) fn environment() -> Environment {
+pub(crate) fn read_environment() -> Environment {
     let texts = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     texts.collect()
@@ -174,7 +176,7 @@ pub(crate) fn config_dir(asked: Option<PathBuf>, env: &Environment) -> Result<Pa
     let home = || env.get("HOME").filter(|home| !home.is_empty());
     let dir =
         asked.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)?;
-    if dir.to_str().is_none() || crow_tools::resolve(&dir).to_str().is_none() {
+    if dir.to_str().is_none() || crow_tools::resolve_links(&dir).to_str().is_none() {
         return Err(ConfigError::NotText { path: dir });
     }
     Ok(dir)

@@ -2,29 +2,30 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crow_core::{McpServer, nearest};
+use crow_core::{McpServer, nearest_name};
 use crow_process::open_in_browser;
-use crow_tools::{McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
+use crow_tools::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status};
 
 use crate::{
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     settings::{CONFIG_FILE, MCP_AUTH_DIR, Settings},
     table,
 };
 
 /// Signs in at a server and keeps the sign-in.
-pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -> Result<(), Exit> {
-    let server = server(settings, name)?;
+pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -> Result<(), CliError> {
+    let server = find_server(settings, name)?;
     let failed = |error: SignInError| {
-        Exit::new(Code::Failed, format!("could not sign in at the MCP server {name}: {error}"))
+        CliError::new(CliExitCode::Failed, format!("could not sign in at the MCP server {name}: {error}"))
     };
-    let begun = McpSignIn::begin(server, &settings.dir.join(MCP_AUTH_DIR)).await.map_err(failed)?;
+    let begun = McpSignIn::start(server, &settings.dir.join(MCP_AUTH_DIR)).await.map_err(failed)?;
     let mut stderr = io::stderr().lock();
     // When stderr is gone there is nobody to sign in.
-    let _ = writeln!(stderr, "Open this address in a browser to sign in:\n\n  {}\n", begun.address());
+    let _ =
+        writeln!(stderr, "Open this address in a browser to sign in:\n\n  {}\n", begun.authorization_url());
     drop(stderr);
     if io::stderr().is_terminal()
-        && let Err(error) = open_in_browser(begun.address())
+        && let Err(error) = open_in_browser(begun.authorization_url())
     {
         tracing::debug!(%error, "no browser was opened");
     }
@@ -33,9 +34,11 @@ pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -
 }
 
 /// Forgets the sign-in at a server; one that is not configured any more can be forgotten as well.
-pub(crate) fn forget(settings: &Settings, name: &str, out: &mut impl Write) -> Result<(), Exit> {
+pub(crate) fn sign_out(settings: &Settings, name: &str, out: &mut impl Write) -> Result<(), CliError> {
     let forgotten = forget_sign_in(name, &settings.dir.join(MCP_AUTH_DIR));
-    let failed = |error| Exit::new(Code::Failed, format!("could not forget the sign-in at {name}: {error}"));
+    let failed = |error| {
+        CliError::new(CliExitCode::Failed, format!("could not forget the sign-in at {name}: {error}"))
+    };
     match forgotten.map_err(failed)? {
         true => Ok(writeln!(out, "forgot the sign-in at {name}")?),
         false => Ok(writeln!(out, "there was no sign-in at {name}")?),
@@ -43,13 +46,13 @@ pub(crate) fn forget(settings: &Settings, name: &str, out: &mut impl Write) -> R
 }
 
 /// Lists the servers behind an address and how their sign-ins stand; nothing without such a server.
-pub(crate) fn list(settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
+pub(crate) fn list_sign_ins(settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for server in settings.mcp_servers.iter().filter(|server| server.transport.url().is_some()) {
-        let standing = match signed_in(server, &settings.dir.join(MCP_AUTH_DIR)) {
-            Ok(SignedIn::NotWanted) => "a key among its headers".to_owned(),
-            Ok(SignedIn::Yes) => "signed in".to_owned(),
-            Ok(SignedIn::No) => format!("none; where it wants one: crow-cli auth {}", server.name),
+        let standing = match sign_in_status(server, &settings.dir.join(MCP_AUTH_DIR)) {
+            Ok(SignInStatus::NotWanted) => "a key among its headers".to_owned(),
+            Ok(SignInStatus::Yes) => "signed in".to_owned(),
+            Ok(SignInStatus::No) => format!("none; where it wants one: crow-cli auth {}", server.name),
             Err(error) => error.to_string(),
         };
         rows.push([server.name.clone(), standing]);
@@ -58,17 +61,17 @@ pub(crate) fn list(settings: &Settings, out: &mut impl Write) -> Result<(), Exit
         return Ok(());
     }
     writeln!(out)?;
-    Ok(table::write(out, std::iter::once(["MCP SERVER", "SIGN-IN"].map(str::to_owned)).chain(rows))?)
+    Ok(table::write_table(out, std::iter::once(["MCP SERVER", "SIGN-IN"].map(str::to_owned)).chain(rows))?)
 }
 
-fn server<'a>(settings: &'a Settings, name: &str) -> Result<&'a McpServer, Exit> {
+fn find_server<'a>(settings: &'a Settings, name: &str) -> Result<&'a McpServer, CliError> {
     settings.mcp_servers.iter().find(|server| server.name == name).ok_or_else(|| {
         let file = settings.dir.join(CONFIG_FILE);
         let names = settings.mcp_servers.iter().map(|server| server.name.as_str());
-        let hint = match nearest(name, names) {
+        let hint = match nearest_name(name, names) {
             Some(meant) => format!("did you mean {meant}?"),
             None => format!("name it under `mcpServers` in {}", file.display()),
         };
-        Exit::new(Code::Config, format!("there is no MCP server {name}")).with_hint(hint)
+        CliError::new(CliExitCode::Config, format!("there is no MCP server {name}")).with_hint(hint)
     })
 }

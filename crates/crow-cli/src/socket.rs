@@ -7,26 +7,26 @@ use std::{
     str::FromStr,
 };
 
-use crow_acp::{Admission, Farewell, Lines, SocketDoor};
+use crow_acp::{AdmissionPolicy, CloseReason, LineTransport, SocketListener};
 use tokio::net::{TcpListener, lookup_host};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     agent,
-    failure::{Code, Exit},
-    token::{self, Key},
+    failure::{CliError, CliExitCode},
+    token::{self, ServerToken},
 };
 
 /// Where to listen.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct ListenAddress {
     /// An address, or a name of this machine.
     pub(crate) host: String,
     /// 0 is any.
     pub(crate) port: u16,
 }
 
-impl FromStr for Place {
+impl FromStr for ListenAddress {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
@@ -40,9 +40,11 @@ impl FromStr for Place {
     }
 }
 
-impl Place {
-    async fn address(&self) -> Result<SocketAddr, Exit> {
-        let wrong = |why: &str| Exit::new(Code::Usage, format!("could not listen on {}: {why}", self.host));
+impl ListenAddress {
+    async fn resolve_address(&self) -> Result<SocketAddr, CliError> {
+        let wrong = |why: &str| {
+            CliError::new(CliExitCode::Usage, format!("could not listen on {}: {why}", self.host))
+        };
         let mut found = lookup_host((self.host.as_str(), self.port)).await;
         let found = found.as_mut().map_err(|_| wrong("there is no such host"))?;
         found.next().ok_or_else(|| wrong("it has no address"))
@@ -54,29 +56,29 @@ pub(crate) const PATH: &str = "/acp";
 
 /// How clients come in.
 #[derive(Debug)]
-pub(crate) struct Entrance {
+pub(crate) struct ListenOptions {
     /// The key; nothing where everyone who reaches the address may come in.
-    pub(crate) key: Option<Key>,
+    pub(crate) key: Option<ServerToken>,
     /// The path; any without one.
     pub(crate) path: Option<String>,
     /// The origins whose pages may come.
     pub(crate) origins: Vec<String>,
 }
 
-impl Entrance {
+impl ListenOptions {
     /// The usual one, behind a key.
-    pub(crate) fn behind(key: Key) -> Self {
+    pub(crate) fn with_token(key: ServerToken) -> Self {
         Self { key: Some(key), path: Some(PATH.to_owned()), origins: Vec::new() }
     }
 
     /// Refuses to open a door without a key to other machines, and says aloud what an open one means.
-    fn check(&self, address: SocketAddr) -> Result<(), Exit> {
+    fn check_exposure(&self, address: SocketAddr) -> Result<(), CliError> {
         if self.key.is_some() {
             return Ok(());
         }
         if !address.ip().is_loopback() {
-            let exit = Exit::new(
-                Code::Usage,
+            let exit = CliError::new(
+                CliExitCode::Usage,
                 format!("{} can be reached from other machines, so a token is needed", address.ip()),
             );
             return Err(exit.with_hint("leave out --no-token, or listen on 127.0.0.1"));
@@ -90,18 +92,19 @@ impl Entrance {
 }
 
 /// Serves every client that knows the key; `serve` ends when the client leaves or the token says so.
-pub(crate) async fn serve<F>(
-    place: &Place,
-    entrance: &Entrance,
-    serve: impl Fn(Lines, CancellationToken) -> F + Send + Sync + 'static,
-) -> Result<(), Exit>
+pub(crate) async fn serve_clients<F>(
+    place: &ListenAddress,
+    entrance: &ListenOptions,
+    serve: impl Fn(LineTransport, CancellationToken) -> F + Send + Sync + 'static,
+) -> Result<(), CliError>
 where
-    F: Future<Output = Farewell> + Send + 'static,
+    F: Future<Output = CloseReason> + Send + 'static,
 {
-    let address = place.address().await?;
-    entrance.check(address)?;
-    let refused =
-        |error: io::Error| Exit::new(Code::Failed, format!("could not listen on {address}: {error}"));
+    let address = place.resolve_address().await?;
+    entrance.check_exposure(address)?;
+    let refused = |error: io::Error| {
+        CliError::new(CliExitCode::Failed, format!("could not listen on {address}: {error}"))
+    };
     let listener = TcpListener::bind(address).await.map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
     if !address.ip().is_loopback() {
@@ -115,20 +118,20 @@ where
         let _ = writeln!(io::stderr(), "warning: pages of {origin} can drive the agent");
     }
     let name = place.host.parse::<IpAddr>().is_err().then(|| place.host.clone());
-    let admission = Admission {
+    let admission = AdmissionPolicy {
         token: entrance.key.as_ref().map(|key| key.token.clone()),
         path: entrance.path.clone(),
         origins: entrance.origins.clone(),
     };
-    let door = SocketDoor { listener, name, admission };
+    let door = SocketListener { listener, name, admission };
     let url = door.url().map_err(refused)?;
     let cut = CancellationToken::new();
     let stop = cut.clone();
     let listened = async {
-        token::announce(&url, entrance.key.as_ref())?;
+        token::announce_server(&url, entrance.key.as_ref())?;
         let ends = cut.clone();
-        crow_acp::listen(door, cut, move |lines| serve(lines, ends.clone())).await;
+        crow_acp::serve_socket(door, cut, move |lines| serve(lines, ends.clone())).await;
         Ok(())
     };
-    agent::until_stopped(Box::pin(listened), &stop).await
+    agent::serve_until_stopped(Box::pin(listened), &stop).await
 }

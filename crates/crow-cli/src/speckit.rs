@@ -4,17 +4,18 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use crow_agent::WorkflowSettings;
+use crow_agent::WorkflowConfig;
 use crow_speckit::{
-    Created, Feature, Need, NewFeature, Numbering, Origin, Page, Project, SpeckitError, WhoAsks, check_needs,
-    create, docs, existing, init, layers, page, parse_number, resolve, setup_plan, setup_tasks, take_up,
-    would_create, write_pointer,
+    CreatedFeature, Feature, FeatureNumbering, FeatureOrigin, FeaturePrerequisite, FeatureSelector,
+    NewFeature, PageTemplate, SpeckitError, SpeckitProject, check_feature_prerequisites, compose_page,
+    create_feature, existing, init_project, list_docs, page_layers, parse_number, preview_feature,
+    resolve_feature, resume_feature, setup_plan, setup_tasks, write_pointer,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    cli::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitCommand},
-    failure::{Code, Exit},
+    cli::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand},
+    failure::{CliError, CliExitCode},
     settings::Settings,
     table,
 };
@@ -25,63 +26,65 @@ pub(crate) fn run(
     settings: &Settings,
     cwd: &Path,
     out: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let more = &mut io::stderr();
     let workflow = &settings.workflow;
     let variables = &workflow.variables;
     let cwd = args.dir.as_ref().map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
-    let cwd = crate::text_folder(crow_tools::resolve(&cwd)).map(|_| cwd)?;
-    let found = Project::find(&cwd, variables.init_dir.as_deref())?;
+    let cwd = crate::require_utf8_folder(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
+    let found = SpeckitProject::find_project(&cwd, variables.init_dir.as_deref())?;
     let own = settings.prompts_dir.join("speckit");
     let is_json = args.json;
-    if let SpeckitCommand::NewFeature(new) = &args.command {
+    if let SpeckitSubcommand::NewFeature(new) = &args.command {
         let project = match found {
             Some(project) => project,
-            None => Project::at(cwd.canonicalize().map_err(|error| unusable(&cwd, &error))?),
+            None => {
+                SpeckitProject::from_root(cwd.canonicalize().map_err(|error| folder_error(&cwd, &error))?)
+            }
         };
-        let step = Step { project, own: &own, workflow, named: None };
+        let step = SpeckitStep { project, own: &own, workflow, named: None };
         return step.new_feature(new, is_json, out, more);
     }
     let project = found.ok_or_else(|| {
         let missing = format!("there is no .specify/ in {} or above", cwd.display());
         let hint =
             "`/speckit init` begins a project, `crow-cli speckit new-feature` begins it with a feature";
-        Exit::new(Code::Failed, missing).with_hint(hint)
+        CliError::new(CliExitCode::Failed, missing).with_hint(hint)
     })?;
-    let step = Step { project, own: &own, workflow, named: args.feature.as_deref() };
+    let step = SpeckitStep { project, own: &own, workflow, named: args.feature.as_deref() };
     let printed = match &args.command {
-        SpeckitCommand::Paths => step.paths()?,
-        SpeckitCommand::Prereq(needed) => step.prereq(needed)?,
-        SpeckitCommand::SetupPlan => step.setup_plan(more)?,
-        SpeckitCommand::SetupTasks => step.setup_tasks()?,
-        SpeckitCommand::Tasks => return step.tasks(is_json, out),
-        SpeckitCommand::ResolveTemplate { name } => {
-            let page = step.page(name)?;
+        SpeckitSubcommand::Paths => step.paths_json()?,
+        SpeckitSubcommand::Prereq(needed) => step.check_prerequisites(needed)?,
+        SpeckitSubcommand::SetupPlan => step.setup_plan(more)?,
+        SpeckitSubcommand::SetupTasks => step.setup_tasks()?,
+        SpeckitSubcommand::Tasks => return step.print_tasks(is_json, out),
+        SpeckitSubcommand::ResolveTemplate { name } => {
+            let page = step.load_page(name)?;
             if !is_json {
                 return Ok(write!(out, "{}", page.text)?);
             }
             json!({"TEMPLATE_NAME": page.name, "TEMPLATE_CONTENT": page.text})
         }
-        SpeckitCommand::NewFeature(_) => return Ok(()),
+        SpeckitSubcommand::NewFeature(_) => return Ok(()),
     };
-    print(&printed, is_json, out)
+    print_document(&printed, is_json, out)
 }
 
 /// What every step looks at.
-struct Step<'a> {
-    project: Project,
+struct SpeckitStep<'a> {
+    project: SpeckitProject,
     own: &'a Path,
-    workflow: &'a WorkflowSettings,
+    workflow: &'a WorkflowConfig,
     named: Option<&'a str>,
 }
 
-impl Step<'_> {
-    fn page(&self, name: &str) -> Result<Page, SpeckitError> {
-        page(&self.project, Some(self.own), name)
+impl SpeckitStep<'_> {
+    fn load_page(&self, name: &str) -> Result<PageTemplate, SpeckitError> {
+        compose_page(&self.project, Some(self.own), name)
     }
 
-    fn asked(&self) -> WhoAsks<'_> {
-        WhoAsks {
+    fn feature_query(&self) -> FeatureSelector<'_> {
+        FeatureSelector {
             named: self.named,
             bound: None,
             variables: &self.workflow.variables,
@@ -90,95 +93,99 @@ impl Step<'_> {
     }
 
     /// Finds the feature; what the environment says is kept for programs without that environment.
-    fn feature(&self) -> Result<Feature, SpeckitError> {
-        let (feature, origin) = resolve(&self.project, self.asked())?;
-        if origin == Origin::Variable && !self.workflow.variables.no_persist {
+    fn find_feature(&self) -> Result<Feature, SpeckitError> {
+        let (feature, origin) = resolve_feature(&self.project, self.feature_query())?;
+        if origin == FeatureOrigin::Variable && !self.workflow.variables.no_persist {
             write_pointer(&self.project, &feature.dir)?;
         }
         Ok(feature)
     }
 
     /// What the feature is called.
-    fn label(&self, feature: &Feature) -> String {
+    fn feature_label(&self, feature: &Feature) -> String {
         self.workflow.variables.feature.clone().unwrap_or_else(|| feature.name.clone())
     }
 
-    fn paths(&self) -> Result<Value, SpeckitError> {
-        let (feature, _) = resolve(&self.project, self.asked())?;
+    fn paths_json(&self) -> Result<Value, SpeckitError> {
+        let (feature, _) = resolve_feature(&self.project, self.feature_query())?;
         Ok(json!({
             "REPO_ROOT": self.project.root(),
-            "BRANCH": self.label(&feature),
+            "BRANCH": self.feature_label(&feature),
             "FEATURE_DIR": feature.dir,
-            "FEATURE_SPEC": feature.spec(),
-            "IMPL_PLAN": feature.plan(),
-            "TASKS": feature.tasks(),
+            "FEATURE_SPEC": feature.spec_path(),
+            "IMPL_PLAN": feature.plan_path(),
+            "TASKS": feature.tasks_path(),
         }))
     }
 
-    fn prereq(&self, args: &PrereqArgs) -> Result<Value, SpeckitError> {
-        let feature = self.feature()?;
-        let mut needs = vec![Need::Plan];
-        needs.extend(args.require_spec.then_some(Need::Spec));
-        needs.extend(args.require_tasks.then_some(Need::Tasks));
-        check_needs(&self.project, &feature, &needs)?;
-        let mut docs = docs(&feature);
-        docs.extend((args.include_tasks && feature.tasks().is_file()).then_some("tasks.md"));
+    fn check_prerequisites(&self, args: &PrereqArgs) -> Result<Value, SpeckitError> {
+        let feature = self.find_feature()?;
+        let mut needs = vec![FeaturePrerequisite::Plan];
+        needs.extend(args.require_spec.then_some(FeaturePrerequisite::Spec));
+        needs.extend(args.require_tasks.then_some(FeaturePrerequisite::Tasks));
+        check_feature_prerequisites(&self.project, &feature, &needs)?;
+        let mut docs = list_docs(&feature);
+        docs.extend((args.include_tasks && feature.tasks_path().is_file()).then_some("tasks.md"));
         let mut printed = json!({"FEATURE_DIR": feature.dir, "AVAILABLE_DOCS": docs});
         if let Some(name) = &args.template {
-            printed["TEMPLATE_CONTENT"] = self.page(name)?.text.into();
+            printed["TEMPLATE_CONTENT"] = self.load_page(name)?.text.into();
         }
         Ok(printed)
     }
 
-    fn setup_plan(&self, more: &mut impl Write) -> Result<Value, Exit> {
-        let feature = self.feature()?;
-        let is_new = setup_plan(&self.project, &feature, &jiff::Zoned::now(), &|name| self.page(name))?;
-        let plan = self.project.shown(&feature.plan());
-        note(more, &if is_new { format!("{plan} is new") } else { format!("{plan} stays as it is") });
+    fn setup_plan(&self, more: &mut impl Write) -> Result<Value, CliError> {
+        let feature = self.find_feature()?;
+        let is_new = setup_plan(&self.project, &feature, &jiff::Zoned::now(), &|name| self.load_page(name))?;
+        let plan = self.project.display_path(&feature.plan_path());
+        print_note(more, &if is_new { format!("{plan} is new") } else { format!("{plan} stays as it is") });
         Ok(json!({
-            "FEATURE_SPEC": feature.spec(),
-            "IMPL_PLAN": feature.plan(),
+            "FEATURE_SPEC": feature.spec_path(),
+            "IMPL_PLAN": feature.plan_path(),
             "FEATURE_DIR": feature.dir,
-            "BRANCH": self.label(&feature),
+            "BRANCH": self.feature_label(&feature),
         }))
     }
 
     fn setup_tasks(&self) -> Result<Value, SpeckitError> {
-        let feature = self.feature()?;
-        let page = setup_tasks(&self.project, &feature, &|name| self.page(name))?;
+        let feature = self.find_feature()?;
+        let page = setup_tasks(&self.project, &feature, &|name| self.load_page(name))?;
         Ok(json!({
             "FEATURE_DIR": feature.dir,
-            "AVAILABLE_DOCS": docs(&feature),
-            "TASKS_TEMPLATE": self.template(&page.name)?,
+            "AVAILABLE_DOCS": list_docs(&feature),
+            "TASKS_TEMPLATE": self.template_path(&page.name)?,
             "TASKS_TEMPLATE_CONTENT": page.text,
         }))
     }
 
     /// Where the strongest layer of a template is; empty when it is ours.
-    fn template(&self, name: &str) -> Result<String, SpeckitError> {
-        let strongest = layers(&self.project, Some(self.own), name)?.into_iter().next();
+    fn template_path(&self, name: &str) -> Result<String, SpeckitError> {
+        let strongest = page_layers(&self.project, Some(self.own), name)?.into_iter().next();
         let file = strongest.and_then(|layer| layer.file);
-        Ok(file.map(|file| self.project.place(file).display().to_string()).unwrap_or_default())
+        Ok(file.map(|file| self.project.resolve_path(file).display().to_string()).unwrap_or_default())
     }
 
-    fn tasks(&self, is_json: bool, out: &mut impl Write) -> Result<(), Exit> {
-        let (feature, _) = resolve(&self.project, self.asked())?;
-        check_needs(&self.project, &feature, &[Need::Tasks])?;
-        let list = feature.task_list()?;
+    fn print_tasks(&self, is_json: bool, out: &mut impl Write) -> Result<(), CliError> {
+        let (feature, _) = resolve_feature(&self.project, self.feature_query())?;
+        check_feature_prerequisites(&self.project, &feature, &[FeaturePrerequisite::Tasks])?;
+        let list = feature.read_task_list()?;
         if is_json {
             let tasks = list.tasks.iter().map(|task| {
                 let stories: Vec<String> = task.stories.iter().map(|story| format!("US{story}")).collect();
                 json!({
                     "id": task.id.as_str(), "done": task.done, "parallel": task.parallel, "stories": stories,
-                    "phase": list.phase(task).map(ToString::to_string), "text": task.text,
+                    "phase": list.phase_for(task).map(ToString::to_string), "text": task.text,
                 })
             });
-            return Ok(writeln!(out, "{}", table::json(&json!({ "tasks": tasks.collect::<Vec<_>>() })))?);
+            return Ok(writeln!(
+                out,
+                "{}",
+                table::json_line(&json!({ "tasks": tasks.collect::<Vec<_>>() }))
+            )?);
         }
         let rows = list.tasks.iter().map(|task| {
             [if task.done { "x" } else { " " }.to_owned(), task.id.to_string(), task.text.clone()]
         });
-        Ok(table::write(out, rows)?)
+        Ok(table::write_table(out, rows)?)
     }
 
     fn new_feature(
@@ -187,16 +194,16 @@ impl Step<'_> {
         is_json: bool,
         out: &mut impl Write,
         more: &mut impl Write,
-    ) -> Result<(), Exit> {
+    ) -> Result<(), CliError> {
         let numbering = match (&args.number, args.timestamp) {
             (number, true) => {
                 if number.is_some() {
-                    note(more, "the number is not used: a timestamp stands in its place");
+                    print_note(more, "the number is not used: a timestamp stands in its place");
                 }
-                Numbering::Timestamp
+                FeatureNumbering::Timestamp
             }
-            (Some(number), false) => Numbering::Prefer(parse_number(number)?),
-            (None, false) => Numbering::Next,
+            (Some(number), false) => FeatureNumbering::Prefer(parse_number(number)?),
+            (None, false) => FeatureNumbering::Next,
         };
         let description = args.description.join(" ");
         let new = NewFeature {
@@ -214,35 +221,39 @@ impl Step<'_> {
         };
         let created = match (args.dry_run, existing) {
             (true, Some(there)) => there,
-            (true, None) => would_create(&self.project, &new)?,
+            (true, None) => preview_feature(&self.project, &new)?,
             (false, there) => self.made(&new, there)?,
         };
         for text in &created.notes {
-            note(more, text);
+            print_note(more, text);
         }
         let mut printed = json!({
             "BRANCH_NAME": created.feature.name,
-            "SPEC_FILE": created.feature.spec(),
+            "SPEC_FILE": created.feature.spec_path(),
             "FEATURE_NUM": created.prefix,
         });
         if args.dry_run {
             printed["DRY_RUN"] = true.into();
         }
-        print(&printed, is_json, out)
+        print_document(&printed, is_json, out)
     }
 
     /// Makes a feature, or completes the one that is there, and points the project at it.
-    fn made(&self, new: &NewFeature<'_>, there: Option<Created>) -> Result<Created, SpeckitError> {
-        let pages = |name: &str| self.page(name);
-        if !self.project.is_begun() {
-            init(&self.project, &pages)?;
+    fn made(
+        &self,
+        new: &NewFeature<'_>,
+        there: Option<CreatedFeature>,
+    ) -> Result<CreatedFeature, SpeckitError> {
+        let pages = |name: &str| self.load_page(name);
+        if !self.project.is_initialized() {
+            init_project(&self.project, &pages)?;
         }
         let created = match there {
             Some(there) => {
-                take_up(&self.project, &there.feature, new.description, new.now, &pages)?;
+                resume_feature(&self.project, &there.feature, new.description, new.now, &pages)?;
                 there
             }
-            None => create(&self.project, new, &pages)?,
+            None => create_feature(&self.project, new, &pages)?,
         };
         if !self.workflow.variables.no_persist {
             write_pointer(&self.project, &created.feature.dir)?;
@@ -252,14 +263,16 @@ impl Step<'_> {
 }
 
 /// Prints one JSON document, or a line for each thing.
-fn print(printed: &Value, is_json: bool, out: &mut impl Write) -> Result<(), Exit> {
+fn print_document(printed: &Value, is_json: bool, out: &mut impl Write) -> Result<(), CliError> {
     if is_json {
-        return Ok(writeln!(out, "{}", table::json(printed))?);
+        return Ok(writeln!(out, "{}", table::json_line(printed))?);
     }
     for (name, value) in printed.as_object().into_iter().flatten() {
         match value {
-            Value::String(text) if text.contains('\n') => writeln!(out, "{name}:\n{}", table::text(text))?,
-            Value::String(text) => writeln!(out, "{name}: {}", table::plain(text))?,
+            Value::String(text) if text.contains('\n') => {
+                writeln!(out, "{name}:\n{}", table::sanitize_text(text))?;
+            }
+            Value::String(text) => writeln!(out, "{name}: {}", table::sanitize_line(text))?,
             Value::Array(names) => {
                 let names = names.iter().filter_map(Value::as_str);
                 writeln!(out, "{name}: {}", names.collect::<Vec<_>>().join(" "))?;
@@ -272,18 +285,18 @@ fn print(printed: &Value, is_json: bool, out: &mut impl Write) -> Result<(), Exi
     Ok(())
 }
 
-fn note(more: &mut impl Write, text: &str) {
+fn print_note(more: &mut impl Write, text: &str) {
     // When stderr is gone there is nobody left to tell.
-    let _ = writeln!(more, "note: {}", table::plain(text));
+    let _ = writeln!(more, "note: {}", table::sanitize_line(text));
 }
 
-fn unusable(dir: &Path, error: &io::Error) -> Exit {
-    Exit::new(Code::Failed, format!("could not work in {}: {error}", dir.display()))
+fn folder_error(dir: &Path, error: &io::Error) -> CliError {
+    CliError::new(CliExitCode::Failed, format!("could not work in {}: {error}", dir.display()))
 }
 
-impl From<SpeckitError> for Exit {
+impl From<SpeckitError> for CliError {
     fn from(error: SpeckitError) -> Self {
-        let exit = Self::new(Code::Failed, table::plain(&error.to_string()));
+        let exit = Self::new(CliExitCode::Failed, table::sanitize_line(&error.to_string()));
         match error.hint() {
             Some(hint) => exit.with_hint(hint),
             None => exit,

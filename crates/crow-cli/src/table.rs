@@ -6,11 +6,11 @@ use std::io::{self, Write};
 const GAP: usize = 2;
 
 /// Writes rows with aligned columns; the last column is as wide as it likes.
-pub(crate) fn write<const N: usize>(
+pub(crate) fn write_table<const N: usize>(
     out: &mut impl Write,
     rows: impl Iterator<Item = [String; N]>,
 ) -> io::Result<()> {
-    let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| plain(&cell))).collect();
+    let rows: Vec<[String; N]> = rows.map(|row| row.map(|cell| sanitize_line(&cell))).collect();
     let width =
         |column: usize| rows.iter().map(|row| console::measure_text_width(&row[column])).max().unwrap_or(0);
     let widths: Vec<usize> = (0..N).map(width).collect();
@@ -26,30 +26,30 @@ pub(crate) fn write<const N: usize>(
 }
 
 /// Keeps a stored text from moving the cursor or colouring the terminal.
-pub(crate) fn plain(text: &str) -> String {
-    text.chars().map(|letter| if is_hidden(letter) { ' ' } else { letter }).collect()
+pub(crate) fn sanitize_line(text: &str) -> String {
+    text.chars().map(|letter| if is_unprintable(letter) { ' ' } else { letter }).collect()
 }
 
-fn is_hidden(letter: char) -> bool {
-    letter.is_control() || turns_around(letter)
+fn is_unprintable(letter: char) -> bool {
+    letter.is_control() || is_bidi_control(letter)
 }
 
 /// Marks that reorder the letters around them, so that a text reads as what it is not.
-pub(crate) fn turns_around(letter: char) -> bool {
+pub(crate) fn is_bidi_control(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Does so for a text of several lines.
-pub(crate) fn text(text: &str) -> String {
-    let is_fine = |letter: char| matches!(letter, '\n' | '\t') || !is_hidden(letter);
+pub(crate) fn sanitize_text(text: &str) -> String {
+    let is_fine = |letter: char| matches!(letter, '\n' | '\t') || !is_unprintable(letter);
     text.chars().map(|letter| if is_fine(letter) { letter } else { ' ' }).collect()
 }
 
 /// Spells a document on one line, in which nothing moves the cursor either.
-pub(crate) fn json(document: &serde_json::Value) -> String {
+pub(crate) fn json_line(document: &serde_json::Value) -> String {
     let mut line = String::new();
     for letter in document.to_string().chars() {
-        match is_hidden(letter) {
+        match is_unprintable(letter) {
             // JSON lets these stand as they are, and only within texts.
             true => line.push_str(&format!("\\u{:04x}", u32::from(letter))),
             false => line.push(letter),
@@ -64,7 +64,7 @@ mod tests {
     fn columns_are_aligned_by_what_is_seen() {
         let rows = [["NAME", "N", "TEXT"], ["日本", "1", ""], ["a\u{1b}[31m", "22", "long enough"]];
         let mut out = Vec::new();
-        super::write(&mut out, rows.into_iter().map(|row| row.map(str::to_owned)))
+        super::write_table(&mut out, rows.into_iter().map(|row| row.map(str::to_owned)))
             .expect("a vector takes all");
         let expected = "NAME    N   TEXT\n日本    1\na [31m  22  long enough\n";
         assert_eq!(String::from_utf8(out).expect("text"), expected);

@@ -8,11 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_acp::Token;
+use crow_acp::BearerToken;
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use crate::failure::{Code, Exit};
+use crate::failure::{CliError, CliExitCode};
 
 /// As long as the key of a session in a browser: nobody guesses it.
 const TOKEN_BYTES: usize = 32;
@@ -31,82 +31,82 @@ const SUFFIX: &str = ".token";
 
 /// A key, and where clients find it.
 #[derive(Debug)]
-pub(crate) struct Key {
-    pub(crate) token: Token,
-    file: KeyFile,
+pub(crate) struct ServerToken {
+    pub(crate) token: BearerToken,
+    file: ServerTokenFile,
 }
 
 #[derive(Debug)]
-enum KeyFile {
+enum ServerTokenFile {
     /// Ours: gone with us.
     Ours(NamedTempFile),
     /// The person's: it stays.
     Named(PathBuf),
 }
 
-impl Key {
+impl ServerToken {
     /// Takes the key of the file that was named, or makes one that lasts as long as we do.
-    pub(crate) fn of(dir: &Path, prefix: &str, named: Option<&Path>) -> Result<Self, Exit> {
+    pub(crate) fn load_or_create(dir: &Path, prefix: &str, named: Option<&Path>) -> Result<Self, CliError> {
         let failed = |error: io::Error| {
             let file = named.map(|file| format!(" {}", file.display())).unwrap_or_default();
-            Exit::new(Code::Failed, format!("could not use the token file{file}: {error}"))
+            CliError::new(CliExitCode::Failed, format!("could not use the token file{file}: {error}"))
         };
         match named {
-            Some(file) => Self::named(file).map_err(failed),
-            None => Self::of_ours(dir, prefix).map_err(failed),
+            Some(file) => Self::from_file(file).map_err(failed),
+            None => Self::create_temporary(dir, prefix).map_err(failed),
         }
     }
 
     /// Makes a key that lasts as long as its file, which only its owner reads.
-    pub(crate) fn of_ours(dir: &Path, prefix: &str) -> io::Result<Self> {
-        let token = random()?;
+    pub(crate) fn create_temporary(dir: &Path, prefix: &str) -> io::Result<Self> {
+        let token = random_token()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let prefix = format!("{prefix}-");
-        sweep(dir, &prefix)?;
+        remove_stale_tokens(dir, &prefix)?;
         let mut named = tempfile::Builder::new();
         let mut file = named.prefix(&prefix).suffix(SUFFIX).rand_bytes(NAME_CHARS).tempfile_in(dir)?;
         // Before anything is in it: the next to come takes what is locked, or empty, for a living one's.
         file.as_file().lock()?;
         file.write_all(token.as_bytes())?;
         file.flush()?;
-        Ok(Self { token: Token::new(token), file: KeyFile::Ours(file) })
+        Ok(Self { token: BearerToken::new(token), file: ServerTokenFile::Ours(file) })
     }
 
-    fn named(path: &Path) -> io::Result<Self> {
-        let file = KeyFile::Named(std::path::absolute(path)?);
+    fn from_file(path: &Path) -> io::Result<Self> {
+        let file = ServerTokenFile::Named(std::path::absolute(path)?);
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         let token = match made {
             Ok(mut made) => {
-                let token = random()?;
+                let token = random_token()?;
                 made.write_all(token.as_bytes())?;
                 token
             }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read(path)?,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_token(path)?,
             Err(error) => return Err(error),
         };
-        Ok(Self { token: Token::new(token), file })
+        Ok(Self { token: BearerToken::new(token), file })
     }
 
     fn path(&self) -> &Path {
         match &self.file {
-            KeyFile::Ours(file) => file.path(),
-            KeyFile::Named(path) => path,
+            ServerTokenFile::Ours(file) => file.path(),
+            ServerTokenFile::Named(path) => path,
         }
     }
 }
 
 /// Says on stdout where the door is and where its key, in one line for whoever started us.
-pub(crate) fn announce(url: &str, key: Option<&Key>) -> Result<(), Exit> {
-    let line = json!({"url": url, "token_file": key.map(Key::path), "pid": std::process::id()});
+pub(crate) fn announce_server(url: &str, key: Option<&ServerToken>) -> Result<(), CliError> {
+    let line = json!({"url": url, "token_file": key.map(ServerToken::path), "pid": std::process::id()});
     let mut out = io::stdout();
     // Where nobody hears of the key, nobody can come.
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
-        Exit::new(Code::Failed, format!("could not say on stdout where clients find us: {error}"))
+        CliError::new(CliExitCode::Failed, format!("could not say on stdout where clients find us: {error}"))
     })
 }
 
 /// Removes keys of servers that were killed: the system drops a lock with its process.
-fn sweep(dir: &Path, prefix: &str) -> io::Result<()> {
+fn remove_stale_tokens(dir: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(dir)?.flatten() {
         let name = entry.file_name();
         let chance = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(SUFFIX));
@@ -122,13 +122,13 @@ fn sweep(dir: &Path, prefix: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn random() -> io::Result<String> {
+fn random_token() -> io::Result<String> {
     let mut bytes = [0; TOKEN_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-fn read(path: &Path) -> io::Result<String> {
+fn read_token(path: &Path) -> io::Result<String> {
     let found = fs::metadata(path)?;
     if !found.is_file() {
         return Err(io::Error::other("it is no file"));
@@ -154,7 +154,8 @@ mod tests {
         let file = folder.path().join("token");
         fs::write(&file, text).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-        let read = Key::named(&file).map(|key| key.token == Token::new(text.trim().to_owned()));
+        let read =
+            ServerToken::from_file(&file).map(|key| key.token == BearerToken::new(text.trim().to_owned()));
         assert_eq!(read.map_or_else(|error| error.to_string(), |same| same.to_string()), expected);
     }
 
@@ -175,9 +176,9 @@ mod tests {
     fn a_file_that_is_not_there_is_written_for_its_owner_and_stays() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("token");
-        let made = Key::named(&file).unwrap().token;
+        let made = ServerToken::from_file(&file).unwrap().token;
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(made, Key::named(&file).unwrap().token);
+        assert_eq!(made, ServerToken::from_file(&file).unwrap().token);
     }
 
     #[test]
@@ -186,8 +187,8 @@ mod tests {
         let file = |name: &str| folder.path().join(name);
         let names = ["acp-0123456789abcdef.token", "acp-mine.token", "acp-bridge-0123456789abcdef.token"];
         names.iter().for_each(|name| fs::write(file(name), "x").unwrap());
-        let alive = Key::of_ours(folder.path(), "acp").unwrap();
-        let next = Key::of_ours(folder.path(), "acp").unwrap();
+        let alive = ServerToken::create_temporary(folder.path(), "acp").unwrap();
+        let next = ServerToken::create_temporary(folder.path(), "acp").unwrap();
         assert_eq!(names.map(|name| file(name).exists()), [false, true, true]);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
         drop((alive, next));
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_key_of_ours_goes_with_us() {
         let folder = tempfile::tempdir().unwrap();
-        let key = Key::of_ours(folder.path(), "acp").unwrap();
+        let key = ServerToken::create_temporary(folder.path(), "acp").unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         drop(key);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use crow_tools::Tools;
+use crow_tools::ToolRegistry;
 use serde_json::json;
 
-use crate::{agent, cli::ToolsArgs, failure::Exit, settings::Settings, table};
+use crate::{agent, cli::ToolsArgs, failure::CliError, settings::Settings, table};
 
 /// Lists the tools that Crow brings along.
-pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), Exit> {
-    let mut specs = Tools::builtin(agent::equipment(settings)).specs();
+pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
+    let mut specs = ToolRegistry::with_builtin_tools(agent::builtin_tool_config(settings)).tool_specs();
     specs.extend(crow_agent::memory_specs());
     specs.extend(crow_agent::task_specs(&settings.agent_servers));
     if args.json {
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -
     }
     let header = ["NAME", "WHAT IT DOES"].map(str::to_owned);
     let rows = specs.iter().map(|spec| [spec.name.clone(), first_sentence(&spec.description).to_owned()]);
-    table::write(out, std::iter::once(header).chain(rows))?;
+    table::write_table(out, std::iter::once(header).chain(rows))?;
     Ok(())
 }
 

@@ -8,15 +8,16 @@ use std::{
     path::Path,
 };
 
-use crate::settings::{CONFIG_FILE, Warning, WarningKind};
+use crate::settings::{CONFIG_FILE, ConfigWarning, ConfigWarningKind};
 
 /// Says which warnings were shown last.
 const FILE: &str = ".warned";
 
 /// Returns the warnings that were not shown since the file changed, and notes that they are shown now. Where that cannot be
 /// noted they are shown again the next time.
-pub(crate) fn not_shown_yet(dir: &Path, warnings: Vec<Warning>) -> Vec<Warning> {
-    let odd: Vec<Warning> = warnings.into_iter().filter(|warning| warning.kind == WarningKind::Odd).collect();
+pub(crate) fn unseen_warnings(dir: &Path, warnings: Vec<ConfigWarning>) -> Vec<ConfigWarning> {
+    let odd: Vec<ConfigWarning> =
+        warnings.into_iter().filter(|warning| warning.kind == ConfigWarningKind::Odd).collect();
     let place = dir.join(FILE);
     let noted = fs::read_to_string(&place).unwrap_or_default();
     if odd.is_empty() {
@@ -28,24 +29,24 @@ pub(crate) fn not_shown_yet(dir: &Path, warnings: Vec<Warning>) -> Vec<Warning> 
         }
         return odd;
     }
-    let mark = mark(dir, &odd);
+    let mark = warnings_digest(dir, &odd);
     if noted.trim() == mark {
         return Vec::new();
     }
-    if let Err(error) = note(&place, &mark) {
+    if let Err(error) = store_digest(&place, &mark) {
         tracing::debug!(%error, "could not note that warnings were shown");
     }
     odd
 }
 
-fn mark(dir: &Path, warnings: &[Warning]) -> String {
+fn warnings_digest(dir: &Path, warnings: &[ConfigWarning]) -> String {
     let mut hasher = DefaultHasher::new();
     fs::read(dir.join(CONFIG_FILE)).unwrap_or_default().hash(&mut hasher);
     warnings.iter().for_each(|warning| warning.to_string().hash(&mut hasher));
     format!("{:016x}", hasher.finish())
 }
 
-fn note(place: &Path, mark: &str) -> io::Result<()> {
+fn store_digest(place: &Path, mark: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(place)?;
     writeln!(file, "{mark}")
 }
@@ -54,15 +55,15 @@ fn note(place: &Path, mark: &str) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn warning(text: &str) -> Warning {
-        Warning { path: "config.yaml".into(), line: 1, text: text.into(), kind: WarningKind::Odd }
+    fn warning(text: &str) -> ConfigWarning {
+        ConfigWarning { path: "config.yaml".into(), line: 1, text: text.into(), kind: ConfigWarningKind::Odd }
     }
 
     #[test]
     fn they_are_shown_once_until_something_changes() {
         let dir = tempfile::tempdir().unwrap();
         let shown = |warnings: &[&str]| {
-            not_shown_yet(dir.path(), warnings.iter().map(|text| warning(text)).collect()).len()
+            unseen_warnings(dir.path(), warnings.iter().map(|text| warning(text)).collect()).len()
         };
         assert_eq!([shown(&["a", "b"]), shown(&["a", "b"])], [2, 0]);
         assert_eq!([shown(&["a"]), shown(&["a"])], [1, 0]);
@@ -74,8 +75,8 @@ mod tests {
     #[test]
     fn keys_of_earlier_versions_are_never_shown() {
         let dir = tempfile::tempdir().unwrap();
-        let retired = Warning { kind: WarningKind::Retired, ..warning("goal") };
-        assert_eq!(not_shown_yet(dir.path(), vec![retired]), []);
+        let retired = ConfigWarning { kind: ConfigWarningKind::Retired, ..warning("goal") };
+        assert_eq!(unseen_warnings(dir.path(), vec![retired]), []);
         assert!(!dir.path().join(FILE).exists());
     }
 }

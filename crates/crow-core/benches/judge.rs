@@ -10,8 +10,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use crow_core::{
-    Facets, Grants, Law, Mode, Roots, Rule, Rules, Sandbox, SandboxRules, SandboxSupport, ToolKind, Touch,
-    approval_sandboxed, judge_sandboxed,
+    EffectivePolicy, GrantSet, Mode, PermissionRule, PermissionRules, SandboxMode, SandboxPolicy,
+    SandboxSupport, SessionRoots, ToolAccess, ToolCallInfo, ToolKind, approval_source_in_sandbox,
+    evaluate_call_in_sandbox,
 };
 
 const LINES: &str = include_str!("../src/permission/tests/everyday.txt");
@@ -25,11 +26,14 @@ fn main() {
         .filter_map(|line| line.split_once(" | "))
         .map(|(_, line)| line.replace('⏎', "\n"))
         .collect();
-    let roots =
-        Roots { work: vec!["/w/a".into()], protected: vec!["/home/me/.crow".into()], ..Roots::default() };
-    let none = Rules::default();
-    let parse = |rules: [&str; 4]| rules.iter().map(|rule| Rule::parse(rule).unwrap()).collect();
-    let some = Rules {
+    let roots = SessionRoots {
+        work: vec!["/w/a".into()],
+        protected: vec!["/home/me/.crow".into()],
+        ..SessionRoots::default()
+    };
+    let none = PermissionRules::default();
+    let parse = |rules: [&str; 4]| rules.iter().map(|rule| PermissionRule::parse(rule).unwrap()).collect();
+    let some = PermissionRules {
         allow: parse(["git status", "cargo test", "npm run build", "path(docs/**)"]),
         deny: parse(["rm -rf", "git push --force", "docker rm", "path(**/*.lock)"]),
     };
@@ -41,7 +45,7 @@ fn main() {
         ("ask with rules", Mode::Ask, &some),
         ("auto with rules", Mode::Auto, &some),
     ] {
-        let law = Law { mode, rules, roots: &roots, resolve: &Path::to_path_buf };
+        let law = EffectivePolicy { mode, rules, roots: &roots, resolve: &Path::to_path_buf };
         let mut costs: Vec<f64> = all.iter().map(|line| cost(&law, line)).collect();
         costs.sort_by(f64::total_cmp);
         let sum: f64 = costs.iter().sum();
@@ -55,16 +59,16 @@ fn main() {
 }
 
 /// The least time that one judgement of a line takes, with the answer to who approved it.
-fn cost(law: &Law<'_>, line: &str) -> f64 {
-    let touch = Touch::Runs(line.to_owned());
-    let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-    let sandbox = SandboxRules { choice: Sandbox::Unapproved, support: &SandboxSupport::Full };
-    let grants = Grants::default();
+fn cost(law: &EffectivePolicy<'_>, line: &str) -> f64 {
+    let touch = ToolAccess::Runs(line.to_owned());
+    let facets = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+    let sandbox = SandboxPolicy { choice: SandboxMode::Unapproved, support: &SandboxSupport::Full };
+    let grants = GrantSet::default();
     let round = || {
         let start = Instant::now();
         for _ in 0..N_TIMES {
-            black_box(judge_sandboxed(law, &grants, "terminal", black_box(&facets), &sandbox));
-            black_box(approval_sandboxed(law, &grants, "terminal", black_box(&facets), &sandbox));
+            black_box(evaluate_call_in_sandbox(law, &grants, "terminal", black_box(&facets), &sandbox));
+            black_box(approval_source_in_sandbox(law, &grants, "terminal", black_box(&facets), &sandbox));
         }
         start.elapsed().as_secs_f64() * 1e6 / f64::from(N_TIMES)
     };

@@ -8,7 +8,7 @@ mod harness;
 
 use std::{path::Path, process::ExitCode, time::Instant};
 
-use crow_core::edit::{self, Occurrences};
+use crow_core::edit::{self, EditOccurrences};
 use harness::{Promise, Source, read_folder, run, table};
 
 /// Wrong cases shown of each kind; one explains a thousand.
@@ -68,7 +68,7 @@ fn measure(sources: &[Source]) {
         ("a single line", of_lines("let one = two; "), all_but_last("let one = two; ")),
     ] {
         let begun = Instant::now();
-        let is_refused = edit::apply(&file, &old, "new", Occurrences::One).is_err();
+        let is_refused = edit::apply_edit(&file, &old, "new", EditOccurrences::One).is_err();
         let word = if is_refused { "refused" } else { "edited" };
         println!("{word} in {:>4} ms: {what}", begun.elapsed().as_millis());
     }

@@ -19,14 +19,14 @@ pub struct AgentServer {
     /// What it is called here.
     pub name: String,
     /// How it is reached.
-    pub reach: AgentReach,
+    pub reach: AgentTransport,
     /// The folder it works in, for one that does not share ours: a path of its machine.
     pub cwd: Option<PathBuf>,
 }
 
 /// How an agent is reached.
 #[derive(Clone, PartialEq, Eq)]
-pub enum AgentReach {
+pub enum AgentTransport {
     /// A program that is started and spoken to on its stdin and stdout.
     Program {
         /// The program.
@@ -52,7 +52,7 @@ impl fmt::Debug for AgentServer {
     }
 }
 
-impl fmt::Debug for AgentReach {
+impl fmt::Debug for AgentTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Program { .. } => "program",

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 /// A call's arguments after reading them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Arguments {
+pub enum ToolArguments {
     /// Valid as sent.
     Valid(Map<String, Value>),
     /// Valid after a repair of syntax.
@@ -15,7 +15,7 @@ pub enum Arguments {
         /// What it came to.
         value: Map<String, Value>,
         /// Why that may not be all that was meant; `None` where the repair left nothing open.
-        doubt: Option<Doubt>,
+        doubt: Option<RepairDoubt>,
     },
     /// Beyond repair; history holds `{}` and the result says why.
     Unreadable {
@@ -24,9 +24,9 @@ pub enum Arguments {
     },
 }
 
-impl Arguments {
+impl ToolArguments {
     /// Shows the object that history holds.
-    pub fn object(&self) -> Map<String, Value> {
+    pub fn to_object(&self) -> Map<String, Value> {
         match self {
             Self::Valid(value) | Self::Repaired { value, .. } => value.clone(),
             Self::Unreadable { .. } => Map::new(),
@@ -35,9 +35,9 @@ impl Arguments {
 
     /// Accepts missing brackets in a reply that ended regularly: the model forgot them, and nothing was cut.
     #[must_use]
-    pub(crate) fn of_whole_reply(self) -> Self {
+    pub(crate) fn accept_missing_brackets(self) -> Self {
         match self {
-            Self::Repaired { value, doubt: Some(Doubt { kind: DoubtKind::BracketsMissing, .. }) } => {
+            Self::Repaired { value, doubt: Some(RepairDoubt { kind: DoubtKind::BracketsMissing, .. }) } => {
                 Self::Repaired { value, doubt: None }
             }
             Self::Valid(_) | Self::Repaired { .. } | Self::Unreadable { .. } => self,
@@ -45,7 +45,7 @@ impl Arguments {
     }
 
     /// Says why the object may not be all that was meant.
-    pub fn doubt(&self) -> Option<Doubt> {
+    pub fn doubt(&self) -> Option<RepairDoubt> {
         match self {
             Self::Repaired { doubt, .. } => *doubt,
             Self::Valid(_) | Self::Unreadable { .. } => None,
@@ -55,11 +55,11 @@ impl Arguments {
 
 /// Why repaired arguments may not be all that was meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Doubt {
+pub struct RepairDoubt {
     /// What was not certain.
     pub kind: DoubtKind,
     /// Where; `None` where that was not kept.
-    pub place: Option<Place>,
+    pub place: Option<TextPosition>,
 }
 
 /// What was not certain of a text.
@@ -85,22 +85,22 @@ pub enum DoubtKind {
 
 /// A place in a text as parse errors name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// Line, from 1.
     pub line: usize,
     /// Bytes of the line up to there.
     pub column: usize,
 }
 
-impl Place {
+impl TextPosition {
     /// Names the place where a beginning of a text ends.
-    pub(crate) fn end_of(beginning: &str) -> Self {
+    pub(crate) fn at_end(beginning: &str) -> Self {
         let line_start = beginning.rfind('\n').map_or(0, |newline| newline + 1);
         Self { line: beginning.matches('\n').count() + 1, column: beginning.len() - line_start }
     }
 }
 
-impl Doubt {
+impl RepairDoubt {
     /// Says what a model can do about it.
     pub fn advice(self) -> &'static str {
         match self.kind {
@@ -118,7 +118,7 @@ impl Doubt {
     }
 }
 
-impl fmt::Display for Doubt {
+impl fmt::Display for RepairDoubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, after) = match self.kind {
             DoubtKind::NotClosed | DoubtKind::BracketsMissing => ("a closing bracket is missing", ""),
@@ -137,7 +137,7 @@ impl fmt::Display for Doubt {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {} column {}", self.line, self.column)
     }

@@ -13,12 +13,15 @@ mod source;
 
 use crate::CallId;
 
-pub use attempt::{Attempt, Rejected, Step};
-pub use size::{Fill, limit, of_tools};
+pub use attempt::{CompactionAttempt, CompactionRejection, CompactionStep};
+pub use size::{ContextTokens, context_limit, estimate_tool_tokens};
 
-pub(crate) use foreword::{foreword, removed};
-pub(crate) use quote::quote;
-pub(crate) use size::{of_entry, of_outcome, of_prompt, of_text, plausible};
+pub(crate) use foreword::{removed_output, summary_message};
+pub(crate) use quote::escape_closing_tag;
+pub(crate) use size::{
+    clamp_provider_count, estimate_entry_tokens, estimate_prompt_tokens, estimate_result_tokens,
+    estimate_text_tokens,
+};
 
 /// How a session is shown to the model from some time on. It says everything: the newest alone decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub struct Compaction {
 
 /// Why a conversation is to be made shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occasion {
+pub enum CompactionTrigger {
     /// It has passed the limit.
     Full,
     /// The provider refused it as too long, whatever we thought of its size.

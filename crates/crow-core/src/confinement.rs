@@ -2,7 +2,7 @@
 
 mod support;
 
-pub use self::support::{PartialSandbox, SandboxRules, SandboxSupport};
+pub use self::support::{PartialSandbox, SandboxPolicy, SandboxSupport};
 use crate::{Mode, shell};
 
 /// What a command may do to the machine.
@@ -22,7 +22,7 @@ pub enum Confinement {
 
 /// Whether a command that is held may use the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Network {
+pub enum NetworkAccess {
     /// It may.
     #[default]
     Open,
@@ -32,7 +32,7 @@ pub enum Network {
 
 /// Which commands run in the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sandbox {
+pub enum SandboxMode {
     /// None, but for those of plan mode.
     Off,
     /// Those that nobody approved.
@@ -44,7 +44,7 @@ pub enum Sandbox {
 
 /// Who said that a call may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Approval {
+pub enum ApprovalSource {
     /// A person, for this call or with an "always".
     Person,
     /// A person, with an "always" for what runs the project's own code: they saw neither that nor the whole command.
@@ -59,7 +59,7 @@ pub enum Approval {
     Building,
 }
 
-impl Sandbox {
+impl SandboxMode {
     /// Every choice, in the order shown.
     pub const ALL: [Self; 3] = [Self::Off, Self::Unapproved, Self::Always];
 
@@ -78,17 +78,17 @@ impl Sandbox {
     }
 
     /// Tells how a command is held.
-    pub fn confinement(self, mode: Mode, approval: Approval) -> Confinement {
+    pub fn confinement_for(self, mode: Mode, approval: ApprovalSource) -> Confinement {
         match (mode, self, approval) {
-            (Mode::Plan, ..) | (_, Self::Always | Self::Unapproved, Approval::Reading) => {
+            (Mode::Plan, ..) | (_, Self::Always | Self::Unapproved, ApprovalSource::Reading) => {
                 Confinement::ReadOnly
             }
-            (_, Self::Always | Self::Unapproved, Approval::Editing | Approval::Building) => {
+            (_, Self::Always | Self::Unapproved, ApprovalSource::Editing | ApprovalSource::Building) => {
                 Confinement::Offline
             }
-            (_, Self::Always | Self::Unapproved, Approval::Lasting) => Confinement::Guarded,
-            (_, Self::Always, _) | (_, Self::Unapproved, Approval::Law) => Confinement::Project,
-            (_, Self::Off, _) | (_, Self::Unapproved, Approval::Person) => Confinement::Free,
+            (_, Self::Always | Self::Unapproved, ApprovalSource::Lasting) => Confinement::Guarded,
+            (_, Self::Always, _) | (_, Self::Unapproved, ApprovalSource::Law) => Confinement::Project,
+            (_, Self::Off, _) | (_, Self::Unapproved, ApprovalSource::Person) => Confinement::Free,
         }
     }
 }
@@ -137,18 +137,18 @@ const SIGNS_OF_READERS: [&str; 2] = ["read-only file system", "erofs"];
 
 impl Confinement {
     /// Returns whether a command may use the network where others may: one that only reads needs none.
-    pub fn network(self, configured: Network) -> Network {
+    pub fn network_access(self, configured: NetworkAccess) -> NetworkAccess {
         match self {
             Self::Free | Self::Project | Self::Guarded => configured,
-            Self::Offline | Self::ReadOnly => Network::Closed,
+            Self::Offline | Self::ReadOnly => NetworkAccess::Closed,
         }
     }
 
     /// Tells whether what a failed command said sounds as if this had been why.
-    pub fn is_suspected(self, network: Network, said: &str) -> bool {
+    pub fn is_suspected(self, network: NetworkAccess, said: &str) -> bool {
         let said = said.to_lowercase();
         let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
-        let is_cut_off = self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
+        let is_cut_off = self.network_access(network) == NetworkAccess::Closed && is_said(&SIGNS_OF_SILENCE);
         match self {
             Self::Free => false,
             Self::Project | Self::Guarded | Self::Offline => is_said(&SIGNS) || is_cut_off,
@@ -158,11 +158,12 @@ impl Confinement {
 
     /// The same for a command line that ended well. The last of several commands in it may hide that another one failed,
     /// as in `cargo build | tail`; what only passes words on must not be taken for it, so fewer signs count.
-    pub fn is_suspected_in_part(self, network: Network, line: &str, said: &str) -> bool {
-        let may_hide = || shell::parse(line).map_or(true, |commands| commands.len() > 1);
+    pub fn is_suspected_in_part(self, network: NetworkAccess, line: &str, said: &str) -> bool {
+        let may_hide = || shell::parse_line(line).map_or(true, |commands| commands.len() > 1);
         let said = said.to_lowercase();
         let is_said = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
-        let is_cut_off = || self.network(network) == Network::Closed && is_said(&SIGNS_OF_SILENCE);
+        let is_cut_off =
+            || self.network_access(network) == NetworkAccess::Closed && is_said(&SIGNS_OF_SILENCE);
         match self {
             Self::Free | Self::ReadOnly => false,
             Self::Project | Self::Guarded | Self::Offline => {
@@ -172,7 +173,7 @@ impl Confinement {
     }
 
     /// Says how a command was held; nothing of one that was not.
-    pub fn note(self, network: Network) -> Option<String> {
+    pub fn restriction_note(self, network: NetworkAccess) -> Option<String> {
         let bounds = match self {
             Self::Free => return None,
             Self::Project => "could write only in the project, temporary folders and the caches of tools",
@@ -182,9 +183,9 @@ impl Confinement {
             }
             Self::ReadOnly => "could write nowhere",
         };
-        let network = match self.network(network) {
-            Network::Open => "",
-            Network::Closed => ", and could not use the network",
+        let network = match self.network_access(network) {
+            NetworkAccess::Open => "",
+            NetworkAccess::Closed => ", and could not use the network",
         };
         Some(format!("(the command ran in a sandbox: it {bounds}{network})"))
     }
@@ -196,8 +197,8 @@ mod tests {
 
     #[test]
     fn who_approved_decides_except_in_plan_mode() {
-        use {Approval::*, Confinement::*};
-        let row = |mode, approval| Sandbox::ALL.map(|sandbox| sandbox.confinement(mode, approval));
+        use {ApprovalSource::*, Confinement::*};
+        let row = |mode, approval| SandboxMode::ALL.map(|sandbox| sandbox.confinement_for(mode, approval));
         for mode in [Mode::Ask, Mode::AcceptEdits, Mode::Auto] {
             assert_eq!(row(mode, Person), [Free, Free, Project], "{mode:?}");
             assert_eq!(row(mode, Law), [Free, Project, Project], "{mode:?}");
@@ -213,7 +214,7 @@ mod tests {
     #[test]
     fn what_a_held_command_says_is_understood() {
         use Confinement::*;
-        use Network::*;
+        use NetworkAccess::*;
         #[rustfmt::skip]
         let table = [
             (Project, Open, "touch: cannot touch '/etc/x': Permission denied", true),
@@ -235,14 +236,14 @@ mod tests {
         ];
         for (confinement, network, said, is_suspected) in table {
             assert_eq!(confinement.is_suspected(network, said), is_suspected, "{confinement:?} {said}");
-            assert_eq!(confinement.note(network).is_none(), confinement == Free);
+            assert_eq!(confinement.restriction_note(network).is_none(), confinement == Free);
         }
     }
 
     #[test]
     fn the_end_of_a_pipeline_does_not_hide_what_failed_in_it() {
         use Confinement::*;
-        use Network::*;
+        use NetworkAccess::*;
         #[rustfmt::skip]
         let table = [
             (Offline, Open, "cargo build 2>&1 | tail", "Could not resolve host: index.crates.io", true),

@@ -63,7 +63,7 @@ pub enum SpeckitPart {
 }
 
 impl CrowPart {
-    /// Parses what [`CrowPart::to_string`] returned; `None` for a name that Crow never gave.
+    /// Parses what `to_string` returned; `None` for a name that Crow never gave.
     pub fn parse(name: &str) -> Option<Self> {
         Some(match name {
             SKILLS => Self::Skills,

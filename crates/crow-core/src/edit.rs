@@ -19,11 +19,11 @@ mod sequence;
 use std::fmt;
 use std::ops::Range;
 
-pub use nearest::Near;
+pub use nearest::NearestText;
 
 /// How many places an edit is meant for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Occurrences {
+pub enum EditOccurrences {
     /// Exactly one; more are a refusal.
     One,
     /// Every one there is.
@@ -32,11 +32,11 @@ pub enum Occurrences {
 
 /// An edit that landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Edited {
+pub struct AppliedEdit {
     /// The whole text after it.
     pub text: String,
     /// What found the place.
-    pub matcher: Matcher,
+    pub matcher: EditMatcher,
     /// In how many places it landed.
     pub n_replaced: usize,
     /// The first line that changed, from 1.
@@ -45,7 +45,7 @@ pub struct Edited {
 
 /// How the old text was compared with the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Matcher {
+pub enum EditMatcher {
     /// Letter by letter, apart from the kind of line ending.
     Exact,
     /// Whole lines, whatever white space they end in.
@@ -66,7 +66,7 @@ pub enum Matcher {
     Fence,
 }
 
-impl Matcher {
+impl EditMatcher {
     /// Those that compare whole lines one by one, from strict to loose.
     const LINE_BY_LINE: [Self; 4] = [Self::LineTrimmed, Self::Indentation, Self::Spacing, Self::Punctuation];
 
@@ -86,7 +86,7 @@ impl Matcher {
     }
 }
 
-impl fmt::Display for Matcher {
+impl fmt::Display for EditMatcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -115,16 +115,16 @@ pub enum EditRefusal {
     #[error("the edit changes nothing: the new text is what the file says already")]
     Same,
     /// The old text is nowhere.
-    #[error("the old text is not in the file; read the file again and copy the lines exactly{}", hint(nearest.as_ref()))]
+    #[error("the old text is not in the file; read the file again and copy the lines exactly{}", nearest_hint(nearest.as_ref()))]
     NotFound {
         /// The most similar place, if one is similar enough to help.
-        nearest: Option<Near>,
+        nearest: Option<NearestText>,
     },
     /// The old text is in several places.
     #[error(
         "the old text is in more than one place ({}); add lines around it until it names one place, \
          or replace all of them",
-        listed(lines)
+        format_lines(lines)
     )]
     Ambiguous {
         /// The lines where it begins, from 1; the first few of them.
@@ -149,7 +149,7 @@ pub enum EditRefusal {
     TooMuch,
 }
 
-fn hint(nearest: Option<&Near>) -> String {
+fn nearest_hint(nearest: Option<&NearestText>) -> String {
     nearest.map_or_else(String::new, |near| {
         format!(
             "; the most similar place is line {} ({} % alike, the first difference is in line {}):\n{}",
@@ -158,7 +158,7 @@ fn hint(nearest: Option<&Near>) -> String {
     })
 }
 
-fn listed(lines: &[u32]) -> String {
+fn format_lines(lines: &[u32]) -> String {
     let numbers: Vec<String> = lines.iter().map(u32::to_string).collect();
     let noun = if lines.len() == 1 { "line" } else { "lines" };
     format!("{noun} {}", numbers.join(", "))
@@ -166,14 +166,14 @@ fn listed(lines: &[u32]) -> String {
 
 /// What an edit is made of, apart from the file.
 #[derive(Clone, Copy)]
-struct Change<'a> {
+struct EditRequest<'a> {
     old: &'a str,
     new: &'a str,
-    occurrences: Occurrences,
+    occurrences: EditOccurrences,
 }
 
 /// A place where the old text was found.
-struct Place {
+struct EditPlace {
     /// What to take out.
     range: Range<usize>,
     /// What to put in.
@@ -181,10 +181,10 @@ struct Place {
 }
 
 /// Where an edit goes, and how that was found.
-struct Hit {
-    matcher: Matcher,
+struct EditHit {
+    matcher: EditMatcher,
     /// In the order of the file, none overlapping another.
-    places: Vec<Place>,
+    places: Vec<EditPlace>,
 }
 
 /// Enough to show that a place is not the only one.
@@ -200,37 +200,43 @@ const WRITTEN_BYTES_MAX: usize = 16 * 1024 * 1024;
 const BOM: char = '\u{feff}';
 
 /// Replaces `old` with `new` in the text of a file. Nothing becomes `new` in a file that has nothing in it.
-pub fn apply(file: &str, old: &str, new: &str, occurrences: Occurrences) -> Result<Edited, EditRefusal> {
-    let (old, new) = without_marks(file, old, new);
+pub fn apply_edit(
+    file: &str,
+    old: &str,
+    new: &str,
+    occurrences: EditOccurrences,
+) -> Result<AppliedEdit, EditRefusal> {
+    let (old, new) = strip_boms(file, old, new);
     if old.is_empty() {
-        return begin(file, new);
+        return fill_empty_file(file, new);
     }
     if old == new {
         return Err(EditRefusal::Same);
     }
-    if let Some((line, text)) = placeholder::find(old, new) {
+    if let Some((line, text)) = placeholder::find_placeholder(old, new) {
         return Err(EditRefusal::Placeholder { line, text });
     }
-    if let Some(hit) = hit(file, Change { old, new, occurrences })? {
-        return finish(file, &hit);
+    if let Some(hit) = find_hit(file, EditRequest { old, new, occurrences })? {
+        return apply_hit(file, &hit);
     }
-    if let Some(edited) = by_numbers(file, old, new)? {
+    if let Some(edited) = apply_numbered(file, old, new)? {
         return Ok(edited);
     }
-    let escaped = escapes::readings(old, new).into_iter().map(|texts| (Matcher::Escapes, texts));
-    let fenced = copied::without_fence(old, new).map(|texts| (Matcher::Fence, texts));
+    let escaped =
+        escapes::unescaped_readings(old, new).into_iter().map(|texts| (EditMatcher::Escapes, texts));
+    let fenced = copied::strip_fence(old, new).map(|texts| (EditMatcher::Fence, texts));
     for (matcher, (old, new)) in escaped.chain(fenced) {
         if !old.is_empty()
-            && let Some(hit) = hit(file, Change { old: &old, new: &new, occurrences })?
+            && let Some(hit) = find_hit(file, EditRequest { old: &old, new: &new, occurrences })?
         {
-            return finish(file, &Hit { matcher, ..hit });
+            return apply_hit(file, &EditHit { matcher, ..hit });
         }
     }
-    Err(EditRefusal::NotFound { nearest: nearest::nearest(file, old) })
+    Err(EditRefusal::NotFound { nearest: nearest::find_nearest(file, old) })
 }
 
 /// Leaves out the byte order mark of a text that begins a file: the file keeps its own, or goes on without one.
-fn without_marks<'a>(file: &str, old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+fn strip_boms<'a>(file: &str, old: &'a str, new: &'a str) -> (&'a str, &'a str) {
     // In the middle of a file it is a character like any other.
     let is_meant = old.starts_with(BOM) && !file.starts_with(BOM) && file.contains(old);
     if is_meant {
@@ -240,35 +246,38 @@ fn without_marks<'a>(file: &str, old: &'a str, new: &'a str) -> (&'a str, &'a st
 }
 
 /// Puts a text where nothing is yet.
-fn begin(file: &str, new: &str) -> Result<Edited, EditRefusal> {
+fn fill_empty_file(file: &str, new: &str) -> Result<AppliedEdit, EditRefusal> {
     match (file.strip_prefix(BOM).unwrap_or(file), new) {
         ("", "") => Err(EditRefusal::Same),
-        ("", _) => {
-            Ok(Edited { text: format!("{file}{new}"), matcher: Matcher::Exact, n_replaced: 1, line: 1 })
-        }
+        ("", _) => Ok(AppliedEdit {
+            text: format!("{file}{new}"),
+            matcher: EditMatcher::Exact,
+            n_replaced: 1,
+            line: 1,
+        }),
         (_, _) => Err(EditRefusal::Empty),
     }
 }
 
 /// Edits the one place that begins where a listing's lines begin; two readings of it have to come to the same.
-fn by_numbers(file: &str, old: &str, new: &str) -> Result<Option<Edited>, EditRefusal> {
-    let mut edited: Option<Edited> = None;
-    for copied::Unnumbered { old, new, line } in copied::without_numbers(old, new) {
+fn apply_numbered(file: &str, old: &str, new: &str) -> Result<Option<AppliedEdit>, EditRefusal> {
+    let mut edited: Option<AppliedEdit> = None;
+    for copied::UnnumberedTexts { old, new, line } in copied::strip_line_numbers(old, new) {
         if old.trim().is_empty() || old == new {
             continue;
         }
-        let change = Change { old: &old, new: &new, occurrences: Occurrences::One };
-        let Some(hit) = hit(file, change)? else { continue };
+        let change = EditRequest { old: &old, new: &new, occurrences: EditOccurrences::One };
+        let Some(hit) = find_hit(file, change)? else { continue };
         let start = hit.places.first().map_or(0, |place| place.range.start);
-        let is_exact = hit.matcher == Matcher::Exact;
+        let is_exact = hit.matcher == EditMatcher::Exact;
         let at = if is_exact { start } else { line_start(file, start) };
-        let landed = finish(file, &hit)?;
+        let landed = apply_hit(file, &hit)?;
         if !copied::is_in_place(file, &landed, at, line) {
             continue;
         }
         match &edited {
             Some(other) if other.text != landed.text => return Ok(None),
-            Some(_) | None => edited = Some(Edited { matcher: Matcher::LineNumbers, ..landed }),
+            Some(_) | None => edited = Some(AppliedEdit { matcher: EditMatcher::LineNumbers, ..landed }),
         }
     }
     Ok(edited)
@@ -278,57 +287,61 @@ fn line_start(file: &str, at: usize) -> usize {
     file[..at].rfind('\n').map_or(0, |newline| newline + 1)
 }
 
-fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
-    let places = exact::places(file, change)?;
+fn find_hit(file: &str, change: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
+    let places = exact::find_places(file, change)?;
     if !places.is_empty() {
         check_indentation(file, &places, change)?;
-        return Ok(Some(Hit { matcher: Matcher::Exact, places }));
+        return Ok(Some(EditHit { matcher: EditMatcher::Exact, places }));
     }
-    match lines::hit(file, change)? {
-        Some(hit) if hit.matcher < Matcher::Punctuation => Ok(Some(hit)),
-        whole_lines => Ok(inline::hit(file, change)?.or(whole_lines)),
+    match lines::find_hit(file, change)? {
+        Some(hit) if hit.matcher < EditMatcher::Punctuation => Ok(Some(hit)),
+        whole_lines => Ok(inline::find_hit(file, change)?.or(whole_lines)),
     }
 }
 
 /// Refuses a place that begins inside the indentation of a line when the old text is also found elsewhere as whole lines: it
 /// was indented by another amount than either, and which of them was meant is not known.
-fn check_indentation(file: &str, places: &[Place], change: Change<'_>) -> Result<(), EditRefusal> {
-    let (Occurrences::One, [Place { range, .. }]) = (change.occurrences, places) else { return Ok(()) };
+fn check_indentation(file: &str, places: &[EditPlace], change: EditRequest<'_>) -> Result<(), EditRefusal> {
+    let (EditOccurrences::One, [EditPlace { range, .. }]) = (change.occurrences, places) else {
+        return Ok(());
+    };
     let before = &file[line_start(file, range.start)..range.start];
     let is_inside = change.old.starts_with([' ', '\t']) && !before.is_empty() && compare::is_blank(before);
     if !is_inside {
         return Ok(());
     }
-    let mut starts = lines::starts_beside(file, change, range);
+    let mut starts = lines::find_other_starts(file, change, range);
     starts.push(range.start);
     starts.sort_unstable();
     check_places(file, &starts, change)
 }
 
 /// Refuses several places where one is meant, and more than one edit may change.
-fn check_places(file: &str, starts: &[usize], change: Change<'_>) -> Result<(), EditRefusal> {
+fn check_places(file: &str, starts: &[usize], change: EditRequest<'_>) -> Result<(), EditRefusal> {
     match change.occurrences {
-        Occurrences::One if starts.len() > 1 => {
+        EditOccurrences::One if starts.len() > 1 => {
             let starts = starts.iter().take(PLACES_SHOWN_MAX);
             let mut lines: Vec<u32> = starts.map(|start| line_at(file, *start)).collect();
             lines.dedup();
             Err(EditRefusal::Ambiguous { lines })
         }
-        Occurrences::All if starts.len() > PLACES_MAX => Err(EditRefusal::TooMuch),
-        Occurrences::All if starts.len() * change.new.len() > WRITTEN_BYTES_MAX => Err(EditRefusal::TooMuch),
-        Occurrences::One | Occurrences::All => Ok(()),
+        EditOccurrences::All if starts.len() > PLACES_MAX => Err(EditRefusal::TooMuch),
+        EditOccurrences::All if starts.len() * change.new.len() > WRITTEN_BYTES_MAX => {
+            Err(EditRefusal::TooMuch)
+        }
+        EditOccurrences::One | EditOccurrences::All => Ok(()),
     }
 }
 
 /// How many places to look for: one more than there may be tells that there are too many.
-fn n_sought(occurrences: Occurrences) -> usize {
+fn max_matches(occurrences: EditOccurrences) -> usize {
     match occurrences {
-        Occurrences::One => PLACES_SHOWN_MAX,
-        Occurrences::All => PLACES_MAX + 1,
+        EditOccurrences::One => PLACES_SHOWN_MAX,
+        EditOccurrences::All => PLACES_MAX + 1,
     }
 }
 
-fn finish(file: &str, hit: &Hit) -> Result<Edited, EditRefusal> {
+fn apply_hit(file: &str, hit: &EditHit) -> Result<AppliedEdit, EditRefusal> {
     let mut text = String::with_capacity(file.len());
     let mut n_copied = 0;
     for place in &hit.places {
@@ -341,16 +354,16 @@ fn finish(file: &str, hit: &Hit) -> Result<Edited, EditRefusal> {
         return Err(EditRefusal::Same);
     }
     let n_same = file.bytes().zip(text.bytes()).take_while(|(before, after)| before == after).count();
-    let line = n_newlines(&file.as_bytes()[..n_same]).saturating_add(1);
-    Ok(Edited { text, matcher: hit.matcher, n_replaced: hit.places.len(), line })
+    let line = count_newlines(&file.as_bytes()[..n_same]).saturating_add(1);
+    Ok(AppliedEdit { text, matcher: hit.matcher, n_replaced: hit.places.len(), line })
 }
 
 /// The line, from 1, that holds byte `at`.
 fn line_at(file: &str, at: usize) -> u32 {
-    n_newlines(&file.as_bytes()[..at]).saturating_add(1)
+    count_newlines(&file.as_bytes()[..at]).saturating_add(1)
 }
 
-fn n_newlines(bytes: &[u8]) -> u32 {
+fn count_newlines(bytes: &[u8]) -> u32 {
     let n_newlines = bytes.iter().filter(|&&byte| byte == b'\n').count();
     u32::try_from(n_newlines).unwrap_or(u32::MAX)
 }

@@ -13,10 +13,10 @@ const FENCE: &str = "---";
 
 impl<'a> FrontMatter<'a> {
     /// Takes a text apart.
-    pub fn of(text: &'a str) -> Self {
+    pub fn parse(text: &'a str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match split(text) {
-            Some((fields, body)) => Self { fields: read(fields), body },
+        match split_fields(text) {
+            Some((fields, body)) => Self { fields: read_fields(fields), body },
             None => Self { fields: Vec::new(), body: text },
         }
     }
@@ -28,7 +28,7 @@ impl<'a> FrontMatter<'a> {
     }
 }
 
-fn split(text: &str) -> Option<(&str, &str)> {
+fn split_fields(text: &str) -> Option<(&str, &str)> {
     let (first, rest) = text.split_once('\n')?;
     if first.trim_end() != FENCE {
         return None;
@@ -45,31 +45,31 @@ fn split(text: &str) -> Option<(&str, &str)> {
 
 /// How the lines below a key belong together.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum BlockStyle {
     Folded,
     Kept,
 }
 
-fn read(text: &str) -> Vec<(&str, String)> {
+fn read_fields(text: &str) -> Vec<(&str, String)> {
     let mut fields = Vec::new();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         let Some((key, value)) = line.split_once(':').filter(|(key, _)| is_key(key)) else { continue };
         let value = value.trim();
         let block = match value.trim_end_matches(['+', '-']) {
-            "|" => Some(Block::Kept),
-            ">" => Some(Block::Folded),
+            "|" => Some(BlockStyle::Kept),
+            ">" => Some(BlockStyle::Folded),
             _ => None,
         };
         let mut said = if block.is_some() { String::new() } else { value.to_owned() };
         while let Some(more) = lines.next_if(|line| line.trim().is_empty() || line.starts_with([' ', '\t'])) {
             if !said.is_empty() {
-                said.push(if block == Some(Block::Kept) { '\n' } else { ' ' });
+                said.push(if block == Some(BlockStyle::Kept) { '\n' } else { ' ' });
             }
             said.push_str(more.trim());
         }
         let said = said.trim();
-        fields.push((key, if block.is_some() { said.to_owned() } else { unquoted(said) }));
+        fields.push((key, if block.is_some() { said.to_owned() } else { unquote_value(said) }));
     }
     fields
 }
@@ -78,7 +78,7 @@ fn is_key(key: &str) -> bool {
     !key.is_empty() && key.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '-' | '_'))
 }
 
-fn unquoted(text: &str) -> String {
+fn unquote_value(text: &str) -> String {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     if let Some(inside) = inside('\'') {
         return inside.replace("''", "'");

@@ -8,7 +8,7 @@ pub use self::mentions::{GitMention, git_mentions, script_mentions};
 
 /// Why it is not known what a configuration leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BadGitConfig {
+pub enum GitConfigError {
     /// Nor does Git know.
     #[error("it is no configuration of Git's")]
     NotUnderstood,

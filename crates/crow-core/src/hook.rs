@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 
-pub use answer::{HookEnd, Said, read};
-pub use moment::{Moment, Situation};
+pub use answer::{HookDecision, HookExit, parse_hook_output};
+pub use moment::{HookInput, HookSession};
 
 /// Characters of a hook's command that name it for people.
 const NAME_CHARS_MAX: usize = 60;
@@ -24,21 +24,21 @@ const COMPILED_BYTES_MAX: usize = 64 * 1024;
 
 /// A command of the person's that runs at certain moments.
 #[derive(Debug, Clone)]
-pub struct Hook {
+pub struct HookConfig {
     /// When it runs.
     pub event: HookEvent,
     /// Which tools it is about, where the event has a tool.
-    pub matcher: Matcher,
+    pub matcher: HookMatcher,
     /// What the shell runs.
     pub command: String,
     /// How long it may take.
     pub timeout: Duration,
 }
 
-impl Hook {
+impl HookConfig {
     /// Tells whether it runs at a moment.
-    pub fn is_for(&self, moment: &Moment<'_>) -> bool {
-        self.event == moment.event() && moment.tool().is_none_or(|tool| self.matcher.fits(tool))
+    pub fn applies_to(&self, moment: &HookInput<'_>) -> bool {
+        self.event == moment.event() && moment.tool_name().is_none_or(|tool| self.matcher.matches_tool(tool))
     }
 
     /// Names it for people: the first line of its command, as far as it is short.
@@ -84,7 +84,7 @@ impl HookEvent {
     }
 
     /// Tells whether nothing may pass when its hook fails.
-    pub fn guards(self) -> bool {
+    pub fn fails_closed(self) -> bool {
         match self {
             Self::PreToolUse | Self::UserPromptSubmit => true,
             Self::PostToolUse | Self::Stop => false,
@@ -94,11 +94,11 @@ impl HookEvent {
 
 /// Which tools a hook is about.
 #[derive(Debug, Clone, Default)]
-pub struct Matcher(Option<Regex>);
+pub struct HookMatcher(Option<Regex>);
 
 /// A matcher that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadMatcher {
+pub enum HookMatcherError {
     /// It does not parse; why.
     #[error("is not a regular expression: {0}")]
     Syntax(String),
@@ -107,34 +107,34 @@ pub enum BadMatcher {
     TooLarge,
 }
 
-impl Matcher {
+impl HookMatcher {
     /// Reads a regular expression on whole names; nothing and `*` stand for every tool.
-    pub fn parse(text: &str) -> Result<Self, BadMatcher> {
+    pub fn parse(text: &str) -> Result<Self, HookMatcherError> {
         if text.is_empty() || text == "*" {
             return Ok(Self(None));
         }
         if text.len() > MATCHER_BYTES_MAX {
-            return Err(BadMatcher::TooLarge);
+            return Err(HookMatcherError::TooLarge);
         }
         // By itself as well: `a)|(b` would become whole between our brackets.
-        let read = compile(text).and_then(|_| compile(&format!("^(?:{text})$")));
+        let read = compile_regex(text).and_then(|_| compile_regex(&format!("^(?:{text})$")));
         read.map(|regex| Self(Some(regex))).map_err(|error| {
             if matches!(error, regex::Error::CompiledTooBig(_)) {
-                return BadMatcher::TooLarge;
+                return HookMatcherError::TooLarge;
             }
             let text = error.to_string();
             let why = text.lines().last().unwrap_or_default().trim();
-            BadMatcher::Syntax(why.trim_start_matches("error: ").to_owned())
+            HookMatcherError::Syntax(why.trim_start_matches("error: ").to_owned())
         })
     }
 
     /// Tells whether it is about a tool.
-    pub fn fits(&self, tool: &str) -> bool {
+    pub fn matches_tool(&self, tool: &str) -> bool {
         self.0.as_ref().is_none_or(|regex| regex.is_match(tool))
     }
 }
 
-fn compile(text: &str) -> Result<Regex, regex::Error> {
+fn compile_regex(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).size_limit(COMPILED_BYTES_MAX).dfa_size_limit(COMPILED_BYTES_MAX).build()
 }
 

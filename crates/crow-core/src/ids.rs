@@ -45,19 +45,19 @@ pub struct CallId {
 
 impl MessageId {
     /// Names the message at place `seq` of a session.
-    pub fn at(seq: u64) -> Self {
+    pub fn from_seq(seq: u64) -> Self {
         Self(format!("msg-{seq}"))
     }
 }
 
 impl CallId {
     /// Names call `index` of the reply at place `reply` of a session.
-    pub fn at(reply: u64, index: usize) -> Self {
+    pub fn from_position(reply: u64, index: usize) -> Self {
         Self { reply, index }
     }
 
     /// The place of the reply that made the call.
-    pub fn reply(self) -> u64 {
+    pub fn reply_seq(self) -> u64 {
         self.reply
     }
 

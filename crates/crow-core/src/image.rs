@@ -4,7 +4,7 @@ mod container;
 
 use base64::{Engine as _, alphabet, engine::GeneralPurposeConfig, engine::general_purpose::GeneralPurpose};
 
-use crate::Part;
+use crate::ContentPart;
 
 /// The types that every provider takes.
 pub const IMAGE_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
@@ -19,7 +19,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Why something is no image for a model. Fits after "the image".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadImage {
+pub enum ImageError {
     /// A type that providers refuse.
     #[error("is of the type {0}, which models do not take; send PNG, JPEG, GIF or WebP")]
     Type(String),
@@ -52,37 +52,37 @@ pub fn image_type(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// Finds the type of an image whose file is whole. Nothing of it is decoded, but all of it is gone through.
-pub fn check_image(bytes: &[u8]) -> Result<&'static str, BadImage> {
-    let mime = image_type(bytes).ok_or(BadImage::Bytes)?;
-    match container::sides(bytes, mime) {
-        None | Some((0, _) | (_, 0)) => Err(BadImage::Broken),
-        Some((width, height)) if width.max(height) > SIDE_MAX => Err(BadImage::Sides(width, height)),
+pub fn check_image(bytes: &[u8]) -> Result<&'static str, ImageError> {
+    let mime = image_type(bytes).ok_or(ImageError::Bytes)?;
+    match container::read_image_size(bytes, mime) {
+        None | Some((0, _) | (_, 0)) => Err(ImageError::Broken),
+        Some((width, height)) if width.max(height) > SIDE_MAX => Err(ImageError::Sides(width, height)),
         Some(_) => Ok(mime),
     }
 }
 
 /// Makes an image part of what a stranger sent: a provider that gets a broken one refuses the whole conversation, now
 /// and each time after. The bytes say what it is when the sender named another of the types.
-pub fn read_image_part(mime: &str, data: &str) -> Result<Part, BadImage> {
+pub fn read_image_part(mime: &str, data: &str) -> Result<ContentPart, ImageError> {
     let named = mime.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let is_known = IMAGE_TYPES.contains(&named.as_str()) || named == "image/jpg";
     if !is_known {
-        return Err(BadImage::Type(crate::visible_start(mime, 80)));
+        return Err(ImageError::Type(crate::escape_hidden_start(mime, 80)));
     }
-    let bytes = decode_base64(data).ok_or(BadImage::Base64)?;
+    let bytes = decode_base64(data).ok_or(ImageError::Base64)?;
     let mime = check_image(&bytes)?.to_owned();
-    Ok(Part::Image { mime, data: base64::prelude::BASE64_STANDARD.encode(bytes) })
+    Ok(ContentPart::Image { mime, data: base64::prelude::BASE64_STANDARD.encode(bytes) })
 }
 
 /// Reads a `data:` address with an image; `None` when it is another address.
-pub fn read_data_url(uri: &str) -> Option<Result<Part, BadImage>> {
+pub fn read_data_url(uri: &str) -> Option<Result<ContentPart, ImageError>> {
     let scheme = uri.get(..5)?;
     let (head, data) = uri.get(5..)?.split_once(',')?;
     if !scheme.eq_ignore_ascii_case("data:") {
         return None;
     }
     let mime = head.strip_suffix(";base64").unwrap_or_default();
-    Some(if mime.is_empty() { Err(BadImage::Base64) } else { read_image_part(mime, data) })
+    Some(if mime.is_empty() { Err(ImageError::Base64) } else { read_image_part(mime, data) })
 }
 
 /// Decodes base64, with or without line breaks and padding.
@@ -103,9 +103,9 @@ mod tests {
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
     #[track_caller]
-    fn check(mime: &str, data: &str, expected: &str) {
+    fn check_part(mime: &str, data: &str, expected: &str) {
         let read = match read_image_part(mime, data) {
-            Ok(Part::Image { mime, data }) => format!("{mime} {data}"),
+            Ok(ContentPart::Image { mime, data }) => format!("{mime} {data}"),
             Ok(other) => format!("{other:?}"),
             Err(bad) => format!("the image {bad}"),
         };
@@ -114,20 +114,20 @@ mod tests {
 
     #[test]
     fn only_what_models_take_becomes_an_image() {
-        check("image/png", PNG, &format!("image/png {PNG}"));
+        check_part("image/png", PNG, &format!("image/png {PNG}"));
         let (begin, end) = PNG.trim_end_matches('=').split_at(40);
-        check("image/png", &format!("{begin}\r\n{end}"), &format!("image/png {PNG}"));
-        check("IMAGE/JPG; q=1", PNG, &format!("image/png {PNG}"));
-        check("image/png", "iVBORw0KGgo=", "the image is cut off or damaged");
-        check("image/jpeg", "/9j/", "the image is cut off or damaged");
-        check("image/png", "aGVsbG8=", "the image has bytes that are no PNG, JPEG, GIF or WebP");
-        check("image/png", "", "the image has bytes that are no PNG, JPEG, GIF or WebP");
-        check("image/png", "not base64!", "the image has data that is not base64");
-        check("image/png", "iVBORw0KGgo=====x", "the image has data that is not base64");
+        check_part("image/png", &format!("{begin}\r\n{end}"), &format!("image/png {PNG}"));
+        check_part("IMAGE/JPG; q=1", PNG, &format!("image/png {PNG}"));
+        check_part("image/png", "iVBORw0KGgo=", "the image is cut off or damaged");
+        check_part("image/jpeg", "/9j/", "the image is cut off or damaged");
+        check_part("image/png", "aGVsbG8=", "the image has bytes that are no PNG, JPEG, GIF or WebP");
+        check_part("image/png", "", "the image has bytes that are no PNG, JPEG, GIF or WebP");
+        check_part("image/png", "not base64!", "the image has data that is not base64");
+        check_part("image/png", "iVBORw0KGgo=====x", "the image has data that is not base64");
         let svg =
             "the image is of the type image/svg+xml, which models do not take; send PNG, JPEG, GIF or WebP";
-        check("image/svg+xml", "iVBORw0KGgo=", svg);
-        check("", "iVBORw0KGgo=", &svg.replace("image/svg+xml", ""));
+        check_part("image/svg+xml", "iVBORw0KGgo=", svg);
+        check_part("", "iVBORw0KGgo=", &svg.replace("image/svg+xml", ""));
     }
 
     #[test]
@@ -137,15 +137,15 @@ mod tests {
             check_image(&[screen.as_slice(), &[0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 0, 0x3b]].concat())
         };
         assert_eq!(gif([0x40, 0x1f], [1, 0]), Ok("image/gif"));
-        assert_eq!(gif([0x41, 0x1f], [1, 0]), Err(BadImage::Sides(8001, 1)));
-        assert_eq!(gif([1, 0], [0, 0]), Err(BadImage::Broken));
+        assert_eq!(gif([0x41, 0x1f], [1, 0]), Err(ImageError::Sides(8001, 1)));
+        assert_eq!(gif([1, 0], [0, 0]), Err(ImageError::Broken));
     }
 
     #[test]
     fn addresses_may_hold_the_data() {
         assert!(matches!(read_data_url(&format!("data:image/png;base64,{PNG}")), Some(Ok(_))));
-        assert_eq!(read_data_url("data:image/png;base64,%"), Some(Err(BadImage::Base64)));
-        assert_eq!(read_data_url("DATA:,x"), Some(Err(BadImage::Base64)));
+        assert_eq!(read_data_url("data:image/png;base64,%"), Some(Err(ImageError::Base64)));
+        assert_eq!(read_data_url("DATA:,x"), Some(Err(ImageError::Base64)));
         assert_eq!(read_data_url("file:///a,b"), None);
         assert_eq!(read_data_url("é"), None);
     }

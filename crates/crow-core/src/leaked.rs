@@ -14,16 +14,16 @@ mod watch;
 
 use std::mem;
 
-use crate::{Ended, ForModel, ModelEvent, ToolSpec, repair};
-use forms::{Forms, Read, Written};
-use thinking::Thinking;
-use watch::{Seen, Watch};
+use crate::{ModelEvent, ModelTranscript, ReplyEnd, ToolSpec, repair};
+use forms::{GrammarProgress, TextCallGrammar, WrittenCall};
+use thinking::ThoughtReader;
+use watch::{TextCallWatcher, WatchOutcome};
 
-pub use spelled::spelled;
+pub use spelled::render_tools_as_text;
 
 /// Where calls written as text are taken for calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Takes {
+pub enum TextToolCallMode {
     /// Nowhere: text is text.
     Nothing,
     /// In replies that are nothing but such calls.
@@ -34,7 +34,7 @@ pub enum Takes {
 
 /// What came of text that might have been a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leaked {
+pub enum TextToolCallOutcome {
     /// There was none.
     Nothing,
     /// It was taken for calls of these tools.
@@ -52,24 +52,24 @@ pub enum Leaked {
 
 /// Parts the calls that a model writes as text from its words while they arrive.
 #[derive(Debug)]
-pub struct Sieve<'a> {
+pub struct TextToolCallParser<'a> {
     tools: &'a [ToolSpec],
-    takes: Takes,
-    state: State<'a>,
+    takes: TextToolCallMode,
+    state: ParserState<'a>,
 }
 
 #[derive(Debug)]
-enum State<'a> {
+enum ParserState<'a> {
     /// What may be the beginning of a thought.
     Beginning(String),
     /// Between the tags of a thought.
-    Thinking(Thinking),
+    Thinking(ThoughtReader),
     /// Behind a thought, where only blanks have come.
     Thought,
     /// What may be calls.
-    Reading(Box<Forms<'a>>),
+    Reading(Box<TextCallGrammar<'a>>),
     /// Words, behind which calls may follow.
-    Watching(Watch),
+    Watching(TextCallWatcher),
     /// Words, whatever follows.
     Passing,
 }
@@ -80,21 +80,21 @@ const THOUGHT_TAG: &str = "<think>";
 /// More blanks than any model puts before its first word.
 const BLANKS_LEN_MAX: usize = 1024;
 
-impl<'a> Sieve<'a> {
+impl<'a> TextToolCallParser<'a> {
     /// Starts on a reply of a model that was offered these tools.
-    pub fn new(tools: &'a [ToolSpec], takes: Takes) -> Self {
-        let takes = if tools.is_empty() { Takes::Nothing } else { takes };
-        Self { tools, takes, state: State::Beginning(String::new()) }
+    pub fn new(tools: &'a [ToolSpec], takes: TextToolCallMode) -> Self {
+        let takes = if tools.is_empty() { TextToolCallMode::Nothing } else { takes };
+        Self { tools, takes, state: ParserState::Beginning(String::new()) }
     }
 
     /// Takes an event in; says what is certain by now.
     pub fn on_event(&mut self, event: ModelEvent<'_>, say: &mut impl FnMut(ModelEvent<'_>)) {
         match event {
-            ModelEvent::Text(_) if matches!(self.state, State::Passing) => say(event),
+            ModelEvent::Text(_) if matches!(self.state, ParserState::Passing) => say(event),
             ModelEvent::Text(text) => self.on_text(text, say),
             ModelEvent::Call { .. } => {
                 // A model that calls as it should does not write calls as well.
-                self.release(say);
+                self.flush(say);
                 say(event);
             }
             ModelEvent::Thought(_) | ModelEvent::Usage(_) | ModelEvent::Sealed(_) => say(event),
@@ -102,139 +102,161 @@ impl<'a> Sieve<'a> {
     }
 
     /// Lets everything go that waits.
-    pub fn release(&mut self, say: &mut impl FnMut(ModelEvent<'_>)) {
-        match mem::replace(&mut self.state, State::Passing) {
-            State::Beginning(held) => say_text(&held, say),
-            State::Thinking(thinking) => say_thought(thinking.held(), say),
-            State::Reading(forms) => say_text(forms.text(), say),
-            State::Watching(watch) => say_text(watch.held(), say),
-            State::Thought | State::Passing => {}
+    pub fn flush(&mut self, say: &mut impl FnMut(ModelEvent<'_>)) {
+        match mem::replace(&mut self.state, ParserState::Passing) {
+            ParserState::Beginning(held) => emit_text(&held, say),
+            ParserState::Thinking(thinking) => emit_thought(thinking.pending_text(), say),
+            ParserState::Reading(forms) => emit_text(forms.text(), say),
+            ParserState::Watching(watch) => emit_text(watch.pending_text(), say),
+            ParserState::Thought | ParserState::Passing => {}
         }
     }
 
     /// Takes the end of the reply: says the calls that it wrote, or the text that waits. The conversation it
     /// answers tells whether it only quotes.
-    pub fn end(mut self, ended: &Ended, shown: ForModel<'_>, say: &mut impl FnMut(ModelEvent<'_>)) -> Leaked {
+    pub fn finish(
+        mut self,
+        ended: &ReplyEnd,
+        shown: ModelTranscript<'_>,
+        say: &mut impl FnMut(ModelEvent<'_>),
+    ) -> TextToolCallOutcome {
         let written = match &self.state {
             // Nobody knows what would have followed in a reply that was cut.
-            State::Reading(forms) if *ended == Ended::Normally => forms.calls(),
-            State::Reading(_)
-            | State::Beginning(_)
-            | State::Thinking(_)
-            | State::Thought
-            | State::Watching(_)
-            | State::Passing => None,
+            ParserState::Reading(forms) if *ended == ReplyEnd::Normally => forms.written_calls(),
+            ParserState::Reading(_)
+            | ParserState::Beginning(_)
+            | ParserState::Thinking(_)
+            | ParserState::Thought
+            | ParserState::Watching(_)
+            | ParserState::Passing => None,
         };
-        let leaked = written.as_deref().map_or(Leaked::Nothing, |written| self.judge(written, shown));
+        let leaked = written
+            .as_deref()
+            .map_or(TextToolCallOutcome::Nothing, |written| self.check_calls(written, shown));
         match (&leaked, written) {
-            (Leaked::Taken(_), Some(written)) => say_calls(&written, say),
-            (Leaked::Taken(_) | Leaked::Nothing | Leaked::Quoted(_) | Leaked::NotFitting { .. }, _) => {
-                self.release(say);
+            (TextToolCallOutcome::Taken(_), Some(written)) => emit_calls(&written, say),
+            (
+                TextToolCallOutcome::Taken(_)
+                | TextToolCallOutcome::Nothing
+                | TextToolCallOutcome::Quoted(_)
+                | TextToolCallOutcome::NotFitting { .. },
+                _,
+            ) => {
+                self.flush(say);
             }
         }
         leaked
     }
 
-    fn judge(&self, written: &[Written<'_>], shown: ForModel<'_>) -> Leaked {
+    fn check_calls(&self, written: &[WrittenCall<'_>], shown: ModelTranscript<'_>) -> TextToolCallOutcome {
         for call in written {
             if quoted::is_quoted(call, shown) {
-                return Leaked::Quoted(call.name.clone());
+                return TextToolCallOutcome::Quoted(call.name.clone());
             }
             // Where a model was told to write its calls so, it is told what is wrong with them as well.
-            if self.takes == Takes::WholeReplies
+            if self.takes == TextToolCallMode::WholeReplies
                 && let Some(tool) = self.tools.iter().find(|tool| tool.name == call.name)
-                && let Err(why) = repair::check_against(&tool.parameters, &call.arguments)
+                && let Err(why) = repair::check_against_schema(&tool.parameters, &call.arguments)
             {
-                return Leaked::NotFitting { tool: call.name.clone(), why };
+                return TextToolCallOutcome::NotFitting { tool: call.name.clone(), why };
             }
         }
-        Leaked::Taken(written.iter().map(|call| call.name.clone()).collect())
+        TextToolCallOutcome::Taken(written.iter().map(|call| call.name.clone()).collect())
     }
 
     fn on_text(&mut self, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
-        match mem::replace(&mut self.state, State::Passing) {
-            State::Beginning(held) => self.begin(held + text, say),
-            State::Thinking(thinking) => self.think(thinking, text, say),
-            State::Thought => self.after_thought(text, say),
-            State::Reading(forms) => self.read(forms, text, say),
-            State::Watching(watch) => self.watch(watch, text, say),
-            State::Passing => say_text(text, say),
+        match mem::replace(&mut self.state, ParserState::Passing) {
+            ParserState::Beginning(held) => self.on_beginning(held + text, say),
+            ParserState::Thinking(thinking) => self.on_thinking(thinking, text, say),
+            ParserState::Thought => self.on_after_thought(text, say),
+            ParserState::Reading(forms) => self.feed_grammar(forms, text, say),
+            ParserState::Watching(watch) => self.feed_watcher(watch, text, say),
+            ParserState::Passing => emit_text(text, say),
         }
     }
 
-    fn begin(&mut self, held: String, say: &mut impl FnMut(ModelEvent<'_>)) {
+    fn on_beginning(&mut self, held: String, say: &mut impl FnMut(ModelEvent<'_>)) {
         let words = held.trim_start();
         // However the text is cut, so many blanks are the same.
         if held.len() - words.len() >= BLANKS_LEN_MAX {
             self.read_calls(&held, say);
         } else if let Some(rest) = words.strip_prefix(THOUGHT_TAG) {
-            self.think(Thinking::default(), rest, say);
+            self.on_thinking(ThoughtReader::default(), rest, say);
         } else if THOUGHT_TAG.starts_with(words) {
-            self.state = State::Beginning(held);
+            self.state = ParserState::Beginning(held);
         } else {
             self.read_calls(&held, say);
         }
     }
 
-    fn think(&mut self, mut thinking: Thinking, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
-        match thinking.feed(text, &mut |thought| say_thought(thought, say)) {
-            None => self.state = State::Thinking(thinking),
-            Some(rest) => self.after_thought(&rest, say),
+    fn on_thinking(&mut self, mut thinking: ThoughtReader, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
+        match thinking.feed(text, &mut |thought| emit_thought(thought, say)) {
+            None => self.state = ParserState::Thinking(thinking),
+            Some(rest) => self.on_after_thought(&rest, say),
         }
     }
 
-    fn after_thought(&mut self, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
+    fn on_after_thought(&mut self, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
         match text.trim_start() {
-            "" => self.state = State::Thought,
+            "" => self.state = ParserState::Thought,
             text => self.read_calls(text, say),
         }
     }
 
     fn read_calls(&mut self, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
         match self.takes {
-            Takes::Nothing => {
-                self.state = State::Passing;
-                say_text(text, say);
+            TextToolCallMode::Nothing => {
+                self.state = ParserState::Passing;
+                emit_text(text, say);
             }
-            Takes::WholeReplies | Takes::Endings => self.read(Box::new(Forms::new(self.tools)), text, say),
+            TextToolCallMode::WholeReplies | TextToolCallMode::Endings => {
+                self.feed_grammar(Box::new(TextCallGrammar::new(self.tools)), text, say);
+            }
         }
     }
 
-    fn read(&mut self, mut forms: Box<Forms<'a>>, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
+    fn feed_grammar(
+        &mut self,
+        mut forms: Box<TextCallGrammar<'a>>,
+        text: &str,
+        say: &mut impl FnMut(ModelEvent<'_>),
+    ) {
         match forms.feed(text) {
-            Read::More => self.state = State::Reading(forms),
+            GrammarProgress::More => self.state = ParserState::Reading(forms),
             // Calls may still follow behind words, but not behind other calls.
-            Read::Not if self.takes == Takes::Endings && forms.is_first() => {
-                self.watch(Watch::default(), forms.text(), say);
+            GrammarProgress::Not if self.takes == TextToolCallMode::Endings && forms.is_first() => {
+                self.feed_watcher(TextCallWatcher::default(), forms.text(), say);
             }
-            Read::Not => {
-                self.state = State::Passing;
-                say_text(forms.text(), say);
+            GrammarProgress::Not => {
+                self.state = ParserState::Passing;
+                emit_text(forms.text(), say);
             }
         }
     }
 
-    fn watch(&mut self, mut watch: Watch, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
-        match watch.feed(text, &mut |words| say_text(words, say)) {
-            Seen::Words => self.state = State::Watching(watch),
-            Seen::Call(text) => self.read(Box::new(Forms::behind_words(self.tools)), &text, say),
+    fn feed_watcher(&mut self, mut watch: TextCallWatcher, text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
+        match watch.feed(text, &mut |words| emit_text(words, say)) {
+            WatchOutcome::Words => self.state = ParserState::Watching(watch),
+            WatchOutcome::Call(text) => {
+                self.feed_grammar(Box::new(TextCallGrammar::after_words(self.tools)), &text, say);
+            }
         }
     }
 }
 
-fn say_text(text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
+fn emit_text(text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
     if !text.is_empty() {
         say(ModelEvent::Text(text));
     }
 }
 
-fn say_thought(text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
+fn emit_thought(text: &str, say: &mut impl FnMut(ModelEvent<'_>)) {
     if !text.is_empty() {
         say(ModelEvent::Thought(text));
     }
 }
 
-fn say_calls(written: &[Written<'_>], say: &mut impl FnMut(ModelEvent<'_>)) {
+fn emit_calls(written: &[WrittenCall<'_>], say: &mut impl FnMut(ModelEvent<'_>)) {
     for (slot, call) in written.iter().enumerate() {
         let arguments = serde_json::Value::Object(call.arguments.clone()).to_string();
         say(ModelEvent::Call { slot, id: None, name: Some(&call.name), arguments: &arguments });

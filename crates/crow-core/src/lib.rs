@@ -40,43 +40,54 @@ pub mod shell;
 pub mod slash;
 pub mod undo;
 
-pub use agents::{AgentReach, AgentServer, TreeLimits};
-pub use arguments::{Arguments, Doubt, DoubtKind, Place};
-pub use compaction::{Attempt, Compaction, Fill, Occasion, Rejected, Step, limit, of_tools};
+pub use agents::{AgentServer, AgentTransport, TreeLimits};
+pub use arguments::{DoubtKind, RepairDoubt, TextPosition, ToolArguments};
+pub use compaction::{
+    Compaction, CompactionAttempt, CompactionRejection, CompactionStep, CompactionTrigger, ContextTokens,
+    context_limit, estimate_tool_tokens,
+};
 pub use confinement::{
-    Approval, Confinement, Network, PartialSandbox, Sandbox, SandboxRules, SandboxSupport,
+    ApprovalSource, Confinement, NetworkAccess, PartialSandbox, SandboxMode, SandboxPolicy, SandboxSupport,
 };
 pub use crow_part::{CrowPart, SpeckitPart};
 pub use front_matter::FrontMatter;
-pub use git_config::{BadGitConfig, GitMention, git_mentions, is_inert_git_config, script_mentions};
-pub use hook::{BadMatcher, Hook, HookEnd, HookEvent, Matcher, Moment, Said, Situation, read as read_hook};
+pub use git_config::{GitConfigError, GitMention, git_mentions, is_inert_git_config, script_mentions};
+pub use hook::{
+    HookConfig, HookDecision, HookEvent, HookExit, HookInput, HookMatcher, HookMatcherError, HookSession,
+    parse_hook_output as read_hook,
+};
 pub use ids::{CallId, MessageId, SessionId};
 pub use image::{
-    BadImage, IMAGE_TYPES, check_image, decode_base64, image_type, read_data_url, read_image_part,
+    IMAGE_TYPES, ImageError, check_image, decode_base64, image_type, read_data_url, read_image_part,
 };
 pub use line_page::{LinePage, LinePager, PageRange, line_too_long};
 pub use mcp::{McpServer, McpTransport};
 pub use message::{
-    Call, Content, Ended, Facets, Failure, FailureKind, Location, Outcome, Part, PlanEntry, PlanPriority,
-    PlanStatus, Prompt, Reach, Reply, Sealed, Status, ToolKind, ToolSpec, Touch, Usage,
+    ContentPart, Failure, FailureKind, FileLocation, PlanEntry, PlanPriority, PlanStatus, Prompt,
+    ProviderState, Reply, ReplyEnd, SiteReach, TokenUsage, ToolAccess, ToolCall, ToolCallContent,
+    ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec,
 };
-pub use pattern::{BadGlob, LetterCase, PathGlob};
+pub use pattern::{GlobError, LetterCase, PathGlob};
 pub use permission::{
-    BadRule, Grant, GrantOffer, Grants, Law, Mode, Roots, Rule, Rules, Verdict, approval, approval_sandboxed,
-    autorun_of_home, hook_managers, is_autorun_entry, is_autorun_folder, is_key, judge, judge_sandboxed,
-    may_hold_autorun,
+    EffectivePolicy, Grant, GrantOffer, GrantSet, Mode, PermissionDecision, PermissionRule, PermissionRules,
+    RuleError, SessionRoots, approval_source, approval_source_in_sandbox, evaluate_call,
+    evaluate_call_in_sandbox, home_autorun_files, hook_manager_files, is_autorun_entry, is_autorun_folder,
+    is_key_path, may_hold_autorun,
 };
-pub use reply::{Delta, ModelEvent, ReplyBuilder};
-pub use schedule::waits_for;
+pub use reply::{ModelEvent, ReplyBuilder, ReplyDelta};
+pub use schedule::conflicting_earlier_calls;
 pub use secrets::is_secret_value;
 pub use socket_table::{SocketTable, read_socket_table};
-pub use spelling::nearest;
+pub use spelling::nearest_name;
 pub use text_only::without_images;
-pub use transcript::{CallsOpen, Entry, ForModel, NotAccepted, NotFitting, Shown, Transcript};
-pub use tree::Tree;
-pub use trust::{ContentHash, Ledger, Supply, Trust, Word, trust};
-pub use turn::{Compacted, Limits, Next, Repeated, Resume, Turn, TurnEnd};
-pub use update::{
-    CommandInfo, CompactionStage, Handoff, ModelInfo, Options, Prints, ReportOutcome, ThoughtLevel, Update,
+pub use transcript::{
+    CompactionMismatch, InvalidEntry, ModelStep, ModelTranscript, OpenCallsError, Transcript, TranscriptEntry,
 };
-pub use visible::{visible, visible_start};
+pub use tree::TreeUsage;
+pub use trust::{ContentHash, TrustAnswer, TrustLedger, TrustState, TrustSubject, evaluate_trust};
+pub use turn::{CompactionOutcome, RepeatedRound, ReplyResume, Turn, TurnAction, TurnEnd, TurnLimits};
+pub use update::{
+    CommandInfo, CompactionStage, ModelInfo, OutputStreaming, ReportOutcome, SessionConfigOptions,
+    SessionUpdate, SuggestedCommand, ThoughtLevel,
+};
+pub use visible::{escape_hidden, escape_hidden_start};

@@ -82,7 +82,7 @@ impl LinePager {
             };
             self.is_open = true;
             if self.n_lines + 1 >= self.range.first && !self.is_full() {
-                self.extend(part);
+                self.extend_line(part);
             }
             if end.is_some() {
                 self.end_line();
@@ -91,7 +91,7 @@ impl LinePager {
         }
     }
 
-    fn extend(&mut self, part: &[u8]) {
+    fn extend_line(&mut self, part: &[u8]) {
         for &byte in part {
             // A byte that goes on with a character is none of its own.
             self.n_chars += usize::from(byte & 0xC0 != 0x80);
@@ -130,7 +130,7 @@ impl LinePager {
     }
 
     /// Gives the page.
-    pub fn finish(mut self) -> LinePage {
+    pub fn into_page(mut self) -> LinePage {
         if self.is_open {
             // A last line without an end keeps a return that it has.
             self.ends_in_return = false;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::{IMAGE_TYPES, visible};
+use crate::{IMAGE_TYPES, escape_hidden};
 
 /// The media type of an image whose sender does not say which kind it is.
 pub const ANY_IMAGE: &str = "image/*";
@@ -11,10 +11,10 @@ pub const ANY_IMAGE: &str = "image/*";
 const IMAGE_ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// Spells a link as one line: a file by its path and its lines, everything else by its address.
-pub fn spell(uri: &str, name: &str) -> String {
-    let shown = visible(name);
-    let Some((path, lines)) = file(uri) else {
-        let uri = visible(uri);
+pub fn format_link(uri: &str, name: &str) -> String {
+    let shown = escape_hidden(name);
+    let Some((path, lines)) = parse_file_link(uri) else {
+        let uri = escape_hidden(uri);
         return if name.is_empty() || shown == uri {
             format!("[{uri}]")
         } else {
@@ -22,7 +22,7 @@ pub fn spell(uri: &str, name: &str) -> String {
         };
     };
     let is_nameless = name.is_empty() || name == path || name == uri;
-    let path = visible(&path);
+    let path = escape_hidden(&path);
     let mut spelled = if is_nameless { format!("[{path}]") } else { format!("[{shown}]({path})") };
     // Writing to a string cannot fail.
     let _ = match lines {
@@ -34,7 +34,7 @@ pub fn spell(uri: &str, name: &str) -> String {
 }
 
 /// Reads a `file:` address: its path, and its lines where the fragment or the query names some.
-pub fn file(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
+pub fn parse_file_link(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
     let (address, fragment) = match uri.split_once('#') {
         Some((address, fragment)) => (address, Some(fragment)),
         None => (uri, None),
@@ -50,9 +50,9 @@ pub fn file(uri: &str) -> Option<(String, Option<(u64, u64)>)> {
         Some((path, query)) if query.contains('=') => (path, Some(query)),
         _ => (path, None),
     };
-    let path = path.starts_with('/').then(|| decoded(path))?;
-    let named = query.into_iter().flat_map(|query| query.split('&')).find_map(lines);
-    Some((path?, fragment.and_then(lines).or(named)))
+    let path = path.starts_with('/').then(|| percent_decode(path))?;
+    let named = query.into_iter().flat_map(|query| query.split('&')).find_map(parse_line_range);
+    Some((path?, fragment.and_then(parse_line_range).or(named)))
 }
 
 /// Whether a link leads to an image on the web: by the media type that its sender gave, else by how its path ends.
@@ -76,22 +76,22 @@ pub fn is_web_image(uri: &str, mime: Option<&str>) -> bool {
 }
 
 /// Reads `L10`, `L10:20`, `L10-20`, `L10-L20`, `L10C5-L20C3`, `10-20`, `line=10` or `lines=10-20`.
-fn lines(range: &str) -> Option<(u64, u64)> {
+fn parse_line_range(range: &str) -> Option<(u64, u64)> {
     let range = ["lines=", "line="].iter().find_map(|key| range.strip_prefix(key)).unwrap_or(range);
     let (first, last) = range.split_once([':', '-', ',']).unwrap_or((range, range));
-    let (first, last) = (line(first)?, line(last)?);
+    let (first, last) = (parse_line_number(first)?, parse_line_number(last)?);
     (first > 0 && first <= last).then_some((first, last))
 }
 
 /// Reads a line with an `L` before it or none, and without the column behind it.
-fn line(text: &str) -> Option<u64> {
+fn parse_line_number(text: &str) -> Option<u64> {
     let text = text.strip_prefix(['L', 'l']).unwrap_or(text);
     let number = text.split_once(['C', 'c']).map_or(text, |(number, _)| number);
     number.bytes().all(|byte| byte.is_ascii_digit()).then(|| number.parse().ok())?
 }
 
 /// Takes percent signs apart; `None` when they do not spell a text.
-fn decoded(path: &str) -> Option<String> {
+fn percent_decode(path: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.bytes();
     while let Some(byte) = rest.next() {

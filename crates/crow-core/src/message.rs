@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::{Arguments, CallId, CrowPart, MessageId};
+use crate::{CallId, CrowPart, MessageId, ToolArguments};
 
 /// A piece of a prompt or of a result, as the model gets it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Part {
+pub enum ContentPart {
     /// Plain text.
     Text(String),
     /// An image; `data` is base64.
@@ -45,9 +45,9 @@ pub enum Part {
     },
 }
 
-impl Part {
+impl ContentPart {
     /// Returns what Crow added here; `None` for what came from outside.
-    pub fn added(&self) -> Option<&CrowPart> {
+    pub fn crow_part(&self) -> Option<&CrowPart> {
         match self {
             Self::FromCrow { what, .. } => Some(what),
             Self::Text(_) | Self::Image { .. } | Self::Link { .. } | Self::Resource { .. } => None,
@@ -61,24 +61,24 @@ pub struct Prompt {
     /// Its name in the session.
     pub id: MessageId,
     /// Its pieces, in the order given.
-    pub parts: Vec<Part>,
+    pub parts: Vec<ContentPart>,
 }
 
 impl Prompt {
     /// Joins the text pieces, for titles and search.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => {
-                Some(text.as_str())
-            }
-            Part::Image { .. } | Part::Link { .. } => None,
+            ContentPart::Text(text)
+            | ContentPart::Resource { text, .. }
+            | ContentPart::FromCrow { text, .. } => Some(text.as_str()),
+            ContentPart::Image { .. } | ContentPart::Link { .. } => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
 
     /// Tells whether anything of it is the person's; Crow speaks by itself as well.
-    pub(crate) fn is_said(&self) -> bool {
-        self.parts.iter().any(|part| part.added().is_none())
+    pub(crate) fn has_user_content(&self) -> bool {
+        self.parts.iter().any(|part| part.crow_part().is_none())
     }
 }
 
@@ -92,13 +92,13 @@ pub struct Reply {
     /// Its words to the person.
     pub text: String,
     /// The tools it wants run, in its order.
-    pub calls: Vec<Call>,
+    pub calls: Vec<ToolCall>,
     /// How it came to an end.
-    pub ended: Ended,
+    pub ended: ReplyEnd,
     /// What it cost, when the provider said so.
-    pub usage: Option<Usage>,
+    pub usage: Option<TokenUsage>,
     /// What the provider wants back with it.
-    pub sealed: Option<Sealed>,
+    pub sealed: Option<ProviderState>,
     /// The configured name of the model that answered in place of the session's own; `None` for that one.
     pub answered_by: Option<String>,
 }
@@ -106,7 +106,7 @@ pub struct Reply {
 /// What a provider gave along with a reply and wants back untouched, such as its own record of the reasoning. Nobody
 /// else can read it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sealed {
+pub struct ProviderState {
     /// The model that gave it, with its provider: only that one gets it back.
     pub by: String,
     /// Its pieces, in the provider's words.
@@ -115,7 +115,7 @@ pub struct Sealed {
 
 impl Reply {
     /// Shows what a model wants back with it: nothing, unless it is the one that gave it.
-    pub fn sealed_by(&self, by: &str) -> &[Value] {
+    pub fn provider_state_for(&self, by: &str) -> &[Value] {
         self.sealed.as_ref().filter(|sealed| sealed.by == by).map_or(&[], |sealed| &sealed.pieces)
     }
 
@@ -127,7 +127,7 @@ impl Reply {
 
 /// How a reply came to an end.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Ended {
+pub enum ReplyEnd {
     /// The model finished.
     Normally,
     /// The output limit cut it; its last call may be half a call.
@@ -144,7 +144,7 @@ pub enum Ended {
 
 /// Tokens as the provider counted them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens read, those of the cache among them.
     pub input: u64,
     /// Tokens written, those of the reasoning among them.
@@ -157,7 +157,7 @@ pub struct Usage {
     pub cost: Option<u64>,
 }
 
-impl Usage {
+impl TokenUsage {
     /// Tokens read and written, and nothing known of a cache or a price.
     pub fn new(input: u64, output: u64) -> Self {
         Self { input, output, ..Self::default() }
@@ -165,7 +165,7 @@ impl Usage {
 
     /// Adds what something else took. The cost is what is known of it.
     #[must_use]
-    pub fn and(self, more: Self) -> Self {
+    pub fn saturating_add(self, more: Self) -> Self {
         let cost = match (self.cost, more.cost) {
             (Some(cost), Some(more)) => Some(cost.saturating_add(more)),
             (cost, more) => cost.or(more),
@@ -180,12 +180,12 @@ impl Usage {
     }
 
     /// Counts the tokens now in context, unless the server has only pretended to.
-    pub fn context(self) -> Option<u64> {
-        (self.input > 0).then(|| self.total())
+    pub fn context_tokens(self) -> Option<u64> {
+        (self.input > 0).then(|| self.total_tokens())
     }
 
     /// Counts the tokens read and written.
-    pub fn total(self) -> u64 {
+    pub fn total_tokens(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 }
@@ -292,7 +292,7 @@ impl fmt::Display for FailureKind {
 
 /// One tool the model wants run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct ToolCall {
     /// Our name for it.
     pub id: CallId,
     /// The provider's name for it, given back with the result; providers reuse these.
@@ -300,7 +300,7 @@ pub struct Call {
     /// Which tool.
     pub name: String,
     /// With what.
-    pub arguments: Arguments,
+    pub arguments: ToolArguments,
 }
 
 /// A tool as the model is told of it.
@@ -335,7 +335,7 @@ pub enum ToolKind {
 
 /// A place a call is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct FileLocation {
     /// Absolute path.
     pub path: String,
     /// Line, from 1.
@@ -344,20 +344,20 @@ pub struct Location {
 
 /// What is known of a call before it runs: what the client shows and what permission is judged by.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facets {
+pub struct ToolCallInfo {
     /// One line for the person.
     pub title: String,
     /// For the icon.
     pub kind: ToolKind,
     /// The files it is about.
-    pub locations: Vec<Location>,
+    pub locations: Vec<FileLocation>,
     /// What it would touch.
-    pub touch: Touch,
+    pub touch: ToolAccess,
 }
 
 /// What a call would touch if it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Touch {
+pub enum ToolAccess {
     /// Nothing outside the agent.
     Nothing,
     /// Reads these absolute paths, resolved through links.
@@ -378,7 +378,7 @@ pub enum Touch {
         /// Its host, with the port where that is not the usual one.
         site: String,
         /// Where that is.
-        reach: Reach,
+        reach: SiteReach,
     },
     /// Sends words to the search service that the person chose.
     Searches,
@@ -386,7 +386,7 @@ pub enum Touch {
 
 /// Where a site is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
+pub enum SiteReach {
     /// On the public internet, where everybody sees the same.
     Public,
     /// On this machine, in its network, or named by the person's own settings.
@@ -395,51 +395,51 @@ pub enum Reach {
 
 /// What came of a call, for its two audiences.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ToolResult {
     /// How it went.
-    pub status: Status,
+    pub status: ToolCallStatus,
     /// What the model reads.
-    pub for_model: Vec<Part>,
+    pub for_model: Vec<ContentPart>,
     /// What the client shows.
-    pub for_client: Vec<Content>,
+    pub for_client: Vec<ToolCallContent>,
     /// The new plan, when the call made one.
     pub plan: Option<Vec<PlanEntry>>,
 }
 
-impl Outcome {
+impl ToolResult {
     /// A success whose text serves both audiences.
-    pub fn done(text: impl Into<String>) -> Self {
-        Self::of(Status::Done, text)
+    pub fn success(text: impl Into<String>) -> Self {
+        Self::with_status(ToolCallStatus::Done, text)
     }
 
     /// A failure whose text serves both audiences.
-    pub fn failed(text: impl Into<String>) -> Self {
-        Self::of(Status::Failed, text)
+    pub fn failure(text: impl Into<String>) -> Self {
+        Self::with_status(ToolCallStatus::Failed, text)
     }
 
     /// Adds a line to its text, for both audiences.
     #[must_use]
     pub fn with_note(mut self, note: &str) -> Self {
         let noted = |text: &str| format!("{}\n{note}", text.trim_end_matches('\n'));
-        if let Some(Part::Text(text)) = self.for_model.last_mut() {
+        if let Some(ContentPart::Text(text)) = self.for_model.last_mut() {
             *text = noted(text);
         } else {
-            self.for_model.push(Part::Text(note.to_owned()));
+            self.for_model.push(ContentPart::Text(note.to_owned()));
         }
-        if let Some(Content::Text(text)) = self.for_client.last_mut() {
+        if let Some(ToolCallContent::Text(text)) = self.for_client.last_mut() {
             *text = noted(text);
         } else {
-            self.for_client.push(Content::Text(note.to_owned()));
+            self.for_client.push(ToolCallContent::Text(note.to_owned()));
         }
         self
     }
 
-    fn of(status: Status, text: impl Into<String>) -> Self {
+    fn with_status(status: ToolCallStatus, text: impl Into<String>) -> Self {
         let text = text.into();
         Self {
             status,
-            for_model: vec![Part::Text(text.clone())],
-            for_client: vec![Content::Text(text)],
+            for_model: vec![ContentPart::Text(text.clone())],
+            for_client: vec![ToolCallContent::Text(text)],
             plan: None,
         }
     }
@@ -447,7 +447,7 @@ impl Outcome {
 
 /// Where a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
+pub enum ToolCallStatus {
     /// Announced, perhaps waiting for permission.
     Pending,
     /// At work.
@@ -458,7 +458,7 @@ pub enum Status {
     Failed,
 }
 
-impl Status {
+impl ToolCallStatus {
     /// Spells the status as clients and scripts read it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -472,7 +472,7 @@ impl Status {
 
 /// A piece of what the client shows of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Content {
+pub enum ToolCallContent {
     /// Text.
     Text(String),
     /// An image; `data` is base64.

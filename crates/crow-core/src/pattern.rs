@@ -29,7 +29,7 @@ pub enum LetterCase {
 
 /// Why a glob is not compiled. Fits after "the pattern".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadGlob {
+pub enum GlobError {
     /// It is longer than any pattern for paths.
     #[error("is too long ({n_bytes} bytes, the limit is {BYTES_MAX})")]
     TooLong {
@@ -49,14 +49,14 @@ pub enum BadGlob {
 
 impl PathGlob {
     /// Checks a pattern without compiling it, which takes no more time and memory than the pattern is long.
-    pub fn check(pattern: &str) -> Result<(), BadGlob> {
-        parse(pattern, LetterCase::Exact).map(drop)
+    pub fn check_pattern(pattern: &str) -> Result<(), GlobError> {
+        parse_glob(pattern, LetterCase::Exact).map(drop)
     }
 
     /// Checks only what a pattern can cost at most. Characters in a class count as if they stood outside.
-    pub fn check_cost(pattern: &str) -> Result<(), BadGlob> {
+    pub fn check_cost(pattern: &str) -> Result<(), GlobError> {
         if pattern.len() > BYTES_MAX {
-            return Err(BadGlob::TooLong { n_bytes: pattern.len() });
+            return Err(GlobError::TooLong { n_bytes: pattern.len() });
         }
         let (mut nesting, mut n_wildcards) = (0_usize, 0);
         let mut bytes = pattern.bytes();
@@ -69,18 +69,18 @@ impl PathGlob {
                 _ => {}
             }
             if nesting > NESTING_MAX {
-                return Err(BadGlob::TooDeep);
+                return Err(GlobError::TooDeep);
             }
         }
-        if n_wildcards > WILDCARDS_MAX { Err(BadGlob::TooWild) } else { Ok(()) }
+        if n_wildcards > WILDCARDS_MAX { Err(GlobError::TooWild) } else { Ok(()) }
     }
 
     /// Compiles a pattern.
-    pub fn compile(pattern: &str, case: LetterCase) -> Result<Self, BadGlob> {
-        let glob = parse(pattern, case)?;
+    pub fn compile(pattern: &str, case: LetterCase) -> Result<Self, GlobError> {
+        let glob = parse_glob(pattern, case)?;
         // The set reports what a single matcher panics about.
         let set = GlobSetBuilder::new().add(glob).build();
-        set.map(Self).map_err(|error| BadGlob::Syntax(error.kind().to_string()))
+        set.map(Self).map_err(|error| GlobError::Syntax(error.kind().to_string()))
     }
 
     /// Whether a path fits.
@@ -89,11 +89,11 @@ impl PathGlob {
     }
 }
 
-fn parse(pattern: &str, case: LetterCase) -> Result<Glob, BadGlob> {
+fn parse_glob(pattern: &str, case: LetterCase) -> Result<Glob, GlobError> {
     PathGlob::check_cost(pattern)?;
     let mut builder = GlobBuilder::new(pattern);
     builder.literal_separator(true).backslash_escape(true).case_insensitive(case == LetterCase::Either);
-    builder.build().map_err(|error| BadGlob::Syntax(error.kind().to_string()))
+    builder.build().map_err(|error| GlobError::Syntax(error.kind().to_string()))
 }
 
 #[cfg(test)]

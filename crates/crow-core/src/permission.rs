@@ -26,18 +26,18 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use self::accepted::Effect;
+use self::accepted::CommandEffect;
 use self::autorun::is_autorun;
 pub use self::autorun::{
-    autorun_of_home, hook_managers, is_autorun_entry, is_autorun_folder, may_hold_autorun,
+    home_autorun_files, hook_manager_files, is_autorun_entry, is_autorun_folder, may_hold_autorun,
 };
-pub use self::grants::{Grant, GrantOffer, Grants};
-pub use self::paths::is_key;
+pub use self::grants::{Grant, GrantOffer, GrantSet};
+pub use self::paths::is_key_path;
 use self::paths::{holds_protected, is_inside, is_protected, is_readable, is_secret};
-use self::rules::Care;
-pub use self::rules::{BadRule, Rule, Rules};
-pub use self::sandboxed::{approval_sandboxed, judge_sandboxed};
-use crate::{Approval, Facets, Reach, Touch};
+use self::rules::PatternStrictness;
+pub use self::rules::{PermissionRule, PermissionRules, RuleError};
+pub use self::sandboxed::{approval_source_in_sandbox, evaluate_call_in_sandbox};
+use crate::{ApprovalSource, SiteReach, ToolAccess, ToolCallInfo};
 
 /// How much the agent may do on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,7 +85,7 @@ impl Mode {
 
 /// What the judge says of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PermissionDecision {
     /// Run it.
     Allow,
     /// Ask the person.
@@ -101,7 +101,7 @@ pub enum Verdict {
 
 /// The folders a session knows, resolved through links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Roots {
+pub struct SessionRoots {
     /// Where it works.
     pub work: Vec<String>,
     /// Where it may read as well, such as the output of its own commands.
@@ -114,161 +114,197 @@ pub struct Roots {
 
 /// What holds for a call, whoever makes it.
 #[derive(Clone, Copy)]
-pub struct Law<'a> {
+pub struct EffectivePolicy<'a> {
     /// The session's mode.
     pub mode: Mode,
     /// The configuration's rules.
-    pub rules: &'a Rules,
+    pub rules: &'a PermissionRules,
     /// The session's folders; commands begin in the first one.
-    pub roots: &'a Roots,
+    pub roots: &'a SessionRoots,
     /// Follows the links in a path.
     pub resolve: &'a dyn Fn(&Path) -> PathBuf,
 }
 
 /// Judges a call of a tool by the law, what was granted, and what it would touch.
-pub fn judge(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Verdict {
+pub fn evaluate_call(
+    law: &EffectivePolicy<'_>,
+    grants: &GrantSet,
+    tool: &str,
+    facets: &ToolCallInfo,
+) -> PermissionDecision {
     let (server, own_name) = match &facets.touch {
-        Touch::Calls { server, tool } => (Some(server.as_str()), tool.as_str()),
-        Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) | Touch::Runs(_) => (None, tool),
-        Touch::Fetches { .. } | Touch::Searches => (None, tool),
+        ToolAccess::Calls { server, tool } => (Some(server.as_str()), tool.as_str()),
+        ToolAccess::Nothing | ToolAccess::Reads(_) | ToolAccess::Writes(_) | ToolAccess::Runs(_) => {
+            (None, tool)
+        }
+        ToolAccess::Fetches { .. } | ToolAccess::Searches => (None, tool),
     };
     // To forbid, the name that the server itself gives counts as well. To allow, only what the model sees does: a
     // server may call its tools by any name.
-    if let Some(rule) = Rules::tool(&law.rules.deny, &[tool, own_name], server) {
-        return forbidden(rule);
+    if let Some(rule) = PermissionRules::find_tool_rule(&law.rules.deny, &[tool, own_name], server) {
+        return deny_by_rule(rule);
     }
-    let is_allowed = Rules::tool(&law.rules.allow, &[tool], server).is_some();
+    let is_allowed = PermissionRules::find_tool_rule(&law.rules.allow, &[tool], server).is_some();
     match &facets.touch {
-        Touch::Nothing => Verdict::Allow,
-        Touch::Reads(paths) => {
+        ToolAccess::Nothing => PermissionDecision::Allow,
+        ToolAccess::Reads(paths) => {
             let is_free = |path: &String| {
                 law.mode == Mode::Auto
                     || is_readable(path, law.roots)
                     || (is_allowed && !is_secret(path, law.roots))
-                    || grants.allows(&Grant::Read(path.clone()))
+                    || grants.contains(&Grant::Read(path.clone()))
             };
             let asked: Vec<&String> = paths.iter().filter(|path| !is_free(path)).collect();
-            let Some(first) = asked.first() else { return Verdict::Allow };
+            let Some(first) = asked.first() else { return PermissionDecision::Allow };
             let holds_keys = |path: &&String| is_secret(path, law.roots) || holds_protected(path, law.roots);
             let offer = match asked.iter().any(holds_keys) {
                 true => GrantOffer::default(),
-                false => GrantOffer::session(asked.iter().map(|path| Grant::Read((*path).clone())).collect()),
+                false => {
+                    GrantOffer::for_session(asked.iter().map(|path| Grant::Read((*path).clone())).collect())
+                }
             };
-            Verdict::Ask { offer, why: protects(first, law.roots) }
+            PermissionDecision::Ask { offer, why: protection_reason(first, law.roots) }
         }
-        Touch::Writes(paths) => writes(law, grants, paths, is_allowed),
-        Touch::Runs(line) => command::judge(law, grants, tool, line),
-        Touch::Calls { server, tool } => {
+        ToolAccess::Writes(paths) => evaluate_writes(law, grants, paths, is_allowed),
+        ToolAccess::Runs(line) => command::evaluate_line(law, grants, tool, line),
+        ToolAccess::Calls { server, tool } => {
             let grant = Grant::Tool { server: server.clone(), tool: tool.clone() };
             match law.mode {
-                _ if is_allowed => Verdict::Allow,
-                Mode::Plan => refuse_in_plan(),
-                Mode::Auto => Verdict::Allow,
-                Mode::Ask | Mode::AcceptEdits if grants.allows(&grant) => Verdict::Allow,
-                Mode::Ask | Mode::AcceptEdits => Verdict::Ask { offer: GrantOffer::both(grant), why: None },
+                _ if is_allowed => PermissionDecision::Allow,
+                Mode::Plan => deny_in_plan_mode(),
+                Mode::Auto => PermissionDecision::Allow,
+                Mode::Ask | Mode::AcceptEdits if grants.contains(&grant) => PermissionDecision::Allow,
+                Mode::Ask | Mode::AcceptEdits => {
+                    PermissionDecision::Ask { offer: GrantOffer::for_both(grant), why: None }
+                }
             }
         }
-        Touch::Fetches { site, reach: Reach::Private } => {
+        ToolAccess::Fetches { site, reach: SiteReach::Private } => {
             // What a page in the web said must not reach services that trust whoever is near.
             let grant = Grant::Site(site.clone());
-            if grants.allows(&grant) {
-                return Verdict::Allow;
+            if grants.contains(&grant) {
+                return PermissionDecision::Allow;
             }
             let why = format!("{site} is not on the public internet");
-            Verdict::Ask { offer: GrantOffer::session(vec![grant]), why: Some(why) }
+            PermissionDecision::Ask { offer: GrantOffer::for_session(vec![grant]), why: Some(why) }
         }
-        Touch::Fetches { site, reach: Reach::Public } => {
-            looks_up(law, grants, Grant::Site(site.clone()), is_allowed)
+        ToolAccess::Fetches { site, reach: SiteReach::Public } => {
+            evaluate_lookup(law, grants, Grant::Site(site.clone()), is_allowed)
         }
-        Touch::Searches => looks_up(law, grants, Grant::Searches, is_allowed),
+        ToolAccess::Searches => evaluate_lookup(law, grants, Grant::Searches, is_allowed),
     }
 }
 
 /// Returns who approved a call that may run. A grant of what runs the project's code frees it from the question and not
 /// from the sandbox.
-pub fn approval(law: &Law<'_>, grants: &Grants, tool: &str, facets: &Facets) -> Approval {
+pub fn approval_source(
+    law: &EffectivePolicy<'_>,
+    grants: &GrantSet,
+    tool: &str,
+    facets: &ToolCallInfo,
+) -> ApprovalSource {
     let effect = match &facets.touch {
-        Touch::Runs(line) => command::effect(law, line),
-        Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => None,
-        Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => None,
+        ToolAccess::Runs(line) => command::line_effect(law, line),
+        ToolAccess::Nothing | ToolAccess::Reads(_) | ToolAccess::Writes(_) => None,
+        ToolAccess::Calls { .. } | ToolAccess::Fetches { .. } | ToolAccess::Searches => None,
     };
-    let held = grants.sandboxed();
-    let is_allowed = |mode| judge(&Law { mode, ..*law }, &held, tool, facets) == Verdict::Allow;
+    let held = grants.sandboxed_only();
+    let is_allowed = |mode| {
+        evaluate_call(&EffectivePolicy { mode, ..*law }, &held, tool, facets) == PermissionDecision::Allow
+    };
     let by = |mode| {
-        let no_grants = Grants::default();
-        let is_ruled =
-            held.is_empty() || judge(&Law { mode, ..*law }, &no_grants, tool, facets) == Verdict::Allow;
-        if is_ruled { Approval::Law } else { Approval::Lasting }
+        let no_grants = GrantSet::default();
+        let is_ruled = held.is_empty()
+            || evaluate_call(&EffectivePolicy { mode, ..*law }, &no_grants, tool, facets)
+                == PermissionDecision::Allow;
+        if is_ruled { ApprovalSource::Law } else { ApprovalSource::Lasting }
     };
     match effect {
-        Some(Effect::Reads) => Approval::Reading,
+        Some(CommandEffect::Reads) => ApprovalSource::Reading,
         // What a rule allows runs as the rule has it.
         Some(_) if law.mode == Mode::AcceptEdits && is_allowed(Mode::Ask) => by(Mode::Ask),
-        _ if !is_allowed(law.mode) => Approval::Person,
-        Some(Effect::Edits) if law.mode == Mode::AcceptEdits => Approval::Editing,
-        Some(Effect::Builds) if law.mode == Mode::AcceptEdits => Approval::Building,
-        Some(Effect::Edits | Effect::Builds) | None => by(law.mode),
+        _ if !is_allowed(law.mode) => ApprovalSource::Person,
+        Some(CommandEffect::Edits) if law.mode == Mode::AcceptEdits => ApprovalSource::Editing,
+        Some(CommandEffect::Builds) if law.mode == Mode::AcceptEdits => ApprovalSource::Building,
+        Some(CommandEffect::Edits | CommandEffect::Builds) | None => by(law.mode),
     }
 }
 
 /// Judges what only reads, but tells the outside what is read: `plan` asks as well.
-fn looks_up(law: &Law<'_>, grants: &Grants, grant: Grant, is_allowed: bool) -> Verdict {
-    if is_allowed || law.mode == Mode::Auto || grants.allows(&grant) {
-        return Verdict::Allow;
+fn evaluate_lookup(
+    law: &EffectivePolicy<'_>,
+    grants: &GrantSet,
+    grant: Grant,
+    is_allowed: bool,
+) -> PermissionDecision {
+    if is_allowed || law.mode == Mode::Auto || grants.contains(&grant) {
+        return PermissionDecision::Allow;
     }
-    Verdict::Ask { offer: GrantOffer::both(grant), why: None }
+    PermissionDecision::Ask { offer: GrantOffer::for_both(grant), why: None }
 }
 
-fn writes(law: &Law<'_>, grants: &Grants, paths: &[String], is_allowed: bool) -> Verdict {
-    if let Some(rule) = paths.iter().find_map(|path| denied_path(law, path)) {
-        return forbidden(rule);
+fn evaluate_writes(
+    law: &EffectivePolicy<'_>,
+    grants: &GrantSet,
+    paths: &[String],
+    is_allowed: bool,
+) -> PermissionDecision {
+    if let Some(rule) = paths.iter().find_map(|path| denying_path_rule(law, path)) {
+        return deny_by_rule(rule);
     }
     let are_inside = paths.iter().all(|path| is_inside(path, &law.roots.work));
     if law.mode == Mode::Plan {
-        return refuse_in_plan();
+        return deny_in_plan_mode();
     }
     if let Some(path) = paths.iter().find(|path| is_protected(path, law.roots)) {
-        return Verdict::Ask { offer: GrantOffer::default(), why: protects(path, law.roots) };
+        return PermissionDecision::Ask {
+            offer: GrantOffer::default(),
+            why: protection_reason(path, law.roots),
+        };
     }
     if is_allowed || paths.iter().all(|path| may_change(law, grants, path)) {
-        return Verdict::Allow;
+        return PermissionDecision::Allow;
     }
-    let why = paths.iter().find(|path| is_autorun(path)).map(|path| runs_by_itself(path));
+    let why = paths.iter().find(|path| is_autorun(path)).map(|path| autorun_reason(path));
     let offer = match why {
         Some(_) => GrantOffer::default(),
-        None if are_inside => GrantOffer::both(Grant::Edits),
-        None => GrantOffer::session(paths.iter().map(|path| Grant::Write(path.clone())).collect()),
+        None if are_inside => GrantOffer::for_both(Grant::Edits),
+        None => GrantOffer::for_session(paths.iter().map(|path| Grant::Write(path.clone())).collect()),
     };
-    Verdict::Ask { offer, why }
+    PermissionDecision::Ask { offer, why }
 }
 
 /// Tells whether a file that is not protected may be changed without a question.
-fn may_change(law: &Law<'_>, grants: &Grants, path: &str) -> bool {
-    let edits_are_free = law.mode == Mode::AcceptEdits || grants.allows(&Grant::Edits);
+fn may_change(law: &EffectivePolicy<'_>, grants: &GrantSet, path: &str) -> bool {
+    let edits_are_free = law.mode == Mode::AcceptEdits || grants.contains(&Grant::Edits);
     law.mode == Mode::Auto
         || (edits_are_free && is_inside(path, &law.roots.work) && !is_autorun(path))
-        || grants.allows(&Grant::Write(path.to_owned()))
-        || law.rules.allow.iter().any(|rule| rule.covers_path(path, &law.roots.work, Care::Strict))
+        || grants.contains(&Grant::Write(path.to_owned()))
+        || law
+            .rules
+            .allow
+            .iter()
+            .any(|rule| rule.covers_path(path, &law.roots.work, PatternStrictness::Strict))
 }
 
-fn runs_by_itself(path: &str) -> String {
+fn autorun_reason(path: &str) -> String {
     format!("other programs run what is in {path} by themselves")
 }
 
-fn denied_path<'a>(law: &Law<'a>, path: &str) -> Option<&'a Rule> {
-    law.rules.deny.iter().find(|rule| rule.covers_path(path, &law.roots.work, Care::Lenient))
+fn denying_path_rule<'a>(law: &EffectivePolicy<'a>, path: &str) -> Option<&'a PermissionRule> {
+    law.rules.deny.iter().find(|rule| rule.covers_path(path, &law.roots.work, PatternStrictness::Lenient))
 }
 
-fn protects(path: &str, roots: &Roots) -> Option<String> {
+fn protection_reason(path: &str, roots: &SessionRoots) -> Option<String> {
     is_protected(path, roots).then(|| format!("{path} is protected"))
 }
 
-fn forbidden(rule: &Rule) -> Verdict {
-    Verdict::Deny(format!("the configuration forbids it with the deny rule `{}`", rule.as_str()))
+fn deny_by_rule(rule: &PermissionRule) -> PermissionDecision {
+    PermissionDecision::Deny(format!("the configuration forbids it with the deny rule `{}`", rule.as_str()))
 }
 
-fn refuse_in_plan() -> Verdict {
-    Verdict::Deny("plan mode only reads; switch the mode to change or run something".into())
+fn deny_in_plan_mode() -> PermissionDecision {
+    PermissionDecision::Deny("plan mode only reads; switch the mode to change or run something".into())
 }
 
 #[cfg(test)]

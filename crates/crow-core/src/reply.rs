@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Arguments, Call, CallId, Ended, MessageId, Reply, Sealed, Usage, repair};
+use crate::{CallId, MessageId, ProviderState, Reply, ReplyEnd, TokenUsage, ToolArguments, ToolCall, repair};
 
 /// One event of a model's stream, whatever dialect it came in.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -23,14 +23,14 @@ pub enum ModelEvent<'a> {
         arguments: &'a str,
     },
     /// What it cost; a later one stands.
-    Usage(Usage),
+    Usage(TokenUsage),
     /// Something that the provider wants back with the reply.
     Sealed(&'a Value),
 }
 
 /// What a person sees of an event at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Delta<'a> {
+pub enum ReplyDelta<'a> {
     /// Reasoning.
     Thought(&'a str),
     /// Words.
@@ -60,8 +60,8 @@ pub struct ReplyBuilder {
     calls: Vec<CallPieces>,
     /// There were more calls than are taken.
     has_more_calls: bool,
-    usage: Option<Usage>,
-    /// Who speaks, in the words of [`Sealed::by`].
+    usage: Option<TokenUsage>,
+    /// Who speaks, in the words of [`ProviderState::by`].
     by: String,
     sealed: Vec<Value>,
 }
@@ -96,13 +96,13 @@ impl ReplyBuilder {
     }
 
     /// Names the model that speaks: what it wants back goes to no other.
-    pub fn by(self, by: impl Into<String>) -> Self {
+    pub fn with_model(self, by: impl Into<String>) -> Self {
         Self { by: by.into(), ..self }
     }
 
     /// The id the reply will have.
     pub fn id(&self) -> MessageId {
-        MessageId::at(self.seq)
+        MessageId::from_seq(self.seq)
     }
 
     /// Tells whether anything arrived that a person saw or that would be run.
@@ -111,19 +111,19 @@ impl ReplyBuilder {
     }
 
     /// Takes an event in; gives back what to show of it.
-    pub fn on_event<'a>(&mut self, event: ModelEvent<'a>) -> Option<Delta<'a>> {
+    pub fn on_event<'a>(&mut self, event: ModelEvent<'a>) -> Option<ReplyDelta<'a>> {
         match event {
             ModelEvent::Thought("") | ModelEvent::Text("") => None,
             ModelEvent::Thought(text) => {
                 self.thought.push_str(text);
-                Some(Delta::Thought(text))
+                Some(ReplyDelta::Thought(text))
             }
             ModelEvent::Text(text) => {
                 self.text.push_str(text);
-                Some(Delta::Text(text))
+                Some(ReplyDelta::Text(text))
             }
             ModelEvent::Call { slot, id, name, arguments } => {
-                let call = self.call(slot)?;
+                let call = self.find_or_begin_call(slot)?;
                 // Some servers repeat id and name in every piece; the first stands.
                 if let Some(id) = id.filter(|_| call.id.is_empty()) {
                     call.id.push_str(id);
@@ -146,7 +146,7 @@ impl ReplyBuilder {
     }
 
     /// Finds the call in a slot, or begins it; `None` where there are too many.
-    fn call(&mut self, slot: usize) -> Option<&mut CallPieces> {
+    fn find_or_begin_call(&mut self, slot: usize) -> Option<&mut CallPieces> {
         let place = match self.calls.iter().position(|call| call.slot == slot) {
             Some(place) => place,
             None if self.calls.len() == CALLS_MAX => {
@@ -163,36 +163,37 @@ impl ReplyBuilder {
     }
 
     /// Ends the reply. Calls that were cut while arriving are dropped: nobody asked for half a call.
-    pub fn end(self, ended: Ended) -> Reply {
+    pub fn into_reply(self, ended: ReplyEnd) -> Reply {
         let seq = self.seq;
         // Why the last call is not run however whole it looks: nobody knows what would have followed.
         let (is_whole, why_not_last) = match ended {
-            Ended::Normally => (true, None),
-            Ended::OutputLimit => (true, Some(CUT_BY_LIMIT)),
-            Ended::SizeLimit => (true, Some(CUT_BY_SIZE)),
-            Ended::Refused | Ended::Cancelled | Ended::Failed(_) => (false, None),
+            ReplyEnd::Normally => (true, None),
+            ReplyEnd::OutputLimit => (true, Some(CUT_BY_LIMIT)),
+            ReplyEnd::SizeLimit => (true, Some(CUT_BY_SIZE)),
+            ReplyEnd::Refused | ReplyEnd::Cancelled | ReplyEnd::Failed(_) => (false, None),
         };
         let why_not_last = if self.has_more_calls { Some(TOO_MANY_CALLS) } else { why_not_last };
         let n_calls = if is_whole { self.calls.len() } else { 0 };
         let calls = self.calls.into_iter().take(n_calls).enumerate().map(|(index, pieces)| {
-            let id = CallId::at(seq, index);
+            let id = CallId::from_position(seq, index);
             let provider_id = if pieces.id.is_empty() { id.to_string() } else { pieces.id };
             let arguments = match why_not_last.filter(|_| index + 1 == n_calls) {
-                Some(why) => Arguments::Unreadable { why: why.to_owned() },
+                Some(why) => ToolArguments::Unreadable { why: why.to_owned() },
                 None => repair::read_arguments(&pieces.arguments),
             };
-            let arguments = if ended == Ended::Normally { arguments.of_whole_reply() } else { arguments };
-            Call { id, provider_id, name: pieces.name, arguments }
+            let arguments =
+                if ended == ReplyEnd::Normally { arguments.accept_missing_brackets() } else { arguments };
+            ToolCall { id, provider_id, name: pieces.name, arguments }
         });
         let calls = calls.collect();
         Reply {
-            id: MessageId::at(seq),
+            id: MessageId::from_seq(seq),
             thought: self.thought,
             text: self.text,
             calls,
             ended,
             usage: self.usage,
-            sealed: (!self.sealed.is_empty()).then_some(Sealed { by: self.by, pieces: self.sealed }),
+            sealed: (!self.sealed.is_empty()).then_some(ProviderState { by: self.by, pieces: self.sealed }),
             answered_by: None,
         }
     }

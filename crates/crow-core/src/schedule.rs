@@ -2,34 +2,35 @@
 
 use std::path::Path;
 
-use crate::{Facets, Touch};
+use crate::{ToolAccess, ToolCallInfo};
 
 /// Names the earlier calls that call `index` has to wait for, because they touch what it touches.
-pub fn waits_for(calls: &[Facets], index: usize) -> Vec<usize> {
+pub fn conflicting_earlier_calls(calls: &[ToolCallInfo], index: usize) -> Vec<usize> {
     let Some(later) = calls.get(index) else { return Vec::new() };
-    (0..index).filter(|&earlier| conflict(&calls[earlier].touch, &later.touch)).collect()
+    (0..index).filter(|&earlier| accesses_conflict(&calls[earlier].touch, &later.touch)).collect()
 }
 
-fn conflict(earlier: &Touch, later: &Touch) -> bool {
+fn accesses_conflict(earlier: &ToolAccess, later: &ToolAccess) -> bool {
     match (earlier, later) {
-        (Touch::Nothing, _) | (_, Touch::Nothing) => false,
+        (ToolAccess::Nothing, _) | (_, ToolAccess::Nothing) => false,
         // What a server touches is not ours to know, and it takes calls side by side.
-        (Touch::Calls { .. }, _) | (_, Touch::Calls { .. }) => false,
+        (ToolAccess::Calls { .. }, _) | (_, ToolAccess::Calls { .. }) => false,
         // Nor is what a server of this project would answer while something is changed here.
-        (Touch::Fetches { .. } | Touch::Searches, _) | (_, Touch::Fetches { .. } | Touch::Searches) => false,
-        (Touch::Reads(_), Touch::Reads(_)) => false,
-        (Touch::Reads(a) | Touch::Writes(a), Touch::Reads(b) | Touch::Writes(b)) => {
-            a.iter().any(|path| b.iter().any(|other| overlap(path, other)))
+        (ToolAccess::Fetches { .. } | ToolAccess::Searches, _)
+        | (_, ToolAccess::Fetches { .. } | ToolAccess::Searches) => false,
+        (ToolAccess::Reads(_), ToolAccess::Reads(_)) => false,
+        (ToolAccess::Reads(a) | ToolAccess::Writes(a), ToolAccess::Reads(b) | ToolAccess::Writes(b)) => {
+            a.iter().any(|path| b.iter().any(|other| paths_overlap(path, other)))
         }
         // A command may read whatever is written beside it; two commands are the model's own business.
-        (Touch::Writes(_), Touch::Runs(_)) | (Touch::Runs(_), Touch::Writes(_)) => true,
-        (Touch::Runs(_), Touch::Runs(_)) => false,
-        (Touch::Runs(_), Touch::Reads(_)) | (Touch::Reads(_), Touch::Runs(_)) => false,
+        (ToolAccess::Writes(_), ToolAccess::Runs(_)) | (ToolAccess::Runs(_), ToolAccess::Writes(_)) => true,
+        (ToolAccess::Runs(_), ToolAccess::Runs(_)) => false,
+        (ToolAccess::Runs(_), ToolAccess::Reads(_)) | (ToolAccess::Reads(_), ToolAccess::Runs(_)) => false,
     }
 }
 
 /// A folder that is searched overlaps with what is written inside it.
-fn overlap(one: &str, other: &str) -> bool {
+fn paths_overlap(one: &str, other: &str) -> bool {
     Path::new(one).starts_with(other) || Path::new(other).starts_with(one)
 }
 

@@ -82,7 +82,7 @@ const CREDENTIALS_FILE: &str = "GOOGLE APPLICATION CREDENTIALS";
 
 /// Whether a variable holds a secret as far as its name tells, in any case of letters.
 fn is_secret_variable(name: &str) -> bool {
-    let words = words(name);
+    let words = split_name_words(name);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let joined = words.join(" ");
     if joined == CREDENTIALS_FILE {
@@ -92,9 +92,11 @@ fn is_secret_variable(name: &str) -> bool {
         || words.iter().any(|word| matches!(*word, "SECRET" | "SECRETS"))
         || (1..=words.len()).any(|end| {
             let (phrase, behind) = words.split_at(end);
-            match strength(phrase) {
-                Some(Strength::Plain) => behind.iter().all(|word| is_number(word) || is_in(QUALIFIERS, word)),
-                Some(Strength::Certain) => !behind.iter().any(|word| is_in(SETTINGS, word)),
+            match secret_strength(phrase) {
+                Some(SecretStrength::Plain) => {
+                    behind.iter().all(|word| is_number(word) || is_in(QUALIFIERS, word))
+                }
+                Some(SecretStrength::Certain) => !behind.iter().any(|word| is_in(SETTINGS, word)),
                 None => false,
             }
         })
@@ -103,7 +105,7 @@ fn is_secret_variable(name: &str) -> bool {
 /// Whether a variable is a secret by its name, or by a value that has a password in it. The path of a file with credentials is
 /// none.
 pub fn is_secret_value(name: &str, value: &str) -> bool {
-    let words = words(name);
+    let words = split_name_words(name);
     let last = words.last().map(String::as_str);
     match last {
         Some("CREDENTIALS" | "CREDENTIAL" | "CREDS") => !is_path(value),
@@ -114,7 +116,7 @@ pub fn is_secret_value(name: &str, value: &str) -> bool {
 
 /// How much the end of some words says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Strength {
+enum SecretStrength {
     /// A secret with nothing behind it but which one it is.
     Plain,
     /// A secret with anything behind it that makes no setting of it.
@@ -122,33 +124,33 @@ enum Strength {
 }
 
 /// Tells whether words end in the name of a secret.
-fn strength(words: &[&str]) -> Option<Strength> {
+fn secret_strength(words: &[&str]) -> Option<SecretStrength> {
     let (last, before) = words.split_last()?;
     let kind = before.last().copied().unwrap_or_default();
     let first = before.first().copied().unwrap_or_default();
     let is_owned = is_in(OWNERS, kind) || is_in(OWNERS, first);
-    let last = without_number(last);
+    let last = strip_number(last);
     let one = last.strip_suffix('S').filter(|one| !one.ends_with('S')).unwrap_or(last);
     if SECRET_WORDS.iter().any(|word| one.ends_with(word)) {
-        return Some(if one.ends_with("KEY") { Strength::Certain } else { Strength::Plain });
+        return Some(if one.ends_with("KEY") { SecretStrength::Certain } else { SecretStrength::Plain });
     }
     match one {
-        "KEY" if is_in(KEY_KINDS, kind) => Some(Strength::Certain),
-        "KEY" if is_owned => Some(Strength::Plain),
-        "ID" if before.ends_with(&["ACCESS", "KEY"]) => Some(Strength::Plain),
-        "TOKEN" if is_in(TOKEN_KINDS, kind) || is_in(OWNERS, kind) => Some(Strength::Certain),
-        "TOKEN" if one == last && !kind.is_empty() => Some(Strength::Plain),
-        "CREDENTIAL" | "CRED" if !kind.is_empty() => Some(Strength::Plain),
-        "STRING" if kind == "CONNECTION" => Some(Strength::Plain),
-        "PAS" | "PASS" | "PWD" if is_in(ACCOUNTS, kind) => Some(Strength::Plain),
-        "PAT" if !kind.is_empty() && !is_in(PATTERNS, kind) => Some(Strength::Plain),
-        "DSN" | "BEARER" | "JWT" if !kind.is_empty() => Some(Strength::Plain),
-        _ => one.strip_suffix("KEY").filter(|owner| is_in(OWNERS, owner)).map(|_| Strength::Plain),
+        "KEY" if is_in(KEY_KINDS, kind) => Some(SecretStrength::Certain),
+        "KEY" if is_owned => Some(SecretStrength::Plain),
+        "ID" if before.ends_with(&["ACCESS", "KEY"]) => Some(SecretStrength::Plain),
+        "TOKEN" if is_in(TOKEN_KINDS, kind) || is_in(OWNERS, kind) => Some(SecretStrength::Certain),
+        "TOKEN" if one == last && !kind.is_empty() => Some(SecretStrength::Plain),
+        "CREDENTIAL" | "CRED" if !kind.is_empty() => Some(SecretStrength::Plain),
+        "STRING" if kind == "CONNECTION" => Some(SecretStrength::Plain),
+        "PAS" | "PASS" | "PWD" if is_in(ACCOUNTS, kind) => Some(SecretStrength::Plain),
+        "PAT" if !kind.is_empty() && !is_in(PATTERNS, kind) => Some(SecretStrength::Plain),
+        "DSN" | "BEARER" | "JWT" if !kind.is_empty() => Some(SecretStrength::Plain),
+        _ => one.strip_suffix("KEY").filter(|owner| is_in(OWNERS, owner)).map(|_| SecretStrength::Plain),
     }
 }
 
 /// Takes a name apart: at what is no letter or digit, and where a small letter is followed by a capital one.
-fn words(name: &str) -> Vec<String> {
+fn split_name_words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut was_small = false;
     for char in name.chars() {
@@ -170,12 +172,12 @@ fn is_in(table: &str, word: &str) -> bool {
 }
 
 fn is_number(word: &str) -> bool {
-    without_number(word).is_empty()
+    strip_number(word).is_empty()
         || matches!(word.as_bytes(), [b'V', digits @ ..] if digits.iter().all(u8::is_ascii_digit))
 }
 
 /// A word without the digits behind it.
-fn without_number(word: &str) -> &str {
+fn strip_number(word: &str) -> &str {
     word.trim_end_matches(|char: char| char.is_ascii_digit())
 }
 

@@ -28,8 +28,8 @@ pub fn read_socket_table(table: &[u8]) -> SocketTable<'_> {
     let lines = table.strip_suffix(b"\n").unwrap_or(table).split(|byte| *byte == b'\n');
     for line in lines.skip(1) {
         found.is_whole &= match read_name(line) {
-            Some(Name::Path(path)) => found.paths.insert(path),
-            Some(Name::Other) => true,
+            Some(SocketName::Path(path)) => found.paths.insert(path),
+            Some(SocketName::Other) => true,
             None => false,
         };
     }
@@ -37,7 +37,7 @@ pub fn read_socket_table(table: &[u8]) -> SocketTable<'_> {
 }
 
 /// The name of a socket.
-enum Name<'a> {
+enum SocketName<'a> {
     /// One that it can be connected to by.
     Path(&'a [u8]),
     /// None, an abstract one, or that of a connection.
@@ -45,7 +45,7 @@ enum Name<'a> {
 }
 
 /// Reads a line; `None` when it is no line of the table, or its name no absolute path.
-fn read_name(line: &[u8]) -> Option<Name<'_>> {
+fn read_name(line: &[u8]) -> Option<SocketName<'_>> {
     let mut rest = line;
     let mut is_connected = false;
     for column in 0..COLUMNS {
@@ -60,10 +60,10 @@ fn read_name(line: &[u8]) -> Option<Name<'_>> {
         rest = after;
     }
     match rest.strip_prefix(b" ") {
-        None | Some([b'@', ..]) => Some(Name::Other),
+        None | Some([b'@', ..]) => Some(SocketName::Other),
         Some([]) => None,
-        Some(_) if is_connected => Some(Name::Other),
-        Some(path) => path.starts_with(b"/").then_some(Name::Path(path)),
+        Some(_) if is_connected => Some(SocketName::Other),
+        Some(path) => path.starts_with(b"/").then_some(SocketName::Path(path)),
     }
 }
 
@@ -74,7 +74,7 @@ mod tests {
     const HEADING: &str = "Num       RefCount Protocol Flags    Type St Inode Path\n";
 
     #[track_caller]
-    fn check(lines: &[u8], paths: &[&[u8]], is_whole: bool) {
+    fn check_table(lines: &[u8], paths: &[&[u8]], is_whole: bool) {
         let table = [HEADING.as_bytes(), lines].concat();
         let expected = SocketTable { paths: paths.iter().copied().collect(), is_whole };
         assert_eq!(read_socket_table(&table), expected, "{}", String::from_utf8_lossy(lines));
@@ -89,8 +89,8 @@ mod tests {
             00000000e: 00000003 00000000 00000000 0001 03    12 relative\n\
             00000000f: 00000002 00000000 00010000 0001 01    12 /tmp/with blanks  in it\n\
             000000010: 00000002 00000000 00000000 0002 01    13 /tmp/\xff\xfe\n";
-        check(lines, &[b"/run/user/0/nvim.1.0", b"/tmp/with blanks  in it", b"/tmp/\xff\xfe"], true);
-        check(b"", &[], true);
+        check_table(lines, &[b"/run/user/0/nvim.1.0", b"/tmp/with blanks  in it", b"/tmp/\xff\xfe"], true);
+        check_table(b"", &[], true);
     }
 
     #[test]
@@ -104,12 +104,12 @@ mod tests {
         }
         // What a name forges is a path too, and whoever asks for it looks whether a socket is there.
         let forged = line("/tmp/a\n0000b: 00000002 00000000 00010000 0001 01 1 /tmp/b");
-        check(forged.as_bytes(), &[b"/tmp/a", b"/tmp/b"], true);
+        check_table(forged.as_bytes(), &[b"/tmp/a", b"/tmp/b"], true);
         // One of them was moved away.
-        check((line("/a") + &line("/a")).as_bytes(), &[b"/a"], false);
+        check_table((line("/a") + &line("/a")).as_bytes(), &[b"/a"], false);
         // There is more of it.
-        check(line("/a").trim_end().as_bytes(), &[b"/a"], false);
-        check(b"0000a: 00000002 0000\n", &[], false);
+        check_table(line("/a").trim_end().as_bytes(), &[b"/a"], false);
+        check_table(b"0000a: 00000002 0000\n", &[], false);
         assert!(!read_socket_table(b"").is_whole);
     }
 }

@@ -2,15 +2,16 @@
 
 /// Finds the name that was probably meant: at most a third of its letters wrong, whatever their case. Among names that
 /// differ in case alone the one in the case of the mistyped name wins.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
-    let near = known.map(|other| (distance(&lower, &other.to_lowercase()), distance(name, other), other));
+    let near =
+        known.map(|other| (edit_distance(&lower, &other.to_lowercase()), edit_distance(name, other), other));
     let near = near.filter(|(n_wrong, _, other)| n_wrong * 3 <= other.chars().count().max(3));
     near.min().map(|(_, _, other)| other)
 }
 
 /// Counts the letters to insert, delete or replace.
-fn distance(from: &str, to: &str) -> usize {
+fn edit_distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
     for (place, letter) in from.chars().enumerate() {
@@ -27,17 +28,17 @@ fn distance(from: &str, to: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::nearest_name;
 
     #[track_caller]
-    fn check(name: &str, expected: Option<&str>) {
-        assert_eq!(nearest(name, ["read", "write", "list_issues"].into_iter()), expected, "{name}");
+    fn check_nearest(name: &str, expected: Option<&str>) {
+        assert_eq!(nearest_name(name, ["read", "write", "list_issues"].into_iter()), expected, "{name}");
     }
 
     #[test]
     fn the_case_of_the_mistyped_name_decides_between_two() {
         let known = ["MAX_TURN_REQUESTS", "max_turn_requests", "base_url", "EDITOR"];
-        let meant = |name: &str| nearest(name, known.into_iter());
+        let meant = |name: &str| nearest_name(name, known.into_iter());
         for lower in [
             "max_turn_request",
             "max_turn_requestss",
@@ -56,12 +57,12 @@ mod tests {
 
     #[test]
     fn what_was_meant() {
-        check("reader_of_mail", None);
-        check("reed", Some("read"));
-        check("Write", Some("write"));
-        check("list_issue", Some("list_issues"));
-        check("listissues", Some("list_issues"));
-        check("delete", None);
-        check("", None);
+        check_nearest("reader_of_mail", None);
+        check_nearest("reed", Some("read"));
+        check_nearest("Write", Some("write"));
+        check_nearest("list_issue", Some("list_issues"));
+        check_nearest("listissues", Some("list_issues"));
+        check_nearest("delete", None);
+        check_nearest("", None);
     }
 }

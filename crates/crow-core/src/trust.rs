@@ -10,7 +10,7 @@ pub struct ContentHash([u8; 32]);
 
 /// One file that a repository supplies something with.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Supply {
+pub struct TrustSubject {
     /// Its path from the repository's root.
     pub path: String,
     /// What is in it.
@@ -19,7 +19,7 @@ pub struct Supply {
 
 /// What a person said to a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
+pub enum TrustAnswer {
     /// It may be used.
     Yes,
     /// It may not, and it is not asked again.
@@ -28,11 +28,11 @@ pub enum Word {
 
 /// What a person has said to the contents of one repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ledger(BTreeMap<Supply, Word>);
+pub struct TrustLedger(BTreeMap<TrustSubject, TrustAnswer>);
 
 /// What may be done with a content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Trust {
+pub enum TrustState {
     /// Use it.
     Trusted,
     /// Leave it alone.
@@ -41,28 +41,28 @@ pub enum Trust {
     Unknown,
 }
 
-impl Ledger {
+impl TrustLedger {
     /// Takes down what the person said; the last word counts.
-    pub fn say(&mut self, supply: Supply, word: Word) {
+    pub fn record_answer(&mut self, supply: TrustSubject, word: TrustAnswer) {
         self.0.insert(supply, word);
     }
 
     /// Tells what was said to this very content at this very place.
-    pub fn word(&self, supply: &Supply) -> Option<Word> {
+    pub fn answer_for(&self, supply: &TrustSubject) -> Option<TrustAnswer> {
         self.0.get(supply).copied()
     }
 }
 
 /// Judges a content: what was said in the session counts before what is remembered, and silence is not a yes.
-pub fn trust(supply: &Supply, session: &Ledger, remembered: &Ledger) -> Trust {
-    match session.word(supply).or_else(|| remembered.word(supply)) {
-        Some(Word::Yes) => Trust::Trusted,
-        Some(Word::No) => Trust::Refused,
-        None => Trust::Unknown,
+pub fn evaluate_trust(supply: &TrustSubject, session: &TrustLedger, remembered: &TrustLedger) -> TrustState {
+    match session.answer_for(supply).or_else(|| remembered.answer_for(supply)) {
+        Some(TrustAnswer::Yes) => TrustState::Trusted,
+        Some(TrustAnswer::No) => TrustState::Refused,
+        None => TrustState::Unknown,
     }
 }
 
-impl Word {
+impl TrustAnswer {
     /// Spells the word.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -114,32 +114,37 @@ impl fmt::Debug for ContentHash {
 mod tests {
     use super::*;
 
-    fn supply(path: &str, content: u8) -> Supply {
-        Supply { path: path.into(), hash: ContentHash::new([content; 32]) }
+    fn trust_subject(path: &str, content: u8) -> TrustSubject {
+        TrustSubject { path: path.into(), hash: ContentHash::new([content; 32]) }
     }
 
-    fn ledger(said: &[(&str, u8, Word)]) -> Ledger {
-        let mut ledger = Ledger::default();
-        said.iter().for_each(|(path, content, word)| ledger.say(supply(path, *content), *word));
+    fn trust_ledger(said: &[(&str, u8, TrustAnswer)]) -> TrustLedger {
+        let mut ledger = TrustLedger::default();
+        said.iter()
+            .for_each(|(path, content, word)| ledger.record_answer(trust_subject(path, *content), *word));
         ledger
     }
 
     #[test]
     fn a_word_is_about_one_content_at_one_place() {
-        let (none, remembered) = (Ledger::default(), ledger(&[("a", 1, Word::Yes), ("b", 1, Word::No)]));
-        assert_eq!(trust(&supply("a", 1), &none, &remembered), Trust::Trusted);
-        assert_eq!(trust(&supply("a", 2), &none, &remembered), Trust::Unknown);
-        assert_eq!(trust(&supply("b", 1), &none, &remembered), Trust::Refused);
-        assert_eq!(trust(&supply("c", 1), &none, &remembered), Trust::Unknown);
-        assert_eq!(trust(&supply("a", 1), &none, &none), Trust::Unknown);
+        let (none, remembered) =
+            (TrustLedger::default(), trust_ledger(&[("a", 1, TrustAnswer::Yes), ("b", 1, TrustAnswer::No)]));
+        assert_eq!(evaluate_trust(&trust_subject("a", 1), &none, &remembered), TrustState::Trusted);
+        assert_eq!(evaluate_trust(&trust_subject("a", 2), &none, &remembered), TrustState::Unknown);
+        assert_eq!(evaluate_trust(&trust_subject("b", 1), &none, &remembered), TrustState::Refused);
+        assert_eq!(evaluate_trust(&trust_subject("c", 1), &none, &remembered), TrustState::Unknown);
+        assert_eq!(evaluate_trust(&trust_subject("a", 1), &none, &none), TrustState::Unknown);
     }
 
     #[test]
     fn the_session_counts_first_and_the_last_word() {
-        let remembered = ledger(&[("a", 1, Word::No), ("a", 1, Word::Yes)]);
-        let session = ledger(&[("a", 1, Word::No)]);
-        assert_eq!(trust(&supply("a", 1), &Ledger::default(), &remembered), Trust::Trusted);
-        assert_eq!(trust(&supply("a", 1), &session, &remembered), Trust::Refused);
+        let remembered = trust_ledger(&[("a", 1, TrustAnswer::No), ("a", 1, TrustAnswer::Yes)]);
+        let session = trust_ledger(&[("a", 1, TrustAnswer::No)]);
+        assert_eq!(
+            evaluate_trust(&trust_subject("a", 1), &TrustLedger::default(), &remembered),
+            TrustState::Trusted
+        );
+        assert_eq!(evaluate_trust(&trust_subject("a", 1), &session, &remembered), TrustState::Refused);
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! What a turn does next. Pure: the shell above performs what [`Next`] says and reports back.
+//! What a turn does next. Pure: the shell above performs what [`TurnAction`] says and reports back.
 
 mod repeat;
 
-use crate::{Call, Ended, Entry, Failure, FailureKind, Fill, Occasion, Reply};
+use crate::{
+    CompactionTrigger, ContextTokens, Failure, FailureKind, Reply, ReplyEnd, ToolCall, TranscriptEntry,
+};
 
-pub use repeat::Repeated;
+pub use repeat::RepeatedRound;
 
 /// Part of the limit by which a context has to grow before it is compacted once more in the same turn.
 const GROWN_PART: u64 = 10;
@@ -14,7 +16,7 @@ const RESUMED_MAX: u32 = 3;
 
 /// How far one turn may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct TurnLimits {
     /// Model calls in one turn.
     pub requests_max: u32,
     /// Tokens in context beyond which the conversation is compacted.
@@ -23,24 +25,24 @@ pub struct Limits {
 
 /// The next step of a turn.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Next {
+pub enum TurnAction {
     /// Ask the model.
     Ask,
     /// Make the conversation shorter and report.
-    Compact(Occasion),
+    Compact(CompactionTrigger),
     /// Run these calls and report.
-    Run(Vec<Call>),
+    Run(Vec<ToolCall>),
     /// The reply broke off after somebody saw some of it: keep that, have the model go on, and ask.
-    Resume(Resume),
+    Resume(ReplyResume),
     /// Ask the person whether a model that goes in circles is to go on, and report.
-    Confirm(Repeated),
+    Confirm(RepeatedRound),
     /// Close what is open and stop.
     End(TurnEnd),
 }
 
 /// A reply that is gone on with.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Resume {
+pub struct ReplyResume {
     /// What it broke off of.
     pub failure: Failure,
     /// Which time it is in a row, from 1.
@@ -70,7 +72,7 @@ pub enum TurnEnd {
 
 /// What came of a compaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compacted {
+pub enum CompactionOutcome {
     /// The conversation is shorter.
     Done,
     /// There was nothing to leave out, and the model was not asked.
@@ -84,10 +86,10 @@ pub enum Compacted {
 /// One turn: from a prompt to its end.
 #[derive(Debug)]
 pub struct Turn {
-    limits: Limits,
+    limits: TurnLimits,
     n_asked: u32,
     /// Whether the turn may try to compact.
-    compacts: Compacts,
+    compacts: CompactionAllowance,
     /// What the provider refused, until a reply comes through.
     overflow: Option<Failure>,
     /// Replies in a row that broke off.
@@ -96,7 +98,7 @@ pub struct Turn {
 
 /// Whether a turn may try to make the conversation shorter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compacts {
+enum CompactionAllowance {
     Yes,
     /// Once the context is larger than this, by our own measure: a provider's count may never sink.
     Beyond(u64),
@@ -106,110 +108,127 @@ enum Compacts {
 
 impl Turn {
     /// Starts a turn, whose prompt is on disk already.
-    pub fn start(limits: Limits) -> (Self, Next) {
-        (Self { limits, n_asked: 1, compacts: Compacts::Yes, overflow: None, n_resumed: 0 }, Next::Ask)
+    pub fn start(limits: TurnLimits) -> (Self, TurnAction) {
+        (
+            Self { limits, n_asked: 1, compacts: CompactionAllowance::Yes, overflow: None, n_resumed: 0 },
+            TurnAction::Ask,
+        )
     }
 
     /// Decides right before the model is asked: a context beyond the limit is compacted first.
-    pub fn before_asking(&self, fill: Fill, limit: u64) -> Next {
+    pub fn before_asking(&self, fill: ContextTokens, limit: u64) -> TurnAction {
         let may = match self.compacts {
-            Compacts::Yes => true,
-            Compacts::Beyond(measured) => fill.measured > measured.saturating_add(limit / GROWN_PART),
-            Compacts::No => false,
+            CompactionAllowance::Yes => true,
+            CompactionAllowance::Beyond(measured) => {
+                fill.measured > measured.saturating_add(limit / GROWN_PART)
+            }
+            CompactionAllowance::No => false,
         };
-        if may && fill.tokens > limit { Next::Compact(Occasion::Full) } else { Next::Ask }
+        if may && fill.tokens > limit {
+            TurnAction::Compact(CompactionTrigger::Full)
+        } else {
+            TurnAction::Ask
+        }
     }
 
     /// Decides after a compaction; `measured` is how large the context is now, by our own measure.
-    pub fn on_compacted(&mut self, compacted: Compacted, measured: u64) -> Next {
+    pub fn on_compacted(&mut self, compacted: CompactionOutcome, measured: u64) -> TurnAction {
         self.compacts = match compacted {
-            Compacted::Done | Compacted::Nothing => Compacts::Beyond(measured),
-            Compacted::Failed => Compacts::No,
-            Compacted::Cancelled => return Next::End(TurnEnd::Cancelled),
+            CompactionOutcome::Done | CompactionOutcome::Nothing => CompactionAllowance::Beyond(measured),
+            CompactionOutcome::Failed => CompactionAllowance::No,
+            CompactionOutcome::Cancelled => return TurnAction::End(TurnEnd::Cancelled),
         };
         match &self.overflow {
-            Some(failure) if compacted != Compacted::Done => Next::End(TurnEnd::Failed(failure.clone())),
-            Some(_) | None => Next::Ask,
+            Some(failure) if compacted != CompactionOutcome::Done => {
+                TurnAction::End(TurnEnd::Failed(failure.clone()))
+            }
+            Some(_) | None => TurnAction::Ask,
         }
     }
 
     /// Decides after a reply.
-    pub fn on_reply(&mut self, reply: &Reply) -> Next {
-        if let Ended::Failed(failure) = &reply.ended
+    pub fn on_reply(&mut self, reply: &Reply) -> TurnAction {
+        if let ReplyEnd::Failed(failure) = &reply.ended
             && failure.kind == FailureKind::ContextOverflow
             && reply.is_empty()
             && self.overflow.is_none()
-            && self.compacts != Compacts::No
+            && self.compacts != CompactionAllowance::No
         {
             self.overflow = Some(failure.clone());
-            return Next::Compact(Occasion::Overflow);
+            return TurnAction::Compact(CompactionTrigger::Overflow);
         }
         self.overflow = None;
-        if let Some(resume) = self.resume(reply) {
-            return Next::Resume(resume);
+        if let Some(resume) = self.resume_reply(reply) {
+            return TurnAction::Resume(resume);
         }
         match &reply.ended {
-            Ended::Normally if reply.calls.is_empty() => Next::End(TurnEnd::Done),
-            Ended::OutputLimit | Ended::SizeLimit if reply.calls.is_empty() => {
-                Next::End(TurnEnd::OutputLimit)
+            ReplyEnd::Normally if reply.calls.is_empty() => TurnAction::End(TurnEnd::Done),
+            ReplyEnd::OutputLimit | ReplyEnd::SizeLimit if reply.calls.is_empty() => {
+                TurnAction::End(TurnEnd::OutputLimit)
             }
             // A call cut by a limit still goes to the runner, which answers it instead of running it.
-            Ended::Normally | Ended::OutputLimit | Ended::SizeLimit => Next::Run(reply.calls.clone()),
-            Ended::Refused => Next::End(TurnEnd::Refused),
-            Ended::Cancelled => Next::End(TurnEnd::Cancelled),
-            Ended::Failed(failure) => Next::End(TurnEnd::Failed(failure.clone())),
+            ReplyEnd::Normally | ReplyEnd::OutputLimit | ReplyEnd::SizeLimit => {
+                TurnAction::Run(reply.calls.clone())
+            }
+            ReplyEnd::Refused => TurnAction::End(TurnEnd::Refused),
+            ReplyEnd::Cancelled => TurnAction::End(TurnEnd::Cancelled),
+            ReplyEnd::Failed(failure) => TurnAction::End(TurnEnd::Failed(failure.clone())),
         }
     }
 
     /// Decides after the calls of a reply all have results; `entries` is the conversation with them.
-    pub fn on_results(&mut self, cancelled: bool, entries: &[Entry]) -> Next {
+    pub fn on_results(&mut self, cancelled: bool, entries: &[TranscriptEntry]) -> TurnAction {
         if cancelled {
-            return Next::End(TurnEnd::Cancelled);
+            return TurnAction::End(TurnEnd::Cancelled);
         }
-        match (self.ask_again(), repeat::repeated(entries)) {
-            (Next::Ask, Some(repeated)) => Next::Confirm(repeated),
+        match (self.ask_again(), repeat::find_repeated_round(entries)) {
+            (TurnAction::Ask, Some(repeated)) => TurnAction::Confirm(repeated),
             (next, _) => next,
         }
     }
 
     /// Decides after the person was asked about a model that goes in circles.
-    pub fn on_answer(&self, cancelled: bool, goes_on: bool) -> Next {
+    pub fn on_answer(&self, cancelled: bool, goes_on: bool) -> TurnAction {
         match (cancelled, goes_on) {
-            (true, _) => Next::End(TurnEnd::Cancelled),
-            (false, true) => Next::Ask,
-            (false, false) => Next::End(TurnEnd::Repeating),
+            (true, _) => TurnAction::End(TurnEnd::Cancelled),
+            (false, true) => TurnAction::Ask,
+            (false, false) => TurnAction::End(TurnEnd::Repeating),
         }
     }
 
     /// Decides after the model was done and the person had said more meanwhile.
-    pub fn on_more_words(&mut self) -> Next {
+    pub fn on_steering_input(&mut self) -> TurnAction {
         self.ask_again()
     }
 
     /// What broke off for a reason that may pass is gone on with: it was seen, so it cannot be asked for again.
-    fn resume(&mut self, reply: &Reply) -> Option<Resume> {
+    fn resume_reply(&mut self, reply: &Reply) -> Option<ReplyResume> {
         let failure = match &reply.ended {
-            Ended::Failed(failure) if !reply.is_empty() => failure,
-            Ended::Failed(_) => return None,
-            Ended::Normally | Ended::OutputLimit | Ended::SizeLimit | Ended::Refused | Ended::Cancelled => {
+            ReplyEnd::Failed(failure) if !reply.is_empty() => failure,
+            ReplyEnd::Failed(_) => return None,
+            ReplyEnd::Normally
+            | ReplyEnd::OutputLimit
+            | ReplyEnd::SizeLimit
+            | ReplyEnd::Refused
+            | ReplyEnd::Cancelled => {
                 self.n_resumed = 0;
                 return None;
             }
         };
         let may_pass = matches!(failure.kind, FailureKind::Connection | FailureKind::ProviderOverloaded);
-        if !may_pass || self.n_resumed == RESUMED_MAX || self.ask_again() != Next::Ask {
+        if !may_pass || self.n_resumed == RESUMED_MAX || self.ask_again() != TurnAction::Ask {
             return None;
         }
         self.n_resumed += 1;
-        Some(Resume { failure: failure.clone(), n_times: self.n_resumed, n_max: RESUMED_MAX })
+        Some(ReplyResume { failure: failure.clone(), n_times: self.n_resumed, n_max: RESUMED_MAX })
     }
 
-    fn ask_again(&mut self) -> Next {
+    fn ask_again(&mut self) -> TurnAction {
         if self.n_asked >= self.limits.requests_max {
-            return Next::End(TurnEnd::RequestLimit);
+            return TurnAction::End(TurnEnd::RequestLimit);
         }
         self.n_asked += 1;
-        Next::Ask
+        TurnAction::Ask
     }
 }
 

@@ -13,7 +13,7 @@ mod tests;
 
 /// What was at a path before a change, kept whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Before {
+pub enum UndoSnapshot {
     /// Nothing.
     Missing,
     /// A file.
@@ -29,7 +29,7 @@ pub enum Before {
 
 /// What was at a path before a change, known by its hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Was {
+pub enum PriorFileState {
     /// Nothing.
     Missing,
     /// A file with this content.
@@ -40,18 +40,18 @@ pub enum Was {
 
 /// A change as it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct UndoChange {
     /// Where.
     pub path: String,
     /// What was there before.
-    pub was: Was,
+    pub was: PriorFileState,
     /// What it left there; `None` is no file.
     pub left: Option<ContentHash>,
 }
 
 /// What is at a path now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub enum CurrentFileState {
     /// Nothing.
     Missing,
     /// A file with this content.
@@ -62,7 +62,7 @@ pub enum Found {
 
 /// What to do at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
+pub enum UndoAction {
     /// Put back what was there before this change, by its place among the changes.
     Restore(usize),
     /// Take the file away that the agent made.
@@ -70,12 +70,12 @@ pub enum Action {
     /// Nothing: it is as it was before.
     AlreadyThere,
     /// Leave it alone.
-    Conflict(Conflict),
+    Conflict(UndoConflict),
 }
 
 /// Why a path is left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Conflict {
+pub enum UndoConflict {
     /// What was there was not kept, and never will be.
     NotKept,
     /// It is not as the agent left it.
@@ -88,7 +88,7 @@ pub enum Conflict {
     Odd(String),
 }
 
-impl fmt::Display for Conflict {
+impl fmt::Display for UndoConflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotKept => "what was there before was too large to keep; it cannot be undone",
@@ -104,11 +104,11 @@ impl fmt::Display for Conflict {
 
 /// What becomes of a path, or of its older changes when those are another matter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
+pub struct PlannedUndo {
     /// Where.
     pub path: String,
     /// What to do.
-    pub action: Action,
+    pub action: UndoAction,
     /// The changes that this is about, by their places.
     pub changes: Vec<usize>,
     /// The change whose past is wanted there, by its place; known for conflicts as well.
@@ -117,7 +117,7 @@ pub struct Planned {
 
 /// Plans how to take changes back, oldest first, from what is at each path now. Each path is one entry, or two when the
 /// newer of its changes can be taken back and the older ones cannot.
-pub fn plan(changes: &[Change], now: impl Fn(&str) -> Found) -> Vec<Planned> {
+pub fn plan_undo(changes: &[UndoChange], now: impl Fn(&str) -> CurrentFileState) -> Vec<PlannedUndo> {
     let mut planned = Vec::new();
     for (index, change) in changes.iter().enumerate() {
         if changes[..index].iter().all(|earlier| earlier.path != change.path) {
@@ -130,29 +130,39 @@ pub fn plan(changes: &[Change], now: impl Fn(&str) -> Found) -> Vec<Planned> {
 }
 
 /// Goes back through the changes of one path for as long as they follow from each other.
-fn plan_path(changes: &[Change], mut left: Vec<usize>, mut now: Found, planned: &mut Vec<Planned>) {
+fn plan_path(
+    changes: &[UndoChange],
+    mut left: Vec<usize>,
+    mut now: CurrentFileState,
+    planned: &mut Vec<PlannedUndo>,
+) {
     let path = left.first().map(|&first| changes[first].path.clone()).unwrap_or_default();
-    let mut done: Option<Planned> = None;
+    let mut done: Option<PlannedUndo> = None;
     while !left.is_empty() {
-        let run = left.split_off(start_of_run(changes, &left));
+        let run = left.split_off(run_start(changes, &left));
         let goal = run[0];
-        let action = decide(changes, &run, &now);
-        if let Action::Conflict(conflict) = action {
-            let conflict = if done.is_some() { Conflict::InBetween } else { conflict };
+        let action = decide_action(changes, &run, &now);
+        if let UndoAction::Conflict(conflict) = action {
+            let conflict = if done.is_some() { UndoConflict::InBetween } else { conflict };
             planned.extend(done);
             left.extend(run);
             let goal = left.first().copied().unwrap_or(goal);
-            return planned.push(Planned { path, action: Action::Conflict(conflict), changes: left, goal });
+            return planned.push(PlannedUndo {
+                path,
+                action: UndoAction::Conflict(conflict),
+                changes: left,
+                goal,
+            });
         }
         now = match changes[goal].was {
-            Was::File(hash) => Found::File(hash),
-            Was::Missing | Was::Unknown => Found::Missing,
+            PriorFileState::File(hash) => CurrentFileState::File(hash),
+            PriorFileState::Missing | PriorFileState::Unknown => CurrentFileState::Missing,
         };
         done = Some(match done {
-            None => Planned { path: path.clone(), action, changes: run, goal },
+            None => PlannedUndo { path: path.clone(), action, changes: run, goal },
             Some(newer) => {
-                let action = if action == Action::AlreadyThere { newer.action } else { action };
-                Planned { action, changes: [run, newer.changes].concat(), goal, ..newer }
+                let action = if action == UndoAction::AlreadyThere { newer.action } else { action };
+                PlannedUndo { action, changes: [run, newer.changes].concat(), goal, ..newer }
             }
         });
     }
@@ -160,29 +170,35 @@ fn plan_path(changes: &[Change], mut left: Vec<usize>, mut now: Found, planned: 
 }
 
 /// Finds where the newest changes begin that each start from what the one before it left.
-fn start_of_run(changes: &[Change], of_path: &[usize]) -> usize {
+fn run_start(changes: &[UndoChange], of_path: &[usize]) -> usize {
     let follows = |pair: &[usize]| match (changes[pair[0]].left, changes[pair[1]].was) {
-        (Some(left), Was::File(was)) => left == was,
-        (None, Was::Missing) => true,
-        (Some(_) | None, Was::Missing | Was::File(_) | Was::Unknown) => false,
+        (Some(left), PriorFileState::File(was)) => left == was,
+        (None, PriorFileState::Missing) => true,
+        (Some(_) | None, PriorFileState::Missing | PriorFileState::File(_) | PriorFileState::Unknown) => {
+            false
+        }
     };
     of_path.windows(2).rposition(|pair| !follows(pair)).map_or(0, |gap| gap + 1)
 }
 
 /// Decides about changes of one path that follow from each other.
-fn decide(changes: &[Change], run: &[usize], now: &Found) -> Action {
+fn decide_action(changes: &[UndoChange], run: &[usize], now: &CurrentFileState) -> UndoAction {
     let (goal, was) = (run[0], changes[run[0]].was);
     let is_left = |hash: Option<ContentHash>| run.iter().any(|&index| changes[index].left == hash);
     match (was, now) {
-        (Was::Unknown, _) => Action::Conflict(Conflict::NotKept),
-        (_, Found::Odd(why)) => Action::Conflict(Conflict::Odd(why.clone())),
-        (Was::Missing, Found::Missing) => Action::AlreadyThere,
-        (Was::File(was), Found::File(now)) if was == *now => Action::AlreadyThere,
-        (Was::File(_), Found::File(now)) if is_left(Some(*now)) => Action::Restore(goal),
-        (Was::Missing, Found::File(now)) if is_left(Some(*now)) => Action::Remove,
-        (Was::File(_), Found::Missing) if is_left(None) => Action::Restore(goal),
-        (Was::File(_), Found::Missing) => Action::Conflict(Conflict::Gone),
-        (Was::File(_) | Was::Missing, Found::File(_)) => Action::Conflict(Conflict::Changed),
+        (PriorFileState::Unknown, _) => UndoAction::Conflict(UndoConflict::NotKept),
+        (_, CurrentFileState::Odd(why)) => UndoAction::Conflict(UndoConflict::Odd(why.clone())),
+        (PriorFileState::Missing, CurrentFileState::Missing) => UndoAction::AlreadyThere,
+        (PriorFileState::File(was), CurrentFileState::File(now)) if was == *now => UndoAction::AlreadyThere,
+        (PriorFileState::File(_), CurrentFileState::File(now)) if is_left(Some(*now)) => {
+            UndoAction::Restore(goal)
+        }
+        (PriorFileState::Missing, CurrentFileState::File(now)) if is_left(Some(*now)) => UndoAction::Remove,
+        (PriorFileState::File(_), CurrentFileState::Missing) if is_left(None) => UndoAction::Restore(goal),
+        (PriorFileState::File(_), CurrentFileState::Missing) => UndoAction::Conflict(UndoConflict::Gone),
+        (PriorFileState::File(_) | PriorFileState::Missing, CurrentFileState::File(_)) => {
+            UndoAction::Conflict(UndoConflict::Changed)
+        }
     }
 }
 
@@ -196,7 +212,7 @@ const DIFF_LINE_CHARS_MAX: usize = 200;
 const COMPARED_BYTES_MAX: usize = 256 * 1024;
 
 /// Shows what would become of a text, a line each; `None` when it is too large to compare.
-pub fn difference(now: &str, then: &str) -> Option<String> {
+pub fn render_unified_diff(now: &str, then: &str) -> Option<String> {
     if now.len().max(then.len()) > COMPARED_BYTES_MAX {
         return None;
     }

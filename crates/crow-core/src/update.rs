@@ -2,17 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::{CallId, Content, Facets, MessageId, Part, PlanEntry, SessionId, Status};
+use crate::{
+    CallId, ContentPart, MessageId, PlanEntry, SessionId, ToolCallContent, ToolCallInfo, ToolCallStatus,
+};
 
 /// One thing to tell the client. Live and replay say the same updates; `acp` spells them.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Update {
+pub enum SessionUpdate {
     /// What the person said, in replay.
     Prompt {
         /// Whose words.
         message: MessageId,
         /// What was said.
-        part: Part,
+        part: ContentPart,
     },
     /// More of the model's words.
     Text {
@@ -30,7 +32,7 @@ pub enum Update {
         /// How the work ended.
         outcome: ReportOutcome,
         /// Commands that usually come next, the likeliest first.
-        next: Vec<Handoff>,
+        next: Vec<SuggestedCommand>,
     },
     /// More of the model's reasoning.
     Thought {
@@ -46,35 +48,35 @@ pub enum Update {
         /// The tool's name.
         name: String,
         /// Its title, kind and places.
-        facets: Facets,
+        facets: ToolCallInfo,
         /// What the model passed.
         arguments: Map<String, Value>,
         /// Where it stands.
-        status: Status,
+        status: ToolCallStatus,
         /// What is shown in it.
-        content: Vec<Content>,
-        /// What it prints comes as [`Update::Output`].
-        prints: Prints,
+        content: Vec<ToolCallContent>,
+        /// What it prints comes as [`SessionUpdate::Output`].
+        prints: OutputStreaming,
     },
     /// A call moved on.
     CallChanged {
         /// Which.
         call: CallId,
         /// Where it stands.
-        status: Status,
+        status: ToolCallStatus,
         /// What is shown in it from here on; `None` leaves it as it is.
-        content: Option<Vec<Content>>,
+        content: Option<Vec<ToolCallContent>>,
     },
     /// A call as it was before a question stood in its place.
     CallAgain {
         /// Which.
         call: CallId,
         /// Its title, kind and places.
-        facets: Facets,
+        facets: ToolCallInfo,
         /// Where it stands.
-        status: Status,
+        status: ToolCallStatus,
         /// What is shown in it.
-        content: Vec<Content>,
+        content: Vec<ToolCallContent>,
     },
     /// A session that this one started: that it is there, and whether it is at work.
     Child {
@@ -134,7 +136,7 @@ pub enum Update {
     /// The mode in force.
     Mode(crate::Mode),
     /// Every option and what it stands at.
-    Options(Options),
+    Options(SessionConfigOptions),
     /// The commands on offer.
     Commands(Vec<CommandInfo>),
     /// Something the person should know that is not the model's words.
@@ -197,7 +199,7 @@ pub enum CompactionStage {
 
 /// How a client sees what a call prints while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Prints {
+pub enum OutputStreaming {
     /// As content of the call, or not at all.
     Nothing,
     /// Piece by piece, as in a terminal that was opened in this folder.
@@ -220,7 +222,7 @@ pub struct CommandInfo {
 
 /// A command that usually comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handoff {
+pub struct SuggestedCommand {
     /// What it does.
     pub label: String,
     /// Name without the slash.
@@ -229,7 +231,7 @@ pub struct Handoff {
 
 /// The options of a session and what they stand at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct SessionConfigOptions {
     /// How much the agent may do on its own.
     pub mode: crate::Mode,
     /// The model in use; `None` when none is configured.
@@ -286,7 +288,7 @@ impl ThoughtLevel {
     }
 
     /// What a request says of it; nothing where the configuration decides.
-    pub fn effort(self) -> Option<&'static str> {
+    pub fn reasoning_effort(self) -> Option<&'static str> {
         (self != Self::Default).then(|| self.as_str())
     }
 }

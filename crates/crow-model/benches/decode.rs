@@ -4,9 +4,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use crow_core::leaked::{Sieve, Takes};
+use crow_core::leaked::{TextToolCallMode, TextToolCallParser};
 use crow_core::{ModelEvent, ToolSpec};
-use crow_model::{Api, Decoder};
+use crow_model::{ModelApi, ReplyDecoder};
 
 const N_CHUNKS: u32 = 200_000;
 const N_ROUNDS: u32 = 5;
@@ -20,7 +20,10 @@ fn main() {
     );
     let parameters = serde_json::json!({"type": "object"});
     let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
-    for (name, takes) in [("text is text", Takes::Nothing), ("calls are looked for", Takes::WholeReplies)] {
+    for (name, takes) in [
+        ("text is text", TextToolCallMode::Nothing),
+        ("calls are looked for", TextToolCallMode::WholeReplies),
+    ] {
         let best = (0..N_ROUNDS).map(|_| words(&tools, takes)).fold(f64::INFINITY, f64::min);
         println!("{name}: {best:.1} ns for a piece of text behind the first");
     }
@@ -31,8 +34,8 @@ fn main() {
 }
 
 /// What it costs to look for calls in words.
-fn words(tools: &[ToolSpec], takes: Takes) -> f64 {
-    let mut sieve = Sieve::new(tools, takes);
+fn words(tools: &[ToolSpec], takes: TextToolCallMode) -> f64 {
+    let mut sieve = TextToolCallParser::new(tools, takes);
     let mut n_bytes = 0;
     let start = Instant::now();
     for _ in 0..N_CHUNKS {
@@ -47,7 +50,7 @@ fn words(tools: &[ToolSpec], takes: Takes) -> f64 {
 }
 
 fn round(chunk: &[u8], cut: usize) -> f64 {
-    let mut decoder = Decoder::new(Api::Chat);
+    let mut decoder = ReplyDecoder::new(ModelApi::Chat);
     let mut n_bytes = 0;
     let start = Instant::now();
     for _ in 0..N_CHUNKS {

@@ -11,5 +11,5 @@ mod wants;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use request::{Fields, arguments, body, join};
-pub(crate) use stream::Stream;
+pub(crate) use request::{BodyFields, arguments_json, build_body, join_lines};
+pub(crate) use stream::ChatStream;

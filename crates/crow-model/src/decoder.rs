@@ -2,9 +2,9 @@
 
 use crow_core::ModelEvent;
 
-use crate::halves::{marked, whole};
-use crate::settings::Api;
-use crate::sse::{EVENT_LEN_MAX, EventTooLong, Events};
+use crate::halves::{mark_surrogates, resolve_marks};
+use crate::settings::ModelApi;
+use crate::sse::{EVENT_LEN_MAX, EventTooLong, SseParser};
 use crate::{chat, messages, responses};
 
 /// Bytes that may follow the end of a reply: what it cost, and what nobody asked for.
@@ -15,7 +15,7 @@ const QUOTE_LEN_MAX: usize = 2000;
 
 /// How a model came to an end of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finish {
+pub enum FinishReason {
     /// It said all it wanted.
     Normally,
     /// The output limit cut it.
@@ -43,40 +43,40 @@ pub enum StreamError {
 
 /// Reads one answer, whether streamed or whole.
 #[derive(Debug)]
-pub struct Decoder {
-    body: Body,
-    state: State,
+pub struct ReplyDecoder {
+    body: BodyState,
+    state: ApiStream,
     /// Bytes that came after the model's own end.
     n_after_end: usize,
 }
 
 #[derive(Debug, Default)]
-enum Body {
+enum BodyState {
     /// Nothing but blanks has come.
     #[default]
     Unknown,
-    Events(Events),
+    Events(SseParser),
     /// JSON without a stream around it: the server ignored `stream`.
     Whole(Vec<u8>),
 }
 
 /// What the events mean, in the dialect of the provider.
 #[derive(Debug)]
-enum State {
-    Chat(chat::Stream),
-    Messages(messages::Stream),
-    Responses(responses::Stream),
+enum ApiStream {
+    Chat(chat::ChatStream),
+    Messages(messages::AnthropicStream),
+    Responses(responses::ResponsesStream),
 }
 
-impl Decoder {
+impl ReplyDecoder {
     /// Starts on an answer in a dialect.
-    pub fn new(api: Api) -> Self {
+    pub fn new(api: ModelApi) -> Self {
         let state = match api {
-            Api::Chat => State::Chat(chat::Stream::default()),
-            Api::Messages => State::Messages(messages::Stream::default()),
-            Api::Responses => State::Responses(responses::Stream::default()),
+            ModelApi::Chat => ApiStream::Chat(chat::ChatStream::default()),
+            ModelApi::Messages => ApiStream::Messages(messages::AnthropicStream::default()),
+            ModelApi::Responses => ApiStream::Responses(responses::ResponsesStream::default()),
         };
-        Self { body: Body::default(), state, n_after_end: 0 }
+        Self { body: BodyState::default(), state, n_after_end: 0 }
     }
 
     /// Takes the next bytes, cut anywhere; says the events they complete.
@@ -89,37 +89,37 @@ impl Decoder {
         if self.is_done() {
             return Ok(());
         }
-        if let Body::Unknown = self.body {
+        if let BodyState::Unknown = self.body {
             // However they are cut, blanks before an answer are none of it.
             bytes = bytes.trim_ascii_start();
             self.body = match bytes.first() {
                 None => return Ok(()),
-                Some(b'{' | b'[') => Body::Whole(Vec::new()),
+                Some(b'{' | b'[') => BodyState::Whole(Vec::new()),
                 Some(b'<') => return Err(StreamError::NotProtocol("a web page".to_owned())),
-                Some(_) => Body::Events(Events::default()),
+                Some(_) => BodyState::Events(SseParser::default()),
             };
         }
         let state = &mut self.state;
         match &mut self.body {
-            Body::Events(events) => {
+            BodyState::Events(events) => {
                 let mut result = Ok(());
                 let fed = events.feed(bytes, &mut |data| {
                     if result.is_ok() {
-                        result = state.hear(data, on_event);
+                        result = state.on_event_data(data, on_event);
                     }
                 });
-                if state.finish().is_none() {
+                if state.finish_reason().is_none() {
                     return result.and(fed.map_err(StreamError::from));
                 }
                 self.n_after_end += if fed.is_ok() { bytes.len() } else { REST_LEN_MAX };
                 Ok(())
             }
-            Body::Whole(whole) if whole.len() + bytes.len() > EVENT_LEN_MAX => Err(StreamError::TooLong),
-            Body::Whole(whole) => {
+            BodyState::Whole(whole) if whole.len() + bytes.len() > EVENT_LEN_MAX => Err(StreamError::TooLong),
+            BodyState::Whole(whole) => {
                 whole.extend_from_slice(bytes);
                 Ok(())
             }
-            Body::Unknown => Ok(()),
+            BodyState::Unknown => Ok(()),
         }
     }
 
@@ -129,21 +129,21 @@ impl Decoder {
     }
 
     /// Takes the end of the bytes; says what was still waiting and how the answer ended.
-    pub fn end(self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<Finish, StreamError> {
+    pub fn finish(self, on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<FinishReason, StreamError> {
         let Self { body, mut state, .. } = self;
         let finish = match body {
-            Body::Unknown => return Err(StreamError::Cut),
-            Body::Whole(whole) => {
-                state.on_whole(marked(&whole).as_bytes(), on_event).map_err(StreamError::whole)?
-            }
-            Body::Events(events) => state.end_events(events, on_event)?,
+            BodyState::Unknown => return Err(StreamError::Cut),
+            BodyState::Whole(whole) => state
+                .on_complete_body(mark_surrogates(&whole).as_bytes(), on_event)
+                .map_err(StreamError::resolve_quoted_marks)?,
+            BodyState::Events(events) => state.finish_events(events, on_event)?,
         };
         state.flush(on_event)?;
         Ok(finish)
     }
 }
 
-impl State {
+impl ApiStream {
     fn on_data(&mut self, data: &[u8], on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
         match self {
             Self::Chat(stream) => stream.on_data(data, on_event),
@@ -154,27 +154,31 @@ impl State {
 
     /// Takes the data of one event, unless nothing follows by now. A reply that has come to its end is whole: what is
     /// odd behind it takes nothing away.
-    fn hear(&mut self, data: &[u8], on_event: &mut impl FnMut(ModelEvent<'_>)) -> Result<(), StreamError> {
+    fn on_event_data(
+        &mut self,
+        data: &[u8],
+        on_event: &mut impl FnMut(ModelEvent<'_>),
+    ) -> Result<(), StreamError> {
         if self.is_done() {
             return Ok(());
         }
-        match self.on_data(marked(data).as_bytes(), on_event) {
-            Err(_) if self.finish().is_some() => Ok(()),
-            result => result.map_err(StreamError::whole),
+        match self.on_data(mark_surrogates(data).as_bytes(), on_event) {
+            Err(_) if self.finish_reason().is_some() => Ok(()),
+            result => result.map_err(StreamError::resolve_quoted_marks),
         }
     }
 
     /// Takes the end of a stream, perhaps in the middle of an event.
-    fn end_events(
+    fn finish_events(
         &mut self,
-        mut events: Events,
+        mut events: SseParser,
         on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<Finish, StreamError> {
+    ) -> Result<FinishReason, StreamError> {
         let mut result = Ok(());
-        let ended = events.end(&mut |data| result = self.hear(data, on_event));
-        match (self.finish(), self.is_done()) {
+        let ended = events.finish(&mut |data| result = self.on_event_data(data, on_event));
+        match (self.finish_reason(), self.is_done()) {
             (Some(finish), _) => return Ok(finish),
-            (None, true) => return Ok(Finish::Normally),
+            (None, true) => return Ok(FinishReason::Normally),
             (None, false) => ended?,
         }
         match result {
@@ -194,23 +198,23 @@ impl State {
         Ok(())
     }
 
-    fn on_whole(
+    fn on_complete_body(
         &mut self,
         whole: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<Finish, StreamError> {
+    ) -> Result<FinishReason, StreamError> {
         match self {
-            Self::Chat(stream) => stream.on_whole(whole, on_event),
-            Self::Messages(stream) => stream.on_whole(whole, on_event),
-            Self::Responses(stream) => stream.on_whole(whole, on_event),
+            Self::Chat(stream) => stream.on_complete_body(whole, on_event),
+            Self::Messages(stream) => stream.on_complete_body(whole, on_event),
+            Self::Responses(stream) => stream.on_complete_body(whole, on_event),
         }
     }
 
-    fn finish(&self) -> Option<Finish> {
+    fn finish_reason(&self) -> Option<FinishReason> {
         match self {
-            Self::Chat(stream) => stream.finish(),
-            Self::Messages(stream) => stream.finish(),
-            Self::Responses(stream) => stream.finish(),
+            Self::Chat(stream) => stream.finish_reason(),
+            Self::Messages(stream) => stream.finish_reason(),
+            Self::Responses(stream) => stream.finish_reason(),
         }
     }
 
@@ -225,17 +229,17 @@ impl State {
 
 impl StreamError {
     /// Makes what it quotes text for a person.
-    fn whole(self) -> Self {
+    fn resolve_quoted_marks(self) -> Self {
         match self {
-            Self::Provider(text) => Self::Provider(whole(&text).into_owned()),
-            Self::NotProtocol(text) => Self::NotProtocol(whole(&text).into_owned()),
+            Self::Provider(text) => Self::Provider(resolve_marks(&text).into_owned()),
+            Self::NotProtocol(text) => Self::NotProtocol(resolve_marks(&text).into_owned()),
             Self::TooLong | Self::Cut => self,
         }
     }
 }
 
 /// A piece of a strange answer, for a person.
-pub(crate) fn quote(data: &[u8]) -> String {
+pub(crate) fn error_excerpt(data: &[u8]) -> String {
     let data = data.trim_ascii();
     String::from_utf8_lossy(&data[..data.len().min(QUOTE_LEN_MAX)]).into_owned()
 }

@@ -9,11 +9,11 @@ use std::error::Error;
 use std::time::Duration;
 
 use crow_core::{Failure, FailureKind};
-use said::Said;
+use said::ErrorBody;
 
 use crate::decoder::StreamError;
-use crate::retry::{Cause, Tried};
-use crate::{Api, ModelSettings, ProviderSettings};
+use crate::retry::{FailedAttempt, FailureCause};
+use crate::{ModelApi, ModelSettings, ProviderSettings};
 
 /// Characters of a provider's own words that a person reads.
 const WORDS_MAX: usize = 500;
@@ -23,7 +23,7 @@ const SECRET_LEN_MIN: usize = 8;
 
 /// Who was asked, for the sentences.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct FailureContext<'a> {
     /// Which provider.
     pub(crate) provider: &'a ProviderSettings,
     /// Which model, unless it was about no single one.
@@ -32,7 +32,7 @@ pub(crate) struct Asked<'a> {
 
 /// An answer that is not success.
 #[derive(Debug)]
-pub(crate) struct BadAnswer<'a> {
+pub(crate) struct ErrorResponse<'a> {
     /// The status.
     pub(crate) code: u16,
     /// What stands in the body.
@@ -43,152 +43,179 @@ pub(crate) struct BadAnswer<'a> {
     pub(crate) is_same: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> FailureContext<'a> {
     /// About a model.
-    pub(crate) fn model(settings: &'a ModelSettings) -> Self {
+    pub(crate) fn about_model(settings: &'a ModelSettings) -> Self {
         Self { provider: &settings.provider, model: Some(settings) }
     }
 
     /// About a provider.
-    pub(crate) fn provider(provider: &'a ProviderSettings) -> Self {
+    pub(crate) fn about_provider(provider: &'a ProviderSettings) -> Self {
         Self { provider, model: None }
     }
 
     /// Explains an answer that is not success.
-    pub(crate) fn bad_answer(self, answer: &BadAnswer<'_>) -> Tried {
-        let BadAnswer { code, body, is_same, .. } = *answer;
-        let said = Said::new(body);
-        let says = self.says(body);
-        let retry_after = answer.retry_after.or_else(|| said.wait());
-        let again = Cause::Status { code, retry_after };
+    pub(crate) fn explain_response(self, answer: &ErrorResponse<'_>) -> FailedAttempt {
+        let ErrorResponse { code, body, is_same, .. } = *answer;
+        let said = ErrorBody::new(body);
+        let says = self.provider_phrase(body);
+        let retry_after = answer.retry_after.or_else(|| said.retry_delay());
+        let again = FailureCause::Status { code, retry_after };
         let (kind, cause, what) = match code {
-            400..=403 | 429 if said.is_without_credit() => {
-                (FailureKind::ProviderRate, Cause::Final, self.no_credit(code, &says))
+            400..=403 | 429 if said.is_out_of_credit() => {
+                (FailureKind::ProviderRate, FailureCause::Final, self.no_credit_message(code, &says))
             }
-            402 => (FailureKind::ProviderRate, Cause::Final, self.no_credit(code, &says)),
-            400 | 403 if said.is_unwelcome() => {
-                (FailureKind::ProviderRejected, Cause::Final, self.unwelcome(code, &says))
+            402 => (FailureKind::ProviderRate, FailureCause::Final, self.no_credit_message(code, &says)),
+            400 | 403 if said.is_content_refusal() => (
+                FailureKind::ProviderRejected,
+                FailureCause::Final,
+                self.content_refused_message(code, &says),
+            ),
+            401 | 403 => (FailureKind::ProviderAuth, FailureCause::Final, self.auth_message(code, &says)),
+            400 if said.is_invalid_key() => {
+                (FailureKind::ProviderAuth, FailureCause::Final, self.auth_message(code, &says))
             }
-            401 | 403 => (FailureKind::ProviderAuth, Cause::Final, self.auth(code, &says)),
-            400 if said.is_bad_key() => (FailureKind::ProviderAuth, Cause::Final, self.auth(code, &says)),
-            413 => (FailureKind::ContextOverflow, Cause::Final, self.overflow(&said, &says)),
+            413 => (FailureKind::ContextOverflow, FailureCause::Final, self.overflow_message(&said, &says)),
             400 | 422 | 429 | 500 if said.is_overflow() => {
-                (FailureKind::ContextOverflow, Cause::Final, self.overflow(&said, &says))
+                (FailureKind::ContextOverflow, FailureCause::Final, self.overflow_message(&said, &says))
             }
-            400 if said.is_bad_call() => (FailureKind::Protocol, Cause::BrokeOff, self.bad_call(code, &says)),
-            429 => (FailureKind::ProviderRate, again, self.rate(code, &says)),
-            400 | 404 | 422 if said.is_without_tools() => {
-                (FailureKind::ProviderRejected, Cause::Final, self.bad_request(code, &said, &says))
+            400 if said.is_malformed_call() => {
+                (FailureKind::Protocol, FailureCause::BrokeOff, self.malformed_call_message(code, &says))
             }
-            400 | 404 | 422 if self.model.is_some() && said.names_model(code) => {
-                (FailureKind::ModelNotFound, Cause::Final, self.no_model(code, &says))
+            429 => (FailureKind::ProviderRate, again, self.rate_limit_message(code, &says)),
+            400 | 404 | 422 if said.is_without_tool_support() => (
+                FailureKind::ProviderRejected,
+                FailureCause::Final,
+                self.bad_request_message(code, &said, &says),
+            ),
+            400 | 404 | 422 if self.model.is_some() && said.is_unknown_model(code) => {
+                (FailureKind::ModelNotFound, FailureCause::Final, self.unknown_model_message(code, &says))
             }
             300..=399 | 404 | 405 => {
-                (FailureKind::ProviderRejected, Cause::Final, self.no_place(code, &says))
+                (FailureKind::ProviderRejected, FailureCause::Final, self.not_found_message(code, &says))
             }
-            408 => (FailureKind::Connection, again, self.too_slow(code, &says)),
-            500 if said.is_without_tools() => {
-                (FailureKind::ProviderRejected, Cause::Final, self.permanent(code, &said, &says))
-            }
+            408 => (FailureKind::Connection, again, self.request_timeout_message(code, &says)),
+            500 if said.is_without_tool_support() => (
+                FailureKind::ProviderRejected,
+                FailureCause::Final,
+                self.permanent_error_message(code, &said, &says),
+            ),
             // Behind a load balancer the next try may go well; when none does, this is what to say.
-            500 if is_same => (FailureKind::ProviderRejected, again, self.permanent(code, &said, &says)),
-            409 | 425 | 500.. => (FailureKind::ProviderOverloaded, again, self.overloaded(code, &says)),
-            _ => (FailureKind::ProviderRejected, Cause::Final, self.bad_request(code, &said, &says)),
+            500 if is_same => {
+                (FailureKind::ProviderRejected, again, self.permanent_error_message(code, &said, &says))
+            }
+            409 | 425 | 500.. => {
+                (FailureKind::ProviderOverloaded, again, self.overloaded_message(code, &says))
+            }
+            _ => (
+                FailureKind::ProviderRejected,
+                FailureCause::Final,
+                self.bad_request_message(code, &said, &says),
+            ),
         };
-        Tried { failure: Failure::new(kind, what), cause }
+        FailedAttempt { failure: Failure::new(kind, what), cause }
     }
 
     /// Explains a request that got no answer.
-    pub(crate) fn no_answer(self, error: reqwest::Error) -> Tried {
+    pub(crate) fn explain_transport_error(self, error: reqwest::Error) -> FailedAttempt {
         // An address may hold secrets.
         let error = error.without_url();
-        let why = self.scrub(&root_cause(&error));
+        let why = self.redact_text(&root_cause(&error));
         let who = &self.provider.name;
-        let place = self.place();
+        let place = self.display_address();
         let (kind, cause, what) = if error.is_builder() {
             let what = format!("the request to `{who}` could not be made: {why}");
-            (FailureKind::Internal, Cause::Final, what)
+            (FailureKind::Internal, FailureCause::Final, what)
         } else if error.is_connect() {
             let what = format!(
                 "`{who}` cannot be reached at {place}: {why}; is it running, and is `base_url` right?"
             );
-            (FailureKind::Connection, Cause::Unreachable, what)
+            (FailureKind::Connection, FailureCause::Unreachable, what)
         } else if error.is_timeout() {
-            (FailureKind::Connection, Cause::Silent, format!("`{who}` at {place} did not answer in time"))
+            (
+                FailureKind::Connection,
+                FailureCause::Silent,
+                format!("`{who}` at {place} did not answer in time"),
+            )
         } else {
             (
                 FailureKind::Connection,
-                Cause::BrokeOff,
+                FailureCause::BrokeOff,
                 format!("the connection to `{who}` at {place} broke off: {why}"),
             )
         };
-        Tried { failure: Failure::new(kind, what), cause }
+        FailedAttempt { failure: Failure::new(kind, what), cause }
     }
 
     /// Says that a server near by has not begun to answer.
-    pub(crate) fn queue(self, waited: Duration) -> String {
+    pub(crate) fn queue_notice(self, waited: Duration) -> String {
         let (who, waited) = (&self.provider.name, waited.as_secs());
         format!("`{who}` has not begun to answer for {waited} s; it may be busy with another request")
     }
 
     /// Explains a provider that stopped talking.
-    pub(crate) fn silence(self, waited: Duration) -> Tried {
+    pub(crate) fn explain_silence(self, waited: Duration) -> FailedAttempt {
         let who = &self.provider.name;
         let what = format!("`{who}` sent nothing for {} s; try again", waited.as_secs());
-        Tried { failure: Failure::new(FailureKind::Connection, what), cause: Cause::Silent }
+        FailedAttempt { failure: Failure::new(FailureKind::Connection, what), cause: FailureCause::Silent }
     }
 
     /// Explains a stream that is no reply. `is_same`: the try before ended in the same words.
-    pub(crate) fn bad_stream(self, error: &StreamError, is_same: bool) -> Tried {
+    pub(crate) fn explain_stream_error(self, error: &StreamError, is_same: bool) -> FailedAttempt {
         let who = &self.provider.name;
         let (kind, cause, what) = match error {
             StreamError::Cut => (
                 FailureKind::Connection,
-                Cause::BrokeOff,
+                FailureCause::BrokeOff,
                 format!("the answer of `{who}` broke off; try again"),
             ),
             StreamError::TooLong => (
                 FailureKind::Protocol,
-                Cause::Final,
+                FailureCause::Final,
                 format!(
                     "`{who}` sent an event that is too long to be a reply{}; use another model",
-                    self.for_model()
+                    self.model_phrase()
                 ),
             ),
             StreamError::NotProtocol(quote) => {
-                let says = self.says(quote);
+                let says = self.provider_phrase(quote);
                 let what = format!(
                     "`{who}` answered with something that is no completion{says}; check its `base_url`"
                 );
-                (FailureKind::Protocol, Cause::Final, what)
+                (FailureKind::Protocol, FailureCause::Final, what)
             }
             StreamError::Provider(error) => {
-                let code = Said::new(error).code();
-                return self.bad_answer(&BadAnswer { code, body: error, retry_after: None, is_same });
+                let code = ErrorBody::new(error).status_code();
+                return self.explain_response(&ErrorResponse {
+                    code,
+                    body: error,
+                    retry_after: None,
+                    is_same,
+                });
             }
         };
-        Tried { failure: Failure::new(kind, what), cause }
+        FailedAttempt { failure: Failure::new(kind, what), cause }
     }
 
     /// Says that Crow cut a reply.
-    pub(crate) fn too_large(self, n_bytes_max: usize) -> String {
+    pub(crate) fn size_limit_notice(self, n_bytes_max: usize) -> String {
         let (who, mib) = (&self.provider.name, n_bytes_max / (1024 * 1024));
-        format!("the reply of `{who}`{} was cut at {mib} MiB; no reply may be larger", self.for_model())
+        format!("the reply of `{who}`{} was cut at {mib} MiB; no reply may be larger", self.model_phrase())
     }
 
-    fn auth(self, code: u16, says: &str) -> String {
+    fn auth_message(self, code: u16, says: &str) -> String {
         let who = &self.provider.name;
         match (&self.provider.api_key, &self.provider.key_variable) {
             (Some(_), Some(variable)) => {
                 format!(
                     "`{who}` refused the key in {variable} ({code}){says}; check that it is valid{}",
-                    self.may_use()
+                    self.access_phrase()
                 )
             }
             (Some(_), None) => {
                 format!(
                     "`{who}` refused the configured key ({code}){says}; check that it is valid{}",
-                    self.may_use()
+                    self.access_phrase()
                 )
             }
             (None, Some(variable)) => format!("`{who}` wants a key ({code}){says}; put it into {variable}"),
@@ -196,68 +223,68 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn may_use(self) -> String {
+    fn access_phrase(self) -> String {
         self.model.map(|model| format!(" and may use `{}`", model.model)).unwrap_or_default()
     }
 
-    fn for_model(self) -> String {
+    fn model_phrase(self) -> String {
         self.model.map(|model| format!(" for `{}`", model.model)).unwrap_or_default()
     }
 
     /// The key by the variable it comes from.
-    fn key(self) -> String {
+    fn key_phrase(self) -> String {
         match &self.provider.key_variable {
             Some(variable) => format!("the key in {variable}"),
             None => "this key".to_owned(),
         }
     }
 
-    fn no_credit(self, code: u16, says: &str) -> String {
-        let (who, key) = (&self.provider.name, self.key());
+    fn no_credit_message(self, code: u16, says: &str) -> String {
+        let (who, key) = (&self.provider.name, self.key_phrase());
         format!("`{who}` has no credit left for {key} ({code}){says}; look at its plan and billing")
     }
 
-    fn unwelcome(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.for_model());
+    fn content_refused_message(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.model_phrase());
         format!(
             "`{who}` refused what the conversation says{model} ({code}){says}; say it otherwise or use another model"
         )
     }
 
-    fn rate(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.for_model());
+    fn rate_limit_message(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.model_phrase());
         format!("`{who}` limits the rate{model} ({code}){says}; wait a while or use another model")
     }
 
-    fn too_slow(self, code: u16, says: &str) -> String {
+    fn request_timeout_message(self, code: u16, says: &str) -> String {
         format!("`{}` waited too long for the request ({code}){says}; try again", self.provider.name)
     }
 
-    fn overloaded(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.for_model());
+    fn overloaded_message(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.model_phrase());
         format!("`{who}` is overloaded or broken{model} ({code}){says}; try again later")
     }
 
-    fn bad_call(self, code: u16, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.for_model());
+    fn malformed_call_message(self, code: u16, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.model_phrase());
         format!("`{who}` could not read a call that was written{model} ({code}){says}; try again")
     }
 
-    fn permanent(self, code: u16, said: &Said<'_>, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.for_model());
-        let advice = self.advice(said, "use another model");
+    fn permanent_error_message(self, code: u16, said: &ErrorBody<'_>, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.model_phrase());
+        let advice = self.advice_phrase(said, "use another model");
         format!("`{who}` fails at this request{model} every time ({code}){says}; {advice}")
     }
 
-    fn bad_request(self, code: u16, said: &Said<'_>, says: &str) -> String {
-        let (who, model) = (&self.provider.name, self.for_model());
-        let advice = self.advice(said, "check its settings in the configuration");
+    fn bad_request_message(self, code: u16, said: &ErrorBody<'_>, says: &str) -> String {
+        let (who, model) = (&self.provider.name, self.model_phrase());
+        let advice = self.advice_phrase(said, "check its settings in the configuration");
         format!("`{who}` refused the request{model} ({code}){says}; {advice}")
     }
 
     /// What to set, or what else to do.
-    fn advice(self, said: &Said<'_>, otherwise: &str) -> String {
-        match (said.setting(), self.model) {
+    fn advice_phrase(self, said: &ErrorBody<'_>, otherwise: &str) -> String {
+        match (said.suggested_setting(), self.model) {
             (Some(setting), Some(model)) => {
                 format!("try {setting} for `{}` in the configuration", model.name)
             }
@@ -265,25 +292,25 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn no_place(self, code: u16, says: &str) -> String {
-        let (who, place) = (&self.provider.name, self.place());
+    fn not_found_message(self, code: u16, says: &str) -> String {
+        let (who, place) = (&self.provider.name, self.display_address());
         if code < 400 {
             return format!("`{who}` has moved away from {place} ({code}){says}; correct its `base_url`");
         }
-        format!("`{who}` has nothing at {place} ({code}){says}; check its `base_url`{}", self.and_api())
+        format!("`{who}` has nothing at {place} ({code}){says}; check its `base_url`{}", self.api_phrase())
     }
 
     /// Where the dialect is not the usual one, it may be the wrong one.
-    fn and_api(self) -> String {
+    fn api_phrase(self) -> String {
         match self.provider.api {
-            Api::Chat => String::new(),
-            api @ (Api::Messages | Api::Responses) => {
+            ModelApi::Chat => String::new(),
+            api @ (ModelApi::Messages | ModelApi::Responses) => {
                 format!(", and whether it speaks `api: {}`", api.as_str())
             }
         }
     }
 
-    fn no_model(self, code: u16, says: &str) -> String {
+    fn unknown_model_message(self, code: u16, says: &str) -> String {
         let who = &self.provider.name;
         match self.model {
             Some(model) => {
@@ -296,17 +323,17 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn overflow(self, said: &Said<'_>, says: &str) -> String {
+    fn overflow_message(self, said: &ErrorBody<'_>, says: &str) -> String {
         let of_model = self.model.map(|model| format!(" of `{}`", model.model)).unwrap_or_default();
         let who = &self.provider.name;
-        match said.sizes() {
+        match said.token_counts() {
             Some((prompt, window)) => format!(
                 "the conversation ({prompt} tokens) is longer than the window{of_model} at `{who}` ({window} tokens); \
                  make it shorter with /compact"
             ),
-            None if said.is_more_than_window() => format!(
+            None if said.exceeds_other_limit() => format!(
                 "the conversation is longer than what `{who}` takes at once{}{says}; make it shorter with /compact",
-                self.for_model()
+                self.model_phrase()
             ),
             None => format!(
                 "the conversation is longer than the window{of_model} at `{who}`{says}; make it shorter with /compact"
@@ -315,22 +342,22 @@ impl<'a> Asked<'a> {
     }
 
     /// The address without a name, a password or a query: those may be secrets.
-    fn place(self) -> String {
+    fn display_address(self) -> String {
         let Ok(url) = reqwest::Url::parse(&self.provider.base_url) else { return "its address".to_owned() };
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
     }
 
     /// The provider's own words, ready to follow ours.
-    fn says(self, body: &str) -> String {
-        let words = self.scrub(&Said::new(body).words());
+    fn provider_phrase(self, body: &str) -> String {
+        let words = self.redact_text(&ErrorBody::new(body).message_text());
         if words.is_empty() { String::new() } else { format!(": {words}") }
     }
 
     /// Takes out secrets and what a terminal would obey, and bounds the rest.
-    fn scrub(self, text: &str) -> String {
+    fn redact_text(self, text: &str) -> String {
         let mut text = text.to_owned();
-        let key = self.provider.api_key.iter().map(|key| key.reveal());
+        let key = self.provider.api_key.iter().map(|key| key.expose_secret());
         // Of `Bearer KEY` a provider quotes only the key.
         let words = |value: &'a str| std::iter::once(value).chain(value.split_whitespace());
         let headers = self.provider.headers.iter().flat_map(|(_, value)| words(value));

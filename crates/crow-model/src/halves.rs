@@ -23,14 +23,14 @@ const DAMAGE_ESCAPED: &str = r"\ud800\ud800";
 
 /// Text that comes in pieces, and what is waiting between two of them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Halves {
+pub(crate) struct SurrogateJoiner {
     high: Option<u16>,
-    alone: Alone,
+    alone: LoneSurrogatePolicy,
 }
 
 /// What becomes of a half that stays alone.
 #[derive(Debug, Clone, Copy, Default)]
-enum Alone {
+enum LoneSurrogatePolicy {
     /// The character that says that one is missing.
     #[default]
     Replaced,
@@ -39,13 +39,13 @@ enum Alone {
 }
 
 /// What a mark stands for.
-enum Marked {
+enum SurrogateMark {
     Half(u16),
     Damage,
 }
 
 /// Marks what is half a character in the JSON of an event.
-pub(crate) fn marked(data: &[u8]) -> Cow<'_, str> {
+pub(crate) fn mark_surrogates(data: &[u8]) -> Cow<'_, str> {
     let text = match std::str::from_utf8(data) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => {
@@ -58,57 +58,57 @@ pub(crate) fn marked(data: &[u8]) -> Cow<'_, str> {
             }))
         }
     };
-    match halves_marked(&text) {
+    match mark_lone_surrogates(&text) {
         Some(marked) => Cow::Owned(marked),
         None => text,
     }
 }
 
 /// Makes text that came at once whole.
-pub(crate) fn whole(text: &str) -> Cow<'_, str> {
-    Halves::default().all(text)
+pub(crate) fn resolve_marks(text: &str) -> Cow<'_, str> {
+    SurrogateJoiner::default().join_all(text)
 }
 
 /// Spells halves in JSON text as the escapes that they are: side by side they are a character again.
-pub(crate) fn escaped(json: &str) -> Cow<'_, str> {
-    Halves::of_json().all(json)
+pub(crate) fn escape_marks(json: &str) -> Cow<'_, str> {
+    SurrogateJoiner::for_json().join_all(json)
 }
 
 /// Makes all texts in a value whole.
-pub(crate) fn make_whole(value: &mut Value) {
+pub(crate) fn resolve_value_marks(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(whole) = whole(text) {
+            if let Cow::Owned(whole) = resolve_marks(text) {
                 *text = whole;
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(make_whole),
-        Value::Object(fields) => fields.values_mut().for_each(make_whole),
+        Value::Array(items) => items.iter_mut().for_each(resolve_value_marks),
+        Value::Object(fields) => fields.values_mut().for_each(resolve_value_marks),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-impl Halves {
+impl SurrogateJoiner {
     /// Starts on text that is JSON itself.
-    pub(crate) fn of_json() -> Self {
-        Self { high: None, alone: Alone::Escaped }
+    pub(crate) fn for_json() -> Self {
+        Self { high: None, alone: LoneSurrogatePolicy::Escaped }
     }
 
     /// Gives the next piece with whole characters; half of one at its end waits.
-    pub(crate) fn join<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+    pub(crate) fn join_next<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         if text.is_empty() || (self.high.is_none() && !text.contains(MARK)) {
             return Cow::Borrowed(text);
         }
         let mut joined = String::with_capacity(text.len());
         let mut chars = text.chars();
         while let Some(char) = chars.next() {
-            match marked_by(char, chars.clone().next()) {
+            match parse_mark(char, chars.clone().next()) {
                 Some(marked) => {
                     chars.next();
-                    self.take(&marked, &mut joined);
+                    self.take_mark(&marked, &mut joined);
                 }
                 None => {
-                    joined.push_str(&self.end());
+                    joined.push_str(&self.flush());
                     joined.push(char);
                 }
             }
@@ -117,55 +117,55 @@ impl Halves {
     }
 
     /// Gives up what waits.
-    pub(crate) fn end(&mut self) -> Cow<'static, str> {
-        self.high.take().map_or(Cow::Borrowed(""), |high| self.alone(high))
+    pub(crate) fn flush(&mut self) -> Cow<'static, str> {
+        self.high.take().map_or(Cow::Borrowed(""), |high| self.render_lone(high))
     }
 
-    fn all<'t>(mut self, text: &'t str) -> Cow<'t, str> {
-        match (self.join(text), self.end()) {
+    fn join_all<'t>(mut self, text: &'t str) -> Cow<'t, str> {
+        match (self.join_next(text), self.flush()) {
             (joined, end) if end.is_empty() => joined,
             (joined, end) => joined + end,
         }
     }
 
-    fn take(&mut self, marked: &Marked, joined: &mut String) {
+    fn take_mark(&mut self, marked: &SurrogateMark, joined: &mut String) {
         let half = match (self.high, marked) {
-            (Some(high), Marked::Half(low)) if is_low(*low) => {
+            (Some(high), SurrogateMark::Half(low)) if is_low(*low) => {
                 self.high = None;
                 joined.extend(char::decode_utf16([high, *low]).flatten());
                 return;
             }
-            (_, Marked::Half(half)) => Some(*half),
-            (_, Marked::Damage) => None,
+            (_, SurrogateMark::Half(half)) => Some(*half),
+            (_, SurrogateMark::Damage) => None,
         };
-        joined.push_str(&self.end());
+        joined.push_str(&self.flush());
         match half {
             Some(high) if !is_low(high) => self.high = Some(high),
-            Some(low) => joined.push_str(&self.alone(low)),
+            Some(low) => joined.push_str(&self.render_lone(low)),
             None => joined.push_str(match self.alone {
-                Alone::Replaced => "\u{FFFD}",
-                Alone::Escaped => DAMAGE_ESCAPED,
+                LoneSurrogatePolicy::Replaced => "\u{FFFD}",
+                LoneSurrogatePolicy::Escaped => DAMAGE_ESCAPED,
             }),
         }
     }
 
-    fn alone(&self, half: u16) -> Cow<'static, str> {
+    fn render_lone(&self, half: u16) -> Cow<'static, str> {
         match self.alone {
-            Alone::Replaced => Cow::Borrowed("\u{FFFD}"),
-            Alone::Escaped => Cow::Owned(format!("\\u{half:04x}")),
+            LoneSurrogatePolicy::Replaced => Cow::Borrowed("\u{FFFD}"),
+            LoneSurrogatePolicy::Escaped => Cow::Owned(format!("\\u{half:04x}")),
         }
     }
 }
 
 /// Marks the halves of surrogate pairs that stand alone in JSON, if there are any.
-fn halves_marked(json: &str) -> Option<String> {
+fn mark_lone_surrogates(json: &str) -> Option<String> {
     let mut marked = String::new();
     let mut rest = json;
     let mut n_kept = 0;
     while let Some(at) = rest[n_kept..].find('\\') {
         let escape = &rest[n_kept + at..];
-        let (half, escape_len) = match unit(escape) {
-            Some(high) if is_high(high) && unit(&escape[ESCAPE_LEN..]).is_some_and(is_low) => {
+        let (half, escape_len) = match parse_unit_escape(escape) {
+            Some(high) if is_high(high) && parse_unit_escape(&escape[ESCAPE_LEN..]).is_some_and(is_low) => {
                 (None, 2 * ESCAPE_LEN)
             }
             Some(half) if is_high(half) || is_low(half) => (Some(half), ESCAPE_LEN),
@@ -185,17 +185,17 @@ fn halves_marked(json: &str) -> Option<String> {
     (!marked.is_empty()).then(|| marked + rest)
 }
 
-fn marked_by(mark: char, next: Option<char>) -> Option<Marked> {
+fn parse_mark(mark: char, next: Option<char>) -> Option<SurrogateMark> {
     let next = next.filter(|_| mark == MARK)?;
     if next == DAMAGE {
-        return Some(Marked::Damage);
+        return Some(SurrogateMark::Damage);
     }
     let half = u16::try_from(u32::from(next).checked_sub(MOVED)?).ok()?;
-    (is_high(half) || is_low(half)).then_some(Marked::Half(half))
+    (is_high(half) || is_low(half)).then_some(SurrogateMark::Half(half))
 }
 
 /// Reads the `\uXXXX` that a text begins with.
-fn unit(text: &str) -> Option<u16> {
+fn parse_unit_escape(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)

@@ -2,23 +2,23 @@
 
 use std::fmt::Write as _;
 
-use crow_core::{Ended, ModelEvent, ReplyBuilder};
+use crow_core::{ModelEvent, ReplyBuilder, ReplyEnd};
 use expect_test::Expect;
 
-use crate::{Api, Decoder, Finish};
+use crate::{FinishReason, ModelApi, ReplyDecoder};
 
 /// Decodes what comes in these pieces, and spells it.
-pub(crate) fn heard(api: Api, pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new(api);
+pub(crate) fn decode_to_text(api: ModelApi, pieces: &[&[u8]]) -> String {
+    let mut decoder = ReplyDecoder::new(api);
     let mut reply = ReplyBuilder::new(0);
     let mut hear = |event: ModelEvent<'_>| {
         reply.on_event(event);
     };
     let fed = pieces.iter().try_for_each(|piece| decoder.feed(piece, &mut hear));
-    let finish = fed.and_then(|()| decoder.end(&mut hear));
-    let reply = reply.end(match finish {
-        Ok(Finish::OutputLimit) => Ended::OutputLimit,
-        _ => Ended::Normally,
+    let finish = fed.and_then(|()| decoder.finish(&mut hear));
+    let reply = reply.into_reply(match finish {
+        Ok(FinishReason::OutputLimit) => ReplyEnd::OutputLimit,
+        _ => ReplyEnd::Normally,
     });
     let mut seen = String::new();
     for (name, text) in [("thought", &reply.thought), ("text", &reply.text)] {
@@ -27,7 +27,7 @@ pub(crate) fn heard(api: Api, pieces: &[&[u8]]) -> String {
         }
     }
     for call in &reply.calls {
-        let arguments = serde_json::Value::Object(call.arguments.object());
+        let arguments = serde_json::Value::Object(call.arguments.to_object());
         _ = writeln!(seen, "call {} {} {arguments}", call.provider_id, call.name);
     }
     for piece in reply.sealed.iter().flat_map(|sealed| &sealed.pieces) {
@@ -50,13 +50,13 @@ pub(crate) fn heard(api: Api, pieces: &[&[u8]]) -> String {
 
 /// Checks what an answer comes to, whole and cut at every byte.
 #[track_caller]
-pub(crate) fn check(api: Api, stream: &str, expected: &Expect) {
+pub(crate) fn check_decoding(api: ModelApi, stream: &str, expected: &Expect) {
     let stream = stream.as_bytes();
-    let whole = heard(api, &[stream]);
+    let whole = decode_to_text(api, &[stream]);
     expected.assert_eq(&whole);
     for cut in 0..=stream.len() {
         let (head, tail) = stream.split_at(cut);
-        assert_eq!(heard(api, &[head, tail]), whole, "cut at {cut}");
+        assert_eq!(decode_to_text(api, &[head, tail]), whole, "cut at {cut}");
     }
-    assert_eq!(heard(api, &stream.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
+    assert_eq!(decode_to_text(api, &stream.chunks(1).collect::<Vec<_>>()), whole, "byte by byte");
 }

@@ -8,8 +8,8 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderName, HeaderValue}
 use reqwest::redirect::Policy;
 use reqwest::{Certificate, Client, ClientBuilder, Request, Url};
 
-use crate::record::Recording;
-use crate::{Api, ModelSettings, ProviderSettings, Recorder};
+use crate::record::RequestRecording;
+use crate::{ModelApi, ModelSettings, ProviderSettings, RequestRecorder};
 
 /// A server that does not take a connection within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -25,28 +25,28 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// The connections to providers, kept between requests. Cloning shares them.
 #[derive(Debug, Clone)]
-pub struct Http {
+pub struct HttpClients {
     /// Goes through the proxies that the environment names.
     remote: Client,
     /// Goes to this machine, which no proxy can reach for us.
     local: Client,
     /// Keeps what is asked, where somebody wants that.
-    recorder: Option<Recorder>,
+    recorder: Option<RequestRecorder>,
 }
 
-impl Http {
+impl HttpClients {
     /// Reads the trusted certificates and makes ready; takes some milliseconds.
     pub fn new() -> Result<Self, Failure> {
         // Fails only where the program has chosen one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let remote = builder().build().or_else(|_| {
+        let remote = client_builder().build().or_else(|_| {
             // Slim containers have no certificates of their own.
             let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
             let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
-            builder().tls_certs_only(roots).build()
+            client_builder().tls_certs_only(roots).build()
         });
         // Plain HTTP only, so it needs no certificates.
-        let local = builder().no_proxy().tls_certs_only([]).build();
+        let local = client_builder().no_proxy().tls_certs_only([]).build();
         match (remote, local) {
             (Ok(remote), Ok(local)) => Ok(Self { remote, local, recorder: None }),
             (Err(error), _) | (_, Err(error)) => {
@@ -57,22 +57,22 @@ impl Http {
 
     /// Has everything kept that is asked of models and answered.
     #[must_use]
-    pub fn recorded(self, recorder: Recorder) -> Self {
+    pub fn with_recorder(self, recorder: RequestRecorder) -> Self {
         Self { recorder: Some(recorder), ..self }
     }
 
     /// Begins to keep a question, where somebody wants that.
-    pub(crate) fn record(&self, request: &Request, settings: &ModelSettings) -> Recording {
-        Recording::begin(self.recorder.as_ref(), request, settings)
+    pub(crate) fn start_recording(&self, request: &Request, settings: &ModelSettings) -> RequestRecording {
+        RequestRecording::start(self.recorder.as_ref(), request, settings)
     }
 
     /// Picks the client for an address.
-    pub(crate) fn client(&self, url: &Url) -> &Client {
+    pub(crate) fn client_for(&self, url: &Url) -> &Client {
         if url.scheme() == "http" && is_loopback(url) { &self.local } else { &self.remote }
     }
 }
 
-fn builder() -> ClientBuilder {
+fn client_builder() -> ClientBuilder {
     Client::builder()
         .user_agent(concat!("crow/", env!("CARGO_PKG_VERSION")))
         .tcp_nodelay(true)
@@ -94,7 +94,7 @@ fn is_loopback(url: &Url) -> bool {
 }
 
 /// Tells whether a server stands on this machine or in its network, where it serves few and lets the others wait.
-pub(crate) fn is_near(url: &Url) -> bool {
+pub(crate) fn is_on_local_network(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     match host.parse::<IpAddr>() {
@@ -113,7 +113,7 @@ pub(crate) fn is_near(url: &Url) -> bool {
 }
 
 /// Makes the address of a path below a provider's `base_url`.
-pub(crate) fn address(provider: &ProviderSettings, path: &[&str]) -> Result<Url, Failure> {
+pub(crate) fn endpoint_url(provider: &ProviderSettings, path: &[&str]) -> Result<Url, Failure> {
     let wrong = |why: &str| {
         let sentence = format!("the `base_url` of provider `{}` is no address: {why}", provider.name);
         Failure::new(FailureKind::Config, sentence)
@@ -130,7 +130,7 @@ pub(crate) fn address(provider: &ProviderSettings, path: &[&str]) -> Result<Url,
 }
 
 /// Makes the headers of each request to a provider.
-pub(crate) fn headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure> {
+pub(crate) fn request_headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure> {
     let wrong = |what: &str| {
         let sentence =
             format!("{what} of provider `{}` has characters that no header may have", provider.name);
@@ -138,13 +138,15 @@ pub(crate) fn headers(provider: &ProviderSettings) -> Result<HeaderMap, Failure>
     };
     let mut headers = HeaderMap::new();
     headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-    if provider.api == Api::Messages {
+    if provider.api == ModelApi::Messages {
         headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
     }
     if let Some(key) = &provider.api_key {
         let (name, value) = match provider.api {
-            Api::Chat | Api::Responses => (AUTHORIZATION, format!("Bearer {}", key.reveal())),
-            Api::Messages => (HeaderName::from_static("x-api-key"), key.reveal().to_owned()),
+            ModelApi::Chat | ModelApi::Responses => {
+                (AUTHORIZATION, format!("Bearer {}", key.expose_secret()))
+            }
+            ModelApi::Messages => (HeaderName::from_static("x-api-key"), key.expose_secret().to_owned()),
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| wrong("the key"))?;
         value.set_sensitive(true);
@@ -167,7 +169,7 @@ mod tests {
 
     #[test]
     fn which_servers_are_near() {
-        let near = |host: &str| is_near(&Url::parse(&format!("http://{host}:8080/v1")).unwrap());
+        let near = |host: &str| is_on_local_network(&Url::parse(&format!("http://{host}:8080/v1")).unwrap());
         for host in [
             "localhost",
             "127.0.0.1",

@@ -1,30 +1,37 @@
 //! What the settings of a model say about calls that it writes as text, and what the person is told of them.
 
-use crow_core::leaked::{Leaked, Sieve, Takes};
-use crow_core::{Ended, Reply, ToolSpec};
+use crow_core::leaked::{TextToolCallMode, TextToolCallOutcome, TextToolCallParser};
+use crow_core::{Reply, ReplyEnd, ToolSpec};
 
-use crate::{Ask, ModelSettings, ToolCalls};
+use crate::{ModelRequest, ModelSettings, ToolCallMode};
 
 /// How a reply ends whose last words are a call.
 const CALL_ENDS: [&str; 3] = ["</tool_call>", "</function>", "<|tool_calls_section_end|>"];
 
 /// Parts such calls from the words of a reply.
-pub(crate) fn sieve<'a>(settings: &ModelSettings, tools: &'a [ToolSpec]) -> Sieve<'a> {
+pub(crate) fn text_call_parser<'a>(
+    settings: &ModelSettings,
+    tools: &'a [ToolSpec],
+) -> TextToolCallParser<'a> {
     let takes = match settings.tool_calls {
-        ToolCalls::Native => Takes::Nothing,
-        ToolCalls::Auto => Takes::WholeReplies,
-        ToolCalls::Text => Takes::Endings,
+        ToolCallMode::Native => TextToolCallMode::Nothing,
+        ToolCallMode::Auto => TextToolCallMode::WholeReplies,
+        ToolCallMode::Text => TextToolCallMode::Endings,
     };
-    Sieve::new(tools, takes)
+    TextToolCallParser::new(tools, takes)
 }
 
 /// What the person is told of calls that were text.
-pub(crate) fn notice(leaked: &Leaked, reply: &Reply, ask: Ask<'_>) -> Option<String> {
+pub(crate) fn text_call_notice(
+    leaked: &TextToolCallOutcome,
+    reply: &Reply,
+    ask: ModelRequest<'_>,
+) -> Option<String> {
     let model = &ask.settings.name;
     match leaked {
         // Where it was told to write them there is nothing to say.
-        Leaked::Taken(_) if ask.settings.tool_calls == ToolCalls::Text => None,
-        Leaked::Taken(tools) => {
+        TextToolCallOutcome::Taken(_) if ask.settings.tool_calls == ToolCallMode::Text => None,
+        TextToolCallOutcome::Taken(tools) => {
             let (calls, are) = if tools.len() == 1 {
                 ("call", "it is run as a call")
             } else {
@@ -35,20 +42,20 @@ pub(crate) fn notice(leaked: &Leaked, reply: &Reply, ask: Ask<'_>) -> Option<Str
                 "`{model}` wrote its {calls} of {tools} as text; {are} (`tool_calls: native` turns that off)"
             ))
         }
-        Leaked::Quoted(tool) => Some(format!(
+        TextToolCallOutcome::Quoted(tool) => Some(format!(
             "`{model}` wrote a call of `{tool}` as text that stands in what it had read; it was taken for a quote and not run"
         )),
-        Leaked::NotFitting { tool, why } => {
+        TextToolCallOutcome::NotFitting { tool, why } => {
             Some(format!("`{model}` wrote a call of `{tool}` as text, which was not run: {why}"))
         }
-        Leaked::Nothing if !ends_with_call(reply) || ask.tools.is_empty() => None,
-        Leaked::Nothing => match ask.settings.tool_calls {
-            ToolCalls::Native => None,
-            ToolCalls::Auto => Some(format!(
+        TextToolCallOutcome::Nothing if !ends_with_call(reply) || ask.tools.is_empty() => None,
+        TextToolCallOutcome::Nothing => match ask.settings.tool_calls {
+            ToolCallMode::Native => None,
+            ToolCallMode::Auto => Some(format!(
                 "`{model}` ended its reply with a call as text; it was not run, because it is not the whole reply or \
                  cannot be read (`tool_calls: text` in the model's settings allows words before it)"
             )),
-            ToolCalls::Text => Some(format!("`{model}` wrote a call that cannot be read; it was not run")),
+            ToolCallMode::Text => Some(format!("`{model}` wrote a call that cannot be read; it was not run")),
         },
     }
 }
@@ -56,7 +63,7 @@ pub(crate) fn notice(leaked: &Leaked, reply: &Reply, ask: Ask<'_>) -> Option<Str
 /// Tells whether the last words of a reply are a call.
 fn ends_with_call(reply: &Reply) -> bool {
     let text = reply.text.trim_end();
-    reply.ended == Ended::Normally
+    reply.ended == ReplyEnd::Normally
         && reply.calls.is_empty()
         && CALL_ENDS.iter().any(|end| text.ends_with(end))
 }

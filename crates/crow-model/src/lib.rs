@@ -27,9 +27,9 @@ mod heard;
 #[cfg(test)]
 mod sample;
 
-pub use ask::{Ask, Listener, ask};
-pub use decoder::{Decoder, Finish, StreamError};
-pub use http::Http;
-pub use models::{ListedModel, Listing, Server, check_key, list_models};
-pub use record::Recorder;
-pub use settings::{Api, ApiKey, ModelSettings, Price, ProviderSettings, ToolCalls};
+pub use ask::{ModelRequest, ReplyListener, stream_reply};
+pub use decoder::{FinishReason, ReplyDecoder, StreamError};
+pub use http::HttpClients;
+pub use models::{ListedModel, ModelListing, ModelServerKind, check_key, list_models};
+pub use record::RequestRecorder;
+pub use settings::{ApiKey, ModelApi, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};

@@ -6,5 +6,5 @@ mod request;
 mod stream;
 mod thinking;
 
-pub(crate) use request::body;
-pub(crate) use stream::Stream;
+pub(crate) use request::build_body;
+pub(crate) use stream::AnthropicStream;

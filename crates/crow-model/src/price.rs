@@ -1,21 +1,21 @@
 //! What a reply costs. Pure: tokens and prices in, an amount out; it knows neither where prices come from nor what
 //! becomes of the amount.
 
-use crow_core::Usage;
+use crow_core::TokenUsage;
 
-use crate::Price;
+use crate::ModelPrice;
 
 /// Billionths of a dollar that a token costs for each dollar that a million of them costs.
 const BILLIONTHS: f64 = 1_000.0;
 
 /// Puts a price on what a reply took, unless its provider has said what it cost.
-pub(crate) fn priced(usage: Usage, price: Option<Price>) -> Usage {
-    Usage { cost: usage.cost.or_else(|| price?.of(usage)), ..usage }
+pub(crate) fn apply_price(usage: TokenUsage, price: Option<ModelPrice>) -> TokenUsage {
+    TokenUsage { cost: usage.cost.or_else(|| price?.cost_for(usage)), ..usage }
 }
 
-impl Price {
+impl ModelPrice {
     /// What so many tokens cost, in billionths of a US dollar; nothing where the price is none.
-    pub fn of(self, usage: Usage) -> Option<u64> {
+    pub fn cost_for(self, usage: TokenUsage) -> Option<u64> {
         // Whatever a server says, each token is paid for once.
         let cached = usage.cached.min(usage.input);
         let written = usage.cache_written.min(usage.input - cached);

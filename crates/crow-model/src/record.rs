@@ -19,7 +19,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::{ModelSettings, ProviderSettings};
-use file::{Answered, Asked, Folder};
+use file::{RecordedRequest, RecordedResponse, RecordingFolder};
 
 /// Notes on their way to the disk; a chunk is a note.
 const NOTES_MAX: usize = 4096;
@@ -42,12 +42,12 @@ const HEADER_SECRET_LEN_MIN: usize = 16;
 
 /// Keeps what is asked and answered in a folder. Cloning shares it.
 #[derive(Debug, Clone)]
-pub struct Recorder(Arc<Shared>);
+pub struct RequestRecorder(Arc<RecorderShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct RecorderShared {
     /// Nothing once it is over.
-    notes: Option<SyncSender<Note>>,
+    notes: Option<SyncSender<RecordingNote>>,
     n_bytes: Arc<AtomicUsize>,
     n_asked: AtomicUsize,
     is_slow: AtomicBool,
@@ -56,16 +56,16 @@ struct Shared {
 }
 
 #[derive(Debug)]
-enum Note {
-    Asked(usize, Box<Asked>),
-    Answered(usize, Answered),
+enum RecordingNote {
+    Asked(usize, Box<RecordedRequest>),
+    Answered(usize, RecordedResponse),
     Said { n: usize, ms: u128, bytes: Vec<u8> },
-    Ended { n: usize, ms: u128, how: How, is_whole: bool, written: Option<oneshot::Sender<()>> },
+    Ended { n: usize, ms: u128, how: RecordingEnd, is_whole: bool, written: Option<oneshot::Sender<()>> },
 }
 
 /// How an answer ended for us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum RecordingEnd {
     /// It was heard to its end.
     Whole,
     /// We stopped listening.
@@ -74,7 +74,7 @@ enum How {
     Broken,
 }
 
-impl Recorder {
+impl RequestRecorder {
     /// Begins to keep things in a folder, which is made when it is not there.
     pub fn start(folder: &Path) -> Result<Self, Failure> {
         let unusable = |error: std::io::Error| {
@@ -84,7 +84,7 @@ impl Recorder {
             );
             Failure::new(FailureKind::Config, sentence)
         };
-        let folder = Folder::open(folder).map_err(unusable)?;
+        let folder = RecordingFolder::open(folder).map_err(unusable)?;
         let (notes, inbox) = sync_channel(NOTES_MAX);
         let (over, written) = sync_channel(1);
         let n_bytes = Arc::new(AtomicUsize::new(0));
@@ -92,10 +92,10 @@ impl Recorder {
         let write = move || {
             // Dropped with the thread, which tells that everything is written.
             let _over = over;
-            file::write(folder, &inbox, &taken);
+            file::write_recordings(folder, &inbox, &taken);
         };
         std::thread::Builder::new().name("crow-record".into()).spawn(write).map_err(unusable)?;
-        Ok(Self(Arc::new(Shared {
+        Ok(Self(Arc::new(RecorderShared {
             notes: Some(notes),
             n_bytes,
             n_asked: AtomicUsize::new(0),
@@ -105,34 +105,34 @@ impl Recorder {
     }
 
     /// Begins to keep one question and its answer.
-    fn begin(&self, request: &Request, settings: &ModelSettings) -> Live {
+    fn begin_request(&self, request: &Request, settings: &ModelSettings) -> LiveRecording {
         let n = self.0.n_asked.fetch_add(1, Ordering::Relaxed);
         let body = request.body().and_then(reqwest::Body::as_bytes).unwrap_or_default();
-        let mut live = Live {
+        let mut live = LiveRecording {
             recorder: self.clone(),
             n,
             started: Instant::now(),
-            how: How::Left,
+            how: RecordingEnd::Left,
             is_whole: true,
             is_over: false,
         };
         if live.has_room(body.len()) {
-            let asked = Asked {
+            let asked = RecordedRequest {
                 provider: settings.provider.name.clone(),
                 model: settings.model.clone(),
                 method: request.method().to_string(),
                 path: request.url().path().to_owned(),
-                headers: kept(request.headers(), &ASKED_HEADERS),
+                headers: pick_headers(request.headers(), &ASKED_HEADERS),
                 body: body.to_vec(),
-                secrets: secrets(&settings.provider),
+                secrets: collect_secrets(&settings.provider),
             };
-            live.send(Note::Asked(n, Box::new(asked)), body.len());
+            live.send_note(RecordingNote::Asked(n, Box::new(asked)), body.len());
         }
         live
     }
 }
 
-impl Drop for Shared {
+impl Drop for RecorderShared {
     fn drop(&mut self) {
         self.notes = None;
         if let Ok(written) = self.written.get_mut() {
@@ -146,84 +146,92 @@ impl Drop for Shared {
 
 /// One question and its answer on their way to a file, or nothing where nothing is recorded.
 #[derive(Debug, Default)]
-pub(crate) struct Recording(Option<Live>);
+pub(crate) struct RequestRecording(Option<LiveRecording>);
 
 #[derive(Debug)]
-struct Live {
-    recorder: Recorder,
+struct LiveRecording {
+    recorder: RequestRecorder,
     n: usize,
     started: Instant,
-    how: How,
+    how: RecordingEnd,
     /// Nothing was left out so far.
     is_whole: bool,
     is_over: bool,
 }
 
-impl Recording {
+impl RequestRecording {
     /// Begins to keep a question, where something keeps it.
-    pub(crate) fn begin(recorder: Option<&Recorder>, request: &Request, settings: &ModelSettings) -> Self {
-        Self(recorder.map(|recorder| recorder.begin(request, settings)))
+    pub(crate) fn start(
+        recorder: Option<&RequestRecorder>,
+        request: &Request,
+        settings: &ModelSettings,
+    ) -> Self {
+        Self(recorder.map(|recorder| recorder.begin_request(request, settings)))
     }
 
     /// Takes the beginning of the answer.
-    pub(crate) fn answered(&mut self, response: &Response) {
+    pub(crate) fn on_response(&mut self, response: &Response) {
         if let Some(live) = &mut self.0 {
-            let headers = kept(response.headers(), &ANSWERED_HEADERS);
-            let answered = Answered { status: response.status().as_u16(), headers, ms: live.ms() };
-            live.send(Note::Answered(live.n, answered), 0);
+            let headers = pick_headers(response.headers(), &ANSWERED_HEADERS);
+            let answered =
+                RecordedResponse { status: response.status().as_u16(), headers, ms: live.elapsed_ms() };
+            live.send_note(RecordingNote::Answered(live.n, answered), 0);
         }
     }
 
     /// Takes what came of listening: more of the answer, its end, or that it broke off.
-    pub(crate) fn took<E>(&mut self, came: &Result<Option<impl AsRef<[u8]>>, E>) {
+    pub(crate) fn on_chunk<E>(&mut self, came: &Result<Option<impl AsRef<[u8]>>, E>) {
         match came {
-            Ok(Some(bytes)) => self.said(bytes.as_ref()),
-            Ok(None) => self.heard_out(),
-            Err(_) => self.broke_off(),
+            Ok(Some(bytes)) => self.on_bytes(bytes.as_ref()),
+            Ok(None) => self.on_complete(),
+            Err(_) => self.on_interrupted(),
         }
     }
 
     /// Takes more of the answer.
-    pub(crate) fn said(&mut self, bytes: &[u8]) {
+    pub(crate) fn on_bytes(&mut self, bytes: &[u8]) {
         if let Some(live) = &mut self.0
             && live.has_room(bytes.len())
         {
-            live.send(Note::Said { n: live.n, ms: live.ms(), bytes: bytes.to_vec() }, bytes.len());
+            live.send_note(
+                RecordingNote::Said { n: live.n, ms: live.elapsed_ms(), bytes: bytes.to_vec() },
+                bytes.len(),
+            );
         }
     }
 
     /// Notes that the answer was heard to its end.
-    pub(crate) fn heard_out(&mut self) {
-        self.set(How::Whole);
+    pub(crate) fn on_complete(&mut self) {
+        self.set_end(RecordingEnd::Whole);
     }
 
     /// Notes that the answer broke off or never came.
-    pub(crate) fn broke_off(&mut self) {
-        self.set(How::Broken);
+    pub(crate) fn on_interrupted(&mut self) {
+        self.set_end(RecordingEnd::Broken);
     }
 
-    fn set(&mut self, how: How) {
+    fn set_end(&mut self, how: RecordingEnd) {
         if let Some(live) = &mut self.0 {
             live.how = how;
         }
     }
 
     /// Ends it, and waits for the disk where nobody waits for us; what is dropped without was left.
-    pub(crate) async fn end(mut self) {
+    pub(crate) async fn finish(mut self) {
         let Some(live) = &mut self.0 else { return };
-        if live.how == How::Left || live.recorder.0.is_slow.load(Ordering::Relaxed) {
+        if live.how == RecordingEnd::Left || live.recorder.0.is_slow.load(Ordering::Relaxed) {
             return;
         }
         let (written, done) = oneshot::channel();
-        live.over(Some(written));
+        live.send_end(Some(written));
         if timeout(WRITE_TIMEOUT, done).await.is_err() {
             live.recorder.0.is_slow.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl Live {
-    fn ms(&self) -> u128 {
+impl LiveRecording {
+    fn elapsed_ms(&self) -> u128 {
         self.started.elapsed().as_millis()
     }
 
@@ -234,7 +242,7 @@ impl Live {
         self.is_whole
     }
 
-    fn send(&mut self, note: Note, n_bytes: usize) {
+    fn send_note(&mut self, note: RecordingNote, n_bytes: usize) {
         let shared = &self.recorder.0;
         shared.n_bytes.fetch_add(n_bytes, Ordering::Relaxed);
         let is_sent = shared.notes.as_ref().is_some_and(|notes| notes.try_send(note).is_ok());
@@ -244,23 +252,23 @@ impl Live {
         }
     }
 
-    fn over(&mut self, written: Option<oneshot::Sender<()>>) {
+    fn send_end(&mut self, written: Option<oneshot::Sender<()>>) {
         self.is_over = true;
         let Self { n, how, is_whole, .. } = *self;
-        self.send(Note::Ended { n, ms: self.ms(), how, is_whole, written }, 0);
+        self.send_note(RecordingNote::Ended { n, ms: self.elapsed_ms(), how, is_whole, written }, 0);
     }
 }
 
-impl Drop for Live {
+impl Drop for LiveRecording {
     fn drop(&mut self) {
         if !self.is_over {
-            self.over(None);
+            self.send_end(None);
         }
     }
 }
 
 /// Picks headers to keep; what is marked as a secret is none of them.
-fn kept(headers: &HeaderMap, names: &[&'static str]) -> Vec<(&'static str, String)> {
+fn pick_headers(headers: &HeaderMap, names: &[&'static str]) -> Vec<(&'static str, String)> {
     let kept = names.iter().filter_map(|&name| {
         let value = headers.get(name).filter(|value| !value.is_sensitive())?;
         Some((name, value.to_str().ok()?.to_owned()))
@@ -269,8 +277,8 @@ fn kept(headers: &HeaderMap, names: &[&'static str]) -> Vec<(&'static str, Strin
 }
 
 /// The texts of a provider's settings that are to stand nowhere.
-fn secrets(provider: &ProviderSettings) -> Vec<String> {
-    let key = provider.api_key.iter().map(|key| key.reveal());
+fn collect_secrets(provider: &ProviderSettings) -> Vec<String> {
+    let key = provider.api_key.iter().map(|key| key.expose_secret());
     // `Bearer` and its like are no secret; what follows is one wherever it stands.
     let last_word = |value: &'_ String| value.split_whitespace().next_back().unwrap_or_default().to_owned();
     let values = provider.headers.iter().flat_map(|(_, value)| [value.clone(), last_word(value)]);

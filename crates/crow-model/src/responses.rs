@@ -6,5 +6,5 @@ mod item;
 mod request;
 mod stream;
 
-pub(crate) use request::body;
-pub(crate) use stream::Stream;
+pub(crate) use request::build_body;
+pub(crate) use stream::ResponsesStream;

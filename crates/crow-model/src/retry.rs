@@ -18,30 +18,33 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(120);
 
 /// One failed try.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tried {
+pub(crate) struct FailedAttempt {
     /// What to say when it was the last.
     pub(crate) failure: Failure,
     /// What another try may hope for.
-    pub(crate) cause: Cause,
+    pub(crate) cause: FailureCause,
 }
 
-impl Tried {
+impl FailedAttempt {
     /// Whether the provider has too much to do, or trouble of its own, which another may not have.
     pub(crate) fn is_overload(&self) -> bool {
         match self.cause {
-            Cause::Status { code: 429 | 500..=599, .. } => true,
+            FailureCause::Status { code: 429 | 500..=599, .. } => true,
             // Some say it in the stream, with a code of their own.
-            Cause::Status { .. } => {
+            FailureCause::Status { .. } => {
                 matches!(self.failure.kind, FailureKind::ProviderRate | FailureKind::ProviderOverloaded)
             }
-            Cause::Unreachable | Cause::Silent | Cause::BrokeOff | Cause::Final => false,
+            FailureCause::Unreachable
+            | FailureCause::Silent
+            | FailureCause::BrokeOff
+            | FailureCause::Final => false,
         }
     }
 }
 
 /// What went wrong, as far as trying again depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Cause {
+pub(crate) enum FailureCause {
     /// Nobody took the connection.
     Unreachable,
     /// Nothing came in time.
@@ -60,7 +63,12 @@ pub(crate) enum Cause {
 }
 
 /// Decides whether to try again after the `n_failed`th failure, and after which wait. `jitter` is from 0 to 1.
-pub(crate) fn next_try(n_failed: u32, retries_max: u32, tried: &Tried, jitter: f64) -> Option<Duration> {
+pub(crate) fn next_retry_delay(
+    n_failed: u32,
+    retries_max: u32,
+    tried: &FailedAttempt,
+    jitter: f64,
+) -> Option<Duration> {
     if n_failed == 0 || n_failed > retries_max {
         return None;
     }
@@ -68,31 +76,31 @@ pub(crate) fn next_try(n_failed: u32, retries_max: u32, tried: &Tried, jitter: f
     // Half of the wait is certain, half is chance, so that a crowd does not come back at once.
     let own = doubled.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0));
     match tried.cause {
-        Cause::Final => None,
-        Cause::Unreachable | Cause::Silent | Cause::BrokeOff => Some(own),
-        Cause::Status { code: 408 | 409 | 425 | 429 | 500..=599, retry_after, .. } => {
+        FailureCause::Final => None,
+        FailureCause::Unreachable | FailureCause::Silent | FailureCause::BrokeOff => Some(own),
+        FailureCause::Status { code: 408 | 409 | 425 | 429 | 500..=599, retry_after, .. } => {
             Some(retry_after.map_or(own, |asked| asked.min(RETRY_AFTER_MAX)))
         }
-        Cause::Status { .. } => None,
+        FailureCause::Status { .. } => None,
     }
 }
 
 /// Says what happened and that it goes on.
-pub(crate) fn notice(tried: &Tried, wait: Duration, n_failed: u32, retries_max: u32) -> String {
+pub(crate) fn retry_notice(tried: &FailedAttempt, wait: Duration, n_failed: u32, retries_max: u32) -> String {
     let what = match tried.cause {
-        Cause::Unreachable => "the provider cannot be reached".to_owned(),
-        Cause::Silent => "the provider is silent".to_owned(),
-        Cause::BrokeOff => "the answer broke off".to_owned(),
-        Cause::Status { code: code @ 429, .. } => format!("the provider is busy ({code})"),
-        Cause::Status { code, .. } => format!("the provider is in trouble ({code})"),
-        Cause::Final => "the request failed".to_owned(),
+        FailureCause::Unreachable => "the provider cannot be reached".to_owned(),
+        FailureCause::Silent => "the provider is silent".to_owned(),
+        FailureCause::BrokeOff => "the answer broke off".to_owned(),
+        FailureCause::Status { code: code @ 429, .. } => format!("the provider is busy ({code})"),
+        FailureCause::Status { code, .. } => format!("the provider is in trouble ({code})"),
+        FailureCause::Final => "the request failed".to_owned(),
     };
     let when = if wait.is_zero() { "now".to_owned() } else { format!("in {} s", wait.as_secs_f64().ceil()) };
     format!("{what}; trying again {when} ({n_failed} of {retries_max})")
 }
 
 /// Reads how long the provider wants to be left alone; `date` is its own clock.
-pub(crate) fn retry_after(
+pub(crate) fn parse_retry_after(
     after_ms: Option<&str>,
     after: Option<&str>,
     date: Option<&str>,
@@ -107,14 +115,14 @@ pub(crate) fn retry_after(
     match number(after) {
         Some(number) => seconds(number),
         None => {
-            let wait_s = http_date(after)? - http_date(date?)?;
+            let wait_s = parse_http_date(after)? - parse_http_date(date?)?;
             Some(Duration::from_secs(u64::try_from(wait_s).unwrap_or(0)))
         }
     }
 }
 
 /// Reads `Sun, 06 Nov 1994 08:49:37 GMT` as seconds since 1970.
-fn http_date(text: &str) -> Option<i64> {
+fn parse_http_date(text: &str) -> Option<i64> {
     const MONTHS: &str = "JanFebMarAprMayJunJulAugSepOctNovDec";
     let mut words = text.split_whitespace().skip(1);
     let number = |text: &str| text.parse::<u32>().ok().map(i64::from);

@@ -6,11 +6,11 @@ use crate::{ApiKey, ModelSettings, ProviderSettings};
 pub(crate) const KEY: &str = "sk-secret-0123456789";
 
 /// Settings of a model of provider `acme`.
-pub(crate) fn settings() -> ModelSettings {
+pub(crate) fn sample_settings() -> ModelSettings {
     let provider = ProviderSettings {
         name: "acme".to_owned(),
         base_url: "https://user:word@api.acme.test/v1?token=abc".to_owned(),
-        api: crate::Api::Chat,
+        api: crate::ModelApi::Chat,
         api_key: Some(ApiKey::new(KEY)),
         key_variable: Some("ACME_API_KEY".to_owned()),
         headers: vec![("x-tenant".to_owned(), "tenant-secret".to_owned())],
@@ -27,7 +27,7 @@ pub(crate) fn settings() -> ModelSettings {
         reasoning_effort: None,
         thought_levels: std::collections::BTreeMap::new(),
         send_reasoning: None,
-        tool_calls: crate::ToolCalls::default(),
+        tool_calls: crate::ToolCallMode::default(),
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,

@@ -21,7 +21,7 @@ impl ApiKey {
         Self(key.into())
     }
 
-    pub(crate) fn reveal(&self) -> &str {
+    pub(crate) fn expose_secret(&self) -> &str {
         &self.0
     }
 }
@@ -34,7 +34,7 @@ impl fmt::Debug for ApiKey {
 
 /// The dialect in which a provider is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Api {
+pub enum ModelApi {
     /// `chat/completions`, which most servers speak.
     #[default]
     Chat,
@@ -44,7 +44,7 @@ pub enum Api {
     Responses,
 }
 
-impl Api {
+impl ModelApi {
     /// Every dialect.
     pub const ALL: [Self; 3] = [Self::Chat, Self::Messages, Self::Responses];
 
@@ -57,7 +57,7 @@ impl Api {
         }
     }
 
-    /// Reads what [`Api::as_str`] spelled.
+    /// Reads what [`ModelApi::as_str`] returned.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.as_str() == text)
     }
@@ -65,7 +65,7 @@ impl Api {
 
 /// How a model spells the calls of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ToolCalls {
+pub enum ToolCallMode {
     /// As its provider's API does, and text is text.
     Native,
     /// As text in a form that it is told; its provider hears nothing of tools.
@@ -75,7 +75,7 @@ pub enum ToolCalls {
     Auto,
 }
 
-impl ToolCalls {
+impl ToolCallMode {
     /// Every way.
     pub const ALL: [Self; 3] = [Self::Native, Self::Text, Self::Auto];
 
@@ -88,7 +88,7 @@ impl ToolCalls {
         }
     }
 
-    /// Reads what [`ToolCalls::as_str`] spelled.
+    /// Reads what [`ToolCallMode::as_str`] spelled.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|way| way.as_str() == text)
     }
@@ -96,7 +96,7 @@ impl ToolCalls {
 
 /// What a model costs, in US dollars for a million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Price {
+pub struct ModelPrice {
     /// Tokens read.
     pub input: f64,
     /// Tokens written.
@@ -115,7 +115,7 @@ pub struct ProviderSettings {
     /// Address up to and including `/v1`.
     pub base_url: String,
     /// The dialect it is spoken to in.
-    pub api: Api,
+    pub api: ModelApi,
     /// The key, where one is needed.
     pub api_key: Option<ApiKey>,
     /// The variable the key comes from, to name it when the key is missing or refused.
@@ -165,9 +165,9 @@ pub struct ModelSettings {
     /// Whether its reasoning is sent back to it; the provider decides where nothing is said.
     pub send_reasoning: Option<bool>,
     /// How it spells the calls of tools.
-    pub tool_calls: ToolCalls,
+    pub tool_calls: ToolCallMode,
     /// What it costs.
-    pub price: Option<Price>,
+    pub price: Option<ModelPrice>,
     /// Fields to add to each request.
     pub extra_body: Map<String, Value>,
     /// Tries after the first, for each request.
@@ -179,7 +179,7 @@ pub struct ModelSettings {
 impl ModelSettings {
     /// Names the model with its provider: what it sealed goes back to nobody else, whatever the configuration
     /// calls it.
-    pub(crate) fn id(&self) -> String {
+    pub(crate) fn qualified_id(&self) -> String {
         format!("{}/{}", self.provider.name, self.model)
     }
 
@@ -190,25 +190,25 @@ impl ModelSettings {
     }
 
     /// The word for how hard to think, for a dialect to spell; `None` where the fields of the level say it.
-    pub(crate) fn effort(&self) -> Option<&str> {
+    pub(crate) fn effort_level(&self) -> Option<&str> {
         self.reasoning_effort.as_deref().filter(|level| !self.thought_levels.contains_key(*level))
     }
 
     /// The fields that the settings put into each request, before all that a dialect would say by itself: those of
     /// the thought level, and over them `extra_body`. What is an object in both is joined.
-    pub(crate) fn added_fields(&self) -> Map<String, Value> {
+    pub(crate) fn extra_fields(&self) -> Map<String, Value> {
         let level = self.reasoning_effort.as_deref().unwrap_or(LEVEL_UNSAID);
         let mut fields = self.thought_levels.get(level).cloned().unwrap_or_default();
-        join(&mut fields, &self.extra_body);
+        merge_fields(&mut fields, &self.extra_body);
         fields
     }
 }
 
 /// Puts fields over others, at every depth.
-pub(crate) fn join(fields: &mut Map<String, Value>, over: &Map<String, Value>) {
+pub(crate) fn merge_fields(fields: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (name, value) in over {
         match (fields.get_mut(name), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => join(below, above),
+            (Some(Value::Object(below)), Value::Object(above)) => merge_fields(below, above),
             _ => {
                 fields.insert(name.clone(), value.clone());
             }

@@ -19,7 +19,7 @@ pub(crate) struct EventTooLong;
 
 /// What is left over between two chunks.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct SseParser {
     /// The beginning of a line whose end has not come.
     line: Vec<u8>,
     /// The data of an event whose end has not come.
@@ -31,7 +31,7 @@ pub(crate) struct Events {
     has_begun: bool,
 }
 
-impl Events {
+impl SseParser {
     /// Takes the next bytes; says the data of each event that they complete.
     pub(crate) fn feed(&mut self, chunk: &[u8], on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
         let mut rest = match chunk {
@@ -41,7 +41,7 @@ impl Events {
         self.after_cr = self.after_cr && chunk.is_empty();
         // The only data line so far of an event, as long as it lies in this chunk: it is not copied.
         let mut whole: Option<&[u8]> = None;
-        while let Some(end) = line_end(rest) {
+        while let Some(end) = find_line_end(rest) {
             let line = &rest[..end];
             rest = match (rest[end], rest.get(end + 1)) {
                 (b'\r', Some(b'\n')) => &rest[end + 2..],
@@ -59,22 +59,22 @@ impl Events {
                     Some(data) => on_data(data),
                     None => self.end_event(on_data),
                 }
-            } else if let Some(data) = data_of(line) {
+            } else if let Some(data) = data_value(line) {
                 if self.has_data || whole.is_some() {
-                    self.keep(whole.take())?;
-                    self.keep(Some(data))?;
+                    self.append_data(whole.take())?;
+                    self.append_data(Some(data))?;
                 } else {
                     whole = Some(data);
                 }
             }
         }
-        self.keep(whole)?;
+        self.append_data(whole)?;
         self.line.extend_from_slice(rest);
         self.check_len()
     }
 
     /// Takes the end of the stream: the last event counts even when its blank line never came.
-    pub(crate) fn end(&mut self, on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
+    pub(crate) fn finish(&mut self, on_data: &mut impl FnMut(&[u8])) -> Result<(), EventTooLong> {
         self.end_carried_line(on_data)?;
         self.end_event(on_data);
         Ok(())
@@ -90,7 +90,7 @@ impl Events {
         if line.is_empty() {
             self.end_event(on_data);
         } else {
-            self.keep(data_of(line))?;
+            self.append_data(data_value(line))?;
         }
         buffer.clear();
         self.line = buffer;
@@ -104,7 +104,7 @@ impl Events {
         }
     }
 
-    fn keep(&mut self, data: Option<&[u8]>) -> Result<(), EventTooLong> {
+    fn append_data(&mut self, data: Option<&[u8]>) -> Result<(), EventTooLong> {
         let Some(data) = data else { return Ok(()) };
         if mem::replace(&mut self.has_data, true) {
             self.data.push(b'\n');
@@ -119,7 +119,7 @@ impl Events {
 }
 
 /// The value of a `data` field; comments and other fields have nothing to say to us.
-fn data_of(line: &[u8]) -> Option<&[u8]> {
+fn data_value(line: &[u8]) -> Option<&[u8]> {
     match line.strip_prefix(b"data")? {
         [b':', b' ', value @ ..] | [b':', value @ ..] => Some(value),
         [] => Some(&[]),
@@ -127,7 +127,7 @@ fn data_of(line: &[u8]) -> Option<&[u8]> {
     }
 }
 
-fn line_end(bytes: &[u8]) -> Option<usize> {
+fn find_line_end(bytes: &[u8]) -> Option<usize> {
     let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
     let strides = bytes.chunks_exact(STRIDE);
     // No early exit inside a stride: that lets the compiler look at all of it at once.

@@ -5,11 +5,11 @@ use std::{io, path::PathBuf, process::Stdio};
 use nix::unistd;
 use tokio::{net::unix::pipe, process::Child};
 
-use crate::terminal::{self, Terminal};
+use crate::terminal::{self, PseudoTerminal};
 
 /// A program with all it is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command {
+pub struct CommandSpec {
     /// The program, a path or a name to look up in `PATH`.
     pub program: String,
     /// Its arguments.
@@ -46,18 +46,18 @@ pub enum SpawnError {
 }
 
 /// A child and the one pipe that both its outputs go to.
-pub(crate) struct Spawned {
+pub(crate) struct SpawnedChild {
     pub(crate) child: Child,
     pub(crate) pipe: pipe::Receiver,
 }
 
-impl Command {
+impl CommandSpec {
     /// Starts the program with no input, and one pipe for what it says.
-    pub(crate) async fn spawn(self) -> Result<Spawned, SpawnError> {
+    pub(crate) async fn spawn(self) -> Result<SpawnedChild, SpawnError> {
         let (reader, writer) = io::pipe()?;
         let pipe = pipe::Receiver::from_owned_fd(reader.into())?;
         let stdio = [Stdio::null(), writer.try_clone()?.into(), writer.into()];
-        Ok(Spawned { child: self.spawn_on(stdio).await?, pipe })
+        Ok(SpawnedChild { child: self.spawn_on(stdio).await?, pipe })
     }
 
     /// Starts the program with a pipe for each of stdin, stdout and stderr.
@@ -66,10 +66,11 @@ impl Command {
     }
 
     /// Starts the program on a terminal of its own.
-    pub(crate) async fn spawn_on_terminal(self) -> Result<(Child, Terminal), SpawnError> {
+    pub(crate) async fn spawn_on_terminal(self) -> Result<(Child, PseudoTerminal), SpawnError> {
         let program = self.program.clone();
-        let command = self.built().await?;
-        let (child, terminal) = terminal::spawn(command, die_with_us()).map_err(|e| started(program, e))?;
+        let command = self.into_tokio_command().await?;
+        let (child, terminal) =
+            terminal::spawn_on_pty(command, parent_death_hook()).map_err(|e| spawn_error(program, e))?;
         Ok((child, terminal))
     }
 
@@ -77,14 +78,14 @@ impl Command {
     /// of what it writes to are closed with the end of this: while they live a pipe never ends.
     async fn spawn_on(self, [stdin, stdout, stderr]: [Stdio; 3]) -> Result<Child, SpawnError> {
         let program = self.program.clone();
-        let mut command = self.built().await?;
+        let mut command = self.into_tokio_command().await?;
         command.stdin(stdin).stdout(stdout).stderr(stderr);
-        detach(&mut command);
-        command.spawn().map_err(|error| started(program, error))
+        detach_from_terminal(&mut command);
+        command.spawn().map_err(|error| spawn_error(program, error))
     }
 
     /// Makes the system's kind of command of it.
-    async fn built(self) -> Result<tokio::process::Command, SpawnError> {
+    async fn into_tokio_command(self) -> Result<tokio::process::Command, SpawnError> {
         // A missing folder and a missing program are one error number to the system.
         if !tokio::fs::metadata(&self.cwd).await.is_ok_and(|found| found.is_dir()) {
             return Err(SpawnError::NoFolder { cwd: self.cwd });
@@ -100,14 +101,14 @@ impl Command {
     }
 }
 
-fn started(program: String, error: io::Error) -> SpawnError {
+fn spawn_error(program: String, error: io::Error) -> SpawnError {
     if error.kind() == io::ErrorKind::NotFound { SpawnError::NoProgram { program } } else { error.into() }
 }
 
 /// A session of its own rather than only a group: without a controlling terminal a program that wants to
 /// ask for a password fails at once, where in a background group it would stop for ever.
-fn detach(command: &mut tokio::process::Command) {
-    let die_with_us = die_with_us();
+fn detach_from_terminal(command: &mut tokio::process::Command) {
+    let die_with_us = parent_death_hook();
     let after_fork = move || {
         unistd::setsid()?;
         die_with_us()
@@ -120,15 +121,15 @@ fn detach(command: &mut tokio::process::Command) {
 }
 
 /// What a child does between fork and exec so as not to outlive us.
-fn die_with_us() -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
+fn parent_death_hook() -> impl Fn() -> io::Result<()> + Send + Sync + 'static {
     let parent = unistd::getpid();
-    move || die_with(parent)
+    move || set_parent_death_signal(parent)
 }
 
 /// Has the system kill the child if we are killed. Linux ties this to the thread that spawned: children
 /// are spawned from the runtime's thread, which lives as long as the process.
 #[cfg(target_os = "linux")]
-fn die_with(parent: unistd::Pid) -> io::Result<()> {
+fn set_parent_death_signal(parent: unistd::Pid) -> io::Result<()> {
     nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
     // The parent may have died before the wish was made.
     if unistd::getppid() == parent { Ok(()) } else { Err(nix::errno::Errno::ESRCH.into()) }
@@ -136,6 +137,6 @@ fn die_with(parent: unistd::Pid) -> io::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature as on Linux")]
-fn die_with(_parent: unistd::Pid) -> io::Result<()> {
+fn set_parent_death_signal(_parent: unistd::Pid) -> io::Result<()> {
     Ok(())
 }

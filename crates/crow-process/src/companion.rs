@@ -8,23 +8,23 @@ use tokio::{
 };
 
 use crate::{
-    Command, Ended, Groups, SpawnError,
-    groups::Guard,
-    program::{GRACE, REAP, how, leader},
+    CommandSpec, ExitReason, ProcessGroups, SpawnError,
+    groups::GroupGuard,
+    program::{GRACE, REAP, exit_reason, group_leader},
 };
 
 /// A program at our side. Dropping it kills its whole group at once.
 ///
 /// The guard stands before the child: the group is killed before the child is given to the reaper.
 #[derive(Debug)]
-pub struct Companion {
-    group: Guard,
+pub struct PipedProcess {
+    group: GroupGuard,
     child: Child,
 }
 
 /// How a companion is spoken to. Closing its stdin is how most of them are asked to end.
 #[derive(Debug)]
-pub struct Pipes {
+pub struct ProcessPipes {
     /// What it reads.
     pub stdin: ChildStdin,
     /// What it answers.
@@ -34,43 +34,46 @@ pub struct Pipes {
 }
 
 /// Starts a program that stays until it is dropped or ended.
-pub async fn accompany(groups: &Groups, command: Command) -> Result<(Companion, Pipes), SpawnError> {
+pub async fn spawn_piped_process(
+    groups: &ProcessGroups,
+    command: CommandSpec,
+) -> Result<(PipedProcess, ProcessPipes), SpawnError> {
     if groups.is_closed() {
         return Err(SpawnError::Closed);
     }
     let mut child = command.spawn_piped().await?;
-    let group = groups.guard(leader(&child)?);
+    let group = groups.guard_group(group_leader(&child)?);
     match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(stdin), Some(stdout), Some(stderr)) => {
-            Ok((Companion { group, child }, Pipes { stdin, stdout, stderr }))
+            Ok((PipedProcess { group, child }, ProcessPipes { stdin, stdout, stderr }))
         }
         _ => Err(io::Error::other("the child has no pipes").into()),
     }
 }
 
-impl Companion {
+impl PipedProcess {
     /// Waits until it ends by itself.
-    pub async fn ended(&mut self) -> io::Result<Ended> {
-        self.child.wait().await.map(how)
+    pub async fn wait(&mut self) -> io::Result<ExitReason> {
+        self.child.wait().await.map(exit_reason)
     }
 
     /// Ends it: what closed its stdin gets a moment to work, then the group is asked, then killed.
-    pub async fn end(mut self) -> Option<Ended> {
+    pub async fn shut_down(mut self) -> Option<ExitReason> {
         if let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
-            return Some(how(status));
+            return Some(exit_reason(status));
         }
         self.group.terminate();
         if let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
-            return Some(how(status));
+            return Some(exit_reason(status));
         }
         self.kill().await
     }
 
     /// Kills its whole group and waits until it has gone.
-    pub async fn kill(mut self) -> Option<Ended> {
+    pub async fn kill(mut self) -> Option<ExitReason> {
         self.group.kill();
         match timeout(REAP, self.child.wait()).await {
-            Ok(status) => status.ok().map(how),
+            Ok(status) => status.ok().map(exit_reason),
             Err(_) => {
                 tracing::warn!("a killed program has not gone");
                 None

@@ -11,10 +11,10 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Command, Ended, Groups, Output, SpawnError,
-    groups::Guard,
-    output::{Collector, Kept},
-    program::{GRACE, REAP, how, leader},
+    CapturedOutput, CommandSpec, ExitReason, ProcessGroups, SpawnError,
+    groups::GroupGuard,
+    output::{OutputCollector, OutputLimits},
+    program::{GRACE, REAP, exit_reason, group_leader},
 };
 
 /// How long output is still awaited when the child is gone; only a process it left behind holds the pipes.
@@ -28,7 +28,7 @@ const PIPES_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// How far a filter may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FilterBounds {
+pub struct FilterLimits {
     /// How long it may run.
     pub timeout: Duration,
     /// How much of the beginning of its stdout is kept.
@@ -39,63 +39,71 @@ pub struct FilterBounds {
 
 /// What came of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Filtered {
+pub struct FilterResult {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: ExitReason,
     /// The beginning of what it answered, with a note of what was left out.
-    pub stdout: Output,
+    pub stdout: CapturedOutput,
     /// The end of what it complained of, with a note of what was left out.
-    pub stderr: Output,
+    pub stderr: CapturedOutput,
 }
 
 /// Runs a program on `input` to its end. It need not read all of that.
 ///
 /// Timeout and cancel ask the whole group to end, then kill it. Dropping the future kills it at once.
-pub async fn filter(
-    groups: &Groups,
-    command: Command,
+pub async fn run_filter(
+    groups: &ProcessGroups,
+    command: CommandSpec,
     input: Vec<u8>,
-    bounds: FilterBounds,
+    bounds: FilterLimits,
     cut: &CancellationToken,
-) -> Result<Filtered, SpawnError> {
+) -> Result<FilterResult, SpawnError> {
     if groups.is_closed() {
         return Err(SpawnError::Closed);
     }
     if cut.is_cancelled() {
-        let (stdout, stderr) = (Output::default(), Output::default());
-        return Ok(Filtered { ended: Ended::Cancelled, stdout, stderr });
+        let (stdout, stderr) = (CapturedOutput::default(), CapturedOutput::default());
+        return Ok(FilterResult { ended: ExitReason::Cancelled, stdout, stderr });
     }
     let deadline = Instant::now() + bounds.timeout;
     let child = command.spawn_piped().await?;
-    let mut filter = Filter {
-        group: groups.guard(leader(&child)?),
+    let mut filter = FilterProcess {
+        group: groups.guard_group(group_leader(&child)?),
         child,
-        pipes: Pipes::default(),
+        pipes: OpenPipes::default(),
         input,
         n_written: 0,
-        stdout: Collector::new(Kept { head_bytes: bounds.stdout_bytes, tail_bytes: 0, spill: None }),
-        stderr: Collector::new(Kept { head_bytes: 0, tail_bytes: bounds.stderr_bytes, spill: None }),
+        stdout: OutputCollector::new(OutputLimits {
+            head_bytes: bounds.stdout_bytes,
+            tail_bytes: 0,
+            spill: None,
+        }),
+        stderr: OutputCollector::new(OutputLimits {
+            head_bytes: 0,
+            tail_bytes: bounds.stderr_bytes,
+            spill: None,
+        }),
     };
-    filter.pipes = Pipes::of(&mut filter.child);
-    let ended = match filter.watch(cut, deadline).await? {
-        Happened::Exited(status) => {
-            filter.drain(Instant::now() + DRAIN).await;
-            how(status)
+    filter.pipes = OpenPipes::take_from(&mut filter.child);
+    let ended = match filter.wait_for_exit(cut, deadline).await? {
+        FilterWait::Exited(status) => {
+            filter.drain_output(Instant::now() + DRAIN).await;
+            exit_reason(status)
         }
-        Happened::TimedOut => {
-            filter.ask_to_end().await;
-            Ended::TimedOut
+        FilterWait::TimedOut => {
+            filter.terminate_group().await;
+            ExitReason::TimedOut
         }
-        Happened::Cut => {
-            filter.ask_to_end().await;
-            Ended::Cancelled
+        FilterWait::Cut => {
+            filter.terminate_group().await;
+            ExitReason::Cancelled
         }
     };
-    let (stdout, stderr) = filter.end().await;
-    Ok(Filtered { ended, stdout, stderr })
+    let (stdout, stderr) = filter.kill_and_collect().await;
+    Ok(FilterResult { ended, stdout, stderr })
 }
 
-enum Happened {
+enum FilterWait {
     Exited(ExitStatus),
     TimedOut,
     Cut,
@@ -103,59 +111,59 @@ enum Happened {
 
 /// The pipes that are still open on both sides.
 #[derive(Default)]
-struct Pipes {
+struct OpenPipes {
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
     stderr: Option<ChildStderr>,
 }
 
-impl Pipes {
-    fn of(child: &mut Child) -> Self {
+impl OpenPipes {
+    fn take_from(child: &mut Child) -> Self {
         Self { stdin: child.stdin.take(), stdout: child.stdout.take(), stderr: child.stderr.take() }
     }
 }
 
 /// The guard stands before the child: the group is killed before the child is given to the reaper.
-struct Filter {
-    group: Guard,
+struct FilterProcess {
+    group: GroupGuard,
     child: Child,
-    pipes: Pipes,
+    pipes: OpenPipes,
     input: Vec<u8>,
     n_written: usize,
-    stdout: Collector,
-    stderr: Collector,
+    stdout: OutputCollector,
+    stderr: OutputCollector,
 }
 
-impl Filter {
+impl FilterProcess {
     /// Feeds and reads until the child exits or has to.
-    async fn watch(&mut self, cut: &CancellationToken, deadline: Instant) -> io::Result<Happened> {
+    async fn wait_for_exit(&mut self, cut: &CancellationToken, deadline: Instant) -> io::Result<FilterWait> {
         let (mut out, mut err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         loop {
             tokio::select! {
                 biased;
-                status = self.child.wait() => return status.map(Happened::Exited),
-                () = cut.cancelled() => return Ok(Happened::Cut),
-                () = sleep_until(deadline) => return Ok(Happened::TimedOut),
-                n_more = write(&mut self.pipes.stdin, &self.input[self.n_written..]) => self.n_written += n_more,
-                n_bytes = read(&mut self.pipes.stdout, &mut out) => self.stdout.push(&out[..n_bytes]).await,
-                n_bytes = read(&mut self.pipes.stderr, &mut err) => self.stderr.push(&err[..n_bytes]).await,
+                status = self.child.wait() => return status.map(FilterWait::Exited),
+                () = cut.cancelled() => return Ok(FilterWait::Cut),
+                () = sleep_until(deadline) => return Ok(FilterWait::TimedOut),
+                n_more = write_input(&mut self.pipes.stdin, &self.input[self.n_written..]) => self.n_written += n_more,
+                n_bytes = read_output(&mut self.pipes.stdout, &mut out) => self.stdout.push(&out[..n_bytes]).await,
+                n_bytes = read_output(&mut self.pipes.stderr, &mut err) => self.stderr.push(&err[..n_bytes]).await,
             }
         }
     }
 
     /// Reads until every writer is gone or the time is over. What the pipes hold already is read even by a busy
     /// machine that notices late: it may be the answer.
-    async fn drain(&mut self, deadline: Instant) {
+    async fn drain_output(&mut self, deadline: Instant) {
         let (mut out, mut err) = (vec![0; READ_BYTES], vec![0; READ_BYTES]);
         let mut n_late_max = PIPES_BYTES_MAX;
         while n_late_max > 0 && (self.pipes.stdout.is_some() || self.pipes.stderr.is_some()) {
             let n_read = tokio::select! {
                 biased;
-                n_bytes = read(&mut self.pipes.stdout, &mut out) => {
+                n_bytes = read_output(&mut self.pipes.stdout, &mut out) => {
                     self.stdout.push(&out[..n_bytes]).await;
                     n_bytes
                 }
-                n_bytes = read(&mut self.pipes.stderr, &mut err) => {
+                n_bytes = read_output(&mut self.pipes.stderr, &mut err) => {
                     self.stderr.push(&err[..n_bytes]).await;
                     n_bytes
                 }
@@ -167,25 +175,25 @@ impl Filter {
         }
     }
 
-    async fn ask_to_end(&mut self) {
+    async fn terminate_group(&mut self) {
         self.group.terminate();
         // How it ends is of no interest any more, only that it does.
         let _ = timeout(GRACE, self.child.wait()).await;
     }
 
     /// Kills what is left of the group and takes what is left in the pipes.
-    async fn end(mut self) -> (Output, Output) {
+    async fn kill_and_collect(mut self) -> (CapturedOutput, CapturedOutput) {
         self.group.kill();
         if timeout(REAP, self.child.wait()).await.is_err() {
             tracing::warn!("a killed child has not gone");
         }
-        self.drain(Instant::now() + DRAIN).await;
-        (self.stdout.take().await, self.stderr.take().await)
+        self.drain_output(Instant::now() + DRAIN).await;
+        (self.stdout.take_output().await, self.stderr.take_output().await)
     }
 }
 
 /// Writes a piece and closes the pipe behind the last one. A program that does not read on has read enough.
-async fn write(pipe: &mut Option<ChildStdin>, input: &[u8]) -> usize {
+async fn write_input(pipe: &mut Option<ChildStdin>, input: &[u8]) -> usize {
     let Some(open) = pipe else { return pending().await };
     match open.write(input).await {
         Ok(n_written) if n_written < input.len() => n_written,
@@ -197,7 +205,7 @@ async fn write(pipe: &mut Option<ChildStdin>, input: &[u8]) -> usize {
 }
 
 /// Reads a piece; nothing is the end, after which this waits for ever.
-async fn read(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
+async fn read_output(pipe: &mut Option<impl AsyncRead + Unpin>, buffer: &mut [u8]) -> usize {
     let Some(open) = pipe else { return pending().await };
     match open.read(buffer).await {
         Ok(0) => *pipe = None,

@@ -13,17 +13,17 @@ use nix::{
 
 /// Every group that is alive; clones share it.
 #[derive(Debug, Clone, Default)]
-pub struct Groups {
-    inner: Arc<Mutex<Inner>>,
+pub struct ProcessGroups {
+    inner: Arc<Mutex<GroupsInner>>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct GroupsInner {
     alive: BTreeSet<Pid>,
     closed: bool,
 }
 
-impl Groups {
+impl ProcessGroups {
     /// Starts with none.
     pub fn new() -> Self {
         Self::default()
@@ -34,7 +34,7 @@ impl Groups {
         let mut inner = self.lock();
         inner.closed = true;
         for &group in &inner.alive {
-            signal(group, Signal::SIGKILL);
+            signal_group(group, Signal::SIGKILL);
         }
     }
 
@@ -48,49 +48,49 @@ impl Groups {
     }
 
     /// Takes a group under guard. When everything was closed meanwhile the group is killed at once.
-    pub(crate) fn guard(&self, leader: Pid) -> Guard {
+    pub(crate) fn guard_group(&self, leader: Pid) -> GroupGuard {
         let mut inner = self.lock();
         inner.alive.insert(leader);
         if inner.closed {
-            signal(leader, Signal::SIGKILL);
+            signal_group(leader, Signal::SIGKILL);
         }
-        Guard { groups: self.clone(), leader }
+        GroupGuard { groups: self.clone(), leader }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    fn lock(&self) -> MutexGuard<'_, GroupsInner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// One group; dropping it kills what is left of the group.
 #[derive(Debug)]
-pub(crate) struct Guard {
-    groups: Groups,
+pub(crate) struct GroupGuard {
+    groups: ProcessGroups,
     leader: Pid,
 }
 
-impl Guard {
+impl GroupGuard {
     pub(crate) fn terminate(&self) {
-        signal(self.leader, Signal::SIGTERM);
+        signal_group(self.leader, Signal::SIGTERM);
         // What is stopped hears nothing else.
-        signal(self.leader, Signal::SIGCONT);
+        signal_group(self.leader, Signal::SIGCONT);
     }
 
     /// Says that its terminal is gone: what an interactive shell ends for.
     pub(crate) fn hang_up(&self) {
-        signal(self.leader, Signal::SIGHUP);
+        signal_group(self.leader, Signal::SIGHUP);
     }
 
     pub(crate) fn interrupt(&self) {
-        signal(self.leader, Signal::SIGINT);
+        signal_group(self.leader, Signal::SIGINT);
     }
 
     pub(crate) fn kill(&self) {
-        signal(self.leader, Signal::SIGKILL);
+        signal_group(self.leader, Signal::SIGKILL);
     }
 }
 
-impl Drop for Guard {
+impl Drop for GroupGuard {
     fn drop(&mut self) {
         self.kill();
         self.groups.lock().alive.remove(&self.leader);
@@ -98,7 +98,7 @@ impl Drop for Guard {
 }
 
 /// Kill the group, not the child: a shell's children outlive it. A group that is gone already is fine.
-fn signal(group: Pid, signal: Signal) {
+fn signal_group(group: Pid, signal: Signal) {
     match killpg(group, signal) {
         Ok(()) | Err(nix::errno::Errno::ESRCH) => {}
         Err(error) => tracing::warn!(%group, %signal, %error, "could not signal a process group"),

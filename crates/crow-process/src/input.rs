@@ -29,7 +29,7 @@ pub fn has_input(input: &impl AsFd) -> io::Result<bool> {
 }
 
 /// Drops what was typed at a terminal and nobody has read.
-pub fn drop_input(terminal: &impl AsFd) -> io::Result<()> {
+pub fn discard_input(terminal: &impl AsFd) -> io::Result<()> {
     Ok(tcflush(terminal, FlushArg::TCIFLUSH)?)
 }
 

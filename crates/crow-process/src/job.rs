@@ -7,7 +7,10 @@ use tokio::{
     time::{Instant, sleep_until, timeout_at},
 };
 
-use crate::{Ended, Happened, Output, Program, output::Collector, program::Nobody, terminal::TerminalInput};
+use crate::{
+    CapturedOutput, ExitReason, RunningProgram, WaitOutcome, output::OutputCollector, program::NoWatcher,
+    terminal::TerminalInput,
+};
 
 /// Whoever holds a job waits for its answer, so one order is at work and few wait.
 const ORDERS_LEN: usize = 4;
@@ -24,16 +27,16 @@ const BEAT: Duration = Duration::from_millis(10);
 
 /// How a job stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Pulse {
+pub struct JobStatus {
     /// How much it said since it was last taken.
     pub n_unread: u64,
     /// How it ended, when it has.
-    pub ended: Option<Ended>,
+    pub ended: Option<ExitReason>,
 }
 
 /// How long to wait for what a job says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
+pub struct JobWaitOptions {
     /// At most so long.
     pub within: Duration,
     /// Until it was quiet for so long.
@@ -44,7 +47,7 @@ pub struct Patience {
 
 /// Why something could not be typed to a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unfed {
+pub enum JobInputError {
     /// It is gone.
     #[error("it has ended")]
     Ended,
@@ -61,35 +64,35 @@ pub enum Unfed {
 
 /// A program that runs on by itself. Dropping it kills the program at once.
 #[derive(Debug)]
-pub struct Job {
-    orders: mpsc::Sender<Order>,
-    pulse: watch::Receiver<Pulse>,
+pub struct BackgroundJob {
+    orders: mpsc::Sender<JobRequest>,
+    pulse: watch::Receiver<JobStatus>,
 }
 
 #[derive(Debug)]
-enum Order {
-    Take(oneshot::Sender<Output>),
-    Feed(Vec<u8>, oneshot::Sender<Result<(), Unfed>>),
+enum JobRequest {
+    Take(oneshot::Sender<CapturedOutput>),
+    Feed(Vec<u8>, oneshot::Sender<Result<(), JobInputError>>),
     Interrupt,
     End,
 }
 
-impl Job {
-    pub(crate) fn start(program: Program, deadline: Instant) -> Self {
+impl BackgroundJob {
+    pub(crate) fn start(program: RunningProgram, deadline: Instant) -> Self {
         let (orders, inbox) = mpsc::channel(ORDERS_LEN);
-        let now = Pulse { n_unread: program.output.n_bytes(), ended: None };
+        let now = JobStatus { n_unread: program.output.n_bytes(), ended: None };
         let (beats, pulse) = watch::channel(now);
-        tokio::spawn(drive(program, inbox, beats, deadline));
+        tokio::spawn(drive_job(program, inbox, beats, deadline));
         Self { orders, pulse }
     }
 
     /// Tells how it stands.
-    pub fn pulse(&self) -> Pulse {
+    pub fn status(&self) -> JobStatus {
         *self.pulse.borrow()
     }
 
     /// Waits until it ended, or until it said something and then was quiet.
-    pub async fn settled(&self, patience: Patience) {
+    pub async fn wait_until_quiet(&self, patience: JobWaitOptions) {
         let mut pulse = self.pulse.clone();
         let deadline = Instant::now() + patience.within;
         loop {
@@ -109,131 +112,137 @@ impl Job {
     }
 
     /// Waits until it ended, at most so long.
-    pub async fn ended(&self, within: Duration) {
+    pub async fn wait_until_ended(&self, within: Duration) {
         let mut pulse = self.pulse.clone();
         // Whether it did is in its pulse.
         let _ = timeout_at(Instant::now() + within, pulse.wait_for(|pulse| pulse.ended.is_some())).await;
     }
 
     /// Takes what it said since this was last done.
-    pub async fn take(&self) -> Output {
+    pub async fn take_output(&self) -> CapturedOutput {
         let (answer, taken) = oneshot::channel();
         // A job that broke says nothing more.
-        let _ = self.orders.send(Order::Take(answer)).await;
+        let _ = self.orders.send(JobRequest::Take(answer)).await;
         taken.await.unwrap_or_default()
     }
 
     /// Types to it.
-    pub async fn feed(&self, bytes: Vec<u8>) -> Result<(), Unfed> {
+    pub async fn write_input(&self, bytes: Vec<u8>) -> Result<(), JobInputError> {
         let (answer, fed) = oneshot::channel();
-        let sent = self.orders.send(Order::Feed(bytes, answer)).await;
-        sent.map_err(|_| Unfed::Ended)?;
-        fed.await.unwrap_or(Err(Unfed::Ended))
+        let sent = self.orders.send(JobRequest::Feed(bytes, answer)).await;
+        sent.map_err(|_| JobInputError::Ended)?;
+        fed.await.unwrap_or(Err(JobInputError::Ended))
     }
 
     /// Interrupts it, whether it can be typed to or not.
     pub async fn interrupt(&self) {
-        let _ = self.orders.send(Order::Interrupt).await;
+        let _ = self.orders.send(JobRequest::Interrupt).await;
     }
 
     /// Ends it: it is asked to, and killed after a moment.
-    pub async fn end(&self) {
+    pub async fn shut_down(&self) {
         let mut pulse = self.pulse.clone();
-        let _ = self.orders.send(Order::End).await;
+        let _ = self.orders.send(JobRequest::End).await;
         // An error means that nobody drives it any more.
         let _ = pulse.wait_for(|pulse| pulse.ended.is_some()).await;
     }
 }
 
 /// Drives a program until it ended and nobody wants what it said, or nobody wants it at all.
-async fn drive(
-    program: Program,
-    mut orders: mpsc::Receiver<Order>,
-    pulse: watch::Sender<Pulse>,
+async fn drive_job(
+    program: RunningProgram,
+    mut orders: mpsc::Receiver<JobRequest>,
+    pulse: watch::Sender<JobStatus>,
     deadline: Instant,
 ) {
-    let Some((ended, mut output)) = live(program, &mut orders, &pulse, deadline).await else { return };
-    pulse.send_replace(Pulse { n_unread: output.n_bytes(), ended: Some(ended) });
+    let Some((ended, mut output)) = drive_until_ended(program, &mut orders, &pulse, deadline).await else {
+        return;
+    };
+    pulse.send_replace(JobStatus { n_unread: output.n_bytes(), ended: Some(ended) });
     while let Some(order) = orders.recv().await {
         match order {
             // What nobody waits for any longer is there for the next who asks.
-            Order::Take(answer) if answer.is_closed() => {}
-            Order::Take(answer) => give(output.take().await, answer, &pulse),
-            Order::Feed(_, answer) => drop(answer.send(Err(Unfed::Ended))),
-            Order::Interrupt | Order::End => {}
+            JobRequest::Take(answer) if answer.is_closed() => {}
+            JobRequest::Take(answer) => send_output(output.take_output().await, answer, &pulse),
+            JobRequest::Feed(_, answer) => drop(answer.send(Err(JobInputError::Ended))),
+            JobRequest::Interrupt | JobRequest::End => {}
         }
     }
 }
 
 /// Drives a program to its end; `None` when nobody wants it before that.
-async fn live(
-    mut program: Program,
-    orders: &mut mpsc::Receiver<Order>,
-    pulse: &watch::Sender<Pulse>,
+async fn drive_until_ended(
+    mut program: RunningProgram,
+    orders: &mut mpsc::Receiver<JobRequest>,
+    pulse: &watch::Sender<JobStatus>,
     deadline: Instant,
-) -> Option<(Ended, Collector)> {
+) -> Option<(ExitReason, OutputCollector)> {
     let mut typed: Vec<u8> = Vec::new();
-    let mut beat = Beat::begin();
+    let mut beat = ReadBudget::start_interval();
     let happened = loop {
         tokio::select! {
             biased;
             order = orders.recv() => match order? {
-                Order::Take(answer) if answer.is_closed() => {}
-                Order::Take(answer) => give(program.output.take_so_far().await, answer, pulse),
-                Order::Feed(bytes, answer) => {
-                    let fed = accept(&program, &mut typed, &bytes);
+                JobRequest::Take(answer) if answer.is_closed() => {}
+                JobRequest::Take(answer) => send_output(program.output.take_partial_output().await, answer, pulse),
+                JobRequest::Feed(bytes, answer) => {
+                    let fed = queue_input(&program, &mut typed, &bytes);
                     // Whoever gave up waiting may look later.
                     let _ = answer.send(fed);
                 }
-                Order::Interrupt => program.group.interrupt(),
-                Order::End => break Happened::Cut,
+                JobRequest::Interrupt => program.group.interrupt(),
+                JobRequest::End => break WaitOutcome::Cut,
             },
             status = program.child.wait() => match status {
-                Ok(status) => break Happened::Exited(status),
+                Ok(status) => break WaitOutcome::Exited(status),
                 Err(error) => {
                     tracing::warn!(%error, "could not wait for a program; it is ended");
-                    break Happened::Cut;
+                    break WaitOutcome::Cut;
                 }
             },
-            () = sleep_until(deadline) => break Happened::TimedOut,
-            written = write(&mut program.input, &typed), if !typed.is_empty() => match written {
+            () = sleep_until(deadline) => break WaitOutcome::TimedOut,
+            written = write_terminal_input(&mut program.input, &typed), if !typed.is_empty() => match written {
                 Ok(n_bytes) => drop(typed.drain(..n_bytes)),
                 Err(error) => {
                     tracing::debug!(%error, "a program takes no more input");
                     typed.clear();
                 }
             },
-            () = sleep_until(beat.next), if beat.is_over() => beat = Beat::begin(),
-            read = program.source.read(&mut program.buffer), if !beat.is_over() => {
-                beat.n_bytes += program.take(read, &mut Nobody).await;
+            () = sleep_until(beat.next), if beat.is_exhausted() => beat = ReadBudget::start_interval(),
+            read = program.source.read(&mut program.buffer), if !beat.is_exhausted() => {
+                beat.n_bytes += program.record_read(read, &mut NoWatcher).await;
                 pulse.send_modify(|pulse| pulse.n_unread = program.output.n_bytes());
             }
         }
     };
-    let ended = program.settle(happened, &mut Nobody).await;
-    Some((ended, program.close(&mut Nobody).await))
+    let ended = program.drain_or_terminate(happened, &mut NoWatcher).await;
+    Some((ended, program.kill_and_collect(&mut NoWatcher).await))
 }
 
-fn give(taken: Output, answer: oneshot::Sender<Output>, pulse: &watch::Sender<Pulse>) {
+fn send_output(
+    taken: CapturedOutput,
+    answer: oneshot::Sender<CapturedOutput>,
+    pulse: &watch::Sender<JobStatus>,
+) {
     pulse.send_modify(|pulse| pulse.n_unread = 0);
     let _ = answer.send(taken);
 }
 
-fn accept(program: &Program, typed: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Unfed> {
+fn queue_input(program: &RunningProgram, typed: &mut Vec<u8>, bytes: &[u8]) -> Result<(), JobInputError> {
     if program.input.is_none() {
-        return Err(Unfed::NoInput);
+        return Err(JobInputError::NoInput);
     }
     if bytes.split(|&byte| byte == b'\r').any(|line| line.len() > INPUT_LINE_BYTES_MAX) {
-        return Err(Unfed::LongLine);
+        return Err(JobInputError::LongLine);
     }
     if typed.len() + bytes.len() > INPUT_BYTES_MAX {
-        return Err(Unfed::Full);
+        return Err(JobInputError::Full);
     }
     typed.extend_from_slice(bytes);
     Ok(())
 }
 
-async fn write(input: &mut Option<TerminalInput>, bytes: &[u8]) -> io::Result<usize> {
+async fn write_terminal_input(input: &mut Option<TerminalInput>, bytes: &[u8]) -> io::Result<usize> {
     match input {
         Some(input) => input.write(bytes).await,
         None => Ok(bytes.len()),
@@ -241,17 +250,17 @@ async fn write(input: &mut Option<TerminalInput>, bytes: &[u8]) -> io::Result<us
 }
 
 /// A short time, and what was read in it.
-struct Beat {
+struct ReadBudget {
     next: Instant,
     n_bytes: usize,
 }
 
-impl Beat {
-    fn begin() -> Self {
+impl ReadBudget {
+    fn start_interval() -> Self {
         Self { next: Instant::now() + BEAT, n_bytes: 0 }
     }
 
-    fn is_over(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         self.n_bytes >= BEAT_BYTES_MAX
     }
 }

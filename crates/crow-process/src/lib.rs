@@ -28,19 +28,19 @@ mod terminal;
 mod warden;
 
 pub use browser::open_in_browser;
-pub use command::{Command, SpawnError};
-pub use companion::{Companion, Pipes, accompany};
+pub use command::{CommandSpec, SpawnError};
+pub use companion::{PipedProcess, ProcessPipes, spawn_piped_process};
 pub use environment::hide_environment;
-pub use filter::{FilterBounds, Filtered, filter};
-pub use groups::Groups;
-pub use input::{drop_input, has_input, wait_for_input};
-pub use job::{Job, Patience, Pulse, Unfed};
-pub use limits::{allow_many_descriptors, own_user, survive_large_files};
-pub use output::{Kept, Output, Spilled};
-pub use program::{Ended, Happened, Line, Program, Ran, Watcher};
-pub use run::{Bounds, run};
-pub use stderr::Stderr;
-pub use warden::{Confine, StandingRules, WORD, Warden, watch};
+pub use filter::{FilterLimits, FilterResult, run_filter};
+pub use groups::ProcessGroups;
+pub use input::{discard_input, has_input, wait_for_input};
+pub use job::{BackgroundJob, JobInputError, JobStatus, JobWaitOptions};
+pub use limits::{effective_uid, ignore_file_size_signal, raise_descriptor_limit};
+pub use output::{CapturedOutput, OutputLimits, SpillFile};
+pub use program::{ExitReason, OutputWatcher, ProgramResult, RunningProgram, StdioKind, WaitOutcome};
+pub use run::{RunLimits, run_program};
+pub use stderr::StderrReader;
+pub use warden::{CommandConfinement, SandboxDefaults, SandboxWrapper, WORD, run_sandbox_exec};
 
 #[cfg(test)]
 mod tests;

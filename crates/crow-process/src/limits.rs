@@ -10,12 +10,12 @@ use nix::sys::{
 const DESCRIPTORS_WANTED: u64 = 16 * 1024;
 
 /// The user whom this process acts for.
-pub fn own_user() -> u32 {
+pub fn effective_uid() -> u32 {
     nix::unistd::geteuid().as_raw()
 }
 
 /// Has a write beyond the limit on a file's size fail like any other, instead of ending the process.
-pub fn survive_large_files() {
+pub fn ignore_file_size_signal() {
     // SAFETY: no handler runs; the signal is ignored from here on.
     #[expect(unsafe_code, reason = "handlers are process-wide, and this sets none")]
     let ignored = unsafe { signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
@@ -26,7 +26,7 @@ pub fn survive_large_files() {
 
 /// Lets the process open as many files and pipes as many children need, where the system allows it: the usual limit is
 /// spent by two hundred.
-pub fn allow_many_descriptors() {
+pub fn raise_descriptor_limit() {
     let raised = getrlimit(Resource::RLIMIT_NOFILE).and_then(|(soft, hard)| {
         let wanted = hard.min(DESCRIPTORS_WANTED);
         if soft < wanted { setrlimit(Resource::RLIMIT_NOFILE, wanted, hard) } else { Ok(()) }

@@ -5,14 +5,14 @@ use std::{collections::VecDeque, path::PathBuf};
 
 use tokio::io::AsyncWriteExt;
 
-use crate::{plain::Plain, spill};
+use crate::{plain::AnsiStripper, spill};
 
 /// A program in a loop must not fill the disk; nobody reads more than this of one command.
 const SPILL_BYTES_MAX: u64 = 512 * 1024 * 1024;
 
 /// What a program said, as a terminal would still show it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Output {
+pub struct CapturedOutput {
     /// The beginning and the end, with a note between them of what was left out.
     pub text: String,
     /// How much there was.
@@ -20,43 +20,43 @@ pub struct Output {
     /// How much of it `text` leaves out.
     pub n_left_out: u64,
     /// Where all of it is, when something was left out and a file could be written.
-    pub spilled: Option<Spilled>,
+    pub spilled: Option<SpillFile>,
     /// The working directory that it told the terminal last.
     pub directory: Option<String>,
 }
 
 /// A file with all that a program said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spilled {
+pub struct SpillFile {
     /// The file.
     pub path: PathBuf,
     /// How much it holds; less than there was only beyond a very large limit or on a full disk.
     pub n_bytes: u64,
 }
 
-impl Output {
+impl CapturedOutput {
     /// Bounds a text that is there already, as the output of a program that runs here is bounded.
-    pub async fn of(text: &str, head_bytes: usize, tail_bytes: usize, spill: Option<PathBuf>) -> Self {
-        let mut collector = Collector::new(Kept { head_bytes, tail_bytes, spill });
+    pub async fn from_text(text: &str, head_bytes: usize, tail_bytes: usize, spill: Option<PathBuf>) -> Self {
+        let mut collector = OutputCollector::new(OutputLimits { head_bytes, tail_bytes, spill });
         collector.push(text.as_bytes()).await;
-        collector.take().await
+        collector.take_output().await
     }
 }
 
 /// Collects output as it comes.
 #[derive(Debug)]
-pub(crate) struct Collector {
-    plain: Plain,
-    kept: Kept,
+pub(crate) struct OutputCollector {
+    plain: AnsiStripper,
+    kept: OutputLimits,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     n_bytes: u64,
-    spill: Spill,
+    spill: SpillState,
 }
 
 /// How much of what a program says is kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct OutputLimits {
     /// How much of the beginning.
     pub head_bytes: usize,
     /// How much of the end.
@@ -66,37 +66,44 @@ pub struct Kept {
 }
 
 #[derive(Debug)]
-enum Spill {
+enum SpillState {
     /// Everything fits so far; the file would go here.
     NotNeeded(PathBuf),
-    Open(tokio::fs::File, Spilled),
-    Ended(Spilled),
+    Open(tokio::fs::File, SpillFile),
+    Ended(SpillFile),
     /// Not wanted, or not possible.
     Off,
 }
 
-impl Spill {
-    fn wanted(kept: &Kept) -> Self {
+impl SpillState {
+    fn from_limits(kept: &OutputLimits) -> Self {
         kept.spill.clone().map_or(Self::Off, Self::NotNeeded)
     }
 }
 
-impl Collector {
-    pub(crate) fn new(kept: Kept) -> Self {
-        let spill = Spill::wanted(&kept);
-        Self { plain: Plain::default(), kept, head: Vec::new(), tail: VecDeque::new(), n_bytes: 0, spill }
+impl OutputCollector {
+    pub(crate) fn new(kept: OutputLimits) -> Self {
+        let spill = SpillState::from_limits(&kept);
+        Self {
+            plain: AnsiStripper::default(),
+            kept,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            n_bytes: 0,
+            spill,
+        }
     }
 
     /// Takes more output in.
     pub(crate) async fn push(&mut self, bytes: &[u8]) {
         let mut lines = Vec::with_capacity(bytes.len());
         self.plain.push(bytes, &mut lines);
-        self.keep(&lines).await;
+        self.append_bytes(&lines).await;
     }
 
     /// Shows what there is so far.
     pub(crate) fn text(&self) -> String {
-        self.split().0 + &String::from_utf8_lossy(self.plain.line())
+        self.render_text().0 + &String::from_utf8_lossy(self.plain.line())
     }
 
     /// Counts what there is so far.
@@ -105,46 +112,46 @@ impl Collector {
     }
 
     /// Gives out what there is of a program that runs on, but for the beginning of a character that is still coming.
-    pub(crate) async fn take_so_far(&mut self) -> Output {
+    pub(crate) async fn take_partial_output(&mut self) -> CapturedOutput {
         let mut line = Vec::new();
         self.plain.flush(&mut line);
-        let begun = line.split_off(without_half_end(&line).len());
-        self.keep(&line).await;
-        let taken = self.give().await;
+        let begun = line.split_off(trim_incomplete_end(&line).len());
+        self.append_bytes(&line).await;
+        let taken = self.flush_output().await;
         self.push(&begun).await;
         taken
     }
 
     /// Gives out what there is, its file complete, and begins anew.
-    pub(crate) async fn take(&mut self) -> Output {
+    pub(crate) async fn take_output(&mut self) -> CapturedOutput {
         let mut line = Vec::new();
         self.plain.flush(&mut line);
-        self.keep(&line).await;
-        self.give().await
+        self.append_bytes(&line).await;
+        self.flush_output().await
     }
 
-    async fn give(&mut self) -> Output {
-        if let Spill::Open(file, _) = &mut self.spill
+    async fn flush_output(&mut self) -> CapturedOutput {
+        if let SpillState::Open(file, _) = &mut self.spill
             && let Err(error) = file.flush().await
         {
             tracing::warn!(%error, "could not write a command's output to a file");
         }
-        let (text, n_left_out) = self.split();
-        let spilled = match std::mem::replace(&mut self.spill, Spill::wanted(&self.kept)) {
-            Spill::Open(_, spilled) | Spill::Ended(spilled) => Some(spilled),
-            Spill::NotNeeded(_) | Spill::Off => None,
+        let (text, n_left_out) = self.render_text();
+        let spilled = match std::mem::replace(&mut self.spill, SpillState::from_limits(&self.kept)) {
+            SpillState::Open(_, spilled) | SpillState::Ended(spilled) => Some(spilled),
+            SpillState::NotNeeded(_) | SpillState::Off => None,
         };
         self.head.clear();
         self.tail.clear();
         let directory = self.plain.directory().map(str::to_owned);
-        Output { text, n_bytes: std::mem::take(&mut self.n_bytes), n_left_out, spilled, directory }
+        CapturedOutput { text, n_bytes: std::mem::take(&mut self.n_bytes), n_left_out, spilled, directory }
     }
 
-    async fn keep(&mut self, bytes: &[u8]) {
-        let Kept { head_bytes, tail_bytes, .. } = self.kept;
+    async fn append_bytes(&mut self, bytes: &[u8]) {
+        let OutputLimits { head_bytes, tail_bytes, .. } = self.kept;
         let fits = self.head.len() + self.tail.len() + bytes.len() <= head_bytes + tail_bytes;
         if !fits {
-            self.spill(bytes).await;
+            self.spill_bytes(bytes).await;
         }
         self.n_bytes += bytes.len() as u64;
         let (head, rest) = bytes.split_at(bytes.len().min(head_bytes - self.head.len()));
@@ -155,43 +162,43 @@ impl Collector {
         self.tail.extend(rest);
     }
 
-    fn split(&self) -> (String, u64) {
+    fn render_text(&self) -> (String, u64) {
         let (front, back) = self.tail.as_slices();
         if self.n_bytes == (self.head.len() + self.tail.len()) as u64 {
             let whole = [&self.head, front, back].concat();
             return (String::from_utf8_lossy(&whole).into_owned(), 0);
         }
         let tail = [front, back].concat();
-        let (head, tail) = (without_half_end(&self.head), without_half_start(&tail));
+        let (head, tail) = (trim_incomplete_end(&self.head), trim_incomplete_start(&tail));
         let n_left_out = self.n_bytes - (head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
         (format!("{head}\n… {n_left_out} bytes left out …\n{tail}"), n_left_out)
     }
 
     /// Writes to the file, which begins with all that was held until now.
-    async fn spill(&mut self, bytes: &[u8]) {
-        let opened = match std::mem::replace(&mut self.spill, Spill::Off) {
-            Spill::NotNeeded(folder) => match spill::create(&folder).await {
+    async fn spill_bytes(&mut self, bytes: &[u8]) {
+        let opened = match std::mem::replace(&mut self.spill, SpillState::Off) {
+            SpillState::NotNeeded(folder) => match spill::create_spill_file(&folder).await {
                 Ok((file, path)) => {
                     let (front, back) = self.tail.as_slices();
                     let held = [&self.head, front, back].concat();
-                    append(file, Spilled { path, n_bytes: 0 }, &held).await
+                    append_to_spill_file(file, SpillFile { path, n_bytes: 0 }, &held).await
                 }
                 Err(error) => {
                     tracing::warn!(%error, "could not create a file for a command's output");
-                    Spill::Off
+                    SpillState::Off
                 }
             },
-            other @ (Spill::Open(..) | Spill::Ended(_) | Spill::Off) => other,
+            other @ (SpillState::Open(..) | SpillState::Ended(_) | SpillState::Off) => other,
         };
         self.spill = match opened {
-            Spill::Open(file, spilled) => append(file, spilled, bytes).await,
-            other @ (Spill::NotNeeded(_) | Spill::Ended(_) | Spill::Off) => other,
+            SpillState::Open(file, spilled) => append_to_spill_file(file, spilled, bytes).await,
+            other @ (SpillState::NotNeeded(_) | SpillState::Ended(_) | SpillState::Off) => other,
         };
     }
 }
 
-async fn append(mut file: tokio::fs::File, mut spilled: Spilled, bytes: &[u8]) -> Spill {
+async fn append_to_spill_file(mut file: tokio::fs::File, mut spilled: SpillFile, bytes: &[u8]) -> SpillState {
     let room = usize::try_from(SPILL_BYTES_MAX - spilled.n_bytes).unwrap_or(usize::MAX);
     let bytes = &bytes[..bytes.len().min(room)];
     let written = async {
@@ -202,11 +209,11 @@ async fn append(mut file: tokio::fs::File, mut spilled: Spilled, bytes: &[u8]) -
     match written.await {
         Ok(()) => {
             spilled.n_bytes += bytes.len() as u64;
-            if bytes.len() == room { Spill::Ended(spilled) } else { Spill::Open(file, spilled) }
+            if bytes.len() == room { SpillState::Ended(spilled) } else { SpillState::Open(file, spilled) }
         }
         Err(error) => {
             tracing::warn!(%error, "could not write a command's output to a file");
-            Spill::Ended(spilled)
+            SpillState::Ended(spilled)
         }
     }
 }
@@ -214,7 +221,7 @@ async fn append(mut file: tokio::fs::File, mut spilled: Spilled, bytes: &[u8]) -
 /// A character is at most four bytes, so at most three of its bytes can be without the rest.
 const HALF_CHAR_BYTES_MAX: usize = 3;
 
-fn without_half_end(bytes: &[u8]) -> &[u8] {
+fn trim_incomplete_end(bytes: &[u8]) -> &[u8] {
     let from = bytes.len().saturating_sub(HALF_CHAR_BYTES_MAX);
     let start = (from..bytes.len()).rev().find(|&at| bytes[at] >= 0xC0);
     match start {
@@ -225,7 +232,7 @@ fn without_half_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-fn without_half_start(bytes: &[u8]) -> &[u8] {
+fn trim_incomplete_start(bytes: &[u8]) -> &[u8] {
     let is_inner = |byte: &&u8| (0x80..0xC0).contains(*byte);
     let n_inner = bytes.iter().take(HALF_CHAR_BYTES_MAX).take_while(is_inner).count();
     &bytes[n_inner..]

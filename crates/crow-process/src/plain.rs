@@ -24,8 +24,8 @@ const DELETE: u8 = 0x7F;
 
 /// Turns what a program sends into what is left to read.
 #[derive(Debug, Default)]
-pub(crate) struct Plain {
-    at: At,
+pub(crate) struct AnsiStripper {
+    at: AnsiState,
     /// The line that may still be drawn again.
     line: Vec<u8>,
     /// The next letter is drawn over the line from its beginning.
@@ -37,7 +37,7 @@ pub(crate) struct Plain {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-enum At {
+enum AnsiState {
     #[default]
     Text,
     /// After an escape.
@@ -50,18 +50,21 @@ enum At {
     String { n_bytes: usize },
 }
 
-impl Plain {
+impl AnsiStripper {
     /// Takes a piece in and gives out the lines that nothing changes any more.
     pub(crate) fn push(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
         while let Some((&first, rest)) = bytes.split_first() {
             let n_text = match self.at {
-                At::Text => bytes.iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len()),
-                At::Escape | At::Charset | At::Sequence { .. } | At::String { .. } => 0,
+                AnsiState::Text => bytes.iter().position(|&byte| is_special(byte)).unwrap_or(bytes.len()),
+                AnsiState::Escape
+                | AnsiState::Charset
+                | AnsiState::Sequence { .. }
+                | AnsiState::String { .. } => 0,
             };
             if n_text > 0 {
-                self.text(&bytes[..n_text], out);
+                self.push_text(&bytes[..n_text], out);
                 bytes = &bytes[n_text..];
-            } else if self.control(first, out) {
+            } else if self.push_control(first, out) {
                 bytes = rest;
             }
         }
@@ -83,7 +86,7 @@ impl Plain {
         &self.line
     }
 
-    fn text(&mut self, text: &[u8], out: &mut Vec<u8>) {
+    fn push_text(&mut self, text: &[u8], out: &mut Vec<u8>) {
         if std::mem::take(&mut self.is_returned) && text.first() != Some(&b'\n') {
             self.line.clear();
         }
@@ -99,53 +102,53 @@ impl Plain {
     }
 
     /// Takes one byte that is not just text; `false` when it has to be looked at again.
-    fn control(&mut self, byte: u8, out: &mut Vec<u8>) -> bool {
+    fn push_control(&mut self, byte: u8, out: &mut Vec<u8>) -> bool {
         match self.at {
-            At::Text => self.lone(byte, out),
-            At::Charset => self.at = At::Text,
-            At::Escape => {
+            AnsiState::Text => self.apply_control_char(byte, out),
+            AnsiState::Charset => self.at = AnsiState::Text,
+            AnsiState::Escape => {
                 self.at = match byte {
-                    b'[' => At::Sequence { n_bytes: 0, first: None, is_first: true },
+                    b'[' => AnsiState::Sequence { n_bytes: 0, first: None, is_first: true },
                     b']' | b'P' | b'X' | b'^' | b'_' => {
                         self.told.clear();
-                        At::String { n_bytes: 0 }
+                        AnsiState::String { n_bytes: 0 }
                     }
-                    b'(' | b')' | b'*' | b'+' | b'#' | b'%' | b' ' => At::Charset,
-                    ESCAPE => At::Escape,
-                    _ => At::Text,
+                    b'(' | b')' | b'*' | b'+' | b'#' | b'%' | b' ' => AnsiState::Charset,
+                    ESCAPE => AnsiState::Escape,
+                    _ => AnsiState::Text,
                 };
             }
-            At::String { n_bytes } => {
+            AnsiState::String { n_bytes } => {
                 self.at = match byte {
                     BELL => {
-                        self.take_directory();
-                        At::Text
+                        self.record_directory();
+                        AnsiState::Text
                     }
                     // A backslash after it ends the string, and anything else begins something new.
-                    ESCAPE => At::Escape,
-                    _ if n_bytes >= STRING_BYTES_MAX => At::Text,
+                    ESCAPE => AnsiState::Escape,
+                    _ if n_bytes >= STRING_BYTES_MAX => AnsiState::Text,
                     _ => {
                         self.told.push(byte);
-                        At::String { n_bytes: n_bytes + 1 }
+                        AnsiState::String { n_bytes: n_bytes + 1 }
                     }
                 };
             }
-            At::Sequence { n_bytes, first, is_first } => match byte {
+            AnsiState::Sequence { n_bytes, first, is_first } => match byte {
                 b'0'..=b'9' if is_first && n_bytes < SEQUENCE_BYTES_MAX => {
                     let first =
                         first.unwrap_or(0).saturating_mul(10).saturating_add(usize::from(byte - b'0'));
-                    self.at = At::Sequence { n_bytes: n_bytes + 1, first: Some(first), is_first };
+                    self.at = AnsiState::Sequence { n_bytes: n_bytes + 1, first: Some(first), is_first };
                 }
                 0x20..=0x3F if n_bytes < SEQUENCE_BYTES_MAX => {
-                    self.at = At::Sequence { n_bytes: n_bytes + 1, first, is_first: false };
+                    self.at = AnsiState::Sequence { n_bytes: n_bytes + 1, first, is_first: false };
                 }
                 0x40..=0x7E => {
-                    self.at = At::Text;
-                    self.sequence(byte, first, out);
+                    self.at = AnsiState::Text;
+                    self.apply_sequence(byte, first, out);
                 }
                 // No sequence after all.
                 _ => {
-                    self.at = At::Text;
+                    self.at = AnsiState::Text;
                     return false;
                 }
             },
@@ -153,30 +156,30 @@ impl Plain {
         true
     }
 
-    fn take_directory(&mut self) {
+    fn record_directory(&mut self) {
         let directory = self.told.strip_prefix(b"7;").filter(|path| path.starts_with(b"/"));
         if let Some(directory) = directory {
             self.directory = Some(String::from_utf8_lossy(directory).into_owned());
         }
     }
 
-    fn lone(&mut self, byte: u8, out: &mut Vec<u8>) {
+    fn apply_control_char(&mut self, byte: u8, out: &mut Vec<u8>) {
         match byte {
             b'\r' => self.is_returned = true,
-            ESCAPE => self.at = At::Escape,
-            NULL => self.text(NULL_SHOWN.as_bytes(), out),
+            ESCAPE => self.at = AnsiState::Escape,
+            NULL => self.push_text(NULL_SHOWN.as_bytes(), out),
             BACKSPACE => while self.line.pop().is_some_and(|byte| (0x80..0xC0).contains(&byte)) {},
             // The others ring, feed paper or mean nothing.
             _ => {}
         }
     }
 
-    fn sequence(&mut self, last: u8, first: Option<usize>, out: &mut Vec<u8>) {
+    fn apply_sequence(&mut self, last: u8, first: Option<usize>, out: &mut Vec<u8>) {
         match (last, first.unwrap_or(0)) {
             (b'K', 1 | 2) => self.line.clear(),
             (b'K' | b'J', _) if self.is_returned => self.line.clear(),
             (b'G', 0 | 1) => self.is_returned = true,
-            (b'C', n_columns) => self.text(" ".repeat(n_columns.clamp(1, COLUMNS_MAX)).as_bytes(), out),
+            (b'C', n_columns) => self.push_text(" ".repeat(n_columns.clamp(1, COLUMNS_MAX)).as_bytes(), out),
             // The cursor goes elsewhere: what it left is a line of its own.
             (b'A' | b'B' | b'E' | b'F' | b'H' | b'd' | b'f', _) => {
                 self.is_returned = false;

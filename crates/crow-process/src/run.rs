@@ -5,11 +5,14 @@ use std::{path::PathBuf, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Command, Ended, Groups, Kept, Line, Output, Program, Ran, SpawnError, Watcher};
+use crate::{
+    CapturedOutput, CommandSpec, ExitReason, OutputLimits, OutputWatcher, ProcessGroups, ProgramResult,
+    RunningProgram, SpawnError, StdioKind,
+};
 
 /// How far a program may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Bounds {
+pub struct RunLimits {
     /// How long it may run.
     pub timeout: Duration,
     /// How much of the beginning of its output is kept.
@@ -23,20 +26,20 @@ pub struct Bounds {
 /// Runs a program without input to its end. `watcher` sees what it says meanwhile.
 ///
 /// Timeout and cancel ask the whole group to end, then kill it. Dropping the future kills it at once.
-pub async fn run(
-    groups: &Groups,
-    command: Command,
-    bounds: Bounds,
+pub async fn run_program(
+    groups: &ProcessGroups,
+    command: CommandSpec,
+    bounds: RunLimits,
     cut: &CancellationToken,
-    mut watcher: impl Watcher,
-) -> Result<Ran, SpawnError> {
+    mut watcher: impl OutputWatcher,
+) -> Result<ProgramResult, SpawnError> {
     if !groups.is_closed() && cut.is_cancelled() {
-        return Ok(Ran { ended: Ended::Cancelled, output: Output::default() });
+        return Ok(ProgramResult { ended: ExitReason::Cancelled, output: CapturedOutput::default() });
     }
     let deadline = Instant::now() + bounds.timeout;
-    let Bounds { head_bytes, tail_bytes, spill, .. } = bounds;
-    let kept = Kept { head_bytes, tail_bytes, spill };
-    let mut program = Program::start(groups, command, Line::Pipe, kept).await?;
-    let happened = program.watch(cut, deadline, &mut watcher).await?;
+    let RunLimits { head_bytes, tail_bytes, spill, .. } = bounds;
+    let kept = OutputLimits { head_bytes, tail_bytes, spill };
+    let mut program = RunningProgram::start(groups, command, StdioKind::Pipe, kept).await?;
+    let happened = program.wait_for_exit(cut, deadline, &mut watcher).await?;
     Ok(program.finish(happened, &mut watcher).await)
 }

@@ -33,4 +33,4 @@ mod walk;
 pub(crate) mod probe;
 
 #[cfg(target_os = "linux")]
-pub(crate) use self::{cell::Cell, repositories::RepositorySurvey};
+pub(crate) use self::{cell::CommandSandbox, repositories::RepositorySurvey};

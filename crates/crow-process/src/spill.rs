@@ -18,14 +18,14 @@ const FOLDER_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
 const PREFIX: &str = "output-";
 
 /// Makes a new file that only we may read, for output holds whatever the program knows, and sweeps the folder.
-pub(crate) async fn create(folder: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
+pub(crate) async fn create_spill_file(folder: &Path) -> io::Result<(tokio::fs::File, PathBuf)> {
     let folder = folder.to_owned();
     let created = tokio::task::spawn_blocking(move || {
         DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         let file = tempfile::Builder::new().prefix(PREFIX).suffix(".txt").tempfile_in(&folder)?;
         // The time of the file system is the one that files are dated by.
         let now = file.as_file().metadata()?.modified()?;
-        if let Err(error) = sweep(&folder, now, FOLDER_BYTES_MAX) {
+        if let Err(error) = remove_old_files(&folder, now, FOLDER_BYTES_MAX) {
             tracing::warn!(%error, "could not remove old outputs of commands");
         }
         file.keep().map_err(io::Error::from)
@@ -35,7 +35,7 @@ pub(crate) async fn create(folder: &Path) -> io::Result<(tokio::fs::File, PathBu
 }
 
 /// Removes what is too old, then the oldest until the rest is no more than `bytes_max`.
-fn sweep(folder: &Path, now: SystemTime, bytes_max: u64) -> io::Result<()> {
+fn remove_old_files(folder: &Path, now: SystemTime, bytes_max: u64) -> io::Result<()> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -20,36 +20,36 @@ const DRAIN: Duration = Duration::from_millis(200);
 
 /// Reads a program's stderr until its end.
 #[derive(Debug)]
-pub struct Stderr {
+pub struct StderrReader {
     kept: Arc<Mutex<VecDeque<u8>>>,
     reader: JoinHandle<()>,
 }
 
-impl Stderr {
+impl StderrReader {
     /// Starts to read; what comes is logged under the program's name.
-    pub fn read(pipe: impl AsyncRead + Send + Unpin + 'static, program: String) -> Self {
+    pub fn start(pipe: impl AsyncRead + Send + Unpin + 'static, program: String) -> Self {
         let kept = Arc::new(Mutex::new(VecDeque::with_capacity(KEPT_BYTES)));
-        let reader = tokio::spawn(keep(pipe, program, kept.clone()));
+        let reader = tokio::spawn(read_tail(pipe, program, kept.clone()));
         Self { kept, reader }
     }
 
     /// Takes the end of what was said, once the program has gone.
-    pub async fn end(mut self) -> String {
+    pub async fn finish(mut self) -> String {
         // What is there is good enough.
         let _ = timeout(DRAIN, &mut self.reader).await;
         let kept: Vec<u8> =
             self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        plain(&String::from_utf8_lossy(&kept))
+        strip_escapes(&String::from_utf8_lossy(&kept))
     }
 }
 
-impl Drop for Stderr {
+impl Drop for StderrReader {
     fn drop(&mut self) {
         self.reader.abort();
     }
 }
 
-async fn keep(mut pipe: impl AsyncRead + Send + Unpin, program: String, kept: Arc<Mutex<VecDeque<u8>>>) {
+async fn read_tail(mut pipe: impl AsyncRead + Send + Unpin, program: String, kept: Arc<Mutex<VecDeque<u8>>>) {
     let mut buffer = vec![0; KEPT_BYTES];
     while let Ok(n_bytes @ 1..) = pipe.read(&mut buffer).await {
         tracing::debug!(program, "stderr: {}", String::from_utf8_lossy(&buffer[..n_bytes]).trim_end());
@@ -61,7 +61,7 @@ async fn keep(mut pipe: impl AsyncRead + Send + Unpin, program: String, kept: Ar
 }
 
 /// Drops what only a terminal understands.
-fn plain(text: &str) -> String {
+fn strip_escapes(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.trim().chars().peekable();
     while let Some(c) = chars.next() {
@@ -79,6 +79,9 @@ fn plain(text: &str) -> String {
 mod tests {
     #[test]
     fn only_text_is_left() {
-        assert_eq!(super::plain("\u{1b}[1;31mError\u{1b}[0m:\tno\r\nline\u{7}\n"), "Error:\tno\nline");
+        assert_eq!(
+            super::strip_escapes("\u{1b}[1;31mError\u{1b}[0m:\tno\r\nline\u{7}\n"),
+            "Error:\tno\nline"
+        );
     }
 }

@@ -13,7 +13,7 @@ use tokio::{
 const SIZE: (u16, u16) = (24, 100);
 
 /// Our end of a terminal. Dropping both halves hangs it up.
-pub(crate) struct Terminal {
+pub(crate) struct PseudoTerminal {
     pub(crate) output: TerminalOutput,
     pub(crate) input: TerminalInput,
 }
@@ -22,19 +22,19 @@ pub(crate) struct TerminalOutput(OwnedReadPty);
 pub(crate) struct TerminalInput(OwnedWritePty);
 
 /// Starts a command as the leader of a session with a terminal of its own.
-pub(crate) fn spawn(
+pub(crate) fn spawn_on_pty(
     command: tokio::process::Command,
     after_fork: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
-) -> io::Result<(Child, Terminal)> {
-    let (pty, pts) = pty_process::open().map_err(plainly)?;
-    pty.resize(Size::new(SIZE.0, SIZE.1)).map_err(plainly)?;
+) -> io::Result<(Child, PseudoTerminal)> {
+    let (pty, pts) = pty_process::open().map_err(to_io_error)?;
+    pty.resize(Size::new(SIZE.0, SIZE.1)).map_err(to_io_error)?;
     let command = pty_process::Command::from(command);
     #[expect(unsafe_code, reason = "the only way to act between fork and exec")]
     // SAFETY: the closure makes system calls that are safe after fork; it neither allocates nor locks.
     let command = unsafe { command.pre_exec(after_fork) };
-    let child = command.spawn(pts).map_err(plainly)?;
+    let child = command.spawn(pts).map_err(to_io_error)?;
     let (output, input) = pty.into_split();
-    Ok((child, Terminal { output: TerminalOutput(output), input: TerminalInput(input) }))
+    Ok((child, PseudoTerminal { output: TerminalOutput(output), input: TerminalInput(input) }))
 }
 
 impl TerminalOutput {
@@ -56,7 +56,7 @@ impl TerminalInput {
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the crate may add to its errors")]
-fn plainly(error: pty_process::Error) -> io::Error {
+fn to_io_error(error: pty_process::Error) -> io::Error {
     match error {
         pty_process::Error::Io(error) => error,
         pty_process::Error::Rustix(errno) => errno.into(),

@@ -13,15 +13,15 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Bounds, Command, Companion, Groups, Kept, Output, Pipes, Ran, SpawnError, Watcher, accompany,
-    output::Collector, run,
+    CapturedOutput, CommandSpec, OutputLimits, OutputWatcher, PipedProcess, ProcessGroups, ProcessPipes,
+    ProgramResult, RunLimits, SpawnError, output::OutputCollector, run_program, spawn_piped_process,
 };
 
 /// Far beyond what anything here takes; reached only when something hangs.
 const STUCK: Duration = Duration::from_secs(30);
 
-fn sh(script: &str) -> Command {
-    Command {
+fn sh(script: &str) -> CommandSpec {
+    CommandSpec {
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         cwd: "/".into(),
@@ -30,13 +30,13 @@ fn sh(script: &str) -> Command {
     }
 }
 
-fn bounds(timeout: Duration) -> Bounds {
-    Bounds { timeout, head_bytes: 40, tail_bytes: 20, spill: None }
+fn bounds(timeout: Duration) -> RunLimits {
+    RunLimits { timeout, head_bytes: 40, tail_bytes: 20, spill: None }
 }
 
-async fn run_plainly(command: Command, timeout: Duration) -> Result<Ran, SpawnError> {
-    let groups = Groups::new();
-    let ran = run(&groups, command, bounds(timeout), &CancellationToken::new(), |_: &str| ()).await;
+async fn run_plainly(command: CommandSpec, timeout: Duration) -> Result<ProgramResult, SpawnError> {
+    let groups = ProcessGroups::new();
+    let ran = run_program(&groups, command, bounds(timeout), &CancellationToken::new(), |_: &str| ()).await;
     assert_eq!(groups.n_alive(), 0);
     ran
 }
@@ -71,12 +71,12 @@ async fn environment_and_input() {
 /// Looks at pieces and at no picture.
 struct Pieces(Vec<u8>);
 
-impl Watcher for &mut Pieces {
-    fn piece(&mut self, bytes: &[u8]) {
+impl OutputWatcher for &mut Pieces {
+    fn on_output(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 
-    fn picture(&mut self, _text: &dyn Fn() -> String) {}
+    fn on_snapshot(&mut self, _text: &dyn Fn() -> String) {}
 }
 
 #[tokio::test]
@@ -84,7 +84,9 @@ async fn a_watcher_sees_every_piece_of_what_ends_at_once() {
     let mut pieces = Pieces(Vec::new());
     for _ in 0..20 {
         let cut = CancellationToken::new();
-        run(&Groups::new(), sh("echo one; echo two >&2"), bounds(STUCK), &cut, &mut pieces).await.unwrap();
+        run_program(&ProcessGroups::new(), sh("echo one; echo two >&2"), bounds(STUCK), &cut, &mut pieces)
+            .await
+            .unwrap();
     }
     assert_eq!(String::from_utf8_lossy(&pieces.0), "one\ntwo\n".repeat(20));
 }
@@ -126,10 +128,10 @@ async fn who_left_the_group_keeps_nobody_waiting() {
 
 #[tokio::test]
 async fn missing_program_and_folder() {
-    let command = Command { program: "no-such-program-here".into(), ..sh("") };
+    let command = CommandSpec { program: "no-such-program-here".into(), ..sh("") };
     let error = run_plainly(command, STUCK).await.unwrap_err();
     expect!["there is no program no-such-program-here"].assert_eq(&error.to_string());
-    let command = Command { cwd: "/no/such/folder".into(), ..sh("") };
+    let command = CommandSpec { cwd: "/no/such/folder".into(), ..sh("") };
     let error = run_plainly(command, STUCK).await.unwrap_err();
     expect!["there is no folder /no/such/folder"].assert_eq(&error.to_string());
 }
@@ -159,9 +161,11 @@ async fn killed_when_it_will_not_end() {
     gone(&ran.output.text).await;
 }
 
-async fn cancel_once_it_speaks(script: &str) -> Ran {
+async fn cancel_once_it_speaks(script: &str) -> ProgramResult {
     let cut = CancellationToken::new();
-    let ran = run(&Groups::new(), sh(script), bounds(STUCK), &cut, |_: &str| cut.cancel()).await.unwrap();
+    let ran = run_program(&ProcessGroups::new(), sh(script), bounds(STUCK), &cut, |_: &str| cut.cancel())
+        .await
+        .unwrap();
     expect!["Cancelled"].assert_eq(&format!("{:?}", ran.ended));
     ran
 }
@@ -170,7 +174,8 @@ async fn cancel_once_it_speaks(script: &str) -> Ran {
 async fn cancelled_before_it_began() {
     let cut = CancellationToken::new();
     cut.cancel();
-    let ran = run(&Groups::new(), sh("echo ran"), bounds(STUCK), &cut, |_: &str| ()).await.unwrap();
+    let ran =
+        run_program(&ProcessGroups::new(), sh("echo ran"), bounds(STUCK), &cut, |_: &str| ()).await.unwrap();
     expect!["Cancelled 0"].assert_eq(&format!("{:?} {}", ran.ended, ran.output.n_bytes));
 }
 
@@ -186,19 +191,20 @@ async fn kill_all_kills_and_closes() {
     let (groups, pid) = speak_then(|_| ()).await;
     groups.kill_all();
     gone(&pid).await;
-    let refused = run(&groups, sh("echo ran"), bounds(STUCK), &CancellationToken::new(), |_: &str| ()).await;
+    let refused =
+        run_program(&groups, sh("echo ran"), bounds(STUCK), &CancellationToken::new(), |_: &str| ()).await;
     assert!(matches!(refused, Err(SpawnError::Closed)));
 }
 
 /// Starts a child with a grandchild, waits for the grandchild's pid, then acts on the task.
-async fn speak_then(act: impl FnOnce(&tokio::task::JoinHandle<()>)) -> (Groups, String) {
-    let groups = Groups::new();
+async fn speak_then(act: impl FnOnce(&tokio::task::JoinHandle<()>)) -> (ProcessGroups, String) {
+    let groups = ProcessGroups::new();
     let (said, mut heard) = tokio::sync::mpsc::channel(1);
     let ours = groups.clone();
     let running = tokio::spawn(async move {
         let say = |text: &str| said.try_send(text.to_owned()).unwrap();
         let script = sh("sleep 1000 & echo $!; wait");
-        run(&ours, script, bounds(STUCK), &CancellationToken::new(), say).await.unwrap();
+        run_program(&ours, script, bounds(STUCK), &CancellationToken::new(), say).await.unwrap();
     });
     let pid = heard.recv().await.unwrap();
     act(&running);
@@ -210,13 +216,15 @@ async fn big_output_is_bounded_and_spilled_whole() {
     let folder = tempfile::tempdir().unwrap();
     let n_bytes = 100_000_000;
     let spill = Some(folder.path().join("new"));
-    let bounds = Bounds { timeout: STUCK, head_bytes: 1000, tail_bytes: 500, spill };
+    let bounds = RunLimits { timeout: STUCK, head_bytes: 1000, tail_bytes: 500, spill };
     let pictures = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&pictures);
     let progress = move |text: &str| seen.lock().unwrap().push(text.len());
     let command = sh(&format!("yes | head -c {n_bytes}"));
-    let ran = run(&Groups::new(), command, bounds, &CancellationToken::new(), progress).await.unwrap();
-    let Output { text, n_bytes: n_seen, n_left_out, spilled, directory: _ } = ran.output;
+    let ran = run_program(&ProcessGroups::new(), command, bounds, &CancellationToken::new(), progress)
+        .await
+        .unwrap();
+    let CapturedOutput { text, n_bytes: n_seen, n_left_out, spilled, directory: _ } = ran.output;
     assert_eq!((n_seen, n_left_out), (n_bytes, n_bytes - 1500));
     assert!(text.len() < 1600 && text.contains("… 99998500 bytes left out …"));
     assert!(pictures.lock().unwrap().iter().all(|&length| length < 1600));
@@ -232,11 +240,12 @@ async fn big_output_is_bounded_and_spilled_whole() {
 async fn no_file_when_all_of_it_fits_or_none_can_be_made() {
     let folder = tempfile::tempdir().unwrap();
     let collect = async |folder: PathBuf, said: &str| {
-        let mut output = Collector::new(Kept { head_bytes: 4, tail_bytes: 4, spill: Some(folder) });
+        let mut output =
+            OutputCollector::new(OutputLimits { head_bytes: 4, tail_bytes: 4, spill: Some(folder) });
         for byte in said.as_bytes() {
             output.push(&[*byte]).await;
         }
-        output.take().await
+        output.take_output().await
     };
     let fits = collect(folder.path().to_owned(), "12345678").await;
     assert_eq!((fits.text.as_str(), fits.spilled), ("12345678", None));
@@ -249,8 +258,8 @@ async fn no_file_when_all_of_it_fits_or_none_can_be_made() {
 }
 
 /// Starts a companion and waits for the pid that it says first.
-async fn companion(groups: &Groups, script: &str) -> (Companion, Pipes, String) {
-    let (companion, mut pipes) = accompany(groups, sh(script)).await.unwrap();
+async fn companion(groups: &ProcessGroups, script: &str) -> (PipedProcess, ProcessPipes, String) {
+    let (companion, mut pipes) = spawn_piped_process(groups, sh(script)).await.unwrap();
     let mut line = String::new();
     BufReader::with_capacity(1, &mut pipes.stdout).read_line(&mut line).await.unwrap();
     (companion, pipes, line.trim().to_owned())
@@ -258,38 +267,38 @@ async fn companion(groups: &Groups, script: &str) -> (Companion, Pipes, String) 
 
 #[tokio::test]
 async fn a_companion_is_spoken_to() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     let (mut companion, mut pipes, _) =
         companion(&groups, "echo $$; read word; echo $word; echo no >&2; exit 3").await;
     pipes.stdin.write_all(b"hello\n").await.unwrap();
     let (mut said, mut complained) = (String::new(), String::new());
     pipes.stdout.read_to_string(&mut said).await.unwrap();
     pipes.stderr.read_to_string(&mut complained).await.unwrap();
-    let ended = companion.ended().await.unwrap();
+    let ended = companion.wait().await.unwrap();
     expect![[r#"("hello\n", "no\n", Exited(3))"#]].assert_eq(&format!("{:?}", (said, complained, ended)));
 }
 
 #[tokio::test]
 async fn a_companion_ends_when_its_input_does() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     let (companion, pipes, _) = companion(&groups, "echo $$; read word; exit 4").await;
     drop(pipes.stdin);
-    expect![["Some(Exited(4))"]].assert_eq(&format!("{:?}", companion.end().await));
+    expect![["Some(Exited(4))"]].assert_eq(&format!("{:?}", companion.shut_down().await));
     assert_eq!(groups.n_alive(), 0);
 }
 
 #[tokio::test]
 async fn a_companion_that_will_not_end_is_killed_with_its_group() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     let script = "trap '' TERM; sleep 1000 & echo $!; while :; do sleep 1000; done";
     let (companion, _pipes, pid) = companion(&groups, script).await;
-    expect![["Some(Signalled(9))"]].assert_eq(&format!("{:?}", companion.end().await));
+    expect![["Some(Signalled(9))"]].assert_eq(&format!("{:?}", companion.shut_down().await));
     gone(&pid).await;
 }
 
 #[tokio::test]
 async fn dropping_a_companion_kills_its_group() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     let (companion, _pipes, pid) = companion(&groups, "sleep 1000 & echo $!; wait").await;
     drop(companion);
     gone(&pid).await;
@@ -298,12 +307,12 @@ async fn dropping_a_companion_kills_its_group() {
 
 #[tokio::test]
 async fn the_end_of_all_ends_companions_and_lets_none_begin() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     let (mut companion, _pipes, pid) = companion(&groups, "sleep 1000 & echo $!; wait").await;
     groups.kill_all();
-    expect![["Signalled(9)"]].assert_eq(&format!("{:?}", companion.ended().await.unwrap()));
+    expect![["Signalled(9)"]].assert_eq(&format!("{:?}", companion.wait().await.unwrap()));
     gone(&pid).await;
-    let refused = accompany(&groups, sh("true")).await.unwrap_err();
+    let refused = spawn_piped_process(&groups, sh("true")).await.unwrap_err();
     expect![["no more programs are started, the process is ending"]].assert_eq(&refused.to_string());
 }
 
@@ -327,13 +336,13 @@ fn is_dead(pid: Pid) -> bool {
 
 #[tokio::test]
 async fn a_character_that_is_still_coming_is_not_given_out() {
-    let mut output = Collector::new(Kept { head_bytes: 100, tail_bytes: 0, spill: None });
+    let mut output = OutputCollector::new(OutputLimits { head_bytes: 100, tail_bytes: 0, spill: None });
     let mut said = Vec::new();
     for piece in [&b"caf\xC3"[..], b"\xA9 \xE2\x82", b"\xAC\n"] {
         output.push(piece).await;
-        said.push(output.take_so_far().await.text);
+        said.push(output.take_partial_output().await.text);
     }
     output.push(b"half \xE2\x82").await;
-    said.push(output.take().await.text);
+    said.push(output.take_output().await.text);
     assert_eq!(said, ["caf", "é ", "€\n", "half \u{FFFD}"]);
 }

@@ -23,10 +23,10 @@ use std::{
     sync::Arc,
 };
 
-use crow_core::{Confinement, Network, SandboxSupport};
+use crow_core::{Confinement, NetworkAccess, SandboxSupport};
 use tokio::sync::OnceCell;
 
-use self::orders::{BadOrders, Orders};
+use self::orders::{LaunchSpec, LaunchSpecError};
 use crate::sandbox::probe;
 
 /// The first argument that makes our executable a warden.
@@ -37,18 +37,18 @@ pub(crate) const PROBE: &str = "--probe";
 
 /// Wraps commands so that they start under a warden.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Warden {
+pub struct SandboxWrapper {
     exe: PathBuf,
-    rules: StandingRules,
+    rules: SandboxDefaults,
     /// Tried out once; clones share it.
     support: Arc<OnceCell<SandboxSupport>>,
 }
 
 /// What holds for every command that is held at all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct StandingRules {
+pub struct SandboxDefaults {
     /// Whether they may use the network.
-    pub network: Network,
+    pub network: NetworkAccess,
     /// Where they may write beside their roots: temporary folders.
     pub writable: Vec<PathBuf>,
     /// Caches of tools, where they may write too.
@@ -63,7 +63,7 @@ pub struct StandingRules {
 
 /// How one command is held.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confine {
+pub struct CommandConfinement {
     /// What it may do.
     pub confinement: Confinement,
     /// The roots that it may write in.
@@ -75,21 +75,21 @@ pub struct Confine {
     pub repositories: Vec<PathBuf>,
 }
 
-impl Confine {
+impl CommandConfinement {
     /// Lets a command do whatever the person may; nothing of it is left behind all the same.
     pub const FREE: Self =
         Self { confinement: Confinement::Free, writable: Vec::new(), hidden: None, repositories: Vec::new() };
 }
 
-impl Warden {
+impl SandboxWrapper {
     /// Makes one of the path of our own executable.
-    pub fn new(exe: PathBuf, rules: StandingRules) -> Self {
+    pub fn new(exe: PathBuf, rules: SandboxDefaults) -> Self {
         Self { exe, rules, support: Arc::default() }
     }
 
     /// Finds out how well commands can be held here, by trying it the first time.
     pub async fn sandbox_support(&self) -> &SandboxSupport {
-        self.support.get_or_init(|| probe::try_sandbox(self.program())).await
+        self.support.get_or_init(|| probe::probe_sandbox(self.executable())).await
     }
 
     /// Whether commands are to get a mount name space of their own. As long as nobody looked they have to.
@@ -101,39 +101,44 @@ impl Warden {
     }
 
     /// Tells what to start instead of a program.
-    pub fn around(&self, confine: &Confine, program: &str, args: &[String]) -> (String, Vec<String>) {
+    pub fn wrap_command(
+        &self,
+        confine: &CommandConfinement,
+        program: &str,
+        args: &[String],
+    ) -> (String, Vec<String>) {
         if cfg!(not(target_os = "linux")) {
             return (program.to_owned(), args.to_owned());
         }
-        let mut orders = Orders {
+        let mut orders = LaunchSpec {
             confinement: confine.confinement,
-            network: confine.confinement.network(self.rules.network),
+            network: confine.confinement.network_access(self.rules.network),
             hidden: confine.hidden.clone(),
             master: i32::try_from(std::process::id()).ok(),
             program: program.to_owned(),
             args: args.to_owned(),
-            ..Orders::default()
+            ..LaunchSpec::default()
         };
         let is_guarded = matches!(confine.confinement, Confinement::Guarded | Confinement::Offline);
         if is_guarded || confine.confinement == Confinement::Project {
             orders.guards_autorun = is_guarded;
-            orders.roots = spelled(&confine.writable);
-            orders.writable = spelled(&self.rules.writable);
-            orders.caches = spelled(&self.rules.caches);
-            orders.protected = spelled(&self.rules.protected);
-            orders.repositories = spelled(&confine.repositories);
+            orders.roots = to_absolute_strings(&confine.writable);
+            orders.writable = to_absolute_strings(&self.rules.writable);
+            orders.caches = to_absolute_strings(&self.rules.caches);
+            orders.protected = to_absolute_strings(&self.rules.protected);
+            orders.repositories = to_absolute_strings(&confine.repositories);
         }
         if confine.confinement != Confinement::Free {
-            orders.home = spelled(&self.rules.home).pop();
-            orders.runtime = spelled(&self.rules.runtime).pop();
+            orders.home = to_absolute_strings(&self.rules.home).pop();
+            orders.runtime = to_absolute_strings(&self.rules.runtime).pop();
             orders.has_namespace = self.has_namespace();
         }
-        (self.program(), orders.spell())
+        (self.executable(), orders.into_args())
     }
 
     /// What to start to find out whether commands can be held elsewhere; [`Self::cannot_hold`] reads what it says.
     pub fn probe(&self) -> (String, Vec<String>) {
-        (self.program(), vec![WORD.to_owned(), PROBE.to_owned()])
+        (self.executable(), vec![WORD.to_owned(), PROBE.to_owned()])
     }
 
     /// Reads what a [`Self::probe`] said: why no command can be held there, `None` when one can.
@@ -142,7 +147,7 @@ impl Warden {
     }
 
     /// An update may have replaced or removed the file that we run from, the system still has it.
-    fn program(&self) -> String {
+    fn executable(&self) -> String {
         match self.exe.to_str() {
             Some(exe) if self.exe.exists() => exe.to_owned(),
             Some(_) | None => format!("/proc/{}/exe", std::process::id()),
@@ -151,33 +156,33 @@ impl Warden {
 }
 
 /// A path that cannot be spelled is not writable, which errs on the safe side.
-fn spelled<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
+fn to_absolute_strings<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
     let spelled = paths.into_iter().filter_map(|path| path.to_str());
     spelled.filter(|path| Path::new(path).is_absolute()).map(str::to_owned).collect()
 }
 
 /// Is the warden: what our executable does when its first argument is [`WORD`], with the arguments behind that.
-pub fn watch(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn run_sandbox_exec(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Result<Vec<String>, OsString> = words.into_iter().map(OsString::into_string).collect();
     if words.as_deref().is_ok_and(|words| words == [PROBE]) {
-        return report();
+        return print_probe_report();
     }
     let orders = match words {
-        Ok(words) => Orders::parse(words),
-        Err(word) => Err(BadOrders::NotText(word.to_string_lossy().into_owned())),
+        Ok(words) => LaunchSpec::parse(words),
+        Err(word) => Err(LaunchSpecError::NotText(word.to_string_lossy().into_owned())),
     };
     match orders {
-        Ok(orders) => duty::serve(&orders),
+        Ok(orders) => duty::run_frontend(&orders),
         Err(bad) => {
-            say(&format!("{bad}\n{}", orders::USAGE));
+            print_error(&format!("{bad}\n{}", orders::USAGE));
             ExitCode::from(CODE_USAGE)
         }
     }
 }
 
 #[expect(clippy::print_stdout, reason = "it is the answer of a program that does nothing else")]
-fn report() -> ExitCode {
-    println!("{}", probe::report());
+fn print_probe_report() -> ExitCode {
+    println!("{}", probe::probe_report());
     ExitCode::SUCCESS
 }
 
@@ -190,7 +195,7 @@ const CODE_CANNOT: u8 = 126;
 const CODE_NO_PROGRAM: u8 = 127;
 
 #[expect(clippy::print_stderr, reason = "whoever started the warden reads that")]
-fn say(why: &str) {
+fn print_error(why: &str) {
     eprintln!("crow-cli {WORD}: {why}");
 }
 

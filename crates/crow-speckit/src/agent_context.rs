@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::plain::is_plain;
-use crate::project::led_to;
+use crate::plain::is_safe_to_display;
+use crate::project::follow_links;
 use crate::registry::EXTENSIONS;
-use crate::{Project, SpeckitError, confined};
+use crate::{SpeckitError, SpeckitProject, confined};
 
 /// Where the extension is.
 const FOLDER: &str = "agent-context";
@@ -47,43 +47,43 @@ impl AgentContext {
     pub(crate) const COMMAND: &str = "speckit.agent-context.update";
 
     /// Reads the settings; `None` where the extension is not there.
-    pub fn read(project: &Project) -> Result<Option<Self>, SpeckitError> {
-        let text = confined::read(project, &Self::file(project))?;
+    pub fn read(project: &SpeckitProject) -> Result<Option<Self>, SpeckitError> {
+        let text = confined::read_specify_file(project, &Self::config_path(project))?;
         text.map(|text| Self::parse(project, &text)).transpose()
     }
 
     /// The file they stand in.
-    pub fn file(project: &Project) -> PathBuf {
-        project.specify(EXTENSIONS).join(FOLDER).join("agent-context-config.yml")
+    pub fn config_path(project: &SpeckitProject) -> PathBuf {
+        project.specify_path(EXTENSIONS).join(FOLDER).join("agent-context-config.yml")
     }
 
     /// The files that say where the block goes, the settings first.
-    pub(crate) fn sources(project: &Project) -> [PathBuf; 3] {
-        let defaults = project.specify(EXTENSIONS).join(FOLDER).join(DEFAULTS);
-        [Self::file(project), project.specify(OPTIONS), defaults]
+    pub(crate) fn source_files(project: &SpeckitProject) -> [PathBuf; 3] {
+        let defaults = project.specify_path(EXTENSIONS).join(FOLDER).join(DEFAULTS);
+        [Self::config_path(project), project.specify_path(OPTIONS), defaults]
     }
 
     /// Reads the settings from the text of their file.
-    pub fn parse(project: &Project, text: &str) -> Result<Self, SpeckitError> {
-        let path = Self::file(project);
-        let said = confined::yaml(&path, text)?;
+    pub fn parse(project: &SpeckitProject, text: &str) -> Result<Self, SpeckitError> {
+        let path = Self::config_path(project);
+        let said = confined::parse_yaml(&path, text)?;
         let marker = |place: &str, otherwise: &str| {
             let marker = said.pointer(place).and_then(Value::as_str).filter(|marker| !marker.is_empty());
             let marker = marker.unwrap_or(otherwise);
-            if marker.len() > MARKER_BYTES_MAX || marker.trim().is_empty() || !is_plain(marker) {
+            if marker.len() > MARKER_BYTES_MAX || marker.trim().is_empty() || !is_safe_to_display(marker) {
                 let why = format!("a marker is one line of at most {MARKER_BYTES_MAX} bytes");
                 return Err(SpeckitError::broken(&path, why));
             }
             Ok(marker.to_owned())
         };
         let mut files = Vec::new();
-        for name in names(project, &said)? {
+        for name in context_file_names(project, &said)? {
             let file = PathBuf::from(&name);
             if !confined::is_below(&name) || !stays_inside(project, &file)? {
                 let why = format!("the context file {name:?} is not in this project");
                 return Err(SpeckitError::broken(&path, why));
             }
-            if !is_context(project, &file) {
+            if !is_context_file(project, &file) {
                 let why = format!("{name:?} is no file in which agents look for rules, such as AGENTS.md");
                 return Err(SpeckitError::broken(&path, why));
             }
@@ -99,9 +99,9 @@ impl AgentContext {
     }
 
     /// Puts the block into a file's text, in place of the one that is there. Half a block is taken for the whole rest.
-    pub fn upsert(&self, text: &str, plan: Option<&str>) -> String {
+    pub fn upsert_block(&self, text: &str, plan: Option<&str>) -> String {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let block = self.block(plan);
+        let block = self.render_block(plan);
         let start = text.find(&self.start);
         let end = text[start.unwrap_or(0)..].find(&self.end).map(|at| at + start.unwrap_or(0));
         let behind = |end: usize| {
@@ -120,7 +120,7 @@ impl AgentContext {
         whole.replace("\r\n", "\n").replace('\r', "\n")
     }
 
-    fn block(&self, plan: Option<&str>) -> String {
+    fn render_block(&self, plan: Option<&str>) -> String {
         let words = "Before you change code, read the plan of the feature that is being built: it says what it is\n\
                      built with, where things are and which commands check it.";
         let plan = plan.map(|plan| format!("\nThe plan: {plan}")).unwrap_or_default();
@@ -129,7 +129,7 @@ impl AgentContext {
 }
 
 /// The files that the settings name, or else the one that the project's integration reads.
-fn names(project: &Project, said: &Value) -> Result<Vec<String>, SpeckitError> {
+fn context_file_names(project: &SpeckitProject, said: &Value) -> Result<Vec<String>, SpeckitError> {
     let word =
         |value: &Value| value.as_str().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
     let listed = said.get("context_files").and_then(Value::as_array);
@@ -141,13 +141,13 @@ fn names(project: &Project, said: &Value) -> Result<Vec<String>, SpeckitError> {
         return Ok(vec![name]);
     }
     let json = |path: &Path| -> Result<Value, SpeckitError> {
-        let text = confined::read(project, path)?;
+        let text = confined::read_specify_file(project, path)?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default())
     };
-    let options = json(&project.specify(OPTIONS))?;
+    let options = json(&project.specify_path(OPTIONS))?;
     let integration = options.get("integration").and_then(word).or_else(|| options.get("ai").and_then(word));
     let Some(integration) = integration else { return Ok(Vec::new()) };
-    let defaults = json(&project.specify(EXTENSIONS).join(FOLDER).join(DEFAULTS))?;
+    let defaults = json(&project.specify_path(EXTENSIONS).join(FOLDER).join(DEFAULTS))?;
     Ok(defaults
         .get("agents")
         .and_then(|agents| agents.get(&integration))
@@ -157,9 +157,10 @@ fn names(project: &Project, said: &Value) -> Result<Vec<String>, SpeckitError> {
 }
 
 /// Tells whether agents may look for rules in a file: by its name, by where it leads, and because nobody runs it.
-fn is_context(project: &Project, file: &Path) -> bool {
-    let Some(real) = led_to(&project.place(file)) else { return false };
-    let Some(inside) = led_to(project.root()).and_then(|root| Some(real.strip_prefix(root).ok()?.to_owned()))
+fn is_context_file(project: &SpeckitProject, file: &Path) -> bool {
+    let Some(real) = follow_links(&project.resolve_path(file)) else { return false };
+    let Some(inside) =
+        follow_links(project.root()).and_then(|root| Some(real.strip_prefix(root).ok()?.to_owned()))
     else {
         return false;
     };
@@ -168,26 +169,26 @@ fn is_context(project: &Project, file: &Path) -> bool {
         let is_known =
             ending || CONTEXT_NAMES.iter().any(|name| file.file_name().is_some_and(|of| of == *name));
         let is_kept = file.iter().any(|part| NOBODYS.iter().any(|name| part.eq_ignore_ascii_case(name)));
-        is_known && !is_kept && file.to_str().is_some_and(is_plain)
+        is_known && !is_kept && file.to_str().is_some_and(is_safe_to_display)
     };
     is_named(file)
         && is_named(&inside)
-        && real.metadata().map_or(true, |found| found.is_file() && !is_run(&found))
+        && real.metadata().map_or(true, |found| found.is_file() && !is_executable(&found))
 }
 
 #[cfg(unix)]
-fn is_run(found: &std::fs::Metadata) -> bool {
+fn is_executable(found: &std::fs::Metadata) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     found.permissions().mode() & 0o111 != 0
 }
 
 #[cfg(not(unix))]
-fn is_run(_found: &std::fs::Metadata) -> bool {
+fn is_executable(_found: &std::fs::Metadata) -> bool {
     false
 }
 
 /// Tells whether a file that may not be there yet stays in the project, whatever links are on the way.
-fn stays_inside(project: &Project, file: &Path) -> Result<bool, SpeckitError> {
+fn stays_inside(project: &SpeckitProject, file: &Path) -> Result<bool, SpeckitError> {
     let failed = |error| SpeckitError::io(project.root(), error);
     let root = project.root().canonicalize().map_err(failed)?;
     for place in root.join(file).ancestors() {

@@ -3,45 +3,51 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::checklist::{check_checklist, check_markers};
-use crate::clarifications::n_clarifications;
-use crate::gather::constitution;
+use crate::checklist::{check_box_changes, check_checklist};
+use crate::clarifications::count_clarifications;
+use crate::gather::constitution_facts;
 use crate::lint::{
-    Problem, check_constitution, check_plan, check_quickstart, check_research, check_spec, check_tasks,
-    spec_counts,
+    LintProblem, check_constitution, check_plan, check_quickstart, check_research, check_spec, check_tasks,
+    summarize_spec,
 };
 use crate::prompt::ConstitutionState;
-use crate::{Command, Feature, Pages, Project, REQUIREMENTS, SpeckitError, TaskList, checklists, docs};
+use crate::{
+    Feature, PageLoader, REQUIREMENTS, SpeckitError, SpeckitProject, TaskList, WorkflowCommand,
+    checklist_facts, list_docs,
+};
 
 /// What stood on disk before a step, as far as it is held against what stands there after it.
 #[derive(Debug, Clone, Default)]
-pub struct Baseline {
+pub struct StepBaseline {
     constitution: Option<String>,
     checklists: BTreeMap<String, String>,
     n_done: usize,
     is_late: bool,
 }
 
-impl Baseline {
+impl StepBaseline {
     /// Takes down what stands there now.
-    pub fn take(project: &Project, feature: Option<&Feature>) -> Result<Self, SpeckitError> {
-        let mut before = Self { constitution: Project::read(&project.constitution())?, ..Self::default() };
+    pub fn capture(project: &SpeckitProject, feature: Option<&Feature>) -> Result<Self, SpeckitError> {
+        let mut before = Self {
+            constitution: SpeckitProject::read_file(&project.constitution_path())?,
+            ..Self::default()
+        };
         if let Some(feature) = feature {
-            before.checklists = texts(feature)?;
-            before.n_done = feature.task_list()?.n_done();
+            before.checklists = read_checklists(feature)?;
+            before.n_done = feature.read_task_list()?.done_count();
         }
         Ok(before)
     }
 
     /// Marks it as taken when the step had begun: what the step wrote before is in it, and cannot be told from what was there.
     #[must_use]
-    pub fn late(self) -> Self {
+    pub fn mark_late(self) -> Self {
         Self { is_late: true, constitution: None, ..self }
     }
 
     /// Says how many ticks are gone since then, as they are when a task list was written anew; `None` where none is.
-    pub fn ticks_gone(&self, feature: &Feature) -> Result<Option<String>, SpeckitError> {
-        let n_gone = self.n_done.saturating_sub(feature.task_list()?.n_done());
+    pub fn describe_lost_ticks(&self, feature: &Feature) -> Result<Option<String>, SpeckitError> {
+        let n_gone = self.n_done.saturating_sub(feature.read_task_list()?.done_count());
         Ok((n_gone > 0).then(|| {
             let n_done = self.n_done;
             format!(
@@ -51,10 +57,10 @@ impl Baseline {
     }
 }
 
-fn texts(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
+fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
     let mut texts = BTreeMap::new();
-    for list in checklists(feature)? {
-        if let Some(text) = Project::read(&feature.checklists().join(&list.name))? {
+    for list in checklist_facts(feature)? {
+        if let Some(text) = SpeckitProject::read_file(&feature.checklists_dir().join(&list.name))? {
             texts.insert(list.name, text);
         }
     }
@@ -62,37 +68,43 @@ fn texts(feature: &Feature) -> Result<BTreeMap<String, String>, SpeckitError> {
 }
 
 /// Says what is wrong with what a step wrote, in words that a model can act on.
-pub fn check(
-    project: &Project,
+pub fn check_step(
+    project: &SpeckitProject,
     feature: Option<&Feature>,
-    (command, before): (Command, &Baseline),
-    pages: &Pages<'_>,
+    (command, before): (WorkflowCommand, &StepBaseline),
+    pages: &PageLoader<'_>,
 ) -> Result<Vec<String>, SpeckitError> {
-    let mut problems = Problems::default();
-    if command == Command::Constitution {
-        let text = Project::read(&project.constitution())?.unwrap_or_default();
-        problems.of("constitution.md", check_constitution(before.constitution.as_deref(), &text));
+    let mut problems = ProblemList::default();
+    if command == WorkflowCommand::Constitution {
+        let text = SpeckitProject::read_file(&project.constitution_path())?.unwrap_or_default();
+        problems.add_problems("constitution.md", check_constitution(before.constitution.as_deref(), &text));
     }
     let Some(feature) = feature else { return Ok(problems.0) };
     match command {
-        Command::Specify | Command::Clarify => {
+        WorkflowCommand::Specify | WorkflowCommand::Clarify => {
             let template = pages("spec-template")?.text;
-            problems.of("spec.md", check_spec(&read(&feature.spec())?, &template));
+            problems.add_problems("spec.md", check_spec(&read_or_empty(&feature.spec_path())?, &template));
             check_requirements(feature, before, &mut problems)?;
         }
-        Command::Plan => {
+        WorkflowCommand::Plan => {
             let template = pages("plan-template")?.text;
-            problems.of("plan.md", check_plan(&read(&feature.plan())?, &template));
-            problems.of("research.md", check_research(Project::read(&feature.research())?.as_deref()));
-            problems.of("quickstart.md", check_quickstart(Project::read(&feature.quickstart())?.as_deref()));
+            problems.add_problems("plan.md", check_plan(&read_or_empty(&feature.plan_path())?, &template));
+            problems.add_problems(
+                "research.md",
+                check_research(SpeckitProject::read_file(&feature.research_path())?.as_deref()),
+            );
+            problems.add_problems(
+                "quickstart.md",
+                check_quickstart(SpeckitProject::read_file(&feature.quickstart_path())?.as_deref()),
+            );
         }
-        Command::Checklist => {
-            let (after, template) = (texts(feature)?, pages("checklist-template")?.text);
+        WorkflowCommand::Checklist => {
+            let (after, template) = (read_checklists(feature)?, pages("checklist-template")?.text);
             let changed = after.iter().filter(|(name, text)| before.checklists.get(*name) != Some(text));
             let mut n_changed = 0;
             for (name, text) in changed.filter(|(name, _)| *name != REQUIREMENTS) {
                 n_changed += 1;
-                problems.of(
+                problems.add_problems(
                     name,
                     check_checklist(before.checklists.get(name).map(String::as_str), text, &template),
                 );
@@ -102,110 +114,116 @@ pub fn check(
                 problems.0.push("no checklist was written; write one file in checklists/".to_owned());
             }
         }
-        Command::Tasks => {
+        WorkflowCommand::Tasks => {
             let template = pages("tasks-template")?.text;
-            let spec = read(&feature.spec())?;
-            problems.of("tasks.md", check_tasks(&read(&feature.tasks())?, &spec, &template));
+            let spec = read_or_empty(&feature.spec_path())?;
+            problems.add_problems(
+                "tasks.md",
+                check_tasks(&read_or_empty(&feature.tasks_path())?, &spec, &template),
+            );
         }
-        Command::Constitution
-        | Command::Analyze
-        | Command::Implement
-        | Command::Converge
-        | Command::TasksToIssues => {}
+        WorkflowCommand::Constitution
+        | WorkflowCommand::Analyze
+        | WorkflowCommand::Implement
+        | WorkflowCommand::Converge
+        | WorkflowCommand::TasksToIssues => {}
     }
     Ok(problems.0)
 }
 
-fn read(path: &Path) -> Result<String, SpeckitError> {
-    Ok(Project::read(path)?.unwrap_or_default())
+fn read_or_empty(path: &Path) -> Result<String, SpeckitError> {
+    Ok(SpeckitProject::read_file(path)?.unwrap_or_default())
 }
 
 /// Nothing but ticks may change in the list that every spec has, once it is there.
 fn check_requirements(
     feature: &Feature,
-    before: &Baseline,
-    problems: &mut Problems,
+    before: &StepBaseline,
+    problems: &mut ProblemList,
 ) -> Result<(), SpeckitError> {
     let Some(old) = before.checklists.get(REQUIREMENTS) else { return Ok(()) };
-    let new = Project::read(&feature.checklists().join(REQUIREMENTS))?.unwrap_or_default();
-    problems.of(REQUIREMENTS, check_markers(old, &new));
+    let new = SpeckitProject::read_file(&feature.checklists_dir().join(REQUIREMENTS))?.unwrap_or_default();
+    problems.add_problems(REQUIREMENTS, check_box_changes(old, &new));
     Ok(())
 }
 
 #[derive(Default)]
-struct Problems(Vec<String>);
+struct ProblemList(Vec<String>);
 
-impl Problems {
-    fn of(&mut self, file: &str, found: Vec<Problem>) {
+impl ProblemList {
+    fn add_problems(&mut self, file: &str, found: Vec<LintProblem>) {
         self.0.extend(found.into_iter().map(|problem| format!("{file}: {problem}")));
     }
 }
 
 /// Says what a step came to, from what stands on disk: a line each.
-pub fn came_to(
-    project: &Project,
+pub fn summarize_step(
+    project: &SpeckitProject,
     feature: Option<&Feature>,
-    (command, today): (Command, &str),
+    (command, today): (WorkflowCommand, &str),
 ) -> Result<Vec<String>, SpeckitError> {
     let mut lines = Vec::new();
-    if command == Command::Constitution {
-        let text = Project::read(&project.constitution())?.unwrap_or_default();
+    if command == WorkflowCommand::Constitution {
+        let text = SpeckitProject::read_file(&project.constitution_path())?.unwrap_or_default();
         let version = text.lines().rev().find(|line| line.contains("**Version**"));
         lines.push(format!(
             "{}: {}",
-            project.shown(&project.constitution()),
+            project.display_path(&project.constitution_path()),
             version.unwrap_or("no version line")
         ));
     }
     let Some(feature) = feature else { return Ok(lines) };
-    lines.push(format!("Feature: {}", project.shown(&feature.dir)));
+    lines.push(format!("Feature: {}", project.display_path(&feature.dir)));
     match command {
-        Command::Specify | Command::Clarify => {
-            let spec = Project::read(&feature.spec())?.unwrap_or_default();
-            lines.push(format!("spec.md: {}", spec_counts(&spec)));
-            if command == Command::Clarify {
-                lines.push(format!("Answers written down today: {}", n_clarifications(&spec, today)));
+        WorkflowCommand::Specify | WorkflowCommand::Clarify => {
+            let spec = SpeckitProject::read_file(&feature.spec_path())?.unwrap_or_default();
+            lines.push(format!("spec.md: {}", summarize_spec(&spec)));
+            if command == WorkflowCommand::Clarify {
+                lines.push(format!("Answers written down today: {}", count_clarifications(&spec, today)));
             }
-            lines.extend(lists(feature)?);
+            lines.extend(checklist_lines(feature)?);
         }
-        Command::Plan => {
-            let docs = docs(feature);
+        WorkflowCommand::Plan => {
+            let docs = list_docs(feature);
             lines.push(format!(
                 "plan.md, {}",
                 if docs.is_empty() { "nothing beside it".to_owned() } else { docs.join(", ") }
             ));
         }
-        Command::Checklist => lines.extend(lists(feature)?),
-        Command::Tasks
-        | Command::Implement
-        | Command::Converge
-        | Command::Analyze
-        | Command::TasksToIssues => {
-            lines.push(of_tasks(&feature.task_list()?));
+        WorkflowCommand::Checklist => lines.extend(checklist_lines(feature)?),
+        WorkflowCommand::Tasks
+        | WorkflowCommand::Implement
+        | WorkflowCommand::Converge
+        | WorkflowCommand::Analyze
+        | WorkflowCommand::TasksToIssues => {
+            lines.push(tasks_line(&feature.read_task_list()?));
         }
-        Command::Constitution => {}
+        WorkflowCommand::Constitution => {}
     }
-    lines.extend(unfilled_constitution(project)?);
+    lines.extend(unfilled_constitution_note(project)?);
     Ok(lines)
 }
 
 /// Says that the constitution still has the placeholders of its template, where it has.
-pub fn unfilled_constitution(project: &Project) -> Result<Option<String>, SpeckitError> {
-    let is_unfilled = constitution(project)?.state == ConstitutionState::Unfilled;
+pub fn unfilled_constitution_note(project: &SpeckitProject) -> Result<Option<String>, SpeckitError> {
+    let is_unfilled = constitution_facts(project)?.state == ConstitutionState::Unfilled;
     Ok(is_unfilled.then(|| {
-        let path = project.shown(&project.constitution());
-        format!("{path}: not filled in, so no principle was checked ({} does that)", Command::Constitution)
+        let path = project.display_path(&project.constitution_path());
+        format!(
+            "{path}: not filled in, so no principle was checked ({} does that)",
+            WorkflowCommand::Constitution
+        )
     }))
 }
 
-fn lists(feature: &Feature) -> Result<Vec<String>, SpeckitError> {
-    let lists = checklists(feature)?.into_iter();
+fn checklist_lines(feature: &Feature) -> Result<Vec<String>, SpeckitError> {
+    let lists = checklist_facts(feature)?.into_iter();
     Ok(lists
         .map(|list| format!("checklists/{}: {} of {} checked", list.name, list.checked, list.total))
         .collect())
 }
 
-fn of_tasks(list: &TaskList) -> String {
+fn tasks_line(list: &TaskList) -> String {
     let n_parallel = list.tasks.iter().filter(|task| task.parallel).count();
     let n_phases = list
         .phases
@@ -216,7 +234,7 @@ fn of_tasks(list: &TaskList) -> String {
         "tasks.md: {} tasks in {} phases, {} done, {n_parallel} marked [P]",
         list.tasks.len(),
         n_phases.count(),
-        list.n_done()
+        list.done_count()
     )
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::lint::{Problem, first_of, placeholders};
+use crate::lint::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 
 /// The list that every spec is reviewed with.
@@ -16,7 +16,7 @@ const REFERENCES: [&str; 5] = ["Spec §", "Gap", "Ambiguity", "Conflict", "Assum
 
 /// How much of a checklist is ticked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct ChecklistCounts {
     /// Items.
     pub(crate) n_total: usize,
     /// Ticked ones.
@@ -24,10 +24,10 @@ pub(crate) struct Counts {
 }
 
 /// Counts the items of a checklist.
-pub(crate) fn counts(text: &str) -> Counts {
-    let visible = markdown::visible(text);
-    let mut counts = Counts::default();
-    for item in markdown::lines(&visible).filter_map(|line| markdown::item(line.text)) {
+pub(crate) fn count_items(text: &str) -> ChecklistCounts {
+    let visible = markdown::visible_text(text);
+    let mut counts = ChecklistCounts::default();
+    for item in markdown::split_lines(&visible).filter_map(|line| markdown::parse_checkbox(line.text)) {
         counts.n_total += 1;
         counts.n_checked += usize::from(item.is_ticked);
     }
@@ -35,21 +35,23 @@ pub(crate) fn counts(text: &str) -> Counts {
 }
 
 /// The number that the next item gets.
-fn next_item(text: &str) -> u32 {
-    let visible = markdown::visible(text);
-    let numbers = markdown::lines(&visible).filter_map(|line| number_of(markdown::item(line.text)?.text));
+fn next_item_number(text: &str) -> u32 {
+    let visible = markdown::visible_text(text);
+    let numbers = markdown::split_lines(&visible)
+        .filter_map(|line| item_number(markdown::parse_checkbox(line.text)?.text));
     numbers.max().unwrap_or(0).saturating_add(1)
 }
 
 /// Says what is wrong with a checklist of reviewers after a model wrote it: what was there is kept, and new items are
 /// unticked, numbered on, say what they are about, and are not the samples of the template.
-pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<Problem> {
+pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<LintProblem> {
     let before = before.unwrap_or_default();
     // Boxes are the reviewers', who may tick while the model writes.
-    let Some(added) =
-        emptied(after).strip_prefix(&emptied(before)).map(|added| &after[after.len() - added.len()..])
+    let Some(added) = clear_boxes(after)
+        .strip_prefix(&clear_boxes(before))
+        .map(|added| &after[after.len() - added.len()..])
     else {
-        return vec![Problem::page(
+        return vec![LintProblem::for_page(
             "what was in the checklist before has changed; put it back as it was and add new items below it",
         )];
     };
@@ -57,58 +59,66 @@ pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str)
     // What an item is about is spelled alike in the template and in a list that was made from it.
     let bare =
         REFERENCES.iter().fold(template.to_owned(), |bare, word| bare.replace(&format!("[{word}]"), ""));
-    let mut problems = placeholders(after, &bare);
+    let mut problems = find_placeholders(after, &bare);
     problems.retain(|problem| problem.line.is_none_or(|line| line > n_kept));
-    let template = markdown::visible(template);
-    let samples: HashSet<&str> =
-        markdown::lines(&template).filter_map(|line| Some(markdown::item(line.text)?.text)).collect();
-    let mut expected = next_item(before);
+    let template = markdown::visible_text(template);
+    let samples: HashSet<&str> = markdown::split_lines(&template)
+        .filter_map(|line| Some(markdown::parse_checkbox(line.text)?.text))
+        .collect();
+    let mut expected = next_item_number(before);
     let (mut n_new, mut n_referenced) = (0, 0);
-    let visible = markdown::visible(after);
+    let visible = markdown::visible_text(after);
     let kept = after.len() - added.len();
-    for line in markdown::lines(&visible).filter(|line| line.start >= kept) {
-        let Some(item) = markdown::item(line.text) else { continue };
+    for line in markdown::split_lines(&visible).filter(|line| line.start >= kept) {
+        let Some(item) = markdown::parse_checkbox(line.text) else { continue };
         n_new += 1;
-        n_referenced += usize::from(is_referenced(item.text));
+        n_referenced += usize::from(has_reference(item.text));
         if item.is_ticked {
-            problems
-                .push(Problem::at(line.number, "a new item is ticked; only a reviewer ticks, write `[ ]`"));
+            problems.push(LintProblem::at_line(
+                line.number,
+                "a new item is ticked; only a reviewer ticks, write `[ ]`",
+            ));
         }
         if samples.contains(item.text) {
-            problems.push(Problem::at(line.number, "this item is a sample of the template; replace it"));
+            problems
+                .push(LintProblem::at_line(line.number, "this item is a sample of the template; replace it"));
         }
-        match number_of(item.text) {
+        match item_number(item.text) {
             Some(number) if number == expected => {}
             Some(_) | None => {
-                problems
-                    .push(Problem::at(line.number, format!("this item has to begin with CHK{expected:03}")));
+                problems.push(LintProblem::at_line(
+                    line.number,
+                    format!("this item has to begin with CHK{expected:03}"),
+                ));
             }
         }
         expected = expected.saturating_add(1);
     }
     if n_new == 0 {
-        problems.push(Problem::page("no item was added; add lines such as `- [ ] CHK001 …`"));
+        problems.push(LintProblem::for_page("no item was added; add lines such as `- [ ] CHK001 …`"));
     } else if n_referenced * 100 < n_new * REFERENCED_PERCENT_MIN {
-        problems.push(Problem::page(format!(
+        problems.push(LintProblem::for_page(format!(
             "only {n_referenced} of {n_new} new items say what they are about; end at least \
              {REFERENCED_PERCENT_MIN} % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]"
         )));
     }
-    first_of(problems)
+    first_problems(problems)
 }
 
 /// Says what is wrong with [`REQUIREMENTS`] after a model went through it: nothing but boxes may differ.
-pub(crate) fn check_markers(before: &str, after: &str) -> Vec<Problem> {
-    let (emptied_before, emptied_after) = (emptied(before), emptied(after));
-    let mut lines_after = markdown::lines(&emptied_after);
-    for line in markdown::lines(&emptied_before) {
+pub(crate) fn check_box_changes(before: &str, after: &str) -> Vec<LintProblem> {
+    let (emptied_before, emptied_after) = (clear_boxes(before), clear_boxes(after));
+    let mut lines_after = markdown::split_lines(&emptied_after);
+    for line in markdown::split_lines(&emptied_before) {
         if lines_after.next().is_none_or(|other| other.text != line.text) {
             let text = format!("only boxes may change here; the line was: {}", line.text.trim());
-            return vec![Problem::at(line.number, text)];
+            return vec![LintProblem::at_line(line.number, text)];
         }
     }
     match lines_after.next() {
-        Some(line) => vec![Problem::at(line.number, "only boxes may change here; remove what was added")],
+        Some(line) => {
+            vec![LintProblem::at_line(line.number, "only boxes may change here; remove what was added")]
+        }
         None => Vec::new(),
     }
 }
@@ -126,13 +136,13 @@ pub enum ReviewOutcome {
 
 /// Says what became of a reviewed checklist in a text that was written over it. Lines between those that were there are no
 /// loss.
-pub fn keep_reviewed(before: &str, after: &str) -> ReviewOutcome {
-    let Some(pairs) = pair(before, after) else { return ReviewOutcome::Lost };
-    let (visible_before, visible_after) = (markdown::visible(before), markdown::visible(after));
-    let boxes_before: Vec<Option<ItemBox>> = markdown::lines(&visible_before).map(box_of).collect();
+pub fn compare_reviewed(before: &str, after: &str) -> ReviewOutcome {
+    let Some(pairs) = pair_lines(before, after) else { return ReviewOutcome::Lost };
+    let (visible_before, visible_after) = (markdown::visible_text(before), markdown::visible_text(after));
+    let boxes_before: Vec<Option<ItemBox>> = markdown::split_lines(&visible_before).map(parse_box).collect();
     let mut text = after.to_owned();
-    for (at, line) in markdown::lines(&visible_after).enumerate() {
-        let Some(now) = box_of(line) else { continue };
+    for (at, line) in markdown::split_lines(&visible_after).enumerate() {
+        let Some(now) = parse_box(line) else { continue };
         let kept = pairs.get(&at).and_then(|before| boxes_before.get(*before).copied().flatten());
         let is_ticked = kept.is_some_and(|kept| kept.is_ticked);
         if is_ticked != now.is_ticked {
@@ -144,16 +154,16 @@ pub fn keep_reviewed(before: &str, after: &str) -> ReviewOutcome {
 
 /// Adopts boxes that a person changed in a checklist that a model has added to; `None` where they changed more than that.
 pub(crate) fn adopt_boxes(kept: &str, seen: &str, now: &str) -> Option<String> {
-    if emptied(seen) != emptied(now) {
+    if clear_boxes(seen) != clear_boxes(now) {
         return None;
     }
-    let pairs = pair(kept, now)?;
-    let (visible_kept, visible_now) = (markdown::visible(kept), markdown::visible(now));
-    let boxes_kept: Vec<Option<ItemBox>> = markdown::lines(&visible_kept).map(box_of).collect();
+    let pairs = pair_lines(kept, now)?;
+    let (visible_kept, visible_now) = (markdown::visible_text(kept), markdown::visible_text(now));
+    let boxes_kept: Vec<Option<ItemBox>> = markdown::split_lines(&visible_kept).map(parse_box).collect();
     let mut text = kept.to_owned();
-    for (at, line) in markdown::lines(&visible_now).enumerate() {
+    for (at, line) in markdown::split_lines(&visible_now).enumerate() {
         let pair = pairs.get(&at).and_then(|kept| boxes_kept.get(*kept).copied().flatten());
-        if let (Some(kept), Some(now)) = (pair, box_of(line)) {
+        if let (Some(kept), Some(now)) = (pair, parse_box(line)) {
             text.replace_range(kept.at..=kept.at, if now.is_ticked { "x" } else { " " });
         }
     }
@@ -167,16 +177,16 @@ struct ItemBox {
     is_ticked: bool,
 }
 
-fn box_of(line: markdown::Line<'_>) -> Option<ItemBox> {
-    let item = markdown::item(line.text)?;
+fn parse_box(line: markdown::MarkdownLine<'_>) -> Option<ItemBox> {
+    let item = markdown::parse_checkbox(line.text)?;
     Some(ItemBox { at: line.start + item.marker, is_ticked: item.is_ticked })
 }
 
 /// Pairs the lines of a text, whatever is in their boxes, with those that were there before, in order; `None` where one of
 /// those is missing, or hidden by what stands around it now. Empty lines are nobody's loss.
-fn pair(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
-    let (before, after) = (emptied(before), emptied(after));
-    let (shown_before, shown_after) = (markdown::visible(&before), markdown::visible(&after));
+fn pair_lines(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
+    let (before, after) = (clear_boxes(before), clear_boxes(after));
+    let (shown_before, shown_after) = (markdown::visible_text(&before), markdown::visible_text(&after));
     let mut after = whole_lines(&after, &shown_after).enumerate();
     let mut pairs = HashMap::new();
     let wanted = whole_lines(&before, &shown_before).enumerate().filter(|(_, (line, _))| !line.is_empty());
@@ -190,16 +200,16 @@ fn pair(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
 /// The lines of a text without their ends, each with what of it is shown.
 fn whole_lines<'a>(text: &'a str, shown: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     // What is hidden is spaces, those of a byte order mark too.
-    let shown = markdown::lines(shown).map(|line| line.text.trim());
-    markdown::lines(text).map(|line| line.text.trim_end()).zip(shown)
+    let shown = markdown::split_lines(shown).map(|line| line.text.trim());
+    markdown::split_lines(text).map(|line| line.text.trim_end()).zip(shown)
 }
 
 /// The text with every box empty.
-fn emptied(text: &str) -> String {
-    let visible = markdown::visible(text);
+fn clear_boxes(text: &str) -> String {
+    let visible = markdown::visible_text(text);
     let mut emptied = text.to_owned();
-    for line in markdown::lines(&visible) {
-        if let Some(item) = markdown::item(line.text) {
+    for line in markdown::split_lines(&visible) {
+        if let Some(item) = markdown::parse_checkbox(line.text) {
             let at = line.start + item.marker;
             emptied.replace_range(at..=at, " ");
         }
@@ -208,14 +218,14 @@ fn emptied(text: &str) -> String {
 }
 
 /// The number of an item that begins with `CHK001`.
-pub(crate) fn number_of(item: &str) -> Option<u32> {
+pub(crate) fn item_number(item: &str) -> Option<u32> {
     let digits = item.trim_start_matches(['*', '`']).strip_prefix("CHK")?;
     let end = digits.find(|char: char| !char.is_alphanumeric()).unwrap_or(digits.len());
     let is_id = end >= 3 && digits[..end].bytes().all(|byte| byte.is_ascii_digit());
     is_id.then(|| digits[..end].parse().ok()).flatten()
 }
 
-fn is_referenced(item: &str) -> bool {
+fn has_reference(item: &str) -> bool {
     let labels = item.split('[').skip(1).filter_map(|rest| rest.split_once(']'));
     labels.into_iter().any(|(label, _)| REFERENCES.iter().any(|word| label.contains(word)))
 }

@@ -4,67 +4,73 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::hooks::Hooks;
-use crate::page::Found;
+use crate::hooks::SpeckitHooks;
+use crate::page::TemplateLayer;
 use crate::prompt_source::MANIFEST;
 use crate::registry::{self, EXTENSIONS, PRESETS, REGISTRY};
-use crate::{AgentContext, GitConfig, Place, Project, SpeckitError, confined, extension};
+use crate::{
+    AgentContext, GitExtensionConfig, LayerOrigin, SpeckitError, SpeckitProject, confined, extension,
+};
 
 /// How the project was begun.
 const OPTIONS: &str = "init-options.json";
 
 /// The files that chose, by their paths, with their bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Choosers(BTreeMap<PathBuf, Vec<u8>>);
+pub(crate) struct SelectionFiles(BTreeMap<PathBuf, Vec<u8>>);
 
-impl Choosers {
+impl SelectionFiles {
     /// Reads those that choose among prompts. What cannot be read chooses nothing.
-    pub(crate) fn read(project: &Project) -> Self {
+    pub(crate) fn read(project: &SpeckitProject) -> Self {
         let mut all = Self::default();
         for (place, file) in [(PRESETS, "preset.yml"), (EXTENSIONS, extension::MANIFEST)] {
-            let folder = project.specify(place);
-            all.add(project, folder.join(REGISTRY));
+            let folder = project.specify_path(place);
+            all.add_file(project, folder.join(REGISTRY));
             let installed = match place {
-                PRESETS => registry::presets(project),
-                _ => registry::extensions(project),
+                PRESETS => registry::list_presets(project),
+                _ => registry::list_extensions(project),
             };
             for one in installed.unwrap_or_default() {
-                all.add(project, one.folder.join(file));
+                all.add_file(project, one.folder.join(file));
             }
         }
-        all.add(project, project.specify(MANIFEST));
-        all.add(project, project.specify(OPTIONS));
+        all.add_file(project, project.specify_path(MANIFEST));
+        all.add_file(project, project.specify_path(OPTIONS));
         all
     }
 
     /// Keeps those that chose these layers, if they are now as they were when these were looked for.
-    pub(crate) fn of(
+    pub(crate) fn for_layers(
         mut self,
-        project: &Project,
-        found: &[Found],
+        project: &SpeckitProject,
+        found: &[TemplateLayer],
         has_script: bool,
     ) -> Result<Vec<(PathBuf, Vec<u8>)>, SpeckitError> {
         if Self::read(project) != self {
             let why = "the presets or extensions of the project change at this moment; try again";
             return Err(SpeckitError::Invalid(why.to_owned()));
         }
-        let has_preset = found.iter().any(|layer| matches!(layer.place, Place::Preset(_)));
-        let is_edited = found.iter().any(|layer| layer.place == Place::Edited);
+        let has_preset = found.iter().any(|layer| matches!(layer.place, LayerOrigin::Preset(_)));
+        let is_edited = found.iter().any(|layer| layer.place == LayerOrigin::Edited);
         self.0.retain(|path, _| {
-            let of_extension = |id: &str| path.starts_with(project.specify(EXTENSIONS).join(id));
+            let of_extension = |id: &str| path.starts_with(project.specify_path(EXTENSIONS).join(id));
             found.iter().any(|layer| match &layer.place {
-                Place::Extension(id) => of_extension(id) || of_extension(REGISTRY),
-                Place::Project | Place::Override | Place::Edited | Place::Preset(_) | Place::Core => false,
-                Place::Own | Place::BuiltIn => false,
-            }) || (has_preset && path.starts_with(project.specify(PRESETS)))
-                || (is_edited && *path == project.specify(MANIFEST))
-                || (has_script && *path == project.specify(OPTIONS))
+                LayerOrigin::Extension(id) => of_extension(id) || of_extension(REGISTRY),
+                LayerOrigin::Project
+                | LayerOrigin::Override
+                | LayerOrigin::Edited
+                | LayerOrigin::Preset(_)
+                | LayerOrigin::Core => false,
+                LayerOrigin::Own | LayerOrigin::BuiltIn => false,
+            }) || (has_preset && path.starts_with(project.specify_path(PRESETS)))
+                || (is_edited && *path == project.specify_path(MANIFEST))
+                || (has_script && *path == project.specify_path(OPTIONS))
         });
-        Ok(self.0.into_iter().map(|(path, bytes)| (project.inside(&path), bytes)).collect())
+        Ok(self.0.into_iter().map(|(path, bytes)| (project.relative_path(&path), bytes)).collect())
     }
 
-    fn add(&mut self, project: &Project, path: PathBuf) {
-        if let Ok(Some(text)) = confined::read(project, &path) {
+    fn add_file(&mut self, project: &SpeckitProject, path: PathBuf) {
+        if let Ok(Some(text)) = confined::read_specify_file(project, &path) {
             self.0.insert(path, text.into_bytes());
         }
     }
@@ -72,46 +78,46 @@ impl Choosers {
 
 /// Reads every file that decides what hooks do, beside the prompts of their commands; none where no hook is enabled. Each has
 /// to be approved as it is here before one of them is run.
-pub fn deciding_files(project: &Project) -> Result<Vec<(PathBuf, Vec<u8>)>, SpeckitError> {
-    let path = Hooks::file(project);
-    let Some(text) = confined::read(project, &path)? else { return Ok(Vec::new()) };
-    let hooks = Hooks::parse(project, &text)?;
-    if hooks.all().next().is_none() {
+pub fn hook_config_files(project: &SpeckitProject) -> Result<Vec<(PathBuf, Vec<u8>)>, SpeckitError> {
+    let path = SpeckitHooks::config_path(project);
+    let Some(text) = confined::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
+    let hooks = SpeckitHooks::parse(project, &text)?;
+    if hooks.all_hooks().next().is_none() {
         return Ok(Vec::new());
     }
-    let mut files = Choosers(BTreeMap::from([(path, text.into_bytes())]));
-    if hooks.all().any(|(.., hook)| hook.command.starts_with("speckit.git.")) {
-        files.add(project, GitConfig::file(project));
+    let mut files = SelectionFiles(BTreeMap::from([(path, text.into_bytes())]));
+    if hooks.all_hooks().any(|(.., hook)| hook.command.starts_with("speckit.git.")) {
+        files.add_file(project, GitExtensionConfig::config_path(project));
     }
-    if hooks.all().any(|(.., hook)| hook.command == AgentContext::COMMAND) {
-        for file in AgentContext::sources(project) {
-            files.add(project, file);
+    if hooks.all_hooks().any(|(.., hook)| hook.command == AgentContext::COMMAND) {
+        for file in AgentContext::source_files(project) {
+            files.add_file(project, file);
         }
     }
-    for id in hooks.asks_settings_of() {
-        files.add(project, project.specify(EXTENSIONS).join(REGISTRY));
+    for id in hooks.extensions_with_conditions() {
+        files.add_file(project, project.specify_path(EXTENSIONS).join(REGISTRY));
         for file in extension::settings_files(&id) {
-            files.add(project, project.specify(EXTENSIONS).join(&id).join(file));
+            files.add_file(project, project.specify_path(EXTENSIONS).join(&id).join(file));
         }
     }
     Ok(files.0.into_iter().collect())
 }
 
 /// Says what a file chooses; `None` for one that a model is given.
-pub(crate) fn about(project: &Project, path: &Path) -> Option<Vec<String>> {
+pub(crate) fn describe_file(project: &SpeckitProject, path: &Path) -> Option<Vec<String>> {
     let line = |line: String| Some(vec![line]);
-    if path == GitConfig::file(project) {
-        return Some(git(project));
+    if path == GitExtensionConfig::config_path(project) {
+        return Some(describe_git_config(project));
     }
-    if AgentContext::sources(project).first().is_some_and(|config| path == config) {
+    if AgentContext::source_files(project).first().is_some_and(|config| path == config) {
         let files = AgentContext::read(project).ok().flatten().map(|context| context.files);
-        let files: Vec<String> = files.iter().flatten().map(|file| project.shown(file)).collect();
+        let files: Vec<String> = files.iter().flatten().map(|file| project.display_path(file)).collect();
         return line(format!(
             "keeps a block in {}",
             if files.is_empty() { "no file".to_owned() } else { files.join(", ") }
         ));
     }
-    let inside = path.strip_prefix(project.specify("")).ok()?;
+    let inside = path.strip_prefix(project.specify_path("")).ok()?;
     let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
     match parts.as_slice() {
         [place, REGISTRY] => line(format!("chooses which {place} count")),
@@ -126,10 +132,10 @@ pub(crate) fn about(project: &Project, path: &Path) -> Option<Vec<String>> {
     }
 }
 
-fn git(project: &Project) -> Vec<String> {
-    let Ok(config) = GitConfig::read(project) else { return Vec::new() };
+fn describe_git_config(project: &SpeckitProject) -> Vec<String> {
+    let Ok(config) = GitExtensionConfig::read(project) else { return Vec::new() };
     let mut lines = vec!["sets how branches and commits are made".to_owned()];
-    for (when, command, hook) in Hooks::read(project).iter().flat_map(Hooks::all) {
+    for (when, command, hook) in SpeckitHooks::read(project).iter().flat_map(SpeckitHooks::all_hooks) {
         if hook.command == "speckit.git.commit" && config.commit_message(when, command).is_some() {
             lines.push(format!("git commits {when} {command}"));
         }

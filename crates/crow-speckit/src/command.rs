@@ -8,7 +8,7 @@ mod tests;
 
 /// A step of the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Command {
+pub enum WorkflowCommand {
     /// Ground rules.
     Constitution,
     /// What to build, and why.
@@ -31,7 +31,7 @@ pub enum Command {
     TasksToIssues,
 }
 
-impl Command {
+impl WorkflowCommand {
     /// Every command, in the order of the workflow.
     pub const ALL: [Self; 10] = [
         Self::Constitution,
@@ -84,7 +84,7 @@ impl Command {
     }
 
     /// What may follow it.
-    pub fn hint(self) -> &'static str {
+    pub fn argument_hint(self) -> &'static str {
         match self {
             Self::Constitution => "principles to adopt or change",
             Self::Specify => "what to build and why",
@@ -98,7 +98,7 @@ impl Command {
     }
 
     /// What usually follows when it is done, the likeliest first.
-    pub fn next(self) -> &'static [Self] {
+    pub fn next_commands(self) -> &'static [Self] {
         match self {
             Self::Constitution => &[Self::Specify],
             Self::Specify => &[Self::Clarify, Self::Plan],
@@ -113,7 +113,7 @@ impl Command {
     }
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for WorkflowCommand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/speckit.{}", self.as_str())
     }
@@ -121,11 +121,11 @@ impl fmt::Display for Command {
 
 /// What a person asked of the workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum SpeckitRequest {
     /// A step of it.
-    Step(Invocation),
+    Step(CommandInvocation),
     /// Something about it.
-    About(About),
+    About(SpeckitAction),
     /// A command of an extension, if the project has it.
     Extension {
         /// Its name, such as `speckit.git.commit`.
@@ -137,7 +137,7 @@ pub enum Asked {
 
 /// Something about the workflow itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum About {
+pub enum SpeckitAction {
     /// Where it stands.
     Status,
     /// Goes on with another feature, by its number, name or folder.
@@ -154,20 +154,20 @@ pub enum About {
 
 /// A step with what was said to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Invocation {
+pub struct CommandInvocation {
     /// Which.
-    pub command: Command,
+    pub command: WorkflowCommand,
     /// The feature it is for, when it was named.
     pub feature: Option<String>,
     /// How a new feature is to be called.
-    pub naming: Naming,
+    pub naming: FeatureNaming,
     /// Everything else, byte for byte.
     pub text: String,
 }
 
 /// How a person wants a new feature called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Naming {
+pub struct FeatureNaming {
     /// The words of its folder.
     pub short_name: Option<String>,
     /// Its number, if that is free.
@@ -180,20 +180,21 @@ pub struct Naming {
     pub branch: Option<String>,
 }
 
-impl Asked {
+impl SpeckitRequest {
     /// Reads a command by its name without the slash; `None` where it is none of ours, an error in a sentence where what
     /// follows cannot be read.
-    pub fn read(name: &str, arguments: &str) -> Option<Result<Self, String>> {
+    pub fn parse(name: &str, arguments: &str) -> Option<Result<Self, String>> {
         let rest = name.strip_prefix("speckit")?;
         if rest.is_empty() {
-            return Some(Ok(Self::About(about(arguments.trim()))));
+            return Some(Ok(Self::About(parse_action(arguments.trim()))));
         }
         let step = rest.strip_prefix(['.', '-'])?;
-        if let Some(command) = Command::parse(step) {
-            return Some(invocation(command, arguments).map(Self::Step));
+        if let Some(command) = WorkflowCommand::parse(step) {
+            return Some(parse_invocation(command, arguments).map(Self::Step));
         }
         let Some((extension, command)) = rest.strip_prefix('.')?.split_once('.') else {
-            let names = Command::ALL.map(|command| format!("/speckit.{}", command.as_str())).join(", ");
+            let names =
+                WorkflowCommand::ALL.map(|command| format!("/speckit.{}", command.as_str())).join(", ");
             return Some(Err(format!(
                 "There is no /{name}. The steps are {names}; /speckit tells where they stand."
             )));
@@ -203,21 +204,22 @@ impl Asked {
     }
 }
 
-fn about(text: &str) -> About {
+fn parse_action(text: &str) -> SpeckitAction {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     match (word, rest.trim()) {
-        ("" | "status", "") => About::Status,
-        ("use", feature) if !feature.is_empty() => About::Use(feature.to_owned()),
-        ("init", "") => About::Init,
-        ("templates", "") => About::Templates,
-        ("doctor", "") => About::Doctor,
-        _ => About::Unknown(text.to_owned()),
+        ("" | "status", "") => SpeckitAction::Status,
+        ("use", feature) if !feature.is_empty() => SpeckitAction::Use(feature.to_owned()),
+        ("init", "") => SpeckitAction::Init,
+        ("templates", "") => SpeckitAction::Templates,
+        ("doctor", "") => SpeckitAction::Doctor,
+        _ => SpeckitAction::Unknown(text.to_owned()),
     }
 }
 
 /// Takes the options off the beginning. What is spelled like one and is none is what the person wants to say.
-fn invocation(command: Command, arguments: &str) -> Result<Invocation, String> {
-    let mut asked = Invocation { command, feature: None, naming: Naming::default(), text: String::new() };
+fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<CommandInvocation, String> {
+    let mut asked =
+        CommandInvocation { command, feature: None, naming: FeatureNaming::default(), text: String::new() };
     let mut rest = arguments.trim_start();
     loop {
         let (word, after) = rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len()));
@@ -230,10 +232,10 @@ fn invocation(command: Command, arguments: &str) -> Result<Invocation, String> {
             None => (word, None),
         };
         let is_option = match name {
-            "--feature" => command != Command::Specify && command != Command::Constitution,
-            "--short-name" | "--number" | "--timestamp" | "--dir" => command == Command::Specify,
-            "SPECIFY_FEATURE_DIRECTORY" => given.is_some() && command != Command::Constitution,
-            "GIT_BRANCH_NAME" => given.is_some() && command == Command::Specify,
+            "--feature" => command != WorkflowCommand::Specify && command != WorkflowCommand::Constitution,
+            "--short-name" | "--number" | "--timestamp" | "--dir" => command == WorkflowCommand::Specify,
+            "SPECIFY_FEATURE_DIRECTORY" => given.is_some() && command != WorkflowCommand::Constitution,
+            "GIT_BRANCH_NAME" => given.is_some() && command == WorkflowCommand::Specify,
             _ => false,
         };
         if !is_option {
@@ -249,7 +251,7 @@ fn invocation(command: Command, arguments: &str) -> Result<Invocation, String> {
             Some(value) => &rest[before.len() - value.len()..],
             None => after.trim_start(),
         };
-        let (value, after) = value(from).ok_or_else(|| format!("{name} wants a value behind it."))?;
+        let (value, after) = split_value(from).ok_or_else(|| format!("{name} wants a value behind it."))?;
         let value = value.to_owned();
         match name {
             "--feature" => asked.feature = Some(value),
@@ -259,7 +261,7 @@ fn invocation(command: Command, arguments: &str) -> Result<Invocation, String> {
                 asked.naming.number = Some(number);
             }
             "GIT_BRANCH_NAME" => asked.naming.branch = Some(value),
-            "SPECIFY_FEATURE_DIRECTORY" if command != Command::Specify => asked.feature = Some(value),
+            "SPECIFY_FEATURE_DIRECTORY" if command != WorkflowCommand::Specify => asked.feature = Some(value),
             _ => asked.naming.directory = Some(PathBuf::from(value)),
         }
         rest = after.trim_start();
@@ -269,7 +271,7 @@ fn invocation(command: Command, arguments: &str) -> Result<Invocation, String> {
 }
 
 /// Takes one value off the beginning, in quotes or up to a space.
-fn value(text: &str) -> Option<(&str, &str)> {
+fn split_value(text: &str) -> Option<(&str, &str)> {
     for quote in ['"', '\''] {
         if let Some((value, after)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {
             return Some((value, after));

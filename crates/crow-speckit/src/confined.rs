@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::{Project, SpeckitError};
+use crate::{SpeckitError, SpeckitProject};
 
 /// Configuration that people write has four or five levels.
 const LEVELS_MAX: usize = 32;
@@ -25,26 +25,35 @@ const NAME_BYTES_MAX: usize = 64;
 const ENTRIES_MAX: usize = 512;
 
 /// Reads a file of `.specify/`; `None` where there is none.
-pub(crate) fn read(project: &Project, path: &Path) -> Result<Option<String>, SpeckitError> {
-    read_in(project, &project.specify(""), path)
+pub(crate) fn read_specify_file(
+    project: &SpeckitProject,
+    path: &Path,
+) -> Result<Option<String>, SpeckitError> {
+    read_file_in(project, &project.specify_path(""), path)
 }
 
 /// Reads a file below a folder of the project; `None` where there is none.
-pub(crate) fn read_in(project: &Project, folder: &Path, path: &Path) -> Result<Option<String>, SpeckitError> {
-    match real(project, folder, path)? {
-        Some(real) if real.is_file() => Project::read_judged(&real),
+pub(crate) fn read_file_in(
+    project: &SpeckitProject,
+    folder: &Path,
+    path: &Path,
+) -> Result<Option<String>, SpeckitError> {
+    match resolve_in_folder(project, folder, path)? {
+        Some(real) if real.is_file() => SpeckitProject::read_resolved(&real),
         _ => Ok(None),
     }
 }
 
 /// Tells whether a file of `.specify/` is there.
-pub(crate) fn is_file(project: &Project, path: &Path) -> Result<bool, SpeckitError> {
-    Ok(real(project, &project.specify(""), path)?.is_some_and(|real| real.is_file()))
+pub(crate) fn is_specify_file(project: &SpeckitProject, path: &Path) -> Result<bool, SpeckitError> {
+    Ok(resolve_in_folder(project, &project.specify_path(""), path)?.is_some_and(|real| real.is_file()))
 }
 
 /// Names the folders in a folder of `.specify/`, sorted; only those whose names may stand in a path.
-pub(crate) fn folders(project: &Project, path: &Path) -> Result<Vec<String>, SpeckitError> {
-    let Some(real) = real(project, &project.specify(""), path)? else { return Ok(Vec::new()) };
+pub(crate) fn list_folders(project: &SpeckitProject, path: &Path) -> Result<Vec<String>, SpeckitError> {
+    let Some(real) = resolve_in_folder(project, &project.specify_path(""), path)? else {
+        return Ok(Vec::new());
+    };
     let failed = |error| SpeckitError::io(path, error);
     let mut names = Vec::new();
     for (n, entry) in fs::read_dir(&real).map_err(failed)?.enumerate() {
@@ -77,7 +86,7 @@ pub(crate) fn is_below(path: &str) -> bool {
 }
 
 /// Reads YAML. Nothing at all is `null`.
-pub(crate) fn yaml(path: &Path, text: &str) -> Result<Value, SpeckitError> {
+pub(crate) fn parse_yaml(path: &Path, text: &str) -> Result<Value, SpeckitError> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Value::Null);
     }
@@ -117,18 +126,22 @@ pub(crate) fn is_truthy(value: &Value) -> bool {
 }
 
 /// Where a path really is; `None` where nothing is.
-fn real(project: &Project, folder: &Path, path: &Path) -> Result<Option<PathBuf>, SpeckitError> {
-    let Some(found) = resolved(path)? else { return Ok(None) };
+fn resolve_in_folder(
+    project: &SpeckitProject,
+    folder: &Path,
+    path: &Path,
+) -> Result<Option<PathBuf>, SpeckitError> {
+    let Some(found) = canonicalize_if_exists(path)? else { return Ok(None) };
     for outer in [folder, project.root()] {
-        if !resolved(outer)?.is_some_and(|outer| found.starts_with(outer)) {
-            let why = format!("it leads out of {}", project.shown(outer));
+        if !canonicalize_if_exists(outer)?.is_some_and(|outer| found.starts_with(outer)) {
+            let why = format!("it leads out of {}", project.display_path(outer));
             return Err(SpeckitError::broken(path, why));
         }
     }
     Ok(Some(found))
 }
 
-fn resolved(path: &Path) -> Result<Option<PathBuf>, SpeckitError> {
+fn canonicalize_if_exists(path: &Path) -> Result<Option<PathBuf>, SpeckitError> {
     match fs::canonicalize(path) {
         Ok(found) => Ok(Some(found)),
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),

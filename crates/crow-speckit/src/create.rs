@@ -6,14 +6,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::feature::{Namer, check_place};
+use crate::feature::{FeatureDirSource, check_feature_dir};
 use crate::{
-    Feature, Numbering, Pages, Project, SpeckitError, SpecsLink, SpecsRoot,
-    init::own_folder,
+    Feature, FeatureNumbering, PageLoader, SpeckitError, SpeckitProject, SpecsLink, SpecsRoot,
+    init::ensure_crow_folder,
     number,
-    open::{self, Links, Opened},
+    open::{self, LinkPolicy, OpenOutcome},
     roots,
-    scaffold::{Header, fill},
+    scaffold::{PageHeader, fill_header},
     slug,
 };
 
@@ -32,7 +32,7 @@ pub struct NewFeature<'a> {
     /// What they call it; a name is made from the description without one.
     pub short_name: Option<&'a str>,
     /// How its number is found.
-    pub numbering: Numbering,
+    pub numbering: FeatureNumbering,
     /// The folder they named for it, from the root; nothing is numbered then.
     pub dir: Option<&'a str>,
     /// Where features go.
@@ -45,7 +45,7 @@ pub struct NewFeature<'a> {
 
 /// A feature that was made, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Created {
+pub struct CreatedFeature {
     /// The feature.
     pub feature: Feature,
     /// What its name begins with: a number, a time, or nothing in a folder that the person named.
@@ -55,79 +55,98 @@ pub struct Created {
 }
 
 /// Tells which feature would be made. Writes nothing.
-pub fn would_create(project: &Project, new: &NewFeature<'_>) -> Result<Created, SpeckitError> {
-    let slug = checked_slug(new)?;
+pub fn preview_feature(
+    project: &SpeckitProject,
+    new: &NewFeature<'_>,
+) -> Result<CreatedFeature, SpeckitError> {
+    let slug = resolve_slug(new)?;
     match new.dir {
-        Some(spelled) => named(project, (spelled, new.specs_root)),
-        None => numbered(project, new, (&slug, 0), &roots::specs_root(project, new.specs_root)?),
+        Some(spelled) => prepare_named_feature(project, (spelled, new.specs_root)),
+        None => prepare_numbered_feature(
+            project,
+            new,
+            (&slug, 0),
+            &roots::resolve_specs_root(project, new.specs_root)?,
+        ),
     }
 }
 
 /// Finds the feature that has the name already which this one would get; only a number that was wished for, or a time, can.
-pub fn existing(project: &Project, new: &NewFeature<'_>) -> Result<Option<Created>, SpeckitError> {
-    let slug = checked_slug(new)?;
+pub fn existing(
+    project: &SpeckitProject,
+    new: &NewFeature<'_>,
+) -> Result<Option<CreatedFeature>, SpeckitError> {
+    let slug = resolve_slug(new)?;
     let prefix = match new.numbering {
-        Numbering::Prefer(number) => number::spelled(number),
-        Numbering::Timestamp => timestamp(new.now),
-        Numbering::Next => return Ok(None),
+        FeatureNumbering::Prefer(number) => number::format_number(number),
+        FeatureNumbering::Timestamp => timestamp(new.now),
+        FeatureNumbering::Next => return Ok(None),
     };
-    let name = slug::fit(&prefix, &slug);
-    for root in roots::all(project, new.specs_root) {
+    let name = slug::fit_folder_name(&prefix, &slug);
+    for root in roots::all_specs_roots(project, new.specs_root) {
         let dir = root.join(&name);
         if !dir.is_dir() {
             continue;
         }
-        check_place(project, &dir, (Namer::Project, new.specs_root))
-            .map_err(|why| SpeckitError::broken(&dir, why.said("choose another name with --short-name")))?;
-        let feature = Feature::at(dir);
+        check_feature_dir(project, &dir, (FeatureDirSource::Project, new.specs_root)).map_err(|why| {
+            SpeckitError::broken(&dir, why.to_message("choose another name with --short-name"))
+        })?;
+        let feature = Feature::from_dir(dir);
         feature.check_pages()?;
-        let notes = vec![format!("{} is there already", project.shown(&feature.dir))];
-        return Ok(Some(Created { feature, prefix, notes }));
+        let notes = vec![format!("{} is there already", project.display_path(&feature.dir))];
+        return Ok(Some(CreatedFeature { feature, prefix, notes }));
     }
     Ok(None)
 }
 
 /// Makes a feature with its spec and the list to review that with. A page that cannot be composed stops it before anything
 /// is written.
-pub fn create(project: &Project, new: &NewFeature<'_>, pages: &Pages<'_>) -> Result<Created, SpeckitError> {
+pub fn create_feature(
+    project: &SpeckitProject,
+    new: &NewFeature<'_>,
+    pages: &PageLoader<'_>,
+) -> Result<CreatedFeature, SpeckitError> {
     // Whatever refuses the feature does so before the first folder.
-    would_create(project, new)?;
-    let slug = checked_slug(new)?;
+    preview_feature(project, new)?;
+    let slug = resolve_slug(new)?;
     let spec = pages("spec-template")?;
     let requirements = pages("requirements-template")?;
-    own_folder(project)?;
-    let _lock = lock(project)?;
+    ensure_crow_folder(project)?;
+    let _lock = lock_creation(project)?;
     let created = match new.dir {
         Some(spelled) => {
-            let created = named(project, (spelled, new.specs_root))?;
+            let created = prepare_named_feature(project, (spelled, new.specs_root))?;
             created.feature.check_pages()?;
             let dir = &created.feature.dir;
             // Outside only where the name says so, not where a link does.
             if dir.starts_with(project.root()) {
-                project.guard(&created.feature.checklists())?;
+                project.check_inside(&created.feature.checklists_dir())?;
             }
             fs::create_dir_all(dir).map_err(|error| SpeckitError::io(dir, error))?;
             created
         }
-        None => make_numbered(project, new, &slug)?,
+        None => create_numbered_feature(project, new, &slug)?,
     };
     let date = new.now.date().to_string();
-    let header = Header { name: &created.feature.name, date: &date, description: new.description };
-    let checklists = created.feature.checklists();
+    let header = PageHeader { name: &created.feature.name, date: &date, description: new.description };
+    let checklists = created.feature.checklists_dir();
     fs::create_dir_all(&checklists).map_err(|error| SpeckitError::io(&checklists, error))?;
-    Project::write_new(&created.feature.spec(), &fill(&spec.text, header))?;
-    Project::write_new(&checklists.join("requirements.md"), &fill(&requirements.text, header))?;
+    SpeckitProject::write_new_file(&created.feature.spec_path(), &fill_header(&spec.text, header))?;
+    SpeckitProject::write_new_file(
+        &checklists.join("requirements.md"),
+        &fill_header(&requirements.text, header),
+    )?;
     Ok(created)
 }
 
-fn checked_slug(new: &NewFeature<'_>) -> Result<String, SpeckitError> {
+fn resolve_slug(new: &NewFeature<'_>) -> Result<String, SpeckitError> {
     if new.description.trim().is_empty() {
         let why = "there is no description; say what to build and why";
         return Err(SpeckitError::Invalid(why.to_owned()));
     }
     let slug = match new.short_name {
-        Some(name) => slug::clean(name),
-        None => slug::slug(new.description),
+        Some(name) => slug::clean_short_name(name),
+        None => slug::slug_from_description(new.description),
     };
     if slug.is_empty() && new.dir.is_none() {
         let why =
@@ -138,17 +157,20 @@ fn checked_slug(new: &NewFeature<'_>) -> Result<String, SpeckitError> {
 }
 
 /// The feature of a folder that the person named, which may be outside and may be there without a spec.
-fn named(project: &Project, (spelled, specs_root): (&str, &SpecsRoot)) -> Result<Created, SpeckitError> {
-    let dir = project.place(spelled);
-    check_place(project, &dir, (Namer::Person, specs_root))
-        .map_err(|why| SpeckitError::broken(&dir, why.said("name another folder")))?;
-    let feature = Feature::at(dir);
-    if feature.spec().symlink_metadata().is_ok() {
-        let why = format!("{} has a spec already; name another folder", project.shown(&feature.dir));
+fn prepare_named_feature(
+    project: &SpeckitProject,
+    (spelled, specs_root): (&str, &SpecsRoot),
+) -> Result<CreatedFeature, SpeckitError> {
+    let dir = project.resolve_path(spelled);
+    check_feature_dir(project, &dir, (FeatureDirSource::Person, specs_root))
+        .map_err(|why| SpeckitError::broken(&dir, why.to_message("name another folder")))?;
+    let feature = Feature::from_dir(dir);
+    if feature.spec_path().symlink_metadata().is_ok() {
+        let why = format!("{} has a spec already; name another folder", project.display_path(&feature.dir));
         return Err(SpeckitError::Invalid(why));
     }
-    let prefix = number::prefix_of(&feature.name).unwrap_or_default().to_owned();
-    Ok(Created { feature, prefix, notes: Vec::new() })
+    let prefix = number::parse_folder_prefix(&feature.name).unwrap_or_default().to_owned();
+    Ok(CreatedFeature { feature, prefix, notes: Vec::new() })
 }
 
 fn timestamp(now: &jiff::Zoned) -> String {
@@ -156,41 +178,50 @@ fn timestamp(now: &jiff::Zoned) -> String {
 }
 
 /// The feature with the next number, at least the floor.
-fn numbered(
-    project: &Project,
+fn prepare_numbered_feature(
+    project: &SpeckitProject,
     new: &NewFeature<'_>,
     (slug, floor): (&str, u64),
     root: &Path,
-) -> Result<Created, SpeckitError> {
+) -> Result<CreatedFeature, SpeckitError> {
     let mut notes = Vec::new();
-    let next =
-        |preferred| number::next(&number::folders(&roots::all(project, new.specs_root))?, preferred, floor);
+    let next = |preferred| {
+        number::next_number(
+            &number::list_folder_names(&roots::all_specs_roots(project, new.specs_root))?,
+            preferred,
+            floor,
+        )
+    };
     let (prefix, note) = match new.numbering {
-        Numbering::Timestamp => (timestamp(new.now), None),
-        Numbering::Next => next(None).map(|(number, note)| (number::spelled(number), note))?,
-        Numbering::Prefer(wanted) => {
-            next(Some(wanted)).map(|(number, note)| (number::spelled(number), note))?
+        FeatureNumbering::Timestamp => (timestamp(new.now), None),
+        FeatureNumbering::Next => next(None).map(|(number, note)| (number::format_number(number), note))?,
+        FeatureNumbering::Prefer(wanted) => {
+            next(Some(wanted)).map(|(number, note)| (number::format_number(number), note))?
         }
     };
     notes.extend(note);
-    let name = slug::fit(&prefix, slug);
+    let name = slug::fit_folder_name(&prefix, slug);
     if name.len() < prefix.len() + 1 + slug.len() {
         notes.push(format!("the name is too long for a branch and was cut to {} bytes", name.len()));
     }
     let dir = root.join(name);
-    check_place(project, &dir, (Namer::Project, new.specs_root)).map_err(|why| {
-        SpeckitError::broken(root, why.said("put a folder in its place, or set speckit.specs_root"))
+    check_feature_dir(project, &dir, (FeatureDirSource::Project, new.specs_root)).map_err(|why| {
+        SpeckitError::broken(root, why.to_message("put a folder in its place, or set speckit.specs_root"))
     })?;
-    Ok(Created { feature: Feature::at(dir), prefix, notes })
+    Ok(CreatedFeature { feature: Feature::from_dir(dir), prefix, notes })
 }
 
-fn make_numbered(project: &Project, new: &NewFeature<'_>, slug: &str) -> Result<Created, SpeckitError> {
-    let root = roots::specs_root(project, new.specs_root)?;
-    project.make_folder(&root)?;
-    let link = roots::link(project, &root, new.specs_link);
+fn create_numbered_feature(
+    project: &SpeckitProject,
+    new: &NewFeature<'_>,
+    slug: &str,
+) -> Result<CreatedFeature, SpeckitError> {
+    let root = roots::resolve_specs_root(project, new.specs_root)?;
+    project.create_folder(&root)?;
+    let link = roots::link_specs(project, &root, new.specs_link);
     let mut floor = 0;
     for _ in 0..ATTEMPTS_MAX {
-        let mut created = numbered(project, new, (slug, floor), &root)?;
+        let mut created = prepare_numbered_feature(project, new, (slug, floor), &root)?;
         let dir = &created.feature.dir;
         match fs::create_dir(dir) {
             Ok(()) => {
@@ -210,18 +241,19 @@ fn make_numbered(project: &Project, new: &NewFeature<'_>, slug: &str) -> Result<
 }
 
 /// Waits until nobody else makes a feature in this project. The lock goes with its file.
-fn lock(project: &Project) -> Result<Option<File>, SpeckitError> {
-    let path = project.specify("crow/lock");
-    project.guard(&path)?;
+fn lock_creation(project: &SpeckitProject) -> Result<Option<File>, SpeckitError> {
+    let path = project.specify_path("crow/lock");
+    project.check_inside(&path)?;
     let failed = |error| SpeckitError::io(&path, error);
     // Whoever makes it first makes a file, and whatever else is there is not opened.
-    let made = open::careful(File::options().create_new(true).append(true), Links::Refused).open(&path);
+    let made =
+        open::set_safe_flags(File::options().create_new(true).append(true), LinkPolicy::Refused).open(&path);
     let file = match made {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            match open::open_as(File::options().append(true), &path, Links::Refused).map_err(failed)? {
-                Opened::File(file, _) => file,
-                Opened::Missing | Opened::Other => {
+            match open::open_with(File::options().append(true), &path, LinkPolicy::Refused).map_err(failed)? {
+                OpenOutcome::File(file, _) => file,
+                OpenOutcome::Missing | OpenOutcome::Other => {
                     return Err(SpeckitError::broken(&path, "it is not a file; remove it"));
                 }
             }

@@ -3,25 +3,25 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{Command, plain};
+use crate::{WorkflowCommand, sanitize_text};
 
 /// Why something could not be done. What can be checked is checked before anything is written; what was written before one
 /// is returned stays.
 #[derive(Debug, thiserror::Error)]
 pub enum SpeckitError {
     /// Something has to be there first.
-    #[error("{}", plain(why))]
+    #[error("{}", sanitize_text(why))]
     Unmet {
         /// What is missing, a whole sentence.
         why: String,
         /// The command that makes it.
-        next: Option<Command>,
+        next: Option<WorkflowCommand>,
     },
     /// What was asked for is not possible.
-    #[error("{}", plain(.0))]
+    #[error("{}", sanitize_text(.0))]
     Invalid(String),
     /// A file of the project says what nobody can use.
-    #[error("{} cannot be used: {}", shown(path), plain(why))]
+    #[error("{} cannot be used: {}", display_path(path), sanitize_text(why))]
     Broken {
         /// The file.
         path: PathBuf,
@@ -29,7 +29,7 @@ pub enum SpeckitError {
         why: String,
     },
     /// The disk said no.
-    #[error("{}: {error}", shown(path))]
+    #[error("{}: {error}", display_path(path))]
     Io {
         /// What was read or written.
         path: PathBuf,
@@ -56,8 +56,8 @@ impl SpeckitError {
     }
 }
 
-fn shown(path: &Path) -> String {
-    plain(&path.display().to_string())
+fn display_path(path: &Path) -> String {
+    sanitize_text(&path.display().to_string())
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_made_by_a_command() {
         let unmet = |next| SpeckitError::Unmet { why: "there is no plan".to_owned(), next };
-        assert_eq!(unmet(Some(Command::Plan)).hint().as_deref(), Some("run /speckit.plan first"));
+        assert_eq!(unmet(Some(WorkflowCommand::Plan)).hint().as_deref(), Some("run /speckit.plan first"));
         assert_eq!(unmet(None).hint(), None);
         assert_eq!(SpeckitError::Invalid("no".to_owned()).hint(), None);
     }

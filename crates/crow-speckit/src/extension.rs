@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::confined;
-use crate::registry::{self, EXTENSIONS, Installed};
-use crate::{Project, SpeckitError, plain};
+use crate::registry::{self, EXTENSIONS, InstalledPackage};
+use crate::{SpeckitError, SpeckitProject, sanitize_text};
 
 /// What an extension says of itself.
 pub(crate) const MANIFEST: &str = "extension.yml";
@@ -40,10 +40,10 @@ pub struct ExtensionCommands {
 }
 
 /// Lists the commands of enabled extensions; what is wrong with one of them does not hide the others.
-pub fn extension_commands(project: &Project) -> Result<ExtensionCommands, SpeckitError> {
+pub fn list_extension_commands(project: &SpeckitProject) -> Result<ExtensionCommands, SpeckitError> {
     let mut all = ExtensionCommands::default();
-    for extension in registry::extensions(project)? {
-        match commands(project, &extension) {
+    for extension in registry::list_extensions(project)? {
+        match read_commands(project, &extension) {
             Ok(commands) => {
                 for command in commands {
                     if all.commands.iter().all(|other| other.name != command.name) {
@@ -57,10 +57,13 @@ pub fn extension_commands(project: &Project) -> Result<ExtensionCommands, Specki
     Ok(all)
 }
 
-fn commands(project: &Project, extension: &Installed) -> Result<Vec<ExtensionCommand>, SpeckitError> {
+fn read_commands(
+    project: &SpeckitProject,
+    extension: &InstalledPackage,
+) -> Result<Vec<ExtensionCommand>, SpeckitError> {
     let path = extension.folder.join(MANIFEST);
-    let Some(text) = confined::read(project, &path)? else { return Ok(Vec::new()) };
-    let manifest = confined::yaml(&path, &text)?;
+    let Some(text) = confined::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
+    let manifest = confined::parse_yaml(&path, &text)?;
     let broken = |why: String| SpeckitError::broken(&path, why);
     let Some(listed) = manifest.pointer("/provides/commands") else { return Ok(Vec::new()) };
     let listed = listed.as_array().ok_or_else(|| broken("its commands are not a list".to_owned()))?;
@@ -82,17 +85,17 @@ fn commands(project: &Project, extension: &Installed) -> Result<Vec<ExtensionCom
         commands.push(ExtensionCommand {
             name: name.to_owned(),
             extension: extension.id.clone(),
-            description: line(word("description")),
-            file: project.inside(&extension.folder.join(file)),
+            description: menu_line(word("description")),
+            file: project.relative_path(&extension.folder.join(file)),
         });
     }
     Ok(commands)
 }
 
 /// Makes words of a stranger fit into a line.
-pub(crate) fn line(words: &str) -> String {
+pub(crate) fn menu_line(words: &str) -> String {
     let words = words.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
-    plain(&words.collect::<Vec<_>>().join(" ")).chars().take(DESCRIPTION_CHARS_MAX).collect()
+    sanitize_text(&words.collect::<Vec<_>>().join(" ")).chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
 /// The files that its settings stand in, the weakest first.
@@ -102,28 +105,28 @@ pub(crate) fn settings_files(id: &str) -> [String; 3] {
 
 /// The settings of an extension: its defaults, then the project's, then those of this machine. What cannot be read says
 /// nothing, as in the real tool.
-pub(crate) fn settings(project: &Project, id: &str) -> Map<String, Value> {
-    let folder = project.specify(EXTENSIONS).join(id);
+pub(crate) fn extension_settings(project: &SpeckitProject, id: &str) -> Map<String, Value> {
+    let folder = project.specify_path(EXTENSIONS).join(id);
     let read = |file: &str| {
         let path = folder.join(file);
-        let text = confined::read(project, &path).ok().flatten()?;
-        confined::yaml(&path, &text).ok()
+        let text = confined::read_specify_file(project, &path).ok().flatten()?;
+        confined::parse_yaml(&path, &text).ok()
     };
     let [manifest, shared, local] = settings_files(id).map(|file| read(&file));
     let defaults = manifest.and_then(|manifest| manifest.pointer("/config/defaults").cloned());
     let mut settings = Map::new();
     for layer in [defaults, shared, local] {
         if let Some(Value::Object(layer)) = layer {
-            merge(&mut settings, layer);
+            merge_settings(&mut settings, layer);
         }
     }
     settings
 }
 
-fn merge(below: &mut Map<String, Value>, above: Map<String, Value>) {
+fn merge_settings(below: &mut Map<String, Value>, above: Map<String, Value>) {
     for (key, value) in above {
         match (below.get_mut(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
+            (Some(Value::Object(below)), Value::Object(above)) => merge_settings(below, above),
             (_, value) => {
                 below.insert(key, value);
             }

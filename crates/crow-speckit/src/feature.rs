@@ -5,11 +5,11 @@ mod place;
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    Command, Project, SpeckitError, SpecsRoot, Variables, git, number, plain, pointer::read_pointer,
-    project::led_to, roots,
+    SpeckitError, SpeckitProject, SpeckitVariables, SpecsRoot, WorkflowCommand, git, number,
+    pointer::read_pointer, project::follow_links, roots, sanitize_text,
 };
 
-pub(crate) use place::{Namer, check_place};
+pub(crate) use place::{FeatureDirSource, check_feature_dir};
 
 /// Names that a sentence lists before it stops; the rest is in `/speckit status`.
 const NAMES_LISTED_MAX: usize = 12;
@@ -42,59 +42,59 @@ pub struct Feature {
 
 impl Feature {
     /// The feature of this folder.
-    pub fn at(dir: PathBuf) -> Self {
+    pub fn from_dir(dir: PathBuf) -> Self {
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { number: number::number_of(&name), dir, name: plain(&name) }
+        Self { number: number::parse_folder_number(&name), dir, name: sanitize_text(&name) }
     }
 
     /// What to build, and why.
-    pub fn spec(&self) -> PathBuf {
+    pub fn spec_path(&self) -> PathBuf {
         self.dir.join("spec.md")
     }
 
     /// How it is built.
-    pub fn plan(&self) -> PathBuf {
+    pub fn plan_path(&self) -> PathBuf {
         self.dir.join("plan.md")
     }
 
     /// What is to be done.
-    pub fn tasks(&self) -> PathBuf {
+    pub fn tasks_path(&self) -> PathBuf {
         self.dir.join("tasks.md")
     }
 
     /// What was looked up for the plan.
-    pub fn research(&self) -> PathBuf {
+    pub fn research_path(&self) -> PathBuf {
         self.dir.join("research.md")
     }
 
     /// What is stored.
-    pub fn data_model(&self) -> PathBuf {
+    pub fn data_model_path(&self) -> PathBuf {
         self.dir.join("data-model.md")
     }
 
     /// How it is tried.
-    pub fn quickstart(&self) -> PathBuf {
+    pub fn quickstart_path(&self) -> PathBuf {
         self.dir.join("quickstart.md")
     }
 
     /// What others may rely on.
-    pub fn contracts(&self) -> PathBuf {
+    pub fn contracts_dir(&self) -> PathBuf {
         self.dir.join("contracts")
     }
 
     /// Lists to review with.
-    pub fn checklists(&self) -> PathBuf {
+    pub fn checklists_dir(&self) -> PathBuf {
         self.dir.join("checklists")
     }
 
     /// The path of a page, such as `checklists/ux.md`, unless a link takes it out of the feature's folder. To be asked right
     /// before the page is read or written: a link may have come meanwhile.
-    pub fn page(&self, name: &str) -> Result<PathBuf, SpeckitError> {
+    pub fn page_path(&self, name: &str) -> Result<PathBuf, SpeckitError> {
         let path = self.dir.join(name);
         if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
             return Err(SpeckitError::broken(&path, "it is no page of the feature"));
         }
-        match (led_to(&path), led_to(&self.dir)) {
+        match (follow_links(&path), follow_links(&self.dir)) {
             (Some(real), Some(dir)) if real.starts_with(&dir) && real != dir => Ok(path),
             (_, _) => Err(SpeckitError::broken(
                 &path,
@@ -104,37 +104,38 @@ impl Feature {
     }
 
     /// Reads a page whole; `None` where there is none.
-    pub fn read(&self, name: &str) -> Result<Option<String>, SpeckitError> {
-        Project::read(&self.page(name)?)
+    pub fn read_page(&self, name: &str) -> Result<Option<String>, SpeckitError> {
+        SpeckitProject::read_file(&self.page_path(name)?)
     }
 
-    /// Checks every page that a step may read or write, as [`Feature::page`] does.
+    /// Checks every page that a step may read or write, as [`Feature::page_path`] does.
     pub(crate) fn check_pages(&self) -> Result<(), SpeckitError> {
         for name in PAGES {
-            self.page(name)?;
+            self.page_path(name)?;
         }
-        let Ok(entries) = self.checklists().read_dir() else { return Ok(()) };
+        let Ok(entries) = self.checklists_dir().read_dir() else { return Ok(()) };
         for entry in entries.filter_map(Result::ok).take(CHECKLISTS_CHECKED_MAX) {
-            self.page(&format!("checklists/{}", entry.file_name().to_string_lossy()))?;
+            self.page_path(&format!("checklists/{}", entry.file_name().to_string_lossy()))?;
         }
         Ok(())
     }
 }
 
 /// Lists the features of the project in the order of their numbers, each once, whatever links lead to it.
-pub fn features(project: &Project, specs_root: &SpecsRoot) -> Result<Vec<Feature>, SpeckitError> {
+pub fn list_features(project: &SpeckitProject, specs_root: &SpecsRoot) -> Result<Vec<Feature>, SpeckitError> {
     let mut found: Vec<Feature> = Vec::new();
-    for root in roots::all(project, specs_root) {
-        for name in number::folders(&[&root])? {
+    for root in roots::all_specs_roots(project, specs_root) {
+        for name in number::list_folder_names(&[&root])? {
             let spelled = root.join(name);
-            let Some(dir) = led_to(&spelled) else { continue };
-            if check_place(project, &spelled, (Namer::Project, specs_root)).is_err() {
+            let Some(dir) = follow_links(&spelled) else { continue };
+            if check_feature_dir(project, &spelled, (FeatureDirSource::Project, specs_root)).is_err() {
                 continue;
             }
             let inside =
-                led_to(project.root()).and_then(|root| Some(dir.strip_prefix(root).ok()?.to_owned()));
-            let feature = Feature::at(inside.map_or(spelled, |inside| project.place(inside)));
-            let is_one = number::prefix_of(&feature.name).is_some() || feature.spec().is_file();
+                follow_links(project.root()).and_then(|root| Some(dir.strip_prefix(root).ok()?.to_owned()));
+            let feature = Feature::from_dir(inside.map_or(spelled, |inside| project.resolve_path(inside)));
+            let is_one =
+                number::parse_folder_prefix(&feature.name).is_some() || feature.spec_path().is_file();
             if is_one && !found.iter().any(|other| other.dir == feature.dir) {
                 found.push(feature);
             }
@@ -146,20 +147,20 @@ pub fn features(project: &Project, specs_root: &SpecsRoot) -> Result<Vec<Feature
 
 /// Who says which feature is meant, the strongest first.
 #[derive(Debug, Clone, Copy)]
-pub struct WhoAsks<'a> {
+pub struct FeatureSelector<'a> {
     /// What the person typed: a number, a name, or a folder from the root.
     pub named: Option<&'a str>,
     /// What the session works on.
     pub bound: Option<&'a Path>,
     /// What the environment says.
-    pub variables: &'a Variables,
+    pub variables: &'a SpeckitVariables,
     /// Where features are beside the places that all projects have.
     pub specs_root: &'a SpecsRoot,
 }
 
 /// Who said it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum FeatureOrigin {
     /// The person, just now.
     Named,
     /// The session.
@@ -175,65 +176,86 @@ pub enum Origin {
 }
 
 /// Finds the feature that is meant, and who said so.
-pub fn resolve(project: &Project, asked: WhoAsks<'_>) -> Result<(Feature, Origin), SpeckitError> {
+pub fn resolve_feature(
+    project: &SpeckitProject,
+    asked: FeatureSelector<'_>,
+) -> Result<(Feature, FeatureOrigin), SpeckitError> {
     if let Some(named) = asked.named {
-        return Ok((named_feature(project, named, asked.specs_root)?, Origin::Named));
+        return Ok((find_named_feature(project, named, asked.specs_root)?, FeatureOrigin::Named));
     }
-    if let Some(dir) = asked.bound.map(|dir| project.place(dir)).filter(|dir| dir.symlink_metadata().is_ok())
+    if let Some(dir) =
+        asked.bound.map(|dir| project.resolve_path(dir)).filter(|dir| dir.symlink_metadata().is_ok())
     {
-        check_place(project, &dir, (Namer::of(project, &dir), asked.specs_root))
-            .map_err(|why| SpeckitError::broken(&dir, why.said("choose another with /speckit use")))?;
-        return Ok((Feature::at(dir), Origin::Bound));
+        check_feature_dir(
+            project,
+            &dir,
+            (FeatureDirSource::for_session_dir(project, &dir), asked.specs_root),
+        )
+        .map_err(|why| SpeckitError::broken(&dir, why.to_message("choose another with /speckit use")))?;
+        return Ok((Feature::from_dir(dir), FeatureOrigin::Bound));
     }
     if let Some(spelled) = &asked.variables.feature_directory {
-        let dir = project.place(spelled);
-        check_place(project, &dir, (Namer::Person, asked.specs_root)).map_err(|why| {
-            SpeckitError::broken(&dir, why.said("let SPECIFY_FEATURE_DIRECTORY name another"))
+        let dir = project.resolve_path(spelled);
+        check_feature_dir(project, &dir, (FeatureDirSource::Person, asked.specs_root)).map_err(|why| {
+            SpeckitError::broken(&dir, why.to_message("let SPECIFY_FEATURE_DIRECTORY name another"))
         })?;
-        return Ok((Feature::at(dir), Origin::Variable));
+        return Ok((Feature::from_dir(dir), FeatureOrigin::Variable));
     }
     if let Some(dir) = read_pointer(project)? {
-        check_place(project, &dir, (Namer::Project, asked.specs_root))
-            .map_err(|why| SpeckitError::broken(&project.specify("feature.json"), why.pointed(&dir)))?;
-        return Ok((Feature::at(dir), Origin::Pointer));
+        check_feature_dir(project, &dir, (FeatureDirSource::Project, asked.specs_root)).map_err(|why| {
+            SpeckitError::broken(&project.specify_path("feature.json"), why.to_pointer_message(&dir))
+        })?;
+        return Ok((Feature::from_dir(dir), FeatureOrigin::Pointer));
     }
-    unsaid(project, asked.specs_root)
+    infer_feature(project, asked.specs_root)
 }
 
 /// Finds the feature of a project that says nothing, as a fresh clone does.
-fn unsaid(project: &Project, specs_root: &SpecsRoot) -> Result<(Feature, Origin), SpeckitError> {
-    let mut features = features(project, specs_root)?;
-    let branch = git::branch(project.root());
-    let prefix = branch.as_deref().and_then(|branch| number::prefix_of(branch.rsplit('/').next()?));
+fn infer_feature(
+    project: &SpeckitProject,
+    specs_root: &SpecsRoot,
+) -> Result<(Feature, FeatureOrigin), SpeckitError> {
+    let mut features = list_features(project, specs_root)?;
+    let branch = git::current_branch(project.root());
+    let prefix = branch.as_deref().and_then(|branch| number::parse_folder_prefix(branch.rsplit('/').next()?));
     if let Some(prefix) = prefix {
         let start = format!("{prefix}-");
         let of_branch: Vec<&Feature> =
             features.iter().filter(|feature| feature.name.starts_with(&start)).collect();
         match of_branch.as_slice() {
             [] => {}
-            [one] => return Ok(((*one).clone(), Origin::Branch)),
-            several => return Err(unclear("the branch fits several features", several.iter().copied())),
+            [one] => return Ok(((*one).clone(), FeatureOrigin::Branch)),
+            several => {
+                return Err(ambiguous_feature_error(
+                    "the branch fits several features",
+                    several.iter().copied(),
+                ));
+            }
         }
     }
     match features.len() {
         0 => Err(SpeckitError::Unmet {
             why: "the project has no feature yet".to_owned(),
-            next: Some(Command::Specify),
+            next: Some(WorkflowCommand::Specify),
         }),
-        1 => Ok((features.remove(0), Origin::Only)),
-        _ => Err(unclear("nothing says which feature is meant", features.iter())),
+        1 => Ok((features.remove(0), FeatureOrigin::Only)),
+        _ => Err(ambiguous_feature_error("nothing says which feature is meant", features.iter())),
     }
 }
 
 /// Finds what the person named: a folder from the root, a name, or a number.
-fn named_feature(project: &Project, named: &str, specs_root: &SpecsRoot) -> Result<Feature, SpeckitError> {
+fn find_named_feature(
+    project: &SpeckitProject,
+    named: &str,
+    specs_root: &SpecsRoot,
+) -> Result<Feature, SpeckitError> {
     let named = named.trim();
     if named.is_empty() {
         return Err(SpeckitError::Invalid(
             "the feature has no name; say its number or its folder".to_owned(),
         ));
     }
-    let features = features(project, specs_root)?;
+    let features = list_features(project, specs_root)?;
     if let Some(feature) = features.iter().find(|feature| feature.name == named) {
         return Ok(feature.clone());
     }
@@ -243,19 +265,24 @@ fn named_feature(project: &Project, named: &str, specs_root: &SpecsRoot) -> Resu
         match fitting.as_slice() {
             [] => {}
             [one] => return Ok((*one).clone()),
-            several => return Err(unclear("several features have this number", several.iter().copied())),
+            several => {
+                return Err(ambiguous_feature_error(
+                    "several features have this number",
+                    several.iter().copied(),
+                ));
+            }
         }
     }
-    let dir = project.place(named);
+    let dir = project.resolve_path(named);
     if dir.is_dir() {
-        check_place(project, &dir, (Namer::Person, specs_root))
-            .map_err(|why| SpeckitError::broken(&dir, why.said("choose another")))?;
-        return Ok(Feature::at(dir));
+        check_feature_dir(project, &dir, (FeatureDirSource::Person, specs_root))
+            .map_err(|why| SpeckitError::broken(&dir, why.to_message("choose another")))?;
+        return Ok(Feature::from_dir(dir));
     }
-    Err(unclear(&format!("there is no feature {named:?}"), features.iter()))
+    Err(ambiguous_feature_error(&format!("there is no feature {named:?}"), features.iter()))
 }
 
-fn unclear<'a>(why: &str, features: impl Iterator<Item = &'a Feature>) -> SpeckitError {
+fn ambiguous_feature_error<'a>(why: &str, features: impl Iterator<Item = &'a Feature>) -> SpeckitError {
     let names: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
     let more = names.len().saturating_sub(NAMES_LISTED_MAX);
     let listed = names.iter().take(NAMES_LISTED_MAX).copied().collect::<Vec<_>>().join(", ");

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::{Project, SpeckitError, project::led_to};
+use crate::{SpeckitError, SpeckitProject, project::follow_links};
 
 /// Branches that are looked at; the largest public projects have some thousands.
 const REFS_MAX: usize = 50_000;
@@ -16,7 +16,7 @@ const ENTRIES_MAX: usize = 4 * REFS_MAX;
 const REF_LEVELS_MAX: usize = 16;
 
 /// The git folder of a project.
-struct Git {
+struct GitDirs {
     /// The folder that has `.git`.
     top: PathBuf,
     /// Where the branch is said.
@@ -26,32 +26,32 @@ struct Git {
 }
 
 /// The branch that is checked out, if any.
-pub(crate) fn branch(root: &Path) -> Option<String> {
-    let text = Project::read(&find(root)?.head).ok()??;
+pub(crate) fn current_branch(root: &Path) -> Option<String> {
+    let text = SpeckitProject::read_file(&find_git_dirs(root)?.head).ok()??;
     Some(text.trim().strip_prefix("ref: refs/heads/")?.to_owned())
 }
 
 /// Tells whether a project is in a git repository.
 pub fn is_repository(root: &Path) -> bool {
-    find(root).is_some()
+    find_git_dirs(root).is_some()
 }
 
 /// The address of a remote, as the repository's own configuration says it.
 pub(crate) fn remote_address(root: &Path, remote: &str) -> Option<String> {
-    let config = Project::read(&find(root)?.common?.join("config")).ok()??;
+    let config = SpeckitProject::read_file(&find_git_dirs(root)?.common?.join("config")).ok()??;
     setting(&config, ("remote", Some(remote)), "url")
 }
 
 /// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
 /// another format than files are not known, nor are those of a folder elsewhere that does not name this checkout.
-pub fn branches(root: &Path) -> Vec<String> {
-    let Some(common) = find(root).and_then(|git| git.common) else { return Vec::new() };
-    let mut refs = Refs { names: Vec::new(), n_entries_left: ENTRIES_MAX };
+pub fn list_branches(root: &Path) -> Vec<String> {
+    let Some(common) = find_git_dirs(root).and_then(|git| git.common) else { return Vec::new() };
+    let mut refs = RefNames { names: Vec::new(), n_entries_left: ENTRIES_MAX };
     for place in ["refs/heads", "refs/remotes"] {
-        refs.walk(&common, place, REF_LEVELS_MAX);
+        refs.collect_refs(&common, place, REF_LEVELS_MAX);
     }
     let mut refs = refs.names;
-    let packed = Project::read(&common.join("packed-refs")).ok().flatten().unwrap_or_default();
+    let packed = SpeckitProject::read_file(&common.join("packed-refs")).ok().flatten().unwrap_or_default();
     let named = packed.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
     refs.extend(named.take(REFS_MAX));
     let mut names: Vec<String> = refs
@@ -67,14 +67,14 @@ pub fn branches(root: &Path) -> Vec<String> {
 }
 
 /// Names of branches and remotes' branches, as git spells them, as far as they were looked for.
-struct Refs {
+struct RefNames {
     names: Vec<String>,
     n_entries_left: usize,
 }
 
-impl Refs {
+impl RefNames {
     /// Adds the names below a place.
-    fn walk(&mut self, common: &Path, place: &str, n_levels: usize) {
+    fn collect_refs(&mut self, common: &Path, place: &str, n_levels: usize) {
         let Ok(entries) = fs::read_dir(common.join(place)) else { return };
         for entry in entries.filter_map(Result::ok) {
             let Some(n_left) = self.n_entries_left.checked_sub(1) else { return };
@@ -82,7 +82,7 @@ impl Refs {
             let Ok(name) = entry.file_name().into_string() else { continue };
             let name = format!("{place}/{name}");
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && n_levels > 0 => self.walk(common, &name, n_levels - 1),
+                Ok(kind) if kind.is_dir() && n_levels > 0 => self.collect_refs(common, &name, n_levels - 1),
                 Ok(kind) if kind.is_file() && self.names.len() < REFS_MAX => self.names.push(name),
                 Ok(_) | Err(_) => {}
             }
@@ -91,16 +91,16 @@ impl Refs {
 }
 
 /// Keeps a file of the project out of git on this machine only; says whether that is news.
-pub(crate) fn exclude(root: &Path, file: &str) -> Result<bool, SpeckitError> {
-    let Some(git) = find(root) else { return Ok(false) };
+pub(crate) fn exclude_file(root: &Path, file: &str) -> Result<bool, SpeckitError> {
+    let Some(git) = find_git_dirs(root) else { return Ok(false) };
     let Some(common) = git.common else { return Ok(false) };
     let list = common.join("info/exclude");
-    let is_inside = led_to(&list).is_some_and(|list| list.starts_with(&common));
+    let is_inside = follow_links(&list).is_some_and(|list| list.starts_with(&common));
     let below = root.strip_prefix(&git.top).ok().and_then(Path::to_str);
     let (true, Some(below)) = (is_inside, below) else { return Ok(false) };
-    let below = if below.is_empty() { String::new() } else { format!("/{}", escaped(below)) };
+    let below = if below.is_empty() { String::new() } else { format!("/{}", escape_pattern(below)) };
     let line = format!("{below}/{file}");
-    let mut text = Project::read(&list)?.unwrap_or_default();
+    let mut text = SpeckitProject::read_file(&list)?.unwrap_or_default();
     if text.lines().any(|other| other == line) {
         return Ok(false);
     }
@@ -109,29 +109,29 @@ pub(crate) fn exclude(root: &Path, file: &str) -> Result<bool, SpeckitError> {
     }
     let info = common.join("info");
     fs::create_dir_all(&info).map_err(|error| SpeckitError::io(&info, error))?;
-    Project::write(&list, &format!("{text}{line}\n"))?;
+    SpeckitProject::write_file(&list, &format!("{text}{line}\n"))?;
     Ok(true)
 }
 
 /// Spells a path so that it is no pattern.
-fn escaped(path: &str) -> String {
+fn escape_pattern(path: &str) -> String {
     path.chars().flat_map(|c| "\\*?[ ".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-fn find(root: &Path) -> Option<Git> {
+fn find_git_dirs(root: &Path) -> Option<GitDirs> {
     for top in root.ancestors() {
         let entry = top.join(".git");
         let Ok(found) = fs::symlink_metadata(&entry) else { continue };
         let top = top.to_owned();
         if found.is_dir() {
             let common = fs::canonicalize(&entry).ok();
-            return Some(Git { top, head: entry.join("HEAD"), common });
+            return Some(GitDirs { top, head: entry.join("HEAD"), common });
         }
         if found.is_file() {
-            let text = Project::read(&entry).ok()??;
+            let text = SpeckitProject::read_file(&entry).ok()??;
             let dir = top.join(text.trim().strip_prefix("gitdir:")?.trim_start());
-            let common = common(&dir, &entry);
-            return Some(Git { top, head: dir.join("HEAD"), common });
+            let common = find_common_dir(&dir, &entry);
+            return Some(GitDirs { top, head: dir.join("HEAD"), common });
         }
         return None;
     }
@@ -140,18 +140,18 @@ fn find(root: &Path) -> Option<Git> {
 
 /// Finds what the checkouts share that a file leads to. Its own folder names the one where that file is: a file that a
 /// stranger wrote into the project cannot arrange that.
-fn common(dir: &Path, entry: &Path) -> Option<PathBuf> {
-    let Some(back) = Project::read(&dir.join("gitdir")).ok()? else {
+fn find_common_dir(dir: &Path, entry: &Path) -> Option<PathBuf> {
+    let Some(back) = SpeckitProject::read_file(&dir.join("gitdir")).ok()? else {
         // The folder of a submodule is shared as it is.
-        let config = Project::read(&dir.join("config")).ok()??;
+        let config = SpeckitProject::read_file(&dir.join("config")).ok()??;
         let checkout = setting(&config, ("core", None), "worktree")?;
-        let is_its_own = led_to(&dir.join(checkout))? == led_to(entry.parent()?)?;
+        let is_its_own = follow_links(&dir.join(checkout))? == follow_links(entry.parent()?)?;
         return is_its_own.then(|| fs::canonicalize(dir).ok()).flatten();
     };
-    if led_to(&dir.join(back.trim()))? != led_to(entry)? {
+    if follow_links(&dir.join(back.trim()))? != follow_links(entry)? {
         return None;
     }
-    let common = Project::read(&dir.join("commondir")).ok()??;
+    let common = SpeckitProject::read_file(&dir.join("commondir")).ok()??;
     fs::canonicalize(dir.join(common.trim())).ok()
 }
 

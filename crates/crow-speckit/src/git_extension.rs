@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::hooks::When;
+use crate::hooks::HookTiming;
 use crate::registry::EXTENSIONS;
-use crate::{Command, Project, SpeckitError, confined};
+use crate::{SpeckitError, SpeckitProject, WorkflowCommand, confined};
 
-pub use branch::{Branch, BranchFacts, BranchNumber, BranchWish, branch, exact_branch};
+pub use branch::{BranchFacts, BranchNumber, BranchRequest, FeatureBranch, exact_branch_name, name_branch};
 
 /// The extension's settings.
 const FILE: &str = "git/git-config.yml";
@@ -43,7 +43,7 @@ pub enum CommitStyle {
 
 /// The settings of the `git` extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GitConfig {
+pub struct GitExtensionConfig {
     /// How branches are told apart.
     pub numbering: BranchNumbering,
     /// What a branch is called; empty for `{number}-{slug}`. The shorthand `branch_prefix` is in it already.
@@ -62,32 +62,32 @@ struct AutoCommit {
     message: Option<String>,
 }
 
-impl GitConfig {
+impl GitExtensionConfig {
     /// Reads them; without a file nothing is committed and branches are called as usual.
-    pub fn read(project: &Project) -> Result<Self, SpeckitError> {
-        Self::parse(&confined::read(project, &Self::file(project))?.unwrap_or_default())
+    pub fn read(project: &SpeckitProject) -> Result<Self, SpeckitError> {
+        Self::parse(&confined::read_specify_file(project, &Self::config_path(project))?.unwrap_or_default())
     }
 
     /// The file they stand in.
-    pub fn file(project: &Project) -> PathBuf {
-        project.specify(EXTENSIONS).join(FILE)
+    pub fn config_path(project: &SpeckitProject) -> PathBuf {
+        project.specify_path(EXTENSIONS).join(FILE)
     }
 
     /// Reads them from the text of that file.
     pub fn parse(text: &str) -> Result<Self, SpeckitError> {
-        Ok(Self::of(&confined::yaml(Path::new(FILE), text)?))
+        Ok(Self::from_yaml(&confined::parse_yaml(Path::new(FILE), text)?))
     }
 
     /// What a commit at this event says; `None` where nothing is to be committed.
-    pub fn commit_message(&self, when: When, command: Command) -> Option<String> {
-        let commit = self.commits.get(&when.event(command));
+    pub fn commit_message(&self, when: HookTiming, command: WorkflowCommand) -> Option<String> {
+        let commit = self.commits.get(&when.event_name(command));
         let is_enabled = commit.map_or(self.is_commit_default, |commit| commit.is_enabled);
         let message = commit.and_then(|commit| commit.message.clone());
         is_enabled.then(|| message.unwrap_or_else(|| format!("Save the work {when} {command}")))
     }
 
-    fn of(said: &Value) -> Self {
-        let word = |key: &str| message(said.get(key)).unwrap_or_default();
+    fn from_yaml(said: &Value) -> Self {
+        let word = |key: &str| message_text(said.get(key)).unwrap_or_default();
         let template = word("branch_template");
         let prefix = word("branch_prefix");
         let commits = said.get("auto_commit").and_then(Value::as_object);
@@ -103,27 +103,27 @@ impl GitConfig {
                 }
                 (true, true) | (false, _) => template,
             },
-            init_commit_message: message(said.get("init_commit_message"))
+            init_commit_message: message_text(said.get("init_commit_message"))
                 .unwrap_or_else(|| INIT_MESSAGE.to_owned()),
             commit_style: match word("commit_style").as_str() {
                 "conventional" => CommitStyle::Conventional,
                 _ => CommitStyle::Fixed,
             },
             is_commit_default: said.pointer("/auto_commit/default") == Some(&Value::Bool(true)),
-            commits: events.map(|(event, said)| (event.clone(), AutoCommit::of(said))).collect(),
+            commits: events.map(|(event, said)| (event.clone(), AutoCommit::from_yaml(said))).collect(),
         }
     }
 }
 
 impl AutoCommit {
     /// Reads `true`, or a section. A section that does not say so is not enabled, whatever the default is.
-    fn of(said: &Value) -> Self {
+    fn from_yaml(said: &Value) -> Self {
         let is_enabled = said.get("enabled").unwrap_or(said) == &Value::Bool(true);
-        Self { is_enabled, message: message(said.get("message")) }
+        Self { is_enabled, message: message_text(said.get("message")) }
     }
 }
 
-fn message(said: Option<&Value>) -> Option<String> {
+fn message_text(said: Option<&Value>) -> Option<String> {
     let text = said?.as_str()?.trim();
     (!text.is_empty()).then(|| text.chars().filter(|c| *c != '\0').take(MESSAGE_CHARS_MAX).collect())
 }

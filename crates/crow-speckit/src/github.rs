@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::{Project, SpeckitError, git};
+use crate::{SpeckitError, SpeckitProject, git};
 
 /// The remote whose repository gets the issues.
 const REMOTE: &str = "origin";
@@ -12,21 +12,21 @@ const HOSTS: [&str; 3] = ["github.com", "www.github.com", "ssh.github.com"];
 
 /// A repository on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repository {
+pub struct GithubRepository {
     /// Whose it is.
     pub owner: String,
     /// What it is called.
     pub name: String,
 }
 
-impl fmt::Display for Repository {
+impl fmt::Display for GithubRepository {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.owner, self.name)
     }
 }
 
 /// The repository that the project's remote names; an error that says what is wrong where it names none on GitHub.
-pub fn github_repository(project: &Project) -> Result<Repository, SpeckitError> {
+pub fn github_repository(project: &SpeckitProject) -> Result<GithubRepository, SpeckitError> {
     let invalid = |why: String| Err(SpeckitError::Invalid(why));
     let Some(address) = git::remote_address(project.root(), REMOTE) else {
         return invalid(format!(
@@ -65,14 +65,15 @@ fn split(address: &str) -> Option<(&str, &str)> {
     (!host.is_empty()).then_some((host, path))
 }
 
-fn repository(path: &str) -> Option<Repository> {
+fn repository(path: &str) -> Option<GithubRepository> {
     let path = path.trim_matches('/');
     let (owner, name) = path.strip_suffix(".git").unwrap_or(path).split_once('/')?;
     let is_name = |name: &str| {
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_letter)
     };
-    (is_name(owner) && is_name(name)).then(|| Repository { owner: owner.to_owned(), name: name.to_owned() })
+    (is_name(owner) && is_name(name))
+        .then(|| GithubRepository { owner: owner.to_owned(), name: name.to_owned() })
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use crate::project::FOLDER;
-use crate::{Command, number};
+use crate::{WorkflowCommand, number};
 
-pub use snapshot::{Change, SET_ASIDE, Snapshot, Touched};
+pub use snapshot::{GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE};
 pub use watch::{BackgroundWork, ChangeWatch};
 
 /// Names of one folder that are looked at; behind so many there is nothing that a person made.
@@ -20,22 +20,22 @@ const NAMES_MAX: usize = 4096;
 
 /// What a command may write. Paths count by where they lead: links and `..` change nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Guard {
-    command: Command,
+pub struct WriteGuard {
+    command: WorkflowCommand,
     root: PathBuf,
     feature: Option<PathBuf>,
 }
 
-impl Guard {
+impl WriteGuard {
     /// The guard of a command in a project; without a feature there is nothing of one to write.
-    pub fn new(command: Command, project_root: &Path, feature_dir: Option<&Path>) -> Self {
-        let real = |path: &Path| resolved(project_root, path).unwrap_or_else(|_| path.to_owned());
+    pub fn new(command: WorkflowCommand, project_root: &Path, feature_dir: Option<&Path>) -> Self {
+        let real = |path: &Path| resolve_path(project_root, path).unwrap_or_else(|_| path.to_owned());
         Self { command, root: real(project_root), feature: feature_dir.map(real) }
     }
 
     /// Tells whether a path may be written; if not, why, in words for the model.
     pub fn may_write(&self, path: &Path) -> Result<(), String> {
-        let path = resolved(&self.root, path)
+        let path = resolve_path(&self.root, path)
             .map_err(|error| format!("{} leads nowhere that can be checked: {error}", path.display()))?;
         let command = self.command;
         let refused = |allowed: &str| {
@@ -45,25 +45,30 @@ impl Guard {
         let within = self.feature.as_ref().and_then(|feature| path.strip_prefix(feature).ok());
         let within = within.filter(|within| !within.as_os_str().is_empty());
         match command {
-            Command::Constitution if path == self.constitution() => Ok(()),
-            Command::Constitution => refused("the constitution only"),
-            Command::Specify | Command::Clarify | Command::Plan | Command::Tasks => match within {
+            WorkflowCommand::Constitution if path == self.constitution_path() => Ok(()),
+            WorkflowCommand::Constitution => refused("the constitution only"),
+            WorkflowCommand::Specify
+            | WorkflowCommand::Clarify
+            | WorkflowCommand::Plan
+            | WorkflowCommand::Tasks => match within {
                 Some(_) => Ok(()),
                 None => refused("the feature's folder only"),
             },
-            Command::Checklist => match within {
-                Some(within) if is_checklist(within) && !is_same(within, "checklists/requirements.md") => {
+            WorkflowCommand::Checklist => match within {
+                Some(within)
+                    if is_checklist(within) && !is_same_name(within, "checklists/requirements.md") =>
+                {
                     Ok(())
                 }
                 Some(_) | None => refused("the feature's checklists only, and not requirements.md"),
             },
-            Command::Analyze | Command::TasksToIssues => refused("no file"),
-            Command::Converge => refused("no file; new tasks go through speckit_converge"),
-            Command::Implement => match within {
-                Some(within) if is_same(within, "tasks.md") => {
+            WorkflowCommand::Analyze | WorkflowCommand::TasksToIssues => refused("no file"),
+            WorkflowCommand::Converge => refused("no file; new tasks go through speckit_converge"),
+            WorkflowCommand::Implement => match within {
+                Some(within) if is_same_name(within, "tasks.md") => {
                     refused("no task list; report tasks with speckit_task")
                 }
-                Some(within) if is_same(within, "spec.md") || is_checklist(within) => {
+                Some(within) if is_same_name(within, "spec.md") || is_checklist(within) => {
                     refused("no spec and no checklist")
                 }
                 Some(_) | None => Ok(()),
@@ -71,53 +76,57 @@ impl Guard {
         }
     }
 
-    fn constitution(&self) -> PathBuf {
+    fn constitution_path(&self) -> PathBuf {
         self.root.join(FOLDER).join("memory/constitution.md")
     }
 
     /// Tells whether files that appear in protected places are nobody's but the command's.
-    fn removes_new(&self) -> bool {
-        matches!(self.command, Command::Checklist | Command::Implement)
+    fn removes_new_files(&self) -> bool {
+        matches!(self.command, WorkflowCommand::Checklist | WorkflowCommand::Implement)
     }
 
     /// The files that this command has no business with, and the folders of which each file is one.
-    fn protected(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    fn protected_paths(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let feature = |names: &[&str]| -> Vec<PathBuf> {
             self.feature.iter().flat_map(|feature| names.iter().map(|name| feature.join(name))).collect()
         };
         match self.command {
-            Command::Constitution => (Vec::new(), vec![self.root.join(FOLDER).join("templates")]),
-            Command::Specify | Command::Clarify | Command::Plan | Command::Tasks => {
-                (vec![self.constitution()], Vec::new())
-            }
-            Command::Checklist => {
+            WorkflowCommand::Constitution => (Vec::new(), vec![self.root.join(FOLDER).join("templates")]),
+            WorkflowCommand::Specify
+            | WorkflowCommand::Clarify
+            | WorkflowCommand::Plan
+            | WorkflowCommand::Tasks => (vec![self.constitution_path()], Vec::new()),
+            WorkflowCommand::Checklist => {
                 let mut files = feature(&["spec.md", "plan.md", "tasks.md", "checklists/requirements.md"]);
-                files.push(self.constitution());
+                files.push(self.constitution_path());
                 (files, Vec::new())
             }
-            Command::Analyze | Command::Converge | Command::TasksToIssues => {
-                (vec![self.constitution()], self.feature.iter().cloned().collect())
+            WorkflowCommand::Analyze | WorkflowCommand::Converge | WorkflowCommand::TasksToIssues => {
+                (vec![self.constitution_path()], self.feature.iter().cloned().collect())
             }
-            Command::Implement => (feature(&["spec.md"]), feature(&["checklists"])),
+            WorkflowCommand::Implement => (feature(&["spec.md"]), feature(&["checklists"])),
         }
     }
 }
 
-impl Guard {
+impl WriteGuard {
     /// Returns the folders of the project's other features. `implement` writes code, which may be anywhere; no other step
     /// has any business there.
-    fn other_features(&self) -> Vec<PathBuf> {
-        if self.command == Command::Implement {
+    fn other_feature_dirs(&self) -> Vec<PathBuf> {
+        if self.command == WorkflowCommand::Implement {
             return Vec::new();
         }
         let roots = [self.root.join(FOLDER).join("specs"), self.root.join("specs")];
         let beside = self.feature.as_deref().and_then(Path::parent).map(Path::to_owned);
         let mut found = Vec::new();
         for root in roots.into_iter().chain(beside) {
-            let Ok(names) = resolved(&self.root, &root).and_then(fs::read_dir) else { continue };
+            let Ok(names) = resolve_path(&self.root, &root).and_then(fs::read_dir) else { continue };
             let folders = names.take(NAMES_MAX).filter_map(Result::ok).filter(|name| {
                 name.file_type().is_ok_and(|kind| kind.is_dir())
-                    && (name.file_name().to_str().is_some_and(|name| number::prefix_of(name).is_some())
+                    && (name
+                        .file_name()
+                        .to_str()
+                        .is_some_and(|name| number::parse_folder_prefix(name).is_some())
                         || name.path().join("spec.md").is_file())
             });
             found.extend(folders.map(|name| name.path()));
@@ -130,23 +139,23 @@ impl Guard {
     }
 
     /// Returns the folder whose lists belong to their reviewers, in the step that adds to them.
-    fn reviewed(&self) -> Option<PathBuf> {
-        let feature = self.feature.as_ref().filter(|_| self.command == Command::Checklist)?;
+    fn reviewed_dir(&self) -> Option<PathBuf> {
+        let feature = self.feature.as_ref().filter(|_| self.command == WorkflowCommand::Checklist)?;
         Some(feature.join("checklists"))
     }
 }
 
 /// Compares as the most careless file system does.
-fn is_same(path: &Path, name: &str) -> bool {
+fn is_same_name(path: &Path, name: &str) -> bool {
     path.to_str().is_some_and(|path| path.replace('\\', "/").eq_ignore_ascii_case(name))
 }
 
 fn is_checklist(within: &Path) -> bool {
-    within.components().next().is_some_and(|first| is_same(Path::new(first.as_os_str()), "checklists"))
+    within.components().next().is_some_and(|first| is_same_name(Path::new(first.as_os_str()), "checklists"))
 }
 
 /// Where a path leads: every link on the way is followed, and what is not there yet counts by its name.
-fn resolved(root: &Path, path: &Path) -> io::Result<PathBuf> {
+fn resolve_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut at = PathBuf::new();
     for component in root.join(path).components() {
         match component {

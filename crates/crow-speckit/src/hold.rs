@@ -4,38 +4,38 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::{Feature, Project, SpeckitError, init::own_folder, project::led_to};
+use crate::{Feature, SpeckitError, SpeckitProject, init::ensure_crow_folder, project::follow_links};
 
 /// Bytes of the feature's name in the lock's: with them it is one for every disk.
 const NAME_BYTES_MAX: usize = 200;
 
 /// The right to implement a feature. It ends when this is dropped, or with its process.
 #[derive(Debug)]
-pub struct Hold {
+pub struct FeatureLock {
     /// None on a disk without locks, where nobody is kept out.
     _file: Option<File>,
 }
 
-impl Hold {
+impl FeatureLock {
     /// Whether a session has it at this moment.
-    pub(crate) fn is_taken(project: &Project, dir: &Path) -> bool {
-        let path = place(project, &Feature::at(dir.to_owned()));
+    pub(crate) fn is_held(project: &SpeckitProject, dir: &Path) -> bool {
+        let path = lock_path(project, &Feature::from_dir(dir.to_owned()));
         let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
         let file = is_file.then(|| File::options().append(true).open(&path).ok()).flatten();
         file.is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Takes it, or says that another session has it.
-    pub fn take(project: &Project, feature: &Feature) -> Result<Self, SpeckitError> {
-        own_folder(project)?;
-        let path = place(project, feature);
+    pub fn acquire(project: &SpeckitProject, feature: &Feature) -> Result<Self, SpeckitError> {
+        ensure_crow_folder(project)?;
+        let path = lock_path(project, feature);
         let failed = |error| SpeckitError::io(&path, error);
-        let file = opened(&path)?;
+        let file = open_lock_file(&path)?;
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: Some(file) }),
             Err(TryLockError::WouldBlock) => Err(SpeckitError::Invalid(format!(
                 "another session implements {}; wait until it is done, or stop it there",
-                project.shown(&feature.dir)
+                project.display_path(&feature.dir)
             ))),
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
                 Ok(Self { _file: None })
@@ -45,16 +45,16 @@ impl Hold {
     }
 }
 
-fn place(project: &Project, feature: &Feature) -> PathBuf {
+fn lock_path(project: &SpeckitProject, feature: &Feature) -> PathBuf {
     // A link to a feature is no other feature.
-    let dir = led_to(&feature.dir).unwrap_or_else(|| feature.dir.clone());
-    let name = Feature::at(dir).name;
+    let dir = follow_links(&feature.dir).unwrap_or_else(|| feature.dir.clone());
+    let name = Feature::from_dir(dir).name;
     let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
-    project.specify(&format!("crow/implement-{name}.lock"))
+    project.specify_path(&format!("crow/implement-{name}.lock"))
 }
 
 /// Opens the file of a lock. What is there and no file might never open, or be somebody else's.
-fn opened(path: &Path) -> Result<File, SpeckitError> {
+fn open_lock_file(path: &Path) -> Result<File, SpeckitError> {
     let failed = |error: io::Error| SpeckitError::io(path, error);
     match fs::symlink_metadata(path) {
         Ok(found) if !found.is_file() => {
@@ -69,42 +69,47 @@ fn opened(path: &Path) -> Result<File, SpeckitError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{project, shown};
+    use crate::fixture::{fixture_project, mask_project_root};
 
     #[test]
     fn a_feature_is_implemented_by_one_at_a_time() {
-        let (_folder, project) = project(&[("specs/001-a/spec.md", ""), ("specs/002-b/spec.md", "")]);
-        let feature = |dir: &str| Feature::at(project.place(dir));
-        let hold = Hold::take(&project, &feature("specs/001-a")).unwrap();
-        let told = Hold::take(&project, &feature("specs/001-a")).unwrap_err().to_string();
+        let (_folder, project) = fixture_project(&[("specs/001-a/spec.md", ""), ("specs/002-b/spec.md", "")]);
+        let feature = |dir: &str| Feature::from_dir(project.resolve_path(dir));
+        let hold = FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap();
+        let told = FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap_err().to_string();
         assert_eq!(told, "another session implements specs/001-a; wait until it is done, or stop it there");
-        Hold::take(&project, &feature("specs/002-b")).unwrap();
+        FeatureLock::acquire(&project, &feature("specs/002-b")).unwrap();
         drop(hold);
-        Hold::take(&project, &feature("specs/001-a")).unwrap();
+        FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap();
         let long = "x".repeat(255);
-        Hold::take(&project, &feature(&long)).unwrap();
+        FeatureLock::acquire(&project, &feature(&long)).unwrap();
     }
 
     #[test]
     #[cfg(unix)]
     fn a_link_to_a_feature_is_no_other_feature() {
-        let (_folder, project) = project(&[("specs/001-a/spec.md", "")]);
-        std::os::unix::fs::symlink("001-a", project.place("specs/002-b")).unwrap();
-        let _hold = Hold::take(&project, &Feature::at(project.place("specs/001-a"))).unwrap();
-        let told = Hold::take(&project, &Feature::at(project.place("specs/002-b"))).unwrap_err().to_string();
+        let (_folder, project) = fixture_project(&[("specs/001-a/spec.md", "")]);
+        std::os::unix::fs::symlink("001-a", project.resolve_path("specs/002-b")).unwrap();
+        let _hold =
+            FeatureLock::acquire(&project, &Feature::from_dir(project.resolve_path("specs/001-a"))).unwrap();
+        let told = FeatureLock::acquire(&project, &Feature::from_dir(project.resolve_path("specs/002-b")))
+            .unwrap_err()
+            .to_string();
         assert!(told.starts_with("another session implements specs/002-b;"), "{told}");
     }
 
     #[test]
     #[cfg(unix)]
     fn what_is_in_the_place_of_the_lock_is_left_alone() {
-        let (_folder, project) = project(&[("outside", "")]);
-        fs::create_dir(project.specify("crow")).unwrap();
-        let lock = project.specify("crow/implement-001-a.lock");
+        let (_folder, project) = fixture_project(&[("outside", "")]);
+        fs::create_dir(project.specify_path("crow")).unwrap();
+        let lock = project.specify_path("crow/implement-001-a.lock");
         std::os::unix::fs::symlink(project.root().join("made"), &lock).unwrap();
-        let told = Hold::take(&project, &Feature::at(project.place("specs/001-a"))).unwrap_err().to_string();
+        let told = FeatureLock::acquire(&project, &Feature::from_dir(project.resolve_path("specs/001-a")))
+            .unwrap_err()
+            .to_string();
         assert_eq!(
-            shown(&project, &told),
+            mask_project_root(&project, &told),
             "$DIR/.specify/crow/implement-001-a.lock cannot be used: it is not a file; move it away"
         );
         assert!(!project.root().join("made").exists());

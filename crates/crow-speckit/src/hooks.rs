@@ -10,10 +10,10 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::confined::{self, is_truthy};
-use crate::extension::line;
-use crate::{Command, Project, SpeckitError, registry};
+use crate::extension::menu_line;
+use crate::{SpeckitError, SpeckitProject, WorkflowCommand, registry};
 
-use condition::Condition;
+use condition::HookCondition;
 
 /// Where hooks are written down.
 const FILE: &str = "extensions.yml";
@@ -23,21 +23,21 @@ const HOOKS_MAX: usize = 32;
 
 /// On which side of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum When {
+pub enum HookTiming {
     /// Before anything is written.
     Before,
     /// When it is done.
     After,
 }
 
-impl When {
+impl HookTiming {
     /// The name of the event, such as `before_plan`.
-    pub fn event(self, command: Command) -> String {
+    pub fn event_name(self, command: WorkflowCommand) -> String {
         format!("{self}_{}", command.as_str())
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for HookTiming {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Before => "before",
@@ -48,7 +48,7 @@ impl fmt::Display for When {
 
 /// Something to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct SpeckitHook {
     /// Who wants it.
     pub extension: String,
     /// The command to run, such as `speckit.git.commit`.
@@ -63,29 +63,29 @@ pub struct Hook {
 
 /// The hooks of a project.
 #[derive(Debug, Clone)]
-pub struct Hooks {
-    project: Project,
+pub struct SpeckitHooks {
+    project: SpeckitProject,
     events: Map<String, Value>,
 }
 
-impl Hooks {
+impl SpeckitHooks {
     /// Reads them; a project without the file has none. An error does not stop a command: it is shown, and no hook is run.
-    pub fn read(project: &Project) -> Result<Self, SpeckitError> {
-        match confined::read(project, &Self::file(project))? {
+    pub fn read(project: &SpeckitProject) -> Result<Self, SpeckitError> {
+        match confined::read_specify_file(project, &Self::config_path(project))? {
             Some(text) => Self::parse(project, &text),
             None => Ok(Self { project: project.clone(), events: Map::new() }),
         }
     }
 
     /// The file they stand in.
-    pub fn file(project: &Project) -> PathBuf {
-        project.specify(FILE)
+    pub fn config_path(project: &SpeckitProject) -> PathBuf {
+        project.specify_path(FILE)
     }
 
     /// Reads them from the text of that file.
-    pub fn parse(project: &Project, text: &str) -> Result<Self, SpeckitError> {
-        let path = Self::file(project);
-        let events = match confined::yaml(&path, text)? {
+    pub fn parse(project: &SpeckitProject, text: &str) -> Result<Self, SpeckitError> {
+        let path = Self::config_path(project);
+        let events = match confined::parse_yaml(&path, text)? {
             Value::Object(mut said) => match said.remove("hooks") {
                 Some(Value::Object(events)) => events,
                 _ => Map::new(),
@@ -97,80 +97,90 @@ impl Hooks {
         };
         let is_long = |list: &Value| list.as_array().is_some_and(|list| list.len() > HOOKS_MAX);
         if let Some((event, _)) = events.iter().find(|(_, list)| is_long(list)) {
-            let why = format!("it has more than {HOOKS_MAX} hooks for {}", line(event));
+            let why = format!("it has more than {HOOKS_MAX} hooks for {}", menu_line(event));
             return Err(SpeckitError::broken(&path, why));
         }
         Ok(Self { project: project.clone(), events })
     }
 
     /// The hooks of an event whose conditions hold, in the order in which they run.
-    pub fn of(&self, when: When, command: Command, env: &dyn Fn(&str) -> Option<String>) -> Vec<Hook> {
-        self.enabled(when, command).filter(|hook| self.holds(hook, env)).filter_map(hook).collect()
+    pub fn matching_hooks(
+        &self,
+        when: HookTiming,
+        command: WorkflowCommand,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Vec<SpeckitHook> {
+        self.enabled_entries(when, command)
+            .filter(|hook| self.is_condition_met(hook, env))
+            .filter_map(parse_hook)
+            .collect()
     }
 
     /// The hooks of an event, whatever their conditions say.
-    pub fn listed(&self, when: When, command: Command) -> Vec<Hook> {
-        self.enabled(when, command).filter_map(hook).collect()
+    pub fn enabled_hooks(&self, when: HookTiming, command: WorkflowCommand) -> Vec<SpeckitHook> {
+        self.enabled_entries(when, command).filter_map(parse_hook).collect()
     }
 
     /// All hooks, with their events.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (When, Command, Hook)> {
-        let events =
-            Command::ALL.into_iter().flat_map(|command| [(When::Before, command), (When::After, command)]);
+    pub(crate) fn all_hooks(&self) -> impl Iterator<Item = (HookTiming, WorkflowCommand, SpeckitHook)> {
+        let events = WorkflowCommand::ALL
+            .into_iter()
+            .flat_map(|command| [(HookTiming::Before, command), (HookTiming::After, command)]);
         events.flat_map(|(when, command)| {
-            self.listed(when, command).into_iter().map(move |hook| (when, command, hook))
+            self.enabled_hooks(when, command).into_iter().map(move |hook| (when, command, hook))
         })
     }
 
     /// The extensions whose settings decide whether a hook runs.
-    pub(crate) fn asks_settings_of(&self) -> BTreeSet<String> {
-        let events =
-            Command::ALL.into_iter().flat_map(|command| [(When::Before, command), (When::After, command)]);
-        let hooks = events.flat_map(|(when, command)| self.enabled(when, command));
+    pub(crate) fn extensions_with_conditions(&self) -> BTreeSet<String> {
+        let events = WorkflowCommand::ALL
+            .into_iter()
+            .flat_map(|command| [(HookTiming::Before, command), (HookTiming::After, command)]);
+        let hooks = events.flat_map(|(when, command)| self.enabled_entries(when, command));
         let asked = hooks.filter(|hook| {
-            let condition = hook.get("condition").and_then(Value::as_str).and_then(Condition::parse);
-            condition.is_some_and(|condition| condition.asks_settings())
+            let condition = hook.get("condition").and_then(Value::as_str).and_then(HookCondition::parse);
+            condition.is_some_and(|condition| condition.reads_settings())
         });
-        let ids = asked.map(|hook| word(hook, "extension").to_owned());
+        let ids = asked.map(|hook| string_field(hook, "extension").to_owned());
         ids.filter(|id| confined::is_name(id)).collect()
     }
 
-    fn enabled(&self, when: When, command: Command) -> impl Iterator<Item = &Value> {
-        let listed = self.events.get(&when.event(command)).and_then(Value::as_array);
+    fn enabled_entries(&self, when: HookTiming, command: WorkflowCommand) -> impl Iterator<Item = &Value> {
+        let listed = self.events.get(&when.event_name(command)).and_then(Value::as_array);
         let is_wanted = |hook: &&Value| hook.get("enabled").is_none_or(is_truthy);
         let mut hooks: Vec<&Value> = listed.into_iter().flatten().filter(is_wanted).collect();
-        hooks.sort_by_key(|hook| registry::priority(hook.get("priority")));
+        hooks.sort_by_key(|hook| registry::parse_priority(hook.get("priority")));
         hooks.into_iter()
     }
 
-    fn holds(&self, hook: &Value, env: &dyn Fn(&str) -> Option<String>) -> bool {
+    fn is_condition_met(&self, hook: &Value, env: &dyn Fn(&str) -> Option<String>) -> bool {
         match hook.get("condition") {
             Some(said) if is_truthy(said) => {
-                let extension = word(hook, "extension");
-                let condition = said.as_str().and_then(Condition::parse);
-                condition.is_some_and(|condition| condition.holds(&self.project, extension, env))
+                let extension = string_field(hook, "extension");
+                let condition = said.as_str().and_then(HookCondition::parse);
+                condition.is_some_and(|condition| condition.is_met(&self.project, extension, env))
             }
             Some(_) | None => true,
         }
     }
 }
 
-fn hook(said: &Value) -> Option<Hook> {
-    let command = word(said, "command").trim();
+fn parse_hook(said: &Value) -> Option<SpeckitHook> {
+    let command = string_field(said, "command").trim();
     // It is looked up among commands, and shown to the person.
     if !command.split('.').all(confined::is_name) {
         return None;
     }
-    Some(Hook {
-        extension: line(word(said, "extension")),
+    Some(SpeckitHook {
+        extension: menu_line(string_field(said, "extension")),
         command: command.to_owned(),
         is_optional: said.get("optional").is_none_or(is_truthy),
-        prompt: line(word(said, "prompt")),
-        description: line(word(said, "description")),
+        prompt: menu_line(string_field(said, "prompt")),
+        description: menu_line(string_field(said, "description")),
     })
 }
 
-fn word<'a>(said: &'a Value, key: &str) -> &'a str {
+fn string_field<'a>(said: &'a Value, key: &str) -> &'a str {
     said.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 

@@ -45,44 +45,50 @@ mod take_up;
 mod tasks;
 
 pub use agent_context::AgentContext;
-pub use check::{Baseline, came_to, check, unfilled_constitution};
-pub use checklist::{REQUIREMENTS, ReviewOutcome, keep_reviewed};
-pub use choosing::deciding_files;
+pub use check::{StepBaseline, check_step, summarize_step, unfilled_constitution_note};
+pub use checklist::{REQUIREMENTS, ReviewOutcome, compare_reviewed};
+pub use choosing::hook_config_files;
 pub use clarifications::add_clarification;
-pub use command::{About, Asked, Command, Invocation, Naming};
-pub use create::{Created, NewFeature, create, existing, would_create};
+pub use command::{CommandInvocation, FeatureNaming, SpeckitAction, SpeckitRequest, WorkflowCommand};
+pub use create::{CreatedFeature, NewFeature, create_feature, existing, preview_feature};
 pub use error::SpeckitError;
-pub use extension::{ExtensionCommand, ExtensionCommands, extension_commands};
-pub use feature::{Feature, Origin, WhoAsks, features, resolve};
-pub use gather::{Limits, Spelled, checklists, gather};
-pub use git::{branches, is_repository};
+pub use extension::{ExtensionCommand, ExtensionCommands, list_extension_commands};
+pub use feature::{Feature, FeatureOrigin, FeatureSelector, list_features, resolve_feature};
+pub use gather::{PathFormatter, StepLimits, checklist_facts, gather_facts};
+pub use git::{is_repository, list_branches};
 pub use git_extension::{
-    Branch, BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, GitConfig, branch,
-    exact_branch,
+    BranchFacts, BranchNumber, BranchNumbering, BranchRequest, CommitStyle, FeatureBranch,
+    GitExtensionConfig, exact_branch_name, name_branch,
 };
-pub use github::{Repository, github_repository};
-pub use guard::{BackgroundWork, Change, ChangeWatch, Guard, SET_ASIDE, Snapshot, Touched};
-pub use hold::Hold;
-pub use hooks::{Hook, Hooks, When};
-pub use init::{Pages, init};
-pub use number::{Numbering, parse_number, usual_numbering};
-pub use page::{Layer, Page, Part, Place, layers, page, page_names};
-pub use plain::plain;
-pub use plan_view::{Entry, Priority, Status, plan_view};
+pub use github::{GithubRepository, github_repository};
+pub use guard::{
+    BackgroundWork, ChangeWatch, GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE, WriteGuard,
+};
+pub use hold::FeatureLock;
+pub use hooks::{HookTiming, SpeckitHook, SpeckitHooks};
+pub use init::{PageLoader, init_project};
+pub use number::{FeatureNumbering, default_numbering, parse_number};
+pub use page::{LayerInfo, LayerOrigin, PageTemplate, PromptPart, compose_page, page_layers, page_names};
+pub use plain::sanitize_text;
+pub use plan_view::{TaskPlanEntry, TaskPlanPriority, TaskPlanStatus, build_plan_view};
 pub use pointer::{read_pointer, write_pointer};
-pub use prerequisites::{Need, check_needs, docs, needs_of, setup_plan, setup_tasks};
-pub use project::{Project, Variables};
+pub use prerequisites::{
+    FeaturePrerequisite, check_feature_prerequisites, list_docs, prerequisites_for, setup_plan, setup_tasks,
+};
+pub use project::{SpeckitProject, SpeckitVariables};
 pub use prompt::{
-    AnswerFacts, Aside, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts,
-    IssueFacts, LimitFacts, PathFacts, PhaseFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
+    AnswerFacts, AuxiliaryPrompt, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts,
+    IssueFacts, LimitFacts, PathFacts, PhaseFacts, PromptFacts, PromptKind, TaskFacts, TasksFacts,
+    built_in_prompt, render_prompt,
 };
 pub use prompt_source::{PromptSource, command_prompt, extension_prompt, prompt_layers};
-pub use question::{Answer, Choice, Question};
-pub use registry::Strategy;
-pub use roots::{SpecsLink, SpecsRoot, specs_root};
-pub use slug::clean;
-pub use supplied::{Supplied, supplied};
-pub use take_up::{take_up, untouched};
+pub use question::{QuestionAnswer, QuestionOption, StepQuestion};
+pub use registry::LayerStrategy;
+pub use roots::{SpecsLink, SpecsRoot, resolve_specs_root};
+pub use slug::clean_short_name;
+pub use supplied::{UntrustedFile, list_untrusted_files};
+pub use take_up::{is_untouched, resume_feature};
 pub use tasks::{
-    Done, Gap, GapKind, Phase, PhaseKind, Task, TaskId, TaskList, TasksError, append_convergence, flip,
+    ConvergenceGap, GapKind, PhaseKind, TaskId, TaskItem, TaskList, TaskPhase, TasksError, TickState,
+    append_convergence, set_task_ticked,
 };

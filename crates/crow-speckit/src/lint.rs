@@ -10,7 +10,7 @@ use std::fmt;
 
 pub(crate) use constitution::{check_constitution, is_unfilled};
 pub(crate) use plan::{check_plan, check_quickstart, check_research};
-pub(crate) use spec::{MARKERS_MAX, check_spec, spec_counts};
+pub(crate) use spec::{MARKERS_MAX, check_spec, summarize_spec};
 pub(crate) use tasks::check_tasks;
 
 /// Problems that a model is told at a time; mending these mends most of what is behind them.
@@ -18,24 +18,24 @@ const PROBLEMS_MAX: usize = 30;
 
 /// Something that is wrong with a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
+pub(crate) struct LintProblem {
     /// The line, from 1; none if it is about the page.
     pub(crate) line: Option<usize>,
     /// What is wrong and what to do, a sentence without its end.
     pub(crate) text: String,
 }
 
-impl Problem {
-    pub(crate) fn page(text: impl Into<String>) -> Self {
+impl LintProblem {
+    pub(crate) fn for_page(text: impl Into<String>) -> Self {
         Self { line: None, text: text.into() }
     }
 
-    pub(crate) fn at(line: usize, text: impl Into<String>) -> Self {
+    pub(crate) fn at_line(line: usize, text: impl Into<String>) -> Self {
         Self { line: Some(line), text: text.into() }
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for LintProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             Some(line) => write!(f, "line {line}: {}", self.text),
@@ -45,20 +45,20 @@ impl fmt::Display for Problem {
 }
 
 /// The first problems, in the order of their lines.
-pub(crate) fn first_of(mut problems: Vec<Problem>) -> Vec<Problem> {
+pub(crate) fn first_problems(mut problems: Vec<LintProblem>) -> Vec<LintProblem> {
     problems.sort_by_key(|problem| problem.line);
     let n_more = problems.len().saturating_sub(PROBLEMS_MAX);
     problems.truncate(PROBLEMS_MAX);
     if n_more > 0 {
-        problems.push(Problem::page(format!("{n_more} more problems are not listed")));
+        problems.push(LintProblem::for_page(format!("{n_more} more problems are not listed")));
     }
     problems
 }
 
-pub(crate) use page::placeholders;
+pub(crate) use page::find_placeholders;
 
 #[cfg(test)]
-pub(crate) fn shown(problems: &[Problem]) -> String {
+pub(crate) fn render_problems(problems: &[LintProblem]) -> String {
     problems.iter().map(|problem| format!("{problem}\n")).collect()
 }
 

@@ -8,13 +8,13 @@ use std::ops::Range;
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Bytes that a byte order mark takes in front of a text.
-pub(crate) fn mark_len(text: &str) -> usize {
+pub(crate) fn byte_order_mark_len(text: &str) -> usize {
     if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 }
 }
 
 /// A line, without its end.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct MarkdownLine<'a> {
     /// From 1.
     pub(crate) number: usize,
     /// Where it begins in the text.
@@ -24,14 +24,14 @@ pub(crate) struct Line<'a> {
 
 /// A heading with `#`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Heading<'a> {
+pub(crate) struct MarkdownHeading<'a> {
     pub(crate) level: usize,
     pub(crate) title: &'a str,
 }
 
 /// A list item with a box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Item<'a> {
+pub(crate) struct CheckboxItem<'a> {
     /// Where the byte between the brackets is in the line.
     pub(crate) marker: usize,
     pub(crate) is_ticked: bool,
@@ -40,18 +40,18 @@ pub(crate) struct Item<'a> {
 }
 
 /// The lines of a text, the first without a byte order mark.
-pub(crate) fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
-    let mut start = mark_len(text);
+pub(crate) fn split_lines(text: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
+    let mut start = byte_order_mark_len(text);
     text[start..].split_inclusive('\n').enumerate().map(move |(at, whole)| {
         let line = whole.strip_suffix('\n').unwrap_or(whole);
-        let line = Line { number: at + 1, start, text: line.strip_suffix('\r').unwrap_or(line) };
+        let line = MarkdownLine { number: at + 1, start, text: line.strip_suffix('\r').unwrap_or(line) };
         start += whole.len();
         line
     })
 }
 
 /// Reads a line as a heading.
-pub(crate) fn heading(line: &str) -> Option<Heading<'_>> {
+pub(crate) fn parse_heading(line: &str) -> Option<MarkdownHeading<'_>> {
     let line = line.trim();
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
     let title = &line[level..];
@@ -60,11 +60,11 @@ pub(crate) fn heading(line: &str) -> Option<Heading<'_>> {
     }
     let title = title.trim();
     let open = title.trim_end_matches('#');
-    Some(Heading { level, title: if open.ends_with([' ', '\t']) { open.trim_end() } else { title } })
+    Some(MarkdownHeading { level, title: if open.ends_with([' ', '\t']) { open.trim_end() } else { title } })
 }
 
 /// Reads a line as a list item; gives what stands behind the bullet.
-pub(crate) fn bullet(line: &str) -> Option<&str> {
+pub(crate) fn parse_bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start();
     let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let rest = match n_digits {
@@ -75,8 +75,8 @@ pub(crate) fn bullet(line: &str) -> Option<&str> {
 }
 
 /// Reads a line as a list item with a box.
-pub(crate) fn item(line: &str) -> Option<Item<'_>> {
-    let rest = bullet(line)?;
+pub(crate) fn parse_checkbox(line: &str) -> Option<CheckboxItem<'_>> {
+    let rest = parse_bullet(line)?;
     let marker = line.len() - rest.len() + 1;
     let inner = rest.strip_prefix('[')?;
     let is_ticked = match inner.as_bytes().first()? {
@@ -85,26 +85,30 @@ pub(crate) fn item(line: &str) -> Option<Item<'_>> {
         _ => return None,
     };
     let text = inner[1..].strip_prefix(']')?;
-    (text.is_empty() || text.starts_with([' ', '\t'])).then(|| Item { marker, is_ticked, text: text.trim() })
+    (text.is_empty() || text.starts_with([' ', '\t'])).then(|| CheckboxItem {
+        marker,
+        is_ticked,
+        text: text.trim(),
+    })
 }
 
 /// The text with front matter, code blocks and comments blanked.
-pub(crate) fn visible(text: &str) -> String {
-    blanked(text, &hidden(text, Spans::Shown))
+pub(crate) fn visible_text(text: &str) -> String {
+    blank_ranges(text, &find_hidden_ranges(text, CodeSpanVisibility::Shown))
 }
 
 /// The text with code spans blanked too.
-pub(crate) fn prose(text: &str) -> String {
-    blanked(text, &hidden(text, Spans::Hidden))
+pub(crate) fn prose_text(text: &str) -> String {
+    blank_ranges(text, &find_hidden_ranges(text, CodeSpanVisibility::Hidden))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Spans {
+enum CodeSpanVisibility {
     Shown,
     Hidden,
 }
 
-fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
+fn blank_ranges(text: &str, hidden: &[Range<usize>]) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut at = 0;
     for range in hidden {
@@ -122,30 +126,30 @@ fn blanked(text: &str, hidden: &[Range<usize>]) -> String {
 }
 
 /// What is hidden, in order and apart from each other.
-fn hidden(text: &str, spans: Spans) -> Vec<Range<usize>> {
+fn find_hidden_ranges(text: &str, spans: CodeSpanVisibility) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut at = front_matter(text);
-    let begin = at.max(mark_len(text));
+    let mut at = front_matter_end(text);
+    let begin = at.max(byte_order_mark_len(text));
     if begin > 0 {
         found.push(0..begin);
     }
     let mut fence: Option<(&str, usize)> = None;
-    let mut seeker = CommentEnds::default();
-    for line in lines(text) {
+    let mut seeker = CommentEndFinder::default();
+    for line in split_lines(text) {
         if line.start < at {
             continue;
         }
         let end = line.start + line.text.len();
         match fence {
             Some((mark, start)) => {
-                if closes(mark, line.text) {
+                if closes_fence(mark, line.text) {
                     found.push(start..end);
                     fence = None;
                 }
             }
-            None => match opened(line.text) {
+            None => match fence_marker(line.text) {
                 Some(mark) => fence = Some((mark, line.start)),
-                None => at = in_line(text, line, spans, &mut seeker, &mut found),
+                None => at = scan_line(text, line, spans, &mut seeker, &mut found),
             },
         }
     }
@@ -154,37 +158,38 @@ fn hidden(text: &str, spans: Spans) -> Vec<Range<usize>> {
 }
 
 /// Where front matter ends; 0 if there is none.
-fn front_matter(text: &str) -> usize {
-    let mut lines = lines(text);
+fn front_matter_end(text: &str) -> usize {
+    let mut lines = split_lines(text);
     if lines.next().is_none_or(|line| line.text.trim_end() != "---") {
         return 0;
     }
     // A rule on top of a page that has another further down would hide all that is between.
-    let mut before = lines.take_while(|line| heading(line.text).is_none_or(|heading| heading.level != 2));
+    let mut before =
+        lines.take_while(|line| parse_heading(line.text).is_none_or(|heading| heading.level != 2));
     before.find(|line| line.text.trim_end() == "---").map_or(0, |line| line.start + line.text.len())
 }
 
 /// The mark with which a line begins a code block.
-fn opened(line: &str) -> Option<&str> {
+fn fence_marker(line: &str) -> Option<&str> {
     // In a list item a block may begin with its bullet.
-    let line = bullet(line).unwrap_or(line).trim_start();
+    let line = parse_bullet(line).unwrap_or(line).trim_start();
     let mark = ['`', '~'].into_iter().find(|char| line.starts_with(*char))?;
     let n = line.chars().take_while(|char| *char == mark).count();
     let is_span = mark == '`' && line[n..].contains('`');
     (n >= 3 && !is_span).then(|| &line[..n])
 }
 
-fn closes(mark: &str, line: &str) -> bool {
+fn closes_fence(mark: &str, line: &str) -> bool {
     let line = line.trim();
     line.len() >= mark.len() && line.starts_with(mark) && line.trim_start_matches(&mark[..1]).is_empty()
 }
 
 /// Finds what is hidden in a line, and comments that begin in it; gives where to read on.
-fn in_line(
+fn scan_line(
     text: &str,
-    line: Line<'_>,
-    spans: Spans,
-    seeker: &mut CommentEnds,
+    line: MarkdownLine<'_>,
+    spans: CodeSpanVisibility,
+    seeker: &mut CommentEndFinder,
     found: &mut Vec<Range<usize>>,
 ) -> usize {
     let end = line.start + line.text.len();
@@ -201,15 +206,15 @@ fn in_line(
         while code.next_if(|span| span.start < at).is_some() {}
         match (code.peek(), comment) {
             (Some(span), comment) if comment.is_none_or(|comment| span.start < comment) => {
-                if spans == Spans::Hidden {
+                if spans == CodeSpanVisibility::Hidden {
                     found.push((*span).clone());
                 }
                 at = span.end;
             }
             (_, Some(comment)) => {
                 let close = match comment == indented {
-                    true => Some(seeker.of_block(text, comment)),
-                    false => seeker.of_span(text, comment),
+                    true => Some(seeker.block_comment_end(text, comment)),
+                    false => seeker.inline_comment_end(text, comment),
                 };
                 found.extend(close.map(|close| comment..close));
                 at = close.unwrap_or(comment + "<!--".len());
@@ -221,7 +226,7 @@ fn in_line(
 }
 
 /// The code spans of a line.
-fn code_spans(line: Line<'_>) -> Vec<Range<usize>> {
+fn code_spans(line: MarkdownLine<'_>) -> Vec<Range<usize>> {
     let bytes = line.text.as_bytes();
     let mut runs: Vec<Range<usize>> = Vec::new();
     for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'`') {
@@ -251,21 +256,21 @@ fn code_spans(line: Line<'_>) -> Vec<Range<usize>> {
 
 /// Looks for the ends of comments, and remembers what it saw: a page of nothing but beginnings is read once.
 #[derive(Default)]
-struct CommentEnds {
+struct CommentEndFinder {
     /// The end that was found last; none before a search, the page's length where there is none.
     next: Option<usize>,
     /// No comment that begins in a line before this one ends.
     none_before: usize,
 }
 
-impl CommentEnds {
+impl CommentEndFinder {
     /// Where the comment ends that begins a line here: with the page, if nowhere else.
-    fn of_block(&mut self, text: &str, start: usize) -> usize {
+    fn block_comment_end(&mut self, text: &str, start: usize) -> usize {
         self.next_end(text, start + "<!--".len())
     }
 
     /// Where the comment ends that begins amid a line here; none if its paragraph is over before.
-    fn of_span(&mut self, text: &str, start: usize) -> Option<usize> {
+    fn inline_comment_end(&mut self, text: &str, start: usize) -> Option<usize> {
         let inner = start + "<!--".len();
         if inner < self.none_before {
             return None;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Project, SpeckitError, confined};
+use crate::{SpeckitError, SpeckitProject, confined};
 
 /// Other programs count in 64 bits with a sign; a number beyond is nobody's.
 const NUMBER_MAX: u64 = i64::MAX as u64;
@@ -12,7 +12,7 @@ const FOLDERS_MAX: usize = 20_000;
 
 /// How the prefix of a new feature is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Numbering {
+pub enum FeatureNumbering {
     /// One more than the highest.
     Next,
     /// This one when it is free, and else one more than the highest.
@@ -22,17 +22,18 @@ pub enum Numbering {
 }
 
 /// How features are numbered where the person does not say: as the project's options do, or one after the other.
-pub fn usual_numbering(project: &Project) -> Numbering {
-    let options = confined::read(project, &project.specify("init-options.json")).ok().flatten();
+pub fn default_numbering(project: &SpeckitProject) -> FeatureNumbering {
+    let options =
+        confined::read_specify_file(project, &project.specify_path("init-options.json")).ok().flatten();
     let options = options.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
     let said = ["feature_numbering", "branch_numbering"]
         .into_iter()
         .find_map(|key| options.as_ref()?.get(key)?.as_str());
-    if said == Some("timestamp") { Numbering::Timestamp } else { Numbering::Next }
+    if said == Some("timestamp") { FeatureNumbering::Timestamp } else { FeatureNumbering::Next }
 }
 
 /// Reads the number of a folder's name; `None` for a time, for fewer than three digits and for what nobody can count.
-pub(crate) fn number_of(name: &str) -> Option<u64> {
+pub(crate) fn parse_folder_number(name: &str) -> Option<u64> {
     let (digits, _) = name.split_once('-')?;
     let is_number = digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse().ok().filter(|_| is_number && !is_timestamped(name));
@@ -40,7 +41,7 @@ pub(crate) fn number_of(name: &str) -> Option<u64> {
 }
 
 /// Reads what stands before the short name: digits, or a time.
-pub(crate) fn prefix_of(name: &str) -> Option<&str> {
+pub(crate) fn parse_folder_prefix(name: &str) -> Option<&str> {
     if is_timestamped(name) {
         return name.get(..TIMESTAMP_BYTES);
     }
@@ -61,7 +62,7 @@ pub(crate) fn is_timestamped(name: &str) -> bool {
 }
 
 /// Spells a number as a prefix.
-pub(crate) fn spelled(number: u64) -> String {
+pub(crate) fn format_number(number: u64) -> String {
     format!("{number:03}")
 }
 
@@ -75,7 +76,7 @@ pub fn parse_number(typed: &str) -> Result<u64, SpeckitError> {
 }
 
 /// The names of the folders in these places; a place that is not there has none.
-pub(crate) fn folders(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, SpeckitError> {
+pub(crate) fn list_folder_names(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, SpeckitError> {
     let mut names = Vec::new();
     for root in roots {
         let root = root.as_ref();
@@ -96,19 +97,19 @@ pub(crate) fn folders(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, Speckit
 }
 
 /// Finds the number of a new feature beside these folders, at least `floor`; with a note when it is not the preferred one.
-pub(crate) fn next(
+pub(crate) fn next_number(
     folders: &[String],
     preferred: Option<u64>,
     floor: u64,
 ) -> Result<(u64, Option<String>), SpeckitError> {
     let is_owned = |number: u64| {
-        let prefix = spelled(number) + "-";
+        let prefix = format_number(number) + "-";
         folders.iter().any(|name| name.starts_with(&prefix))
     };
     if let Some(number) = preferred.filter(|number| *number >= floor && !is_owned(*number)) {
         return Ok((number, None));
     }
-    let highest = folders.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
+    let highest = folders.iter().filter_map(|name| parse_folder_number(name)).max().unwrap_or(0);
     let mut number = highest.saturating_add(1).max(floor);
     while preferred.is_some() && number <= NUMBER_MAX && is_owned(number) {
         number += 1;
@@ -118,8 +119,9 @@ pub(crate) fn next(
             "there is no number after {NUMBER_MAX}; choose one that is free with --number, or use --timestamp"
         )));
     }
-    let note = preferred
-        .map(|wanted| format!("the number {} is taken; {} is used", spelled(wanted), spelled(number)));
+    let note = preferred.map(|wanted| {
+        format!("the number {} is taken; {} is used", format_number(wanted), format_number(number))
+    });
     Ok((number, note))
 }
 
@@ -128,11 +130,11 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(folders: &str, preferred: Option<u64>, expected: &str) {
+    fn assert_next_number(folders: &str, preferred: Option<u64>, expected: &str) {
         let folders: Vec<String> = folders.split(' ').map(str::to_owned).collect();
-        let found = match next(&folders, preferred, 0) {
-            Ok((number, None)) => spelled(number),
-            Ok((number, Some(_))) => format!("{} noted", spelled(number)),
+        let found = match next_number(&folders, preferred, 0) {
+            Ok((number, None)) => format_number(number),
+            Ok((number, Some(_))) => format!("{} noted", format_number(number)),
             Err(_) => "refused".to_owned(),
         };
         assert_eq!(found, expected);
@@ -140,23 +142,23 @@ mod tests {
 
     #[test]
     fn the_next_number_is_one_more_than_the_highest() {
-        check("", None, "001");
-        check("001-a 007-b", None, "008");
-        check("0099-x 12-short nothing 0012", None, "100");
-        check("999-a", None, "1000");
-        check("20260101-120000-a", None, "001");
-        check("20260101-120000a-b 20260101-b", None, "20260102");
-        check("99999999999999999999-x", None, "001");
-        check("9223372036854775807-x", None, "refused");
+        assert_next_number("", None, "001");
+        assert_next_number("001-a 007-b", None, "008");
+        assert_next_number("0099-x 12-short nothing 0012", None, "100");
+        assert_next_number("999-a", None, "1000");
+        assert_next_number("20260101-120000-a", None, "001");
+        assert_next_number("20260101-120000a-b 20260101-b", None, "20260102");
+        assert_next_number("99999999999999999999-x", None, "001");
+        assert_next_number("9223372036854775807-x", None, "refused");
     }
 
     #[test]
     fn a_wanted_number_is_taken_when_no_folder_begins_with_it() {
-        check("007-b", Some(3), "003");
-        check("007-b", Some(7), "008 noted");
-        check("0007-b", Some(7), "007");
-        check("000-b", Some(0), "001 noted");
-        check("9223372036854775807-x", Some(9_223_372_036_854_775_807), "refused");
+        assert_next_number("007-b", Some(3), "003");
+        assert_next_number("007-b", Some(7), "008 noted");
+        assert_next_number("0007-b", Some(7), "007");
+        assert_next_number("000-b", Some(0), "001 noted");
+        assert_next_number("9223372036854775807-x", Some(9_223_372_036_854_775_807), "refused");
     }
 
     #[test]
@@ -170,9 +172,9 @@ mod tests {
 
     #[test]
     fn a_name_says_its_prefix() {
-        assert_eq!(prefix_of("012-x"), Some("012"));
-        assert_eq!(prefix_of("20260101-120000-x"), Some("20260101-120000"));
-        assert_eq!(prefix_of("12-x"), None);
-        assert_eq!(prefix_of("012x"), None);
+        assert_eq!(parse_folder_prefix("012-x"), Some("012"));
+        assert_eq!(parse_folder_prefix("20260101-120000-x"), Some("20260101-120000"));
+        assert_eq!(parse_folder_prefix("12-x"), None);
+        assert_eq!(parse_folder_prefix("012x"), None);
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// What becomes of a link that stands where a file is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Links {
+pub(crate) enum LinkPolicy {
     /// It is followed.
     Followed,
     /// It is not a file.
@@ -15,7 +15,7 @@ pub(crate) enum Links {
 
 /// What stands where a file was looked for.
 #[derive(Debug)]
-pub(crate) enum Opened {
+pub(crate) enum OpenOutcome {
     /// A file, and what is known of it.
     File(File, Metadata),
     /// Nothing.
@@ -25,27 +25,27 @@ pub(crate) enum Opened {
 }
 
 /// Opens a file for reading.
-pub(crate) fn open(path: &Path, links: Links) -> io::Result<Opened> {
-    open_as(File::options().read(true), path, links)
+pub(crate) fn open_file(path: &Path, links: LinkPolicy) -> io::Result<OpenOutcome> {
+    open_with(File::options().read(true), path, links)
 }
 
 /// Opens a file for reading by a path that was judged and has no link in it: one that was put in its way since is not
 /// followed.
-pub(crate) fn open_judged(path: &Path) -> io::Result<Opened> {
+pub(crate) fn open_resolved(path: &Path) -> io::Result<OpenOutcome> {
     match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => return Ok(Opened::Other),
+        Ok(found) if !found.is_file() => return Ok(OpenOutcome::Other),
         Ok(_) => {}
-        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) if is_missing(&error) => return Ok(OpenOutcome::Missing),
         Err(error) => return Err(error),
     }
-    let Some(opened) = open_without_links(path) else { return open(path, Links::Refused) };
+    let Some(opened) = open_without_links(path) else { return open_file(path, LinkPolicy::Refused) };
     let file = match opened {
         Ok(file) => file,
-        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) if is_missing(&error) => return Ok(OpenOutcome::Missing),
         Err(error) => return Err(error),
     };
     let found = file.metadata()?;
-    Ok(if found.is_file() { Opened::File(file, found) } else { Opened::Other })
+    Ok(if found.is_file() { OpenOutcome::File(file, found) } else { OpenOutcome::Other })
 }
 
 /// Opens a path in which there is no link; `None` where the system cannot do it or a container forbids it.
@@ -67,36 +67,40 @@ fn open_without_links(_path: &Path) -> Option<io::Result<File>> {
 
 /// Opens a file. Looked at before it is opened, because opening a device may do something, and after it, because it may be
 /// another by then.
-pub(crate) fn open_as(options: &mut OpenOptions, path: &Path, links: Links) -> io::Result<Opened> {
+pub(crate) fn open_with(
+    options: &mut OpenOptions,
+    path: &Path,
+    links: LinkPolicy,
+) -> io::Result<OpenOutcome> {
     let look = match links {
-        Links::Followed => fs::metadata(path),
-        Links::Refused => fs::symlink_metadata(path),
+        LinkPolicy::Followed => fs::metadata(path),
+        LinkPolicy::Refused => fs::symlink_metadata(path),
     };
     match look {
-        Ok(found) if !found.is_file() => return Ok(Opened::Other),
+        Ok(found) if !found.is_file() => return Ok(OpenOutcome::Other),
         Ok(_) => {}
-        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) if is_missing(&error) => return Ok(OpenOutcome::Missing),
         Err(error) => return Err(error),
     }
-    let file = match careful(options, links).open(path) {
+    let file = match set_safe_flags(options, links).open(path) {
         Ok(file) => file,
-        Err(error) if is_missing(&error) => return Ok(Opened::Missing),
+        Err(error) if is_missing(&error) => return Ok(OpenOutcome::Missing),
         Err(error) => return Err(error),
     };
     let found = file.metadata()?;
-    Ok(if found.is_file() { Opened::File(file, found) } else { Opened::Other })
+    Ok(if found.is_file() { OpenOutcome::File(file, found) } else { OpenOutcome::Other })
 }
 
 /// Has a file opened without waiting for whoever is at the other end.
-pub(crate) fn careful(options: &mut OpenOptions, links: Links) -> &mut OpenOptions {
+pub(crate) fn set_safe_flags(options: &mut OpenOptions, links: LinkPolicy) -> &mut OpenOptions {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt as _;
         let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let flags = match links {
-            Links::Followed => flags,
-            Links::Refused => flags | OFlags::NOFOLLOW,
+            LinkPolicy::Followed => flags,
+            LinkPolicy::Refused => flags | OFlags::NOFOLLOW,
         };
         options.custom_flags(flags.bits().cast_signed());
     }

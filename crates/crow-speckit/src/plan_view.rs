@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::checklist::Counts;
-use crate::tasks::{PhaseKind, Task, TaskId, TaskList};
+use crate::checklist::ChecklistCounts;
+use crate::tasks::{PhaseKind, TaskId, TaskItem, TaskList};
 
 /// Entries from which on what is done is folded: more than people look through.
 const ENTRIES_MAX: usize = 60;
@@ -13,7 +13,7 @@ const ENTRY_CHARS_MAX: usize = 120;
 
 /// How much an entry matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Priority {
+pub enum TaskPlanPriority {
     /// Others wait for it.
     High,
     /// Neither.
@@ -24,7 +24,7 @@ pub enum Priority {
 
 /// Where an entry stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Status {
+pub enum TaskPlanStatus {
     /// Not begun.
     Pending,
     /// At work.
@@ -35,13 +35,13 @@ pub enum Status {
 
 /// A line of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct TaskPlanEntry {
     /// What people read.
     pub text: String,
     /// How much it matters.
-    pub priority: Priority,
+    pub priority: TaskPlanPriority,
     /// Where it stands.
-    pub status: Status,
+    pub status: TaskPlanStatus,
     /// Its task; none for what is done of a phase.
     pub id: Option<TaskId>,
     /// The phase it stands in, or is.
@@ -55,9 +55,9 @@ pub struct Entry {
 }
 
 /// The whole plan. Where it is long, what is done of each phase is one entry, so that it gets shorter as work goes on.
-pub fn plan_view(list: &TaskList, at_work: &[TaskId]) -> Vec<Entry> {
+pub fn build_plan_view(list: &TaskList, at_work: &[TaskId]) -> Vec<TaskPlanEntry> {
     let is_long = list.tasks.len() > ENTRIES_MAX;
-    let mut counts: HashMap<Option<usize>, Counts> = HashMap::new();
+    let mut counts: HashMap<Option<usize>, ChecklistCounts> = HashMap::new();
     for task in &list.tasks {
         let counts = counts.entry(task.phase).or_default();
         counts.n_total += 1;
@@ -66,26 +66,30 @@ pub fn plan_view(list: &TaskList, at_work: &[TaskId]) -> Vec<Entry> {
     let mut entries = Vec::new();
     for task in &list.tasks {
         let counts = counts.remove(&task.phase).filter(|counts| is_long && counts.n_checked > 0);
-        entries.extend(counts.map(|counts| folded(list, task, counts)));
+        entries.extend(counts.map(|counts| folded_entry(list, task, counts)));
         if !(is_long && task.done) {
-            entries.push(entry(list, task, at_work));
+            entries.push(task_entry(list, task, at_work));
         }
     }
     entries
 }
 
-fn entry(list: &TaskList, task: &Task, at_work: &[TaskId]) -> Entry {
+fn task_entry(list: &TaskList, task: &TaskItem, at_work: &[TaskId]) -> TaskPlanEntry {
     let labels: Vec<String> = task.stories.iter().map(|story| format!("US{story}")).collect();
     let label = if labels.is_empty() { String::new() } else { format!("[{}] ", labels.join("+")) };
-    let phase = list.phase(task);
+    let phase = list.phase_for(task);
     let kind = phase.map_or(PhaseKind::Other, |phase| phase.kind);
-    Entry {
-        text: cut(&format!("{} {label}{}", task.id, task.text)),
-        priority: if task.text.contains("CRITICAL") { Priority::High } else { priority(kind, &task.stories) },
+    TaskPlanEntry {
+        text: truncate_entry(&format!("{} {label}{}", task.id, task.text)),
+        priority: if task.text.contains("CRITICAL") {
+            TaskPlanPriority::High
+        } else {
+            phase_priority(kind, &task.stories)
+        },
         status: match (task.done, at_work.contains(&task.id)) {
-            (true, _) => Status::Completed,
-            (false, true) => Status::InProgress,
-            (false, false) => Status::Pending,
+            (true, _) => TaskPlanStatus::Completed,
+            (false, true) => TaskPlanStatus::InProgress,
+            (false, false) => TaskPlanStatus::Pending,
         },
         id: Some(task.id.clone()),
         phase: phase.map(ToString::to_string),
@@ -96,13 +100,13 @@ fn entry(list: &TaskList, task: &Task, at_work: &[TaskId]) -> Entry {
 }
 
 /// What is done of a phase, of which this is the first task.
-fn folded(list: &TaskList, first: &Task, counts: Counts) -> Entry {
-    let phase = list.phase(first);
+fn folded_entry(list: &TaskList, first: &TaskItem, counts: ChecklistCounts) -> TaskPlanEntry {
+    let phase = list.phase_for(first);
     let name = phase.map_or_else(|| "Tasks without a phase".to_owned(), ToString::to_string);
-    Entry {
-        text: cut(&format!("{name} ({}/{})", counts.n_checked, counts.n_total)),
-        priority: priority(phase.map_or(PhaseKind::Other, |phase| phase.kind), &[]),
-        status: Status::Completed,
+    TaskPlanEntry {
+        text: truncate_entry(&format!("{name} ({}/{})", counts.n_checked, counts.n_total)),
+        priority: phase_priority(phase.map_or(PhaseKind::Other, |phase| phase.kind), &[]),
+        status: TaskPlanStatus::Completed,
         id: None,
         phase: phase.map(ToString::to_string),
         stories: Vec::new(),
@@ -111,23 +115,23 @@ fn folded(list: &TaskList, first: &Task, counts: Counts) -> Entry {
     }
 }
 
-fn priority(kind: PhaseKind, stories: &[u32]) -> Priority {
+fn phase_priority(kind: PhaseKind, stories: &[u32]) -> TaskPlanPriority {
     let of_story = |rank: u32| match rank {
-        0 | 1 => Priority::High,
-        2 => Priority::Medium,
-        _ => Priority::Low,
+        0 | 1 => TaskPlanPriority::High,
+        2 => TaskPlanPriority::Medium,
+        _ => TaskPlanPriority::Low,
     };
     match kind {
-        PhaseKind::Setup | PhaseKind::Foundational => Priority::High,
+        PhaseKind::Setup | PhaseKind::Foundational => TaskPlanPriority::High,
         // Stories are numbered by their priority, where a heading does not say it.
         PhaseKind::Story { number, priority } => of_story(priority.unwrap_or(number)),
-        PhaseKind::Polish => Priority::Low,
-        PhaseKind::Convergence => Priority::Medium,
-        PhaseKind::Other => stories.iter().min().map_or(Priority::Medium, |story| of_story(*story)),
+        PhaseKind::Polish => TaskPlanPriority::Low,
+        PhaseKind::Convergence => TaskPlanPriority::Medium,
+        PhaseKind::Other => stories.iter().min().map_or(TaskPlanPriority::Medium, |story| of_story(*story)),
     }
 }
 
-fn cut(text: &str) -> String {
+fn truncate_entry(text: &str) -> String {
     if text.chars().count() <= ENTRY_CHARS_MAX {
         return text.to_owned();
     }

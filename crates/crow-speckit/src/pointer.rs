@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::{Project, SpeckitError, git, project::led_to};
+use crate::{SpeckitError, SpeckitProject, git, project::follow_links};
 
 const KEY: &str = "feature_directory";
 
 /// Reads which folder the project works on; `None` where nobody said so yet. The folder need not be there.
-pub fn read_pointer(project: &Project) -> Result<Option<PathBuf>, SpeckitError> {
-    let file = file(project);
-    let Some(text) = Project::read(&file)? else { return Ok(None) };
+pub fn read_pointer(project: &SpeckitProject) -> Result<Option<PathBuf>, SpeckitError> {
+    let file = pointer_path(project);
+    let Some(text) = SpeckitProject::read_file(&file)? else { return Ok(None) };
     // PowerShell begins files with a mark and spells paths its own way.
     let text = text.trim_start_matches('\u{feff}');
     let broken = |why: &str| {
@@ -22,7 +22,7 @@ pub fn read_pointer(project: &Project) -> Result<Option<PathBuf>, SpeckitError> 
     let value: Value = serde_json::from_str(text).map_err(|_| broken("it is not JSON"))?;
     match value.get(KEY) {
         Some(Value::String(spelled)) if !spelled.is_empty() => {
-            Ok(Some(project.place(spelled.replace('\\', "/"))))
+            Ok(Some(project.resolve_path(spelled.replace('\\', "/"))))
         }
         Some(_) => Err(broken("its feature_directory is not the name of a folder")),
         None => Err(broken("it has no feature_directory")),
@@ -30,28 +30,29 @@ pub fn read_pointer(project: &Project) -> Result<Option<PathBuf>, SpeckitError> 
 }
 
 /// Points at a folder; says whether that is news. Keeps the pointer out of git where the project does not do so itself.
-pub fn write_pointer(project: &Project, dir: &Path) -> Result<bool, SpeckitError> {
-    let file = file(project);
+pub fn write_pointer(project: &SpeckitProject, dir: &Path) -> Result<bool, SpeckitError> {
+    let file = pointer_path(project);
     if read_pointer(project).ok().flatten().is_some_and(|pointed| pointed == dir) {
         return Ok(false);
     }
-    let spelled = spelled(project, dir)?;
-    project.make_folder(&project.specify(""))?;
-    Project::write(&file, &format!("{}\n", json!({ KEY: spelled })))?;
-    if !project.specify(".gitignore").exists() {
-        git::exclude(project.root(), ".specify/feature.json")?;
+    let spelled = pointer_text(project, dir)?;
+    project.create_folder(&project.specify_path(""))?;
+    SpeckitProject::write_file(&file, &format!("{}\n", json!({ KEY: spelled })))?;
+    if !project.specify_path(".gitignore").exists() {
+        git::exclude_file(project.root(), ".specify/feature.json")?;
     }
     Ok(true)
 }
 
-fn file(project: &Project) -> PathBuf {
-    project.specify("feature.json")
+fn pointer_path(project: &SpeckitProject) -> PathBuf {
+    project.specify_path("feature.json")
 }
 
 /// Spells a folder from the root where it is in the project, with slashes on every system.
-fn spelled(project: &Project, dir: &Path) -> Result<String, SpeckitError> {
+fn pointer_text(project: &SpeckitProject, dir: &Path) -> Result<String, SpeckitError> {
     let inside = dir.strip_prefix(project.root()).map(Path::to_owned).ok();
-    let inside = inside.or_else(|| Some(led_to(dir)?.strip_prefix(led_to(project.root())?).ok()?.to_owned()));
+    let inside = inside
+        .or_else(|| Some(follow_links(dir)?.strip_prefix(follow_links(project.root())?).ok()?.to_owned()));
     let parts: Option<Vec<&str>> =
         inside.as_deref().map(|inside| inside.iter().map(|part| part.to_str()).collect()).unwrap_or_default();
     let spelled = match (&inside, parts) {

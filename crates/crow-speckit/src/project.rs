@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::open::{self, Links, Opened};
-use crate::{SpeckitError, confined, plain};
+use crate::open::{self, LinkPolicy, OpenOutcome};
+use crate::{SpeckitError, confined, sanitize_text};
 
 /// Files that people and models write for each other; the largest seen in public projects have 200 KB.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -21,7 +21,7 @@ const INIT_DIR: &str = "SPECIFY_INIT_DIR";
 
 /// What the environment says about projects. A variable without text is one that is not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Variables {
+pub struct SpeckitVariables {
     /// The root of the project.
     pub init_dir: Option<PathBuf>,
     /// The folder of the feature, from the root.
@@ -34,9 +34,9 @@ pub struct Variables {
     pub home: Option<PathBuf>,
 }
 
-impl Variables {
+impl SpeckitVariables {
     /// Takes them from somebody who may read the environment.
-    pub fn read(look: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn from_env(look: impl Fn(&str) -> Option<String>) -> Self {
         let look = |name| look(name).filter(|text| !text.is_empty());
         Self {
             init_dir: look(INIT_DIR).map(PathBuf::from),
@@ -50,30 +50,30 @@ impl Variables {
 
 /// A project, by its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Project {
+pub struct SpeckitProject {
     root: PathBuf,
 }
 
-impl Project {
+impl SpeckitProject {
     /// The project with this root, whether or not there is anything in it yet.
-    pub fn at(root: impl Into<PathBuf>) -> Self {
+    pub fn from_root(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
     /// Finds the project that the person stands in: the one they named, or else the nearest folder upwards with a `.specify/`.
-    pub fn find(cwd: &Path, init_dir: Option<&Path>) -> Result<Option<Self>, SpeckitError> {
+    pub fn find_project(cwd: &Path, init_dir: Option<&Path>) -> Result<Option<Self>, SpeckitError> {
         if let Some(named) = init_dir {
             let root = fs::canonicalize(cwd.join(named)).ok().filter(|root| root.is_dir());
-            let root = root.ok_or_else(|| refused(named, "which is not a folder"))?;
-            return match begins(&root)? {
-                true => Ok(Some(Self::at(root))),
-                false => Err(refused(named, "which has no .specify/")),
+            let root = root.ok_or_else(|| init_dir_error(named, "which is not a folder"))?;
+            return match is_project_root(&root)? {
+                true => Ok(Some(Self::from_root(root))),
+                false => Err(init_dir_error(named, "which has no .specify/")),
             };
         }
         let cwd = fs::canonicalize(cwd).map_err(|error| SpeckitError::io(cwd, error))?;
         for root in cwd.ancestors() {
-            if begins(root)? {
-                return Ok(Some(Self::at(root)));
+            if is_project_root(root)? {
+                return Ok(Some(Self::from_root(root)));
             }
         }
         Ok(None)
@@ -85,44 +85,44 @@ impl Project {
     }
 
     /// A place in `.specify/`.
-    pub fn specify(&self, place: &str) -> PathBuf {
+    pub fn specify_path(&self, place: &str) -> PathBuf {
         self.root.join(FOLDER).join(place)
     }
 
     /// Where the ground rules are.
-    pub fn constitution(&self) -> PathBuf {
-        self.specify("memory/constitution.md")
+    pub fn constitution_path(&self) -> PathBuf {
+        self.specify_path("memory/constitution.md")
     }
 
     /// Tells whether there is a `.specify/` already.
-    pub fn is_begun(&self) -> bool {
+    pub fn is_initialized(&self) -> bool {
         self.root.join(FOLDER).is_dir()
     }
 
     /// Tells the absolute path of a place that is spelled from the root, without doubled or trailing slashes.
-    pub fn place(&self, spelled: impl AsRef<Path>) -> PathBuf {
+    pub fn resolve_path(&self, spelled: impl AsRef<Path>) -> PathBuf {
         self.root.join(spelled).components().collect()
     }
 
     /// Tells whether a path stays in the project when every link in it is followed.
-    pub fn owns(&self, path: &Path) -> bool {
-        match (led_to(path), led_to(&self.root)) {
+    pub fn contains_path(&self, path: &Path) -> bool {
+        match (follow_links(path), follow_links(&self.root)) {
             (Some(path), Some(root)) => path.starts_with(root),
             (None, _) | (_, None) => false,
         }
     }
 
     /// Refuses a place that a link takes out of the project.
-    pub(crate) fn guard(&self, path: &Path) -> Result<(), SpeckitError> {
-        match self.owns(path) {
+    pub(crate) fn check_inside(&self, path: &Path) -> Result<(), SpeckitError> {
+        match self.contains_path(path) {
             true => Ok(()),
             false => Err(SpeckitError::broken(path, "a link in it leads out of the project")),
         }
     }
 
     /// Makes a folder of the project, with those above it; says whether it is new.
-    pub(crate) fn make_folder(&self, path: &Path) -> Result<bool, SpeckitError> {
-        self.guard(path)?;
+    pub(crate) fn create_folder(&self, path: &Path) -> Result<bool, SpeckitError> {
+        self.check_inside(path)?;
         if path.is_dir() {
             return Ok(false);
         }
@@ -131,33 +131,33 @@ impl Project {
     }
 
     /// Spells a path of the project from its root, with slashes, as people may be shown it; others as they are.
-    pub fn shown(&self, path: &Path) -> String {
-        plain(&path.strip_prefix(&self.root).unwrap_or(path).display().to_string())
+    pub fn display_path(&self, path: &Path) -> String {
+        sanitize_text(&path.strip_prefix(&self.root).unwrap_or(path).display().to_string())
     }
 
     /// A path of the project from its root; others as they are.
-    pub(crate) fn inside(&self, path: &Path) -> PathBuf {
+    pub(crate) fn relative_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_owned()
     }
 
     /// Reads a file of the project whole, wherever in the project its links lead; `None` where there is none.
-    pub fn read_own(&self, path: &Path) -> Result<Option<String>, SpeckitError> {
-        confined::read_in(self, &self.root, path)
+    pub fn read_project_file(&self, path: &Path) -> Result<Option<String>, SpeckitError> {
+        confined::read_file_in(self, &self.root, path)
     }
 
     /// Reads a file whole, wherever its links lead; `None` where there is none.
-    pub fn read(path: &Path) -> Result<Option<String>, SpeckitError> {
-        text(path, open::open(path, Links::Followed))
+    pub fn read_file(path: &Path) -> Result<Option<String>, SpeckitError> {
+        read_opened(path, open::open_file(path, LinkPolicy::Followed))
     }
 
     /// Reads a file whole by a path without links, where it was judged to be; `None` where there is none.
-    pub(crate) fn read_judged(path: &Path) -> Result<Option<String>, SpeckitError> {
-        text(path, open::open_judged(path))
+    pub(crate) fn read_resolved(path: &Path) -> Result<Option<String>, SpeckitError> {
+        read_opened(path, open::open_resolved(path))
     }
 
     /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there. Nothing is written through a
     /// link, nor in the place of one.
-    pub fn write(path: &Path, text: &str) -> Result<(), SpeckitError> {
+    pub fn write_file(path: &Path, text: &str) -> Result<(), SpeckitError> {
         match fs::symlink_metadata(path) {
             Ok(found) if !found.is_file() => {
                 return Err(SpeckitError::broken(path, "it is not a file; move it away"));
@@ -165,13 +165,13 @@ impl Project {
             // What else is wrong shows when it is written.
             Ok(_) | Err(_) => {}
         }
-        let staged = stage(path, text)?;
+        let staged = stage_file(path, text)?;
         staged.persist(path).map(drop).map_err(|error| SpeckitError::io(path, error.error))
     }
 
     /// Writes a file that is not there yet, in one step; leaves one that is, and says whether it is new.
-    pub(crate) fn write_new(path: &Path, text: &str) -> Result<bool, SpeckitError> {
-        match stage(path, text)?.persist_noclobber(path) {
+    pub(crate) fn write_new_file(path: &Path, text: &str) -> Result<bool, SpeckitError> {
+        match stage_file(path, text)?.persist_noclobber(path) {
             Ok(_) => Ok(true),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => match path.is_file() {
                 true => Ok(false),
@@ -183,11 +183,11 @@ impl Project {
 }
 
 /// Reads the text of a file that was opened. A pipe would never end, and a device has no end.
-fn text(path: &Path, opened: io::Result<Opened>) -> Result<Option<String>, SpeckitError> {
+fn read_opened(path: &Path, opened: io::Result<OpenOutcome>) -> Result<Option<String>, SpeckitError> {
     let file = match opened.map_err(|error| SpeckitError::io(path, error))? {
-        Opened::File(file, _) => file,
-        Opened::Missing => return Ok(None),
-        Opened::Other => return Err(SpeckitError::broken(path, "it is not a file")),
+        OpenOutcome::File(file, _) => file,
+        OpenOutcome::Missing => return Ok(None),
+        OpenOutcome::Other => return Err(SpeckitError::broken(path, "it is not a file")),
     };
     let mut text = String::new();
     match file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text) {
@@ -203,7 +203,7 @@ fn text(path: &Path, opened: io::Result<Opened>) -> Result<Option<String>, Speck
 }
 
 /// Puts the text beside the file it is for, with the rights of the file that is there.
-fn stage(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
+fn stage_file(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
     let failed = |error| SpeckitError::io(path, error);
     let folder = path.parent().ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
     let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder).map_err(failed)?;
@@ -222,7 +222,7 @@ fn stage(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
 }
 
 /// Tells whether a project begins at this folder, which is spelled without links.
-fn begins(root: &Path) -> Result<bool, SpeckitError> {
+fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
     let folder = root.join(FOLDER);
     match fs::canonicalize(&folder) {
         Ok(real) if !real.is_dir() => {
@@ -241,7 +241,7 @@ fn begins(root: &Path) -> Result<bool, SpeckitError> {
     }
 }
 
-fn refused(named: &Path, why: &str) -> SpeckitError {
+fn init_dir_error(named: &Path, why: &str) -> SpeckitError {
     let named = named.display();
     SpeckitError::Invalid(format!(
         "{INIT_DIR} names {named}, {why}; let it name a folder with a .specify/, or unset it"
@@ -250,7 +250,7 @@ fn refused(named: &Path, why: &str) -> SpeckitError {
 
 /// Follows the links of a path as far as there is something, and its spelling from there on; `None` behind a link that leads
 /// nowhere, because whoever makes what it names decides where that is.
-pub(crate) fn led_to(path: &Path) -> Option<PathBuf> {
+pub(crate) fn follow_links(path: &Path) -> Option<PathBuf> {
     for ancestor in path.ancestors() {
         match fs::canonicalize(ancestor) {
             Ok(mut real) => {
@@ -273,22 +273,25 @@ pub(crate) fn led_to(path: &Path) -> Option<PathBuf> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::fixture::project;
+    use crate::fixture::fixture_project;
 
     #[test]
     fn pipes_and_links_are_no_files() {
-        let (_folder, project) = project(&[(".specify/memory/constitution.md", "rules")]);
+        let (_folder, project) = fixture_project(&[(".specify/memory/constitution.md", "rules")]);
         let pipe = project.root().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
-        assert!(Project::read(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
-        assert!(Project::write(&pipe, "").unwrap_err().to_string().contains("it is not a file"));
-        assert!(open::open_as(fs::File::options().append(true), &pipe, Links::Refused).is_ok());
+        assert!(SpeckitProject::read_file(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
+        assert!(SpeckitProject::write_file(&pipe, "").unwrap_err().to_string().contains("it is not a file"));
+        assert!(open::open_with(fs::File::options().append(true), &pipe, LinkPolicy::Refused).is_ok());
         let (inner, outer) = (project.root().join("inner"), project.root().join("outer"));
-        std::os::unix::fs::symlink(project.constitution(), &inner).unwrap();
+        std::os::unix::fs::symlink(project.constitution_path(), &inner).unwrap();
         std::os::unix::fs::symlink("/etc/hosts", &outer).unwrap();
-        assert_eq!(project.read_own(&inner).unwrap().as_deref(), Some("rules"));
-        assert!(project.read_own(&outer).is_err());
-        assert!(Project::write(&inner, "x").is_err());
-        assert_eq!(Project::read(&project.constitution()).unwrap().as_deref(), Some("rules"));
+        assert_eq!(project.read_project_file(&inner).unwrap().as_deref(), Some("rules"));
+        assert!(project.read_project_file(&outer).is_err());
+        assert!(SpeckitProject::write_file(&inner, "x").is_err());
+        assert_eq!(
+            SpeckitProject::read_file(&project.constitution_path()).unwrap().as_deref(),
+            Some("rules")
+        );
     }
 }

@@ -10,10 +10,10 @@ use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 
 use crate::SpeckitError;
 
-pub use built_in::{Aside, built_in};
+pub use built_in::{AuxiliaryPrompt, built_in_prompt};
 pub use facts::{
-    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts, IssueFacts,
-    LimitFacts, PathFacts, PhaseFacts, TaskFacts, TasksFacts,
+    AnswerFacts, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts, IssueFacts, LimitFacts,
+    PathFacts, PhaseFacts, PromptFacts, TaskFacts, TasksFacts,
 };
 
 /// Our longest prompt takes under a thousand steps; a thousand phases and a loop over them take about ten thousand.
@@ -36,8 +36,8 @@ pub enum PromptKind {
 
 /// Makes a prompt of its source. The source must be one that the person trusts: it cannot loop for ever or come out longer
 /// than a bound, but what it holds in between has none.
-pub fn render(source: &str, kind: PromptKind, facts: &Facts) -> Result<String, SpeckitError> {
-    let mut page = Bounded { bytes: Vec::new(), is_full: false };
+pub fn render_prompt(source: &str, kind: PromptKind, facts: &PromptFacts) -> Result<String, SpeckitError> {
+    let mut page = PromptBuffer { bytes: Vec::new(), is_full: false };
     let written = match kind {
         PromptKind::Jinja => write_jinja(source, facts, &mut page),
         PromptKind::Markdown => {
@@ -54,7 +54,7 @@ pub fn render(source: &str, kind: PromptKind, facts: &Facts) -> Result<String, S
         .map_err(|_| SpeckitError::Invalid("the prompt template does not render to text".to_owned()))
 }
 
-fn write_jinja(source: &str, facts: &Facts, page: &mut Bounded) -> Result<(), String> {
+fn write_jinja(source: &str, facts: &PromptFacts, page: &mut PromptBuffer) -> Result<(), String> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
@@ -70,7 +70,7 @@ fn write_jinja(source: &str, facts: &Facts, page: &mut Bounded) -> Result<(), St
 }
 
 /// Puts the person's words in, in one pass, so that words which look like a place stay words.
-fn write_markdown(source: &str, args: &str, page: &mut Bounded) -> io::Result<()> {
+fn write_markdown(source: &str, args: &str, page: &mut PromptBuffer) -> io::Result<()> {
     let mut rest = source;
     loop {
         let next = MARKDOWN_ARGS.iter().filter_map(|place| Some((rest.find(place)?, place.len()))).min();
@@ -84,12 +84,12 @@ fn write_markdown(source: &str, args: &str, page: &mut Bounded) -> io::Result<()
 }
 
 /// Text that takes no more than a prompt may have.
-struct Bounded {
+struct PromptBuffer {
     bytes: Vec<u8>,
     is_full: bool,
 }
 
-impl Write for Bounded {
+impl Write for PromptBuffer {
     fn write(&mut self, more: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + more.len() > PROMPT_BYTES_MAX {
             self.is_full = true;

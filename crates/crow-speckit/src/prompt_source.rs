@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::choosing::Choosers;
+use crate::choosing::SelectionFiles;
 use crate::confined;
-use crate::page::{Found, Reach, Source, Stack, compose, shown};
-use crate::registry::Kind;
+use crate::page::{LayerSource, LayerStack, SearchDepth, TemplateLayer, compose_layers, describe_layers};
+use crate::registry::ProvidedKind;
 use crate::{
-    Command, ExtensionCommand, Layer, Part, Place, Project, PromptKind, SpeckitError, Strategy, built_in,
-    extension_commands,
+    ExtensionCommand, LayerInfo, LayerOrigin, LayerStrategy, PromptKind, PromptPart, SpeckitError,
+    SpeckitProject, WorkflowCommand, built_in_prompt, list_extension_commands,
 };
 
 /// Where a project keeps prompts for Crow.
@@ -28,96 +28,102 @@ pub(crate) const MANIFEST: &str = "integrations/generic.manifest.json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptSource {
     /// Its stretches, each to be rendered as it is written; the prompt is what they give one after another.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PromptPart>,
     /// The layers that have a part in it, the strongest first.
-    pub layers: Vec<Layer>,
+    pub layers: Vec<LayerInfo>,
     /// The files of the repository that are in it, and those that chose them, from the project's root, and what they say.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 /// Finds the prompt of a command. `own` is the person's folder of prompts.
 pub fn command_prompt(
-    project: &Project,
+    project: &SpeckitProject,
     own: Option<&Path>,
-    command: Command,
+    command: WorkflowCommand,
 ) -> Result<PromptSource, SpeckitError> {
-    let choosers = Choosers::read(project);
-    let found = found(project, own, command, Reach::Base)?;
-    source(project, &name_of(command), &found, choosers)
+    let choosers = SelectionFiles::read(project);
+    let found = find_prompt_layers(project, own, command, SearchDepth::Base)?;
+    compose_source(project, &command_name(command), &found, choosers)
 }
 
 /// Names every layer of a command's prompt, the strongest first, and whether it has a part in it.
 pub fn prompt_layers(
-    project: &Project,
+    project: &SpeckitProject,
     own: Option<&Path>,
-    command: Command,
-) -> Result<Vec<Layer>, SpeckitError> {
-    Ok(shown(project, &found(project, own, command, Reach::All)?))
+    command: WorkflowCommand,
+) -> Result<Vec<LayerInfo>, SpeckitError> {
+    Ok(describe_layers(project, &find_prompt_layers(project, own, command, SearchDepth::All)?))
 }
 
 /// Finds the prompt of an extension's command; overrides and presets of the project may change it.
-pub fn extension_prompt(project: &Project, command: &ExtensionCommand) -> Result<PromptSource, SpeckitError> {
-    let choosers = Choosers::read(project);
-    if !extension_commands(project)?.commands.contains(command) {
+pub fn extension_prompt(
+    project: &SpeckitProject,
+    command: &ExtensionCommand,
+) -> Result<PromptSource, SpeckitError> {
+    let choosers = SelectionFiles::read(project);
+    if !list_extension_commands(project)?.commands.contains(command) {
         let why = format!("the extension {} names it otherwise now; try again", command.extension);
         return Err(SpeckitError::broken(&command.file, why));
     }
-    let mut stack = Stack::new(project, Reach::Base);
-    stack.file(Place::Override, overriding(project, &command.name))?;
-    stack.presets(Kind::Command, &command.name, &[&conventional(&command.name)])?;
-    stack.file(Place::Extension(command.extension.clone()), project.root().join(&command.file))?;
-    let found = stack.found();
+    let mut stack = LayerStack::new(project, SearchDepth::Base);
+    stack.add_file(LayerOrigin::Override, override_path(project, &command.name))?;
+    stack.add_presets(ProvidedKind::Command, &command.name, &[&conventional_path(&command.name)])?;
+    stack.add_file(LayerOrigin::Extension(command.extension.clone()), project.root().join(&command.file))?;
+    let found = stack.into_layers();
     if found.is_empty() {
         let why = "it is not there; install the extension again";
         return Err(SpeckitError::broken(&command.file, why));
     }
-    source(project, &command.name, &found, choosers)
+    compose_source(project, &command.name, &found, choosers)
 }
 
-fn name_of(command: Command) -> String {
+fn command_name(command: WorkflowCommand) -> String {
     format!("speckit.{}", command.as_str())
 }
 
-fn overriding(project: &Project, name: &str) -> PathBuf {
-    project.specify("templates/overrides").join(format!("{name}.md"))
+fn override_path(project: &SpeckitProject, name: &str) -> PathBuf {
+    project.specify_path("templates/overrides").join(format!("{name}.md"))
 }
 
-fn conventional(name: &str) -> String {
+fn conventional_path(name: &str) -> String {
     format!("commands/{name}.md")
 }
 
-fn found(
-    project: &Project,
+fn find_prompt_layers(
+    project: &SpeckitProject,
     own: Option<&Path>,
-    command: Command,
-    reach: Reach,
-) -> Result<Vec<Found>, SpeckitError> {
+    command: WorkflowCommand,
+    reach: SearchDepth,
+) -> Result<Vec<TemplateLayer>, SpeckitError> {
     let file = format!("speckit_{}.jinja2", command.as_str());
-    let name = name_of(command);
-    let mut stack = Stack::new(project, reach);
+    let name = command_name(command);
+    let mut stack = LayerStack::new(project, reach);
     let ours = project.root().join(PROMPTS).join(&file);
-    if confined::read_in(project, project.root(), &ours)?.is_some() {
-        stack.push(Place::Project, Strategy::Replace, Source::Project(ours));
+    if confined::read_file_in(project, project.root(), &ours)?.is_some() {
+        stack.push_layer(LayerOrigin::Project, LayerStrategy::Replace, LayerSource::Project(ours));
     }
-    stack.file(Place::Override, overriding(project, &name))?;
+    stack.add_file(LayerOrigin::Override, override_path(project, &name))?;
     if !stack.is_done()
-        && let Some(path) = edited(project, command)?
+        && let Some(path) = find_edited_command(project, command)?
     {
-        stack.push(Place::Edited, Strategy::Replace, Source::Project(path));
+        stack.push_layer(LayerOrigin::Edited, LayerStrategy::Replace, LayerSource::Project(path));
     }
-    stack.presets(Kind::Command, &name, &[&conventional(&name)])?;
+    stack.add_presets(ProvidedKind::Command, &name, &[&conventional_path(&name)])?;
     if let Some(own) = own {
-        stack.own(own.join(&file));
+        stack.add_user_file(own.join(&file));
     }
-    stack.built_in(built_in(command));
-    Ok(stack.found())
+    stack.add_built_in(built_in_prompt(command));
+    Ok(stack.into_layers())
 }
 
 /// Finds the command file that the generic integration put into the project, if somebody edited it since: unedited, it is
 /// the stock text for agents that know nothing of Spec Kit.
-fn edited(project: &Project, command: Command) -> Result<Option<PathBuf>, SpeckitError> {
-    let manifest = project.specify(MANIFEST);
-    let Some(text) = confined::read(project, &manifest)? else { return Ok(None) };
+fn find_edited_command(
+    project: &SpeckitProject,
+    command: WorkflowCommand,
+) -> Result<Option<PathBuf>, SpeckitError> {
+    let manifest = project.specify_path(MANIFEST);
+    let Some(text) = confined::read_specify_file(project, &manifest)? else { return Ok(None) };
     let broken = |_| SpeckitError::broken(&manifest, "it is not a manifest of installed files");
     let manifest: Value = serde_json::from_str(&text).map_err(broken)?;
     let name = command.as_str();
@@ -129,73 +135,77 @@ fn edited(project: &Project, command: Command) -> Result<Option<PathBuf>, Specki
     };
     if !confined::is_below(path) {
         let why = format!("the file {path:?} leads out of the project");
-        return Err(SpeckitError::broken(&project.specify(MANIFEST), why));
+        return Err(SpeckitError::broken(&project.specify_path(MANIFEST), why));
     }
     let path = project.root().join(path);
-    let Some(text) = confined::read_in(project, project.root(), &path)? else { return Ok(None) };
-    let is_stock = hash.as_str().is_some_and(|hash| hash.eq_ignore_ascii_case(&sha256(text.as_bytes())));
+    let Some(text) = confined::read_file_in(project, project.root(), &path)? else { return Ok(None) };
+    let is_stock = hash.as_str().is_some_and(|hash| hash.eq_ignore_ascii_case(&sha256_hex(text.as_bytes())));
     Ok(if is_stock { None } else { Some(path) })
 }
 
-fn sha256(bytes: &[u8]) -> String {
+fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads and composes what was found, down to the base.
-fn source(
-    project: &Project,
+fn compose_source(
+    project: &SpeckitProject,
     name: &str,
-    found: &[Found],
-    choosers: Choosers,
+    found: &[TemplateLayer],
+    choosers: SelectionFiles,
 ) -> Result<PromptSource, SpeckitError> {
     let mut texts = Vec::new();
     let mut files = Vec::new();
     for layer in found {
         let text = layer.read(project)?;
-        if let Source::Project(path) = &layer.source {
-            files.push((project.inside(path), text.clone().into_bytes()));
+        if let LayerSource::Project(path) = &layer.source {
+            files.push((project.relative_path(path), text.clone().into_bytes()));
         }
         texts.push((layer, text));
     }
     let mut script = None;
-    for (layer, text) in texts.iter().filter(|(layer, _)| kind(&layer.place) == PromptKind::Markdown) {
-        script = rewrite::script(project, text, extension_of(layer))?;
+    for (layer, text) in texts.iter().filter(|(layer, _)| prompt_kind(&layer.place) == PromptKind::Markdown) {
+        script = rewrite::script_line(project, text, layer_extension(layer))?;
         if script.is_some() {
             break;
         }
     }
     let mut parts = Vec::new();
     for (layer, text) in texts {
-        let kind = kind(&layer.place);
+        let kind = prompt_kind(&layer.place);
         let text = match kind {
             PromptKind::Jinja => text,
-            PromptKind::Markdown => rewrite::body(project, &text, extension_of(layer), script.as_deref())?,
+            PromptKind::Markdown => {
+                rewrite::prompt_body(project, &text, layer_extension(layer), script.as_deref())?
+            }
         };
-        parts.push((layer, Part { kind, text }));
+        parts.push((layer, PromptPart { kind, text }));
     }
-    files.extend(choosers.of(project, found, script.is_some())?);
-    Ok(PromptSource { parts: compose(name, parts)?, layers: shown(project, found), files })
+    files.extend(choosers.for_layers(project, found, script.is_some())?);
+    Ok(PromptSource { parts: compose_layers(name, parts)?, layers: describe_layers(project, found), files })
 }
 
-fn kind(place: &Place) -> PromptKind {
+fn prompt_kind(place: &LayerOrigin) -> PromptKind {
     match place {
-        Place::Project | Place::Own | Place::BuiltIn => PromptKind::Jinja,
-        Place::Override | Place::Edited | Place::Preset(_) | Place::Extension(_) | Place::Core => {
-            PromptKind::Markdown
-        }
+        LayerOrigin::Project | LayerOrigin::Own | LayerOrigin::BuiltIn => PromptKind::Jinja,
+        LayerOrigin::Override
+        | LayerOrigin::Edited
+        | LayerOrigin::Preset(_)
+        | LayerOrigin::Extension(_)
+        | LayerOrigin::Core => PromptKind::Markdown,
     }
 }
 
-fn extension_of(layer: &Found) -> Option<&str> {
+fn layer_extension(layer: &TemplateLayer) -> Option<&str> {
     match &layer.place {
-        Place::Extension(id) => Some(id),
-        Place::Project
-        | Place::Override
-        | Place::Edited
-        | Place::Preset(_)
-        | Place::Core
-        | Place::Own
-        | Place::BuiltIn => None,
+        LayerOrigin::Extension(id) => Some(id),
+        LayerOrigin::Project
+        | LayerOrigin::Override
+        | LayerOrigin::Edited
+        | LayerOrigin::Preset(_)
+        | LayerOrigin::Core
+        | LayerOrigin::Own
+        | LayerOrigin::BuiltIn => None,
     }
 }
 

@@ -28,11 +28,11 @@ const STOP: [&str; 4] = ["cancel", "cancel it", "abort", "abort it"];
 
 /// Something only the person can decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
+pub struct StepQuestion {
     /// What is asked, one sentence.
     pub question: String,
     /// What it may be answered with.
-    pub options: Vec<Choice>,
+    pub options: Vec<QuestionOption>,
     /// The label of the option that the model would take.
     pub recommended: Option<String>,
     /// What it is about, in a few words.
@@ -41,7 +41,7 @@ pub struct Question {
 
 /// One possible answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Choice {
+pub struct QuestionOption {
     /// A few words.
     pub label: String,
     /// What it would mean.
@@ -50,7 +50,7 @@ pub struct Choice {
 
 /// What a person's words mean to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum QuestionAnswer {
     /// This is the answer.
     Given(String),
     /// They want to be asked no more; the rest is for the model to assume.
@@ -59,24 +59,24 @@ pub enum Answer {
     Stop,
 }
 
-impl Question {
+impl StepQuestion {
     /// The options in the order they are shown: the one the model would take first.
-    pub fn shown(&self) -> Vec<&Choice> {
-        let is_recommended = |choice: &&Choice| Some(&choice.label) == self.recommended.as_ref();
+    pub fn ordered_options(&self) -> Vec<&QuestionOption> {
+        let is_recommended = |choice: &&QuestionOption| Some(&choice.label) == self.recommended.as_ref();
         let (first, rest): (Vec<_>, Vec<_>) = self.options.iter().partition(is_recommended);
         first.into_iter().chain(rest).collect()
     }
 
     /// Spells it for a person who answers with their next prompt.
-    pub fn spelled(&self) -> String {
+    pub fn to_markdown(&self) -> String {
         let topic = self.topic.as_ref().map(|topic| format!("{topic}: ")).unwrap_or_default();
         let mut text = format!("**{topic}{}**\n\n", self.question);
-        for (index, choice) in self.shown().into_iter().enumerate() {
+        for (index, choice) in self.ordered_options().into_iter().enumerate() {
             let is_recommended = Some(&choice.label) == self.recommended.as_ref();
             let mark = if is_recommended { " (recommended)" } else { "" };
             let meaning =
                 if choice.meaning.is_empty() { String::new() } else { format!(": {}", choice.meaning) };
-            let Some(letter) = letter(index) else { break };
+            let Some(letter) = option_letter(index) else { break };
             // Writing to a text does not fail.
             let _ = writeln!(text, "- **{letter}** {}{mark}{meaning}", choice.label);
         }
@@ -90,36 +90,38 @@ impl Question {
 
     /// Tells whether an option has this label, as a person spells it.
     pub fn has_label(&self, text: &str) -> bool {
-        self.labelled(text).is_some()
+        self.find_by_label(text).is_some()
     }
 
     /// Reads what a person said to it. What they see as an option is one, even if it is a word that would end the questions.
-    pub fn read(&self, words: &str) -> Answer {
+    pub fn parse_answer(&self, words: &str) -> QuestionAnswer {
         let words = words.trim();
-        let word = without_end(words).to_lowercase();
-        let chosen =
-            self.labelled(words).or_else(|| self.lettered(&word)).or_else(|| self.consented_to(&word));
+        let word = trim_punctuation(words).to_lowercase();
+        let chosen = self
+            .find_by_label(words)
+            .or_else(|| self.find_by_letter(&word))
+            .or_else(|| self.find_by_consent(&word));
         match (chosen, word.as_str()) {
-            (Some(choice), _) => Answer::Given(choice.label.clone()),
-            (None, word) if NO_MORE.contains(&word) => Answer::NoMore,
-            (None, word) if STOP.contains(&word) => Answer::Stop,
-            (None, _) => Answer::Given(words.to_owned()),
+            (Some(choice), _) => QuestionAnswer::Given(choice.label.clone()),
+            (None, word) if NO_MORE.contains(&word) => QuestionAnswer::NoMore,
+            (None, word) if STOP.contains(&word) => QuestionAnswer::Stop,
+            (None, _) => QuestionAnswer::Given(words.to_owned()),
         }
     }
 
-    fn labelled(&self, words: &str) -> Option<&Choice> {
+    fn find_by_label(&self, words: &str) -> Option<&QuestionOption> {
         let said = words.trim().to_lowercase();
         let by = |said: &str| self.options.iter().find(|choice| choice.label.trim().to_lowercase() == said);
-        by(&said).or_else(|| by(without_end(&said)))
+        by(&said).or_else(|| by(trim_punctuation(&said)))
     }
 
     /// The option behind a letter or a number, as in `b`, `(b)`, `option b`, `2` or `B: its label`.
-    fn lettered(&self, word: &str) -> Option<&Choice> {
+    fn find_by_letter(&self, word: &str) -> Option<&QuestionOption> {
         let word = word.trim_start_matches(['(', '*']);
         let word = word.strip_prefix("option ").unwrap_or(word);
         let end = word.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(word.len());
         let (mark, rest) = word.split_at(end);
-        let shown = self.shown();
+        let shown = self.ordered_options();
         let at = match mark.as_bytes() {
             [letter @ b'a'..=b'z'] => usize::from(letter - b'a'),
             // Where labels begin with numbers, a number is no place in a list.
@@ -130,20 +132,20 @@ impl Question {
         };
         let choice = *shown.get(at)?;
         let label = rest.trim_start_matches([')', '*', ':', '.', '-', ' ']);
-        (label.is_empty() || label == without_end(&choice.label).to_lowercase()).then_some(choice)
+        (label.is_empty() || label == trim_punctuation(&choice.label).to_lowercase()).then_some(choice)
     }
 
     /// The option that the model would take, where the person says only that they agree.
-    fn consented_to(&self, word: &str) -> Option<&Choice> {
+    fn find_by_consent(&self, word: &str) -> Option<&QuestionOption> {
         let first = self.options.iter().find(|choice| Some(&choice.label) == self.recommended.as_ref())?;
         CONSENT.contains(&word).then_some(first)
     }
 }
 
-fn without_end(words: &str) -> &str {
+fn trim_punctuation(words: &str) -> &str {
     words.trim_end_matches(['.', '!', ')', ' '])
 }
 
-fn letter(index: usize) -> Option<char> {
+fn option_letter(index: usize) -> Option<char> {
     u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Project, SpeckitError, number, pointer::read_pointer, project::led_to};
+use crate::{SpeckitError, SpeckitProject, number, pointer::read_pointer, project::follow_links};
 
 /// Where other programs keep features.
 const OUTER: &str = "specs";
@@ -44,32 +44,32 @@ pub enum SpecsLink {
 }
 
 /// Decides where a new feature goes, spelled without links.
-pub fn specs_root(project: &Project, setting: &SpecsRoot) -> Result<PathBuf, SpeckitError> {
+pub fn resolve_specs_root(project: &SpeckitProject, setting: &SpecsRoot) -> Result<PathBuf, SpeckitError> {
     let chosen = match setting {
-        SpecsRoot::At(folder) => project.place(folder),
-        SpecsRoot::Auto => project.place(automatic(project)?),
+        SpecsRoot::At(folder) => project.resolve_path(folder),
+        SpecsRoot::Auto => project.resolve_path(detect_specs_root(project)?),
     };
-    let Some(real) = led_to(&chosen).filter(|_| project.owns(&chosen)) else {
+    let Some(real) = follow_links(&chosen).filter(|_| project.contains_path(&chosen)) else {
         return Err(SpeckitError::broken(
             &chosen,
             "a link in it leads out of the project; put a folder in its place, or set speckit.specs_root",
         ));
     };
     let is_spelled_anew =
-        led_to(project.root()).and_then(|root| Some(real.strip_prefix(root).ok()?.to_owned()));
-    Ok(is_spelled_anew.map_or(chosen, |inside| project.place(inside)))
+        follow_links(project.root()).and_then(|root| Some(real.strip_prefix(root).ok()?.to_owned()));
+    Ok(is_spelled_anew.map_or(chosen, |inside| project.resolve_path(inside)))
 }
 
 /// Every place with features: ours, the common one, and another that is set.
-pub(crate) fn all(project: &Project, setting: &SpecsRoot) -> Vec<PathBuf> {
-    let mut roots = vec![project.place(INNER), project.place(OUTER)];
+pub(crate) fn all_specs_roots(project: &SpeckitProject, setting: &SpecsRoot) -> Vec<PathBuf> {
+    let mut roots = vec![project.resolve_path(INNER), project.resolve_path(OUTER)];
     match setting {
         SpecsRoot::Auto => {}
-        SpecsRoot::At(folder) => roots.push(project.place(folder)),
+        SpecsRoot::At(folder) => roots.push(project.resolve_path(folder)),
     }
     let mut seen = Vec::new();
     roots.retain(|root| {
-        let real = led_to(root);
+        let real = follow_links(root);
         let is_new = !seen.contains(&real);
         seen.push(real);
         is_new
@@ -77,31 +77,31 @@ pub(crate) fn all(project: &Project, setting: &SpecsRoot) -> Vec<PathBuf> {
     roots
 }
 
-fn automatic(project: &Project) -> Result<&'static str, SpeckitError> {
+fn detect_specs_root(project: &SpeckitProject) -> Result<&'static str, SpeckitError> {
     // A broken pointer says nothing of where the others are.
     let pointed = read_pointer(project).ok().flatten();
     if let Some(parent) = pointed.as_deref().and_then(Path::parent) {
         for root in [OUTER, INNER] {
-            if parent == project.place(root) {
+            if parent == project.resolve_path(root) {
                 return Ok(root);
             }
         }
     }
     for root in [OUTER, INNER] {
-        let names = number::folders(&[project.place(root)])?;
-        if names.iter().any(|name| number::prefix_of(name).is_some()) {
+        let names = number::list_folder_names(&[project.resolve_path(root)])?;
+        if names.iter().any(|name| number::parse_folder_prefix(name).is_some()) {
             return Ok(root);
         }
     }
     // The mark of a project that another program began.
-    let is_theirs = project.specify("init-options.json").exists();
+    let is_theirs = project.specify_path("init-options.json").exists();
     Ok(if is_theirs { OUTER } else { INNER })
 }
 
 /// Makes the link `specs` for programs that look there only; gives what the person should know when it cannot be.
-pub(crate) fn link(project: &Project, root: &Path, setting: SpecsLink) -> Option<String> {
-    let outer = project.place(OUTER);
-    if root != project.place(INNER) || led_to(&outer).as_deref() == Some(root) {
+pub(crate) fn link_specs(project: &SpeckitProject, root: &Path, setting: SpecsLink) -> Option<String> {
+    let outer = project.resolve_path(OUTER);
+    if root != project.resolve_path(INNER) || follow_links(&outer).as_deref() == Some(root) {
         return None;
     }
     let blind =
@@ -111,18 +111,18 @@ pub(crate) fn link(project: &Project, root: &Path, setting: SpecsLink) -> Option
     }
     match setting {
         SpecsLink::Off => None,
-        SpecsLink::Auto => {
-            symlink(Path::new(INNER), &outer).err().map(|error| format!("no link specs ({error}): {blind}"))
-        }
+        SpecsLink::Auto => create_symlink(Path::new(INNER), &outer)
+            .err()
+            .map(|error| format!("no link specs ({error}): {blind}")),
     }
 }
 
 #[cfg(unix)]
-fn symlink(to: &Path, link: &Path) -> std::io::Result<()> {
+fn create_symlink(to: &Path, link: &Path) -> std::io::Result<()> {
     std::os::unix::fs::symlink(to, link)
 }
 
 #[cfg(not(unix))]
-fn symlink(_to: &Path, _link: &Path) -> std::io::Result<()> {
+fn create_symlink(_to: &Path, _link: &Path) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }

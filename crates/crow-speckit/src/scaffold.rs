@@ -2,7 +2,7 @@
 
 /// What a page's header is filled with.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Header<'a> {
+pub(crate) struct PageHeader<'a> {
     /// What the folder of the feature is called.
     pub(crate) name: &'a str,
     /// The day, as ISO spells it.
@@ -12,8 +12,8 @@ pub(crate) struct Header<'a> {
 }
 
 /// Replaces what the header has in brackets. One pass: what a person typed is never looked at for brackets.
-pub(crate) fn fill(page: &str, header: Header<'_>) -> String {
-    let title = title(header.name);
+pub(crate) fn fill_header(page: &str, header: PageHeader<'_>) -> String {
+    let title = title_from_name(header.name);
     // A header is one line, whatever was typed into it.
     let description = header.description.split_whitespace().collect::<Vec<_>>().join(" ");
     let places = [
@@ -42,9 +42,10 @@ pub(crate) fn fill(page: &str, header: Header<'_>) -> String {
 }
 
 /// Makes a title of a folder's name.
-fn title(name: &str) -> String {
-    let words =
-        crate::number::prefix_of(name).map_or(name, |prefix| &name[prefix.len() + 1..]).replace('-', " ");
+fn title_from_name(name: &str) -> String {
+    let words = crate::number::parse_folder_prefix(name)
+        .map_or(name, |prefix| &name[prefix.len() + 1..])
+        .replace('-', " ");
     let mut letters = words.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
@@ -54,29 +55,29 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(page: &str, expected: &str) {
-        let header = Header {
+    fn assert_filled(page: &str, expected: &str) {
+        let header = PageHeader {
             name: "001-photo-albums",
             date: "2026-01-02",
             description: "albums\n## [DATE] of `$ARGUMENTS`",
         };
-        assert_eq!(fill(page, header), expected);
+        assert_eq!(fill_header(page, header), expected);
     }
 
     #[test]
     fn a_header_is_filled_in_one_pass() {
-        check("# Spec: [FEATURE NAME]\n", "# Spec: Photo albums\n");
-        check(
+        assert_filled("# Spec: [FEATURE NAME]\n", "# Spec: Photo albums\n");
+        assert_filled(
             "`[###-feature-name]` | [DATE] | [link]",
             "`001-photo-albums` | 2026-01-02 | [spec.md](spec.md)",
         );
-        check("said: \"$ARGUMENTS\" $5 [", "said: \"albums ## [DATE] of `$ARGUMENTS`\" $5 [");
-        check("Größe [FEATURE]é", "Größe Photo albumsé");
+        assert_filled("said: \"$ARGUMENTS\" $5 [", "said: \"albums ## [DATE] of `$ARGUMENTS`\" $5 [");
+        assert_filled("Größe [FEATURE]é", "Größe Photo albumsé");
     }
 
     #[test]
     fn what_is_not_known_stays() {
-        let header = Header { name: "20260101-120000-übung", date: "2026-01-02", description: "" };
-        assert_eq!(fill("[FEATURE] $ARGUMENTS", header), "Übung $ARGUMENTS");
+        let header = PageHeader { name: "20260101-120000-übung", date: "2026-01-02", description: "" };
+        assert_eq!(fill_header("[FEATURE] $ARGUMENTS", header), "Übung $ARGUMENTS");
     }
 }

@@ -17,14 +17,14 @@ const STOP_WORDS: [&str; 48] = [
 const WORDS_MAX: usize = 3;
 
 /// Makes a short name from what a feature is; empty when there is neither a letter nor a digit.
-pub(crate) fn slug(description: &str) -> String {
+pub(crate) fn slug_from_description(description: &str) -> String {
     let lowered = description.to_ascii_lowercase();
-    telling(&words(&lowered), description)
+    join_significant_words(&split_words(&lowered), description)
 }
 
 /// Joins the words of a description, lowered, that say most.
-pub(crate) fn telling(words: &[&str], description: &str) -> String {
-    let telling: Vec<&str> = words.iter().copied().filter(|word| is_telling(word, description)).collect();
+pub(crate) fn join_significant_words(words: &[&str], description: &str) -> String {
+    let telling: Vec<&str> = words.iter().copied().filter(|word| is_significant(word, description)).collect();
     let taken = match telling.len() {
         0 => words.get(..WORDS_MAX).unwrap_or(words),
         4 => &telling,
@@ -34,12 +34,12 @@ pub(crate) fn telling(words: &[&str], description: &str) -> String {
 }
 
 /// Cleans a short name that somebody chose; empty when there is neither a letter nor a digit.
-pub fn clean(short_name: &str) -> String {
-    words(&short_name.to_ascii_lowercase()).join("-")
+pub fn clean_short_name(short_name: &str) -> String {
+    split_words(&short_name.to_ascii_lowercase()).join("-")
 }
 
 /// Joins the prefix and the short name, as much of it as fits.
-pub(crate) fn fit(prefix: &str, slug: &str) -> String {
+pub(crate) fn fit_folder_name(prefix: &str, slug: &str) -> String {
     let room = NAME_BYTES_MAX.saturating_sub(prefix.len() + 1);
     let cut = &slug[..slug.floor_char_boundary(room)];
     let cut = if cut.len() < slug.len() { cut.trim_end_matches('-') } else { cut };
@@ -47,7 +47,7 @@ pub(crate) fn fit(prefix: &str, slug: &str) -> String {
 }
 
 /// Splits at everything that is neither a letter nor a decimal digit, in any script.
-fn words(text: &str) -> Vec<&str> {
+fn split_words(text: &str) -> Vec<&str> {
     let parts: Vec<&str> = match Regex::new(r"[^\p{L}\d]+") {
         Ok(separators) => separators.split(text).collect(),
         // Wider than the rule, which only ever fails to compile without its tables.
@@ -56,15 +56,15 @@ fn words(text: &str) -> Vec<&str> {
     parts.into_iter().filter(|part| !part.is_empty()).collect()
 }
 
-fn is_telling(word: &str, description: &str) -> bool {
+fn is_significant(word: &str, description: &str) -> bool {
     if STOP_WORDS.contains(&word) {
         return false;
     }
-    word.len() >= 3 || !word.is_ascii() || stands_alone(&word.to_ascii_uppercase(), description)
+    word.len() >= 3 || !word.is_ascii() || is_standalone_word(&word.to_ascii_uppercase(), description)
 }
 
 /// Tells whether a word stands somewhere without a letter, a digit or an underscore of ASCII beside it.
-fn stands_alone(word: &str, text: &str) -> bool {
+fn is_standalone_word(word: &str, text: &str) -> bool {
     let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
     bytes.windows(word.len()).enumerate().any(|(at, window)| {
@@ -78,52 +78,52 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(description: &str, expected: &str) {
-        assert_eq!(slug(description), expected);
+    fn assert_slug(description: &str, expected: &str) {
+        assert_eq!(slug_from_description(description), expected);
     }
 
     #[test]
     fn three_words_that_tell_something_or_four_when_there_is_no_fifth() {
-        check("Build an application that can help me organize my photos", "build-application-help");
-        check("one two three four", "one-two-three-four");
-        check("one two three four five", "one-two-three");
+        assert_slug("Build an application that can help me organize my photos", "build-application-help");
+        assert_slug("one two three four", "one-two-three-four");
+        assert_slug("one two three four five", "one-two-three");
     }
 
     #[test]
     fn short_words_stay_when_they_are_written_in_capitals() {
-        check("I want to add API for the DB", "api-db");
-        check("go to db", "go-to-db");
-        check("ab DB_x 42 x_43", "42");
-        check("ab DBs and DB", "dbs-and-db");
+        assert_slug("I want to add API for the DB", "api-db");
+        assert_slug("go to db", "go-to-db");
+        assert_slug("ab DB_x 42 x_43", "42");
+        assert_slug("ab DBs and DB", "dbs-and-db");
     }
 
     #[test]
     fn nothing_but_small_words_is_taken_as_it_is() {
-        check("to do it", "to-do-it");
-        check("a b c d", "a-b-c");
-        check("!?", "");
+        assert_slug("to do it", "to-do-it");
+        assert_slug("a b c d", "a-b-c");
+        assert_slug("!?", "");
     }
 
     #[test]
     fn letters_and_digits_of_every_script_count_and_only_ascii_is_lowered() {
-        check("Ünïcode Größe 写真 アルバム", "Ünïcode-größe-写真-アルバム");
+        assert_slug("Ünïcode Größe 写真 アルバム", "Ünïcode-größe-写真-アルバム");
         // A circled letter, a roman numeral and a superscript are none; an Arabic digit is one.
-        check("lamp\u{24b6}post \u{2163}chapter x\u{b2}yy \u{663}", "lamp-post-chapter-\u{663}");
+        assert_slug("lamp\u{24b6}post \u{2163}chapter x\u{b2}yy \u{663}", "lamp-post-chapter-\u{663}");
     }
 
     #[test]
     fn a_chosen_name_is_only_cleaned() {
-        assert_eq!(clean("X_y  z!"), "x-y-z");
-        assert_eq!(clean("--the--API--"), "the-api");
-        assert_eq!(clean("¿?"), "");
+        assert_eq!(clean_short_name("X_y  z!"), "x-y-z");
+        assert_eq!(clean_short_name("--the--API--"), "the-api");
+        assert_eq!(clean_short_name("¿?"), "");
     }
 
     #[test]
     fn a_long_name_is_cut_between_characters() {
-        assert_eq!(fit("001", "a-b"), "001-a-b");
-        let name = fit("001", &"写".repeat(100));
+        assert_eq!(fit_folder_name("001", "a-b"), "001-a-b");
+        let name = fit_folder_name("001", &"写".repeat(100));
         assert_eq!((name.len(), name.chars().count()), (4 + 240, 4 + 80));
-        let name = fit("1000", &format!("{}-tail", "a".repeat(238)));
+        let name = fit_folder_name("1000", &format!("{}-tail", "a".repeat(238)));
         assert_eq!(name, format!("1000-{}", "a".repeat(238)));
     }
 }

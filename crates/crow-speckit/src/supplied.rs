@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::choosing::about;
-use crate::hooks::Hooks;
+use crate::choosing::describe_file;
+use crate::hooks::SpeckitHooks;
 use crate::{
-    Command, ExtensionCommand, Project, PromptSource, command_prompt, deciding_files, extension_commands,
-    extension_prompt,
+    ExtensionCommand, PromptSource, SpeckitProject, WorkflowCommand, command_prompt, extension_prompt,
+    hook_config_files, list_extension_commands,
 };
 
 /// A file of a project that counts only when a person approves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Supplied {
+pub struct UntrustedFile {
     /// The file.
     pub path: PathBuf,
     /// What it does, a line each.
@@ -22,43 +22,48 @@ pub struct Supplied {
 }
 
 /// Lists them. What cannot be read is left out: nothing of it counts.
-pub fn supplied(project: &Project) -> Vec<Supplied> {
-    let mut all = Files { root: project.root(), found: BTreeMap::new() };
-    for command in Command::ALL {
+pub fn list_untrusted_files(project: &SpeckitProject) -> Vec<UntrustedFile> {
+    let mut all = UntrustedFileSet { root: project.root(), found: BTreeMap::new() };
+    for command in WorkflowCommand::ALL {
         if let Ok(source) = command_prompt(project, None, command) {
-            all.add(&source, &format!("changes the prompt of {command}"), None);
+            all.add_source(&source, &format!("changes the prompt of {command}"), None);
         }
     }
-    for command in extension_commands(project).map(|all| all.commands).unwrap_or_default() {
+    for command in list_extension_commands(project).map(|all| all.commands).unwrap_or_default() {
         if let Ok(source) = extension_prompt(project, &command) {
-            all.add(&source, &format!("command /{}: {}", command.name, command.description), Some(&command));
+            all.add_source(
+                &source,
+                &format!("command /{}: {}", command.name, command.description),
+                Some(&command),
+            );
         }
     }
-    if let Some(hooks) = hooks(project) {
-        all.found.insert(Hooks::file(project), hooks);
-        for (path, _) in deciding_files(project).unwrap_or_default() {
+    if let Some(hooks) = describe_hooks(project) {
+        all.found.insert(SpeckitHooks::config_path(project), hooks);
+        for (path, _) in hook_config_files(project).unwrap_or_default() {
             all.found.entry(path).or_default();
         }
     }
     for (path, (lines, _)) in &mut all.found {
-        if let Some(about) = about(project, path) {
+        if let Some(about) = describe_file(project, path) {
             *lines = about;
         }
         lines.dedup();
     }
-    let supplied = all.found.into_iter().map(|(path, (about, command))| Supplied { path, about, command });
+    let supplied =
+        all.found.into_iter().map(|(path, (about, command))| UntrustedFile { path, about, command });
     supplied.collect()
 }
 
-type About = (Vec<String>, Option<ExtensionCommand>);
+type FilePurpose = (Vec<String>, Option<ExtensionCommand>);
 
-struct Files<'a> {
+struct UntrustedFileSet<'a> {
     root: &'a Path,
-    found: BTreeMap<PathBuf, About>,
+    found: BTreeMap<PathBuf, FilePurpose>,
 }
 
-impl Files<'_> {
-    fn add(&mut self, source: &PromptSource, about: &str, command: Option<&ExtensionCommand>) {
+impl UntrustedFileSet<'_> {
+    fn add_source(&mut self, source: &PromptSource, about: &str, command: Option<&ExtensionCommand>) {
         for (path, _) in &source.files {
             let (lines, stands_for) = self.found.entry(self.root.join(path)).or_default();
             lines.push(about.to_owned());
@@ -71,10 +76,10 @@ impl Files<'_> {
 }
 
 /// What the hooks of a project do; nothing where none is enabled.
-fn hooks(project: &Project) -> Option<About> {
-    let hooks = Hooks::read(project).ok()?;
+fn describe_hooks(project: &SpeckitProject) -> Option<FilePurpose> {
+    let hooks = SpeckitHooks::read(project).ok()?;
     let mut lines = Vec::new();
-    for (when, command, hook) in hooks.all() {
+    for (when, command, hook) in hooks.all_hooks() {
         let asked = if hook.is_optional { ", if you say so" } else { "" };
         lines.push(format!("hook {when} {command} does {}{asked}", hook.command));
     }

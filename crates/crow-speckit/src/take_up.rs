@@ -5,31 +5,35 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::{
-    Feature, Pages, Project, SpeckitError,
+    Feature, PageLoader, SpeckitError, SpeckitProject,
     checklist::REQUIREMENTS,
-    scaffold::{Header, fill},
+    scaffold::{PageHeader, fill_header},
 };
 
 /// Stands where a page has its date; nothing that people type has it.
 const DAY: &str = "\0";
 
 /// Tells whether a feature's spec is missing, or still says what a new one says for this description, whatever its date.
-pub fn untouched(feature: &Feature, description: &str, pages: &Pages<'_>) -> Result<bool, SpeckitError> {
-    let Some(spec) = Project::read(&feature.spec())? else { return Ok(true) };
+pub fn is_untouched(
+    feature: &Feature,
+    description: &str,
+    pages: &PageLoader<'_>,
+) -> Result<bool, SpeckitError> {
+    let Some(spec) = SpeckitProject::read_file(&feature.spec_path())? else { return Ok(true) };
     let description = description.replace(DAY, " ");
-    let header = Header { name: &feature.name, date: DAY, description: &description };
-    let fresh = fill(&pages("spec-template")?.text, header);
+    let header = PageHeader { name: &feature.name, date: DAY, description: &description };
+    let fresh = fill_header(&pages("spec-template")?.text, header);
     let mut stretches = fresh.split(DAY);
     let first = stretches.next().unwrap_or_default();
     let mut rest = spec.strip_prefix(first);
     for stretch in stretches {
-        rest = rest.and_then(behind_day).and_then(|rest| rest.strip_prefix(stretch));
+        rest = rest.and_then(strip_date).and_then(|rest| rest.strip_prefix(stretch));
     }
     Ok(rest == Some(""))
 }
 
 /// What stands behind a day as ISO spells it.
-fn behind_day(text: &str) -> Option<&str> {
+fn strip_date(text: &str) -> Option<&str> {
     let (day, rest) = text.split_at_checked("2026-01-01".len())?;
     let is_right = |(at, byte): (usize, u8)| match at {
         4 | 7 => byte == b'-',
@@ -40,28 +44,28 @@ fn behind_day(text: &str) -> Option<&str> {
 
 /// Completes a feature with the pages that a new one has; gives what is new. What is there already stays as it is, and a page
 /// that cannot be composed stops it before anything is written.
-pub fn take_up(
-    project: &Project,
+pub fn resume_feature(
+    project: &SpeckitProject,
     feature: &Feature,
     description: &str,
     now: &jiff::Zoned,
-    pages: &Pages<'_>,
+    pages: &PageLoader<'_>,
 ) -> Result<Vec<PathBuf>, SpeckitError> {
     let date = now.date().to_string();
-    let header = Header { name: &feature.name, date: &date, description };
+    let header = PageHeader { name: &feature.name, date: &date, description };
     let wanted = [
-        (feature.spec(), pages("spec-template")?),
-        (feature.checklists().join(REQUIREMENTS), pages("requirements-template")?),
+        (feature.spec_path(), pages("spec-template")?),
+        (feature.checklists_dir().join(REQUIREMENTS), pages("requirements-template")?),
     ];
-    let folder = feature.checklists();
+    let folder = feature.checklists_dir();
     // Outside only where the name says so, not where a link does.
     if feature.dir.starts_with(project.root()) {
-        project.guard(&folder)?;
+        project.check_inside(&folder)?;
     }
     fs::create_dir_all(&folder).map_err(|error| SpeckitError::io(&folder, error))?;
     let mut made = Vec::new();
     for (path, page) in wanted {
-        if Project::write_new(&path, &fill(&page.text, header))? {
+        if SpeckitProject::write_new_file(&path, &fill_header(&page.text, header))? {
             made.push(path);
         }
     }

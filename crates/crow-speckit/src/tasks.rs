@@ -12,10 +12,10 @@ use std::fmt;
 use crate::markdown;
 
 pub(crate) use append::one_line;
-pub use append::{Gap, GapKind, append_convergence};
-pub(crate) use path::{has_path, paths};
-use read::{is_phase, number_of, phase_of, story_of, task_of};
-pub(crate) use read::{priority_in, story_in};
+pub use append::{ConvergenceGap, GapKind, append_convergence};
+pub(crate) use path::{find_paths, has_path};
+pub(crate) use read::{find_priority, find_story_number};
+use read::{is_phase_heading, parse_digits, parse_phase, parse_story_label, parse_task};
 
 /// Digits an id may have: with more it is no task's.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 3..=9;
@@ -45,7 +45,7 @@ impl TaskId {
     }
 
     /// The id with this number; none if the number is too large for one.
-    pub fn of(number: u32) -> Option<Self> {
+    pub fn from_number(number: u32) -> Option<Self> {
         Self::parse(&format!("T{number:03}"))
     }
 
@@ -69,7 +69,7 @@ impl fmt::Display for TaskId {
 
 /// A task of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Task {
+pub struct TaskItem {
     /// Its id.
     pub id: TaskId,
     /// Whether its box is ticked.
@@ -112,7 +112,7 @@ pub enum PhaseKind {
 
 /// A part of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Phase {
+pub struct TaskPhase {
     /// Its number as it is spelled, such as `3` or `3.1`; some have none.
     pub number: Option<String>,
     /// Its title, without the number.
@@ -123,7 +123,7 @@ pub struct Phase {
     pub line: usize,
 }
 
-impl fmt::Display for Phase {
+impl fmt::Display for TaskPhase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.number {
             Some(number) if self.title.is_empty() => write!(f, "Phase {number}"),
@@ -137,14 +137,14 @@ impl fmt::Display for Phase {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskList {
     /// Its phases, in order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<TaskPhase>,
     /// Its tasks, in order.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<TaskItem>,
 }
 
 /// What a box is to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum TickState {
     /// Ticked.
     Yes,
     /// Empty.
@@ -188,12 +188,12 @@ pub enum TasksError {
 
 impl TaskList {
     /// Reads a list that is to be worked on; one that is too large is refused.
-    pub fn checked(text: &str) -> Result<Self, TasksError> {
+    pub fn parse_checked(text: &str) -> Result<Self, TasksError> {
         let too_large = |max, what| Err(TasksError::TooLarge { max, what });
         if text.split('\n').any(|line| line.len() > LINE_BYTES_MAX) {
             return too_large(LINE_BYTES_MAX, "bytes in a line");
         }
-        if beginning(text).len() < text.len() {
+        if bounded_prefix(text).len() < text.len() {
             return too_large(LINES_MAX, "lines");
         }
         // One more than may be is kept of each, to be seen here.
@@ -210,26 +210,28 @@ impl TaskList {
     /// Reads a list. What is in code blocks, comments and front matter is no task, and what is beyond the limits is not
     /// read.
     pub fn parse(text: &str) -> Self {
-        let visible = markdown::visible(beginning(text));
+        let visible = markdown::visible_text(bounded_prefix(text));
         let mut list = Self::default();
-        let mut section: Option<Phase> = None;
+        let mut section: Option<TaskPhase> = None;
         let mut phase = None;
-        for line in markdown::lines(&visible) {
+        for line in markdown::split_lines(&visible) {
             if list.tasks.len() > TASKS_MAX || list.phases.len() > PHASES_MAX {
                 break;
             }
-            if let Some(heading) = markdown::heading(line.text) {
-                let found = phase_of(heading, line.number);
+            if let Some(heading) = markdown::parse_heading(line.text) {
+                let found = parse_phase(heading, line.number);
                 if heading.level <= 2 || found.as_ref().is_some_and(|found| found.number.is_some()) {
                     section = found;
                     phase = None;
                 }
                 // A phase that says so counts before it has tasks.
-                if is_phase(heading) && section.as_ref().is_some_and(|section| section.number.is_some()) {
+                if is_phase_heading(heading)
+                    && section.as_ref().is_some_and(|section| section.number.is_some())
+                {
                     list.phases.extend(section.take());
                     phase = Some(list.phases.len() - 1);
                 }
-            } else if let Some(mut task) = task_of(line) {
+            } else if let Some(mut task) = parse_task(line) {
                 if let Some(section) = section.take() {
                     list.phases.push(section);
                     phase = Some(list.phases.len() - 1);
@@ -238,22 +240,22 @@ impl TaskList {
                 list.tasks.push(task);
             }
         }
-        list.name_stories();
+        list.infer_stories();
         list
     }
 
     /// The phase a task stands in.
-    pub fn phase(&self, task: &Task) -> Option<&Phase> {
+    pub fn phase_for(&self, task: &TaskItem) -> Option<&TaskPhase> {
         self.phases.get(task.phase?)
     }
 
     /// How many tasks are done.
-    pub fn n_done(&self) -> usize {
+    pub fn done_count(&self) -> usize {
         self.tasks.iter().filter(|task| task.done).count()
     }
 
     /// Tasks whose id an earlier one has.
-    pub fn repeated(&self) -> Vec<&Task> {
+    pub fn duplicate_tasks(&self) -> Vec<&TaskItem> {
         let mut seen = HashSet::new();
         self.tasks.iter().filter(|task| !seen.insert(&task.id)).collect()
     }
@@ -261,17 +263,17 @@ impl TaskList {
     /// The id behind the highest; none if there is no number left.
     pub fn next_id(&self) -> Option<TaskId> {
         let highest = self.tasks.iter().map(|task| task.id.number()).max().unwrap_or(0);
-        TaskId::of(highest + 1)
+        TaskId::from_number(highest + 1)
     }
 
     /// The number behind the highest phase's.
-    fn next_phase(&self) -> u32 {
-        let major = |phase: &Phase| phase.number.as_deref()?.split('.').next()?.parse::<u32>().ok();
+    fn next_phase_number(&self) -> u32 {
+        let major = |phase: &TaskPhase| phase.number.as_deref()?.split('.').next()?.parse::<u32>().ok();
         self.phases.iter().filter_map(major).max().unwrap_or(0).saturating_add(1)
     }
 
     /// Finds the stories whose heading does not say so in English, by what their tasks say.
-    fn name_stories(&mut self) {
+    fn infer_stories(&mut self) {
         let mut said: HashMap<usize, HashSet<&[u32]>> = HashMap::new();
         for task in &self.tasks {
             if let Some(phase) = task.phase {
@@ -281,22 +283,22 @@ impl TaskList {
         for (at, phase) in self.phases.iter_mut().enumerate() {
             let stories: Vec<&[u32]> = said.get(&at).into_iter().flatten().copied().collect();
             if let (PhaseKind::Other, [[number]]) = (phase.kind, stories.as_slice()) {
-                phase.kind = PhaseKind::Story { number: *number, priority: priority_in(&phase.title) };
+                phase.kind = PhaseKind::Story { number: *number, priority: find_priority(&phase.title) };
             }
         }
     }
 }
 
 /// As much of a text as is read: so many lines, none of which is too long.
-fn beginning(text: &str) -> &str {
+fn bounded_prefix(text: &str) -> &str {
     let lines = text.split_inclusive('\n').take(LINES_MAX);
     let n_bytes = lines.map(str::len).take_while(|n_bytes| *n_bytes <= LINE_BYTES_MAX + 1).sum();
     text.get(..n_bytes).unwrap_or(text)
 }
 
 /// Ticks or empties one box, which changes one byte; a box that says so already stays as it is.
-pub fn flip(text: &str, id: &TaskId, done: Done) -> Result<String, TasksError> {
-    let list = TaskList::checked(text)?;
+pub fn set_task_ticked(text: &str, id: &TaskId, done: TickState) -> Result<String, TasksError> {
+    let list = TaskList::parse_checked(text)?;
     let mut found = list.tasks.iter().filter(|task| task.id == *id);
     let task = found.next().ok_or_else(|| TasksError::Unknown(id.clone()))?;
     if let Some(other) = found.next() {
@@ -304,10 +306,10 @@ pub fn flip(text: &str, id: &TaskId, done: Done) -> Result<String, TasksError> {
     }
     let mut flipped = text.to_owned();
     let marker = match done {
-        Done::Yes => "X",
-        Done::No => " ",
+        TickState::Yes => "X",
+        TickState::No => " ",
     };
-    if task.done != (done == Done::Yes) {
+    if task.done != (done == TickState::Yes) {
         flipped.replace_range(task.marker..=task.marker, marker);
     }
     Ok(flipped)

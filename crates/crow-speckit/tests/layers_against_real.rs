@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command as Process, Stdio};
 
 use crow_speckit::{
-    AgentContext, BranchFacts, BranchNumber, BranchWish, Command, GitConfig, Hooks, Place, Project,
-    PromptKind, When, branch, command_prompt, extension_commands, extension_prompt, layers, page,
-    prompt_layers,
+    AgentContext, BranchFacts, BranchNumber, BranchRequest, GitExtensionConfig, HookTiming, LayerOrigin,
+    PromptKind, SpeckitHooks, SpeckitProject, WorkflowCommand, command_prompt, compose_page,
+    extension_prompt, list_extension_commands, name_branch, page_layers, prompt_layers,
 };
 use serde_json::{Value, json};
 
@@ -180,10 +180,10 @@ fn extensions(dice: &mut Dice, root: &Path, name: &str) {
     }
 }
 
-fn begun() -> (tempfile::TempDir, Project) {
+fn begun() -> (tempfile::TempDir, SpeckitProject) {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join(".specify")).unwrap();
-    let project = Project::at(folder.path().canonicalize().unwrap());
+    let project = SpeckitProject::from_root(folder.path().canonicalize().unwrap());
     (folder, project)
 }
 
@@ -195,7 +195,7 @@ fn page_templates() {
         let (_folder, project) = begun();
         stack(&mut dice, project.root(), "template", "x-template");
         extensions(&mut dice, project.root(), "x-template");
-        let ours = page(&project, None, "x-template").ok().map(|page| page.text);
+        let ours = compose_page(&project, None, "x-template").ok().map(|page| page.text);
         let theirs = oracle.ask(&json!(["page", project.root(), "x-template"]));
         assert_eq!(json!(ours), theirs, "stack {n} in {}", project.root().display());
         if n % 40 == 0 {
@@ -205,8 +205,8 @@ fn page_templates() {
         n_pages += usize::from(ours.is_some());
         n_refused += usize::from(ours.is_none());
         // The list of layers is of another part of the real tool, which passes over what is broken.
-        if let Ok(found) = layers(&project, None, "x-template")
-            && fs::read_to_string(project.specify("presets/.registry"))
+        if let Ok(found) = page_layers(&project, None, "x-template")
+            && fs::read_to_string(project.specify_path("presets/.registry"))
                 .is_ok_and(|text| text.contains("{\"priority"))
         {
             let ours: Vec<_> =
@@ -230,14 +230,14 @@ fn command_prompts() {
         let (_folder, project) = begun();
         stack(&mut dice, project.root(), "command", "speckit.plan");
         write(project.root(), ".specify/presets/.registry", &sound_registry(&mut dice));
-        let found = prompt_layers(&project, None, Command::Plan).unwrap();
-        let theirs: Vec<_> = found.iter().filter(|layer| layer.place != Place::BuiltIn).collect();
+        let found = prompt_layers(&project, None, WorkflowCommand::Plan).unwrap();
+        let theirs: Vec<_> = found.iter().filter(|layer| layer.place != LayerOrigin::BuiltIn).collect();
         // Without a base in the project, theirs is their own prompt and ours is ours.
         if !theirs.iter().any(|layer| layer.strategy.as_str() == "replace") {
             n_ours += 1;
             continue;
         }
-        let ours = command_prompt(&project, None, Command::Plan).ok().map(|source| {
+        let ours = command_prompt(&project, None, WorkflowCommand::Plan).ok().map(|source| {
             // Theirs reads lines as Python does, without carriage returns.
             assert!(source.parts.iter().all(|part| part.kind == PromptKind::Markdown));
             source.parts.into_iter().map(|part| part.text).collect::<String>().replace("\r\n", "\n")
@@ -309,7 +309,11 @@ fn hooks() {
         let hooks: String = (0..dice.roll(9)).map(|n| hook(&mut dice, n)).collect();
         let yaml = format!("hooks:\n  before_plan:\n{hooks}");
         write(root, ".specify/extensions.yml", &yaml);
-        let ours = Hooks::read(&project).unwrap().of(When::Before, Command::Plan, &ours_of);
+        let ours = SpeckitHooks::read(&project).unwrap().matching_hooks(
+            HookTiming::Before,
+            WorkflowCommand::Plan,
+            &ours_of,
+        );
         n_wanted += ours.len();
         let ours: Vec<_> = ours.iter().map(|hook| json!([hook.command, hook.is_optional])).collect();
         assert_eq!(json!(ours), oracle.ask(&json!(["hooks", root, "before_plan", env])), "{n}: {yaml}");
@@ -401,8 +405,10 @@ fn branches() {
         let app = root.file_name().unwrap().to_str().unwrap();
         let facts = BranchFacts { directories: &directories, branches: &branches, author: "Ada L.", app };
         let number = number.map_or(BranchNumber::Next, BranchNumber::Given);
-        let wish = BranchWish { number, short_name: short, description: &description };
-        let ours = branch(&GitConfig::read(&project).unwrap(), &facts, &wish).ok().map(|branch| branch.name);
+        let wish = BranchRequest { number, short_name: short, description: &description };
+        let ours = name_branch(&GitExtensionConfig::read(&project).unwrap(), &facts, &wish)
+            .ok()
+            .map(|branch| branch.name);
         // Where nothing is left of the words, theirs makes a name without them and ours asks for some.
         let is_empty = |name: &str| name.ends_with('-') || name.ends_with("-z");
         if ours.is_some() || !theirs.as_str().is_some_and(is_empty) {
@@ -431,7 +437,7 @@ fn a_project_of_the_real_tools() {
     let Some(mut oracle) = Oracle::start() else { return };
     let (_folder, project) = begun();
     let all = oracle.ask(&json!(["begin", project.root()]));
-    let found = extension_commands(&project).unwrap();
+    let found = list_extension_commands(&project).unwrap();
     assert_eq!(found.problems, Vec::<String>::new());
     let ours = found.commands.iter().map(|command| (&*command.name, &*command.description));
     let mut ours: Vec<_> = ours.collect();
@@ -450,25 +456,31 @@ fn a_project_of_the_real_tools() {
         );
     }
     let lean = listed(&all, "command", "preset");
-    for command in Command::ALL {
+    for command in WorkflowCommand::ALL {
         let source = command_prompt(&project, None, command).unwrap();
         let name = format!("speckit.{}", command.as_str());
         let theirs = lean.iter().find(|(theirs, ..)| *theirs == name).map(|(.., file)| PathBuf::from(file));
         assert_eq!(source.layers[0].file, theirs, "{name}");
     }
-    let hooks = Hooks::read(&project).unwrap();
-    let events =
-        Command::ALL.into_iter().flat_map(|command| [(When::Before, command), (When::After, command)]);
+    let hooks = SpeckitHooks::read(&project).unwrap();
+    let events = WorkflowCommand::ALL
+        .into_iter()
+        .flat_map(|command| [(HookTiming::Before, command), (HookTiming::After, command)]);
     let mut ours = Vec::new();
     for (when, command) in events {
-        for hook in hooks.of(when, command, &|_| None) {
-            ours.push(format!("{}:{}", when.event(command), hook.command));
+        for hook in hooks.matching_hooks(when, command, &|_| None) {
+            ours.push(format!("{}:{}", when.event_name(command), hook.command));
         }
     }
     ours.sort_unstable();
     let theirs: Vec<_> = listed(&all, "hook", "extension").into_iter().map(|(name, ..)| name).collect();
     assert_eq!(ours, theirs);
-    assert!(GitConfig::read(&project).unwrap().commit_message(When::After, Command::Plan).is_none());
+    assert!(
+        GitExtensionConfig::read(&project)
+            .unwrap()
+            .commit_message(HookTiming::After, WorkflowCommand::Plan)
+            .is_none()
+    );
     assert_eq!(AgentContext::read(&project).unwrap().unwrap().files, [PathBuf::from("AGENTS.md")]);
     oracle.end(
         &format!("commands of extensions, {} hooks, {} commands of presets", ours.len(), lean.len()),
@@ -488,11 +500,11 @@ fn context_files() {
         "context_markers: {start: '<<', end: '>>'}",
     );
     let context = AgentContext::read(&project).unwrap().unwrap();
-    let section = context.upsert("", Some("specs/001-x/plan.md"));
+    let section = context.upsert_block("", Some("specs/001-x/plan.md"));
     for _ in 0..2000 {
         let text: String = (0..dice.roll(8)).map(|_| dice.one(&PIECES)).collect();
         let theirs = oracle.ask(&json!(["upsert", project.root(), text, section]));
-        assert_eq!(json!(context.upsert(&text, Some("specs/001-x/plan.md"))), theirs, "{text:?}");
+        assert_eq!(json!(context.upsert_block(&text, Some("specs/001-x/plan.md"))), theirs, "{text:?}");
     }
     oracle.end("context files", 2000);
 }

@@ -12,7 +12,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crow_speckit::{
-    NewFeature, Numbering, Project, SpeckitError, SpecsLink, SpecsRoot, parse_number, would_create,
+    FeatureNumbering, NewFeature, SpeckitError, SpeckitProject, SpecsLink, SpecsRoot, parse_number,
+    preview_feature,
 };
 
 /// As many as a run of all tests can afford: each starts some twenty programs.
@@ -115,7 +116,7 @@ impl Draw {
 }
 
 struct Case {
-    project: Project,
+    project: SpeckitProject,
     short_name: String,
     number: String,
     description: String,
@@ -136,17 +137,22 @@ fn draw(folder: &Path, n: usize, draw: &mut Draw) -> Case {
     let short_name = if draw.below(4) == 0 { draw.text(n_words) } else { String::new() };
     let n_words = draw.below(9) + 1;
     let description = draw.text(n_words);
-    Case { project: Project::at(root), short_name, number: draw.of(&NUMBERS).to_owned(), description }
+    Case {
+        project: SpeckitProject::from_root(root),
+        short_name,
+        number: draw.of(&NUMBERS).to_owned(),
+        description,
+    }
 }
 
 /// What we say, as the script prints it; nothing for what it refuses, or gives a name without words.
 fn ours(case: &Case) -> String {
     let would = || -> Result<String, SpeckitError> {
         let numbering = match case.number.as_str() {
-            "" => Numbering::Next,
-            number => Numbering::Prefer(parse_number(number)?),
+            "" => FeatureNumbering::Next,
+            number => FeatureNumbering::Prefer(parse_number(number)?),
         };
-        let made = would_create(
+        let made = preview_feature(
             &case.project,
             &NewFeature {
                 description: &case.description,
@@ -158,7 +164,7 @@ fn ours(case: &Case) -> String {
                 now: &"2026-01-02T03:04:05[UTC]".parse().unwrap(),
             },
         )?;
-        let spec = made.feature.spec().display().to_string();
+        let spec = made.feature.spec_path().display().to_string();
         Ok(serde_json::json!({
             "BRANCH_NAME": made.feature.name, "SPEC_FILE": spec, "FEATURE_NUM": made.prefix, "DRY_RUN": true,
         })

@@ -4,9 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, ThoughtLevel, Usage};
+use crow_core::{
+    ContentPart, MessageId, Mode, Prompt, Reply, ReplyEnd, SessionId, ThoughtLevel, TokenUsage,
+    TranscriptEntry,
+};
 use crow_store::{
-    Address, BegunBy, ListQuery, NewSession, Range, SearchQuery, ServerAddress, Store, Timestamp, invent_name,
+    CreatorFilter, DatabaseAddress, ListQuery, MessageRange, NewSession, PostgresAddress, SearchQuery, Store,
+    Timestamp, invent_name,
 };
 
 const SESSIONS: u64 = 2_450;
@@ -23,16 +27,16 @@ fn main() {
     }
     let folder = tempfile::tempdir().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(measure("SQLite", &Address::File(folder.path().join("crow.db"))));
+    runtime.block_on(measure("SQLite", &DatabaseAddress::File(folder.path().join("crow.db"))));
     #[expect(clippy::disallowed_methods, reason = "says where a server is")]
     if let Ok(uri) = std::env::var("CROW_TEST_POSTGRES") {
-        let server = ServerAddress::parse(&uri).unwrap();
+        let server = PostgresAddress::parse(&uri).unwrap();
         let local = folder.path().to_path_buf();
-        runtime.block_on(measure("PostgreSQL", &Address::Server { server, local }));
+        runtime.block_on(measure("PostgreSQL", &DatabaseAddress::Server { server, local }));
     }
 }
 
-async fn measure(name: &str, address: &Address) {
+async fn measure(name: &str, address: &DatabaseAddress) {
     let store = Store::open(address).await.unwrap();
     let began = Instant::now();
     for number in 0..SESSIONS {
@@ -42,15 +46,17 @@ async fn measure(name: &str, address: &Address) {
     let each = began.elapsed() / u32::try_from(SESSIONS * MESSAGES + LONG).unwrap();
     println!("{name}: {} messages, {each:?} to store one", SESSIONS * MESSAGES + LONG);
     println!("{:<44} {:>12} {:>12} {:>12}", "", "min", "median", "promise");
-    let list = ListQuery { cwd: None, begun_by: BegunBy::Person, before: None, limit: 50 };
-    row("list, a page of 50", "50 ms", async || drop(store.list(list.clone()).await.unwrap())).await;
-    row("load, 2,000 messages", "100 ms", async || drop(store.load(&long).await.unwrap().unwrap())).await;
-    let page = Range { from: LONG - 50, limit: 50 };
-    row("the last 50 messages of them", "", async || drop(store.messages(&long, page).await.unwrap())).await;
+    let list = ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 50 };
+    row("list, a page of 50", "50 ms", async || drop(store.list_sessions(list.clone()).await.unwrap())).await;
+    row("load, 2,000 messages", "100 ms", async || drop(store.load_session(&long).await.unwrap().unwrap()))
+        .await;
+    let page = MessageRange { from: LONG - 50, limit: 50 };
+    row("the last 50 messages of them", "", async || drop(store.load_messages(&long, page).await.unwrap()))
+        .await;
     for (what, text) in [("a word", "river"), ("two words", "river cache"), ("a rare word", "zanzibar1234")] {
         let query = SearchQuery { text: text.into(), session: None, limit: 20, offset: 0 };
         let name = format!("search, {what}");
-        row(&name, "50 ms", async || drop(store.search(query.clone()).await.unwrap())).await;
+        row(&name, "50 ms", async || drop(store.search_messages(query.clone()).await.unwrap())).await;
     }
     row("open", "", async || drop(Store::open(address).await.unwrap())).await;
 }
@@ -68,28 +74,31 @@ async fn fill(store: &Store, number: u64, n_messages: u64) -> SessionId {
         now: Timestamp(i64::try_from(number).unwrap()),
     };
     store.create_session(&id, new).await.unwrap();
-    let writer = store.begin_writing(&id).await.unwrap();
+    let writer = store.acquire_session_lease(&id).await.unwrap();
     for seq in 0..n_messages {
         let entry = entry(number, seq);
-        store.append(&writer, seq, &entry, Timestamp(i64::try_from(number).unwrap())).await.unwrap();
+        store.append_entry(&writer, seq, &entry, Timestamp(i64::try_from(number).unwrap())).await.unwrap();
     }
-    store.end_writing(writer).await;
+    store.release_session_lease(writer).await;
     id
 }
 
-fn entry(number: u64, seq: u64) -> Entry {
+fn entry(number: u64, seq: u64) -> TranscriptEntry {
     let word = |n: u64| WORDS[usize::try_from((number * 7 + seq * 3 + n * n) % 8).unwrap()];
     let mut text: String = (0..60).map(|n| format!("{} ", word(n))).collect();
     text.push_str(&format!("zanzibar{number}"));
     match seq % 2 {
-        0 => Entry::Prompt(Prompt { id: MessageId::at(seq), parts: vec![Part::Text(text)] }),
-        _ => Entry::Reply(Reply {
-            id: MessageId::at(seq),
+        0 => TranscriptEntry::Prompt(Prompt {
+            id: MessageId::from_seq(seq),
+            parts: vec![ContentPart::Text(text)],
+        }),
+        _ => TranscriptEntry::Reply(Reply {
+            id: MessageId::from_seq(seq),
             thought: String::new(),
             text,
             calls: Vec::new(),
-            ended: Ended::Normally,
-            usage: Some(Usage::new(100, 10)),
+            ended: ReplyEnd::Normally,
+            usage: Some(TokenUsage::new(100, 10)),
             sealed: None,
             answered_by: None,
         }),

@@ -1,6 +1,6 @@
 //! What is kept of a change to a file, so that it can be undone.
 
-pub use crow_core::undo::Before;
+pub use crow_core::undo::UndoSnapshot;
 use crow_core::{CallId, ContentHash};
 
 use crate::Timestamp;
@@ -15,7 +15,7 @@ pub struct NewFileChange {
     /// Absolute path.
     pub path: String,
     /// What is there now.
-    pub before: Before,
+    pub before: UndoSnapshot,
     /// What will be there; `None` when the file will be gone.
     pub after: Option<ContentHash>,
 }
@@ -36,7 +36,7 @@ pub struct FileChange {
     /// Absolute path.
     pub path: String,
     /// What was there.
-    pub before: Before,
+    pub before: UndoSnapshot,
     /// What it left there; `None` when the file was gone.
     pub after: Option<ContentHash>,
     /// When.

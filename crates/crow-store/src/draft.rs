@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{Ended, Failure, FailureKind, MessageId, Reply, SessionId};
+use crow_core::{Failure, FailureKind, MessageId, Reply, ReplyEnd, SessionId};
 
 use crate::{hashing, private};
 
@@ -21,7 +21,7 @@ const INTERRUPTED: &str = "Crow stopped while the model was speaking; this is as
 
 /// What a piece is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PieceKind {
     Thought = 1,
     Text = 2,
 }
@@ -34,11 +34,11 @@ pub struct Draft {
     seq: u64,
     /// Pieces that are not on disk yet.
     waiting: Vec<u8>,
-    state: State,
+    state: DraftState,
 }
 
 #[derive(Debug)]
-enum State {
+enum DraftState {
     /// Nothing was said yet, and there is no file.
     Silent,
     Open(File),
@@ -48,21 +48,21 @@ enum State {
 
 impl Draft {
     pub(crate) fn new(folder: &Path, session: &SessionId, seq: u64) -> Self {
-        let path = path_of(folder, session);
-        Self { path, session: session.clone(), seq, waiting: Vec::new(), state: State::Silent }
+        let path = draft_path(folder, session);
+        Self { path, session: session.clone(), seq, waiting: Vec::new(), state: DraftState::Silent }
     }
 
     /// Takes more of the reasoning.
-    pub fn thought(&mut self, text: &str) {
-        self.add(Kind::Thought, text);
+    pub fn push_thought(&mut self, text: &str) {
+        self.push_piece(PieceKind::Thought, text);
     }
 
     /// Takes more of the words.
-    pub fn text(&mut self, text: &str) {
-        self.add(Kind::Text, text);
+    pub fn push_text(&mut self, text: &str) {
+        self.push_piece(PieceKind::Text, text);
     }
 
-    fn add(&mut self, kind: Kind, text: &str) {
+    fn push_piece(&mut self, kind: PieceKind, text: &str) {
         if let (Ok(len), false) = (u32::try_from(text.len()), text.is_empty()) {
             self.waiting.push(kind as u8);
             self.waiting.extend_from_slice(&len.to_le_bytes());
@@ -71,23 +71,23 @@ impl Draft {
     }
 
     /// Brings what was taken to the file. It is short and goes to the system's memory, so it does not wait for a disk.
-    pub fn keep(&mut self) {
+    pub fn flush(&mut self) {
         if self.waiting.is_empty() {
             return;
         }
         let kept = match &mut self.state {
-            State::Refused => Ok(()),
-            State::Open(file) => file.write_all(&self.waiting),
-            State::Silent => self.begin(),
+            DraftState::Refused => Ok(()),
+            DraftState::Open(file) => file.write_all(&self.waiting),
+            DraftState::Silent => self.create_file(),
         };
         if let Err(error) = kept {
             tracing::warn!(%error, "a reply has no draft; what is shown of it is stored with its end");
-            self.state = State::Refused;
+            self.state = DraftState::Refused;
         }
         self.waiting.clear();
     }
 
-    fn begin(&mut self) -> io::Result<()> {
+    fn create_file(&mut self) -> io::Result<()> {
         if let Some(folder) = self.path.parent() {
             private::make_folder(folder)?;
         }
@@ -99,39 +99,39 @@ impl Draft {
         head.extend_from_slice(self.session.as_str().as_bytes());
         head.append(&mut self.waiting);
         file.write_all(&head)?;
-        self.state = State::Open(file);
+        self.state = DraftState::Open(file);
         Ok(())
     }
 
     /// Removes the file: the reply is stored.
-    pub fn done(self) {
-        if matches!(self.state, State::Open(_)) {
-            remove(&self.path);
+    pub fn discard(self) {
+        if matches!(self.state, DraftState::Open(_)) {
+            remove_draft_file(&self.path);
         }
     }
 }
 
 /// Reads what there is of the reply at place `seq` of a session.
-pub(crate) fn read(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply> {
+pub(crate) fn read_draft(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply> {
     let mut bytes = Vec::new();
-    let file = private::read_file(&path_of(folder, session)).ok()?;
+    let file = private::open_read_only(&draft_path(folder, session)).ok()?;
     file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
     let (place, mut rest) = bytes.split_first_chunk()?;
-    if u64::from_le_bytes(*place) != seq || text(&mut rest)? != session.as_str() {
+    if u64::from_le_bytes(*place) != seq || take_text(&mut rest)? != session.as_str() {
         return None;
     }
     let (mut thought, mut said) = (String::new(), String::new());
     while let Some((&kind, after)) = rest.split_first() {
         rest = after;
-        let Some(piece) = text(&mut rest) else { break };
+        let Some(piece) = take_text(&mut rest) else { break };
         match kind {
-            kind if kind == Kind::Thought as u8 => thought.push_str(piece),
-            kind if kind == Kind::Text as u8 => said.push_str(piece),
+            kind if kind == PieceKind::Thought as u8 => thought.push_str(piece),
+            kind if kind == PieceKind::Text as u8 => said.push_str(piece),
             _ => break,
         }
     }
-    let ended = Ended::Failed(Failure::new(FailureKind::Internal, INTERRUPTED));
-    let id = MessageId::at(seq);
+    let ended = ReplyEnd::Failed(Failure::new(FailureKind::Internal, INTERRUPTED));
+    let id = MessageId::from_seq(seq);
     Some(Reply {
         id,
         thought,
@@ -146,7 +146,7 @@ pub(crate) fn read(folder: &Path, session: &SessionId, seq: u64) -> Option<Reply
 }
 
 /// Takes a text with its length in front off the bytes.
-fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+fn take_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
     let (len, after) = rest.split_first_chunk()?;
     let (text, after) = after.split_at_checked(usize::try_from(u32::from_le_bytes(*len)).ok()?)?;
     *rest = after;
@@ -154,16 +154,16 @@ fn text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
 }
 
 /// Removes the draft of a session, if there is one.
-pub(crate) fn forget(folder: &Path, session: &SessionId) {
-    remove(&path_of(folder, session));
+pub(crate) fn delete_draft(folder: &Path, session: &SessionId) {
+    remove_draft_file(&draft_path(folder, session));
 }
 
-fn path_of(folder: &Path, session: &SessionId) -> PathBuf {
+fn draft_path(folder: &Path, session: &SessionId) -> PathBuf {
     // A session that was brought over may have any name.
-    folder.join(format!("{:016x}", hashing::short(session.as_str()).cast_unsigned()))
+    folder.join(format!("{:016x}", hashing::short_hash(session.as_str()).cast_unsigned()))
 }
 
-fn remove(path: &Path) {
+fn remove_draft_file(path: &Path) {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             tracing::debug!(%error, "a draft stays; nobody reads it, since its reply is stored");
@@ -176,7 +176,7 @@ fn remove(path: &Path) {
 mod tests {
     use std::fs;
 
-    use super::{Draft, path_of, read};
+    use super::{Draft, draft_path, read_draft};
     use crow_core::SessionId;
 
     #[test]
@@ -185,15 +185,15 @@ mod tests {
         let session = SessionId::new("otter");
         let mut draft = Draft::new(folder.path(), &session, 7);
         for word in ["One ", "zwölf ", "🦀"] {
-            draft.text(word);
-            draft.keep();
+            draft.push_text(word);
+            draft.flush();
         }
-        let path = path_of(folder.path(), &session);
+        let path = draft_path(folder.path(), &session);
         let whole = fs::read(&path).unwrap();
         let mut seen = Vec::new();
         for len in 0..=whole.len() {
             fs::write(&path, &whole[..len]).unwrap();
-            seen.extend(read(folder.path(), &session, 7).map(|reply| reply.text));
+            seen.extend(read_draft(folder.path(), &session, 7).map(|reply| reply.text));
         }
         seen.dedup();
         assert_eq!(seen, ["One ", "One zwölf ", "One zwölf 🦀"]);

@@ -8,14 +8,14 @@ use crate::DeliveryId;
 
 /// Who has what one at a time can have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Holder {
+pub enum LeaseHolder {
     /// Somebody else in this process, which may serve several clients.
     Ourselves,
     /// Another process, as far as that is known.
     Other(String),
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for LeaseHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ourselves => f.write_str("for another client of this Crow"),
@@ -121,7 +121,7 @@ pub enum StoreError {
         /// The session.
         session: SessionId,
         /// Who has it.
-        holder: Holder,
+        holder: LeaseHolder,
     },
     /// Someone else wrote this place of the session first; load it again.
     #[error("session {session} was continued elsewhere at message {seq}; load it again")]

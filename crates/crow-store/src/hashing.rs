@@ -4,13 +4,13 @@ use crow_core::ContentHash;
 use sha2::{Digest, Sha256};
 
 /// FNV-1a: two texts that share it are told apart by comparing them.
-pub(crate) fn short(text: &str) -> i64 {
+pub(crate) fn short_hash(text: &str) -> i64 {
     const START: u64 = 0xcbf2_9ce4_8422_2325;
     const FACTOR: u64 = 0x0100_0000_01b3;
     text.bytes().fold(START, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FACTOR)).cast_signed()
 }
 
 /// SHA-256: no two contents share it.
-pub(crate) fn long(bytes: &[u8]) -> ContentHash {
+pub(crate) fn content_hash(bytes: &[u8]) -> ContentHash {
     ContentHash::new(Sha256::digest(bytes).into())
 }

@@ -25,19 +25,19 @@ mod task;
 #[cfg(test)]
 mod tests;
 
-pub use address::Address;
-pub use changes::{Before, ChangeId, FileChange, NewFileChange};
+pub use address::DatabaseAddress;
+pub use changes::{ChangeId, FileChange, NewFileChange, UndoSnapshot};
 pub use database::TABLES;
 pub use draft::Draft;
-pub use error::{Holder, StoreError};
+pub use error::{LeaseHolder, StoreError};
 pub use name::invent_name;
-pub use postgres::ServerAddress;
-pub use private::{Exposure, exposure, make_private};
+pub use postgres::PostgresAddress;
+pub use private::{FileExposure, file_exposure, make_private};
 pub use session::{
-    Aside, BegunBy, Cursor, Hit, ListQuery, Message, NewSession, Range, SearchQuery, SessionRow, Speaker,
-    Stored, Timestamp, Tip,
+    CreatorFilter, ListQuery, LoadedSession, MessageRange, MessageRole, NewSession, SearchHit, SearchQuery,
+    SessionCursor, SessionRow, SessionTip, SideRequestUsage, StoredMessage, Timestamp,
 };
 pub use speckit::{SpeckitEvent, SpeckitRow};
-pub use sqlite::{Salvaged, copy_python_database, salvage};
-pub use store::{Attending, Store, Writer};
+pub use sqlite::{SalvageReport, copy_python_database, salvage_database};
+pub use store::{SessionLease, Store, TaskLease};
 pub use task::{Delivery, DeliveryId, TaskEnd, TaskRow, TaskState};

@@ -6,10 +6,10 @@ use crow_core::SessionId;
 /// when it is stored.
 pub fn invent_name() -> SessionId {
     let pair = || petname::petname(2, "-").unwrap_or_default();
-    SessionId::new(format!("{}-of-{}", pair(), plural(&pair())))
+    SessionId::new(format!("{}-of-{}", pair(), pluralize_noun(&pair())))
 }
 
-fn plural(noun: &str) -> String {
+fn pluralize_noun(noun: &str) -> String {
     let before_last = noun.chars().rev().nth(1).unwrap_or_default();
     match noun.strip_suffix('y') {
         Some(stem) if !"aeiou".contains(before_last) => format!("{stem}ies"),
@@ -20,14 +20,14 @@ fn plural(noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::plural;
+    use super::pluralize_noun;
 
     #[test]
     fn nouns_get_their_plural() {
         for (one, many) in
             [("river", "rivers"), ("fly", "flies"), ("jay", "jays"), ("fox", "foxes"), ("finch", "finches")]
         {
-            assert_eq!(plural(one), many);
+            assert_eq!(pluralize_noun(one), many);
         }
     }
 }

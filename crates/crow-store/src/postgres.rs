@@ -14,12 +14,12 @@ use postgres::{Client, IsolationLevel, NoTls, Statement};
 use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-pub use self::address::ServerAddress;
-use self::statements::{Statements, sorted};
+pub use self::address::PostgresAddress;
+use self::statements::{PostgresTransaction, from_postgres};
 use crate::{
-    Holder, StoreError,
-    search::quoted,
-    sql::{Backend, Dialect, Kind, Right, Synced, Work},
+    LeaseHolder, StoreError,
+    search::quote_word,
+    sql::{DatabaseBackend, LeaseKey, SqlDialect, SyncCallback, TransactionBody, TransactionKind},
 };
 
 /// Each brings the tables from the format before it to its own place in this list.
@@ -42,7 +42,7 @@ const BEGIN: &str = "CREATE SCHEMA IF NOT EXISTS crow; SET search_path = crow;
 /// The lock that one migration at a time holds; `CROW` in letters.
 const MIGRATING: &str = "SELECT pg_advisory_xact_lock(1129467735)";
 
-static DIALECT: Dialect = Dialect {
+static DIALECT: SqlDialect = SqlDialect {
     index: "INSERT INTO message_search (message_id, words)
             VALUES ($1, to_tsvector('simple', regexp_replace(normalize($2, NFD), '[\\u0300-\\u036f]', '', 'g')))",
     search: "SELECT m.seq, m.data, m.input_tokens, m.output_tokens, m.session_id, m.created
@@ -58,7 +58,7 @@ static DIALECT: Dialect = Dialect {
     tidy_index: None,
     indexed: |text| Cow::Owned(words_only(text)),
     expression: |words| {
-        let quoted = words.iter().map(|word| quoted(words_only(word).trim()));
+        let quoted = words.iter().map(|word| quote_word(words_only(word).trim()));
         quoted.collect::<Vec<_>>().join(" ")
     },
 };
@@ -71,41 +71,41 @@ fn words_only(text: &str) -> String {
 }
 
 /// A connection to a server.
-pub(crate) struct Server {
+pub(crate) struct PostgresBackend {
     client: Client,
     prepared: HashMap<&'static str, Statement>,
     name: String,
     used: Instant,
 }
 
-impl ServerAddress {
+impl PostgresAddress {
     /// Connects, and makes the tables where they are missing.
-    pub(crate) fn open(&self) -> Result<Server, StoreError> {
+    pub(crate) fn connect(&self) -> Result<PostgresBackend, StoreError> {
         let name = self.to_string();
-        let mut config = self.config()?;
+        let mut config = self.to_config()?;
         config
             .connect_timeout(CONNECT_MAX)
             .keepalives_idle(SILENCE_MAX)
             .tcp_user_timeout(SILENCE_MAX)
             .application_name(&format!("crow process {}", std::process::id()));
-        let broken = |error: &postgres::Error| sorted(&name, error);
+        let broken = |error: &postgres::Error| from_postgres(&name, error);
         let connected = match address::wants_tls(&config) {
-            true => config.connect(MakeRustlsConnect::new(tls(&name)?)),
+            true => config.connect(MakeRustlsConnect::new(tls_config(&name)?)),
             false => config.connect(NoTls),
         };
         let mut client = connected.map_err(|error| broken(&error))?;
         client.batch_execute(BEGIN).map_err(|error| broken(&error))?;
-        let found = migrate(&mut client).map_err(|error| broken(&error))?;
+        let found = migrate_schema(&mut client).map_err(|error| broken(&error))?;
         let known = MIGRATIONS.len() as i64;
         if found > known {
             return Err(StoreError::Newer { database: name, found, known });
         }
-        Ok(Server { client, prepared: HashMap::new(), name, used: Instant::now() })
+        Ok(PostgresBackend { client, prepared: HashMap::new(), name, used: Instant::now() })
     }
 }
 
 /// Brings the tables to the newest format, and tells which they have.
-fn migrate(client: &mut Client) -> Result<i64, postgres::Error> {
+fn migrate_schema(client: &mut Client) -> Result<i64, postgres::Error> {
     let mut step = client.transaction()?;
     step.batch_execute(MIGRATING)?;
     step.batch_execute("CREATE TABLE IF NOT EXISTS format (version BIGINT NOT NULL)")?;
@@ -120,7 +120,7 @@ fn migrate(client: &mut Client) -> Result<i64, postgres::Error> {
 }
 
 /// Trusts the certificates that the system trusts, or well-known ones where it has none.
-fn tls(name: &str) -> Result<ClientConfig, StoreError> {
+fn tls_config(name: &str) -> Result<ClientConfig, StoreError> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
@@ -135,13 +135,13 @@ fn tls(name: &str) -> Result<ClientConfig, StoreError> {
     Ok(config.with_root_certificates(roots).with_no_client_auth())
 }
 
-impl Server {
-    fn broken(&self, error: &postgres::Error) -> StoreError {
-        sorted(&self.name, error)
+impl PostgresBackend {
+    fn to_store_error(&self, error: &postgres::Error) -> StoreError {
+        from_postgres(&self.name, error)
     }
 
     /// Says which process has a right, as far as the server knows.
-    fn holder(&mut self, key: i64) -> Holder {
+    fn find_holder(&mut self, key: i64) -> LeaseHolder {
         let who = "SELECT a.application_name, a.client_addr::text,
                  a.application_name = current_setting('application_name')
                  AND a.client_addr IS NOT DISTINCT FROM inet_client_addr()
@@ -154,67 +154,71 @@ impl Server {
             let (program, from): (Option<String>, Option<String>) =
                 (row.try_get(0).ok()?, row.try_get(1).ok()?);
             if row.try_get(2).ok()? {
-                return Some(Holder::Ourselves);
+                return Some(LeaseHolder::Ourselves);
             }
             let from = from.map(|from| format!(" at {from}")).unwrap_or_default();
-            Some(Holder::Other(format!("{}{from}", program?)))
+            Some(LeaseHolder::Other(format!("{}{from}", program?)))
         });
-        named.unwrap_or_else(|| Holder::Other("which one is not known".into()))
+        named.unwrap_or_else(|| LeaseHolder::Other("which one is not known".into()))
     }
 }
 
-impl Backend for Server {
-    fn transact(&mut self, kind: Kind, work: Work<'_>) -> Result<(), StoreError> {
+impl DatabaseBackend for PostgresBackend {
+    fn run_transaction(
+        &mut self,
+        kind: TransactionKind,
+        work: TransactionBody<'_>,
+    ) -> Result<(), StoreError> {
         let Self { client, prepared, name, .. } = self;
         let begin = match kind {
-            Kind::Reads => client
+            TransactionKind::Reads => client
                 .build_transaction()
                 .read_only(true)
                 .isolation_level(IsolationLevel::RepeatableRead)
                 .start(),
-            Kind::Writes => client.transaction(),
+            TransactionKind::Writes => client.transaction(),
         };
-        let transaction = begin.map_err(|error| sorted(name, &error))?;
-        let mut statements = Statements { transaction, prepared, name };
+        let transaction = begin.map_err(|error| from_postgres(name, &error))?;
+        let mut statements = PostgresTransaction { transaction, prepared, name };
         work(&mut statements)?;
-        let Statements { transaction, name, .. } = statements;
-        transaction.commit().map_err(|error| sorted(name, &error))
+        let PostgresTransaction { transaction, name, .. } = statements;
+        transaction.commit().map_err(|error| from_postgres(name, &error))
     }
 
-    fn claim(&mut self, right: &Right) -> Result<(), StoreError> {
-        let key = right.key();
+    fn acquire_lease(&mut self, right: &LeaseKey) -> Result<(), StoreError> {
+        let key = right.lock_id();
         let took = self.client.query_one("SELECT pg_try_advisory_lock($1)", &[&key]);
         match took.map(|row| row.get(0)) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(right.busy(self.holder(key))),
-            Err(error) => Err(self.broken(&error)),
+            Ok(false) => Err(right.busy_error(self.find_holder(key))),
+            Err(error) => Err(self.to_store_error(&error)),
         }
     }
 
-    fn release(&mut self, right: &Right) {
+    fn release_lease(&mut self, right: &LeaseKey) {
         // A connection that broke has given it back by itself.
-        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&right.key()]) {
+        if let Err(error) = self.client.execute("SELECT pg_advisory_unlock($1)", &[&right.lock_id()]) {
             tracing::debug!(%error, "could not give a right back");
         }
     }
 
-    fn sync(&mut self, done: Synced) {
+    fn sync(&mut self, done: SyncCallback) {
         // The server flushes each commit before it answers.
         if let Some(done) = done {
             done(Ok(()));
         }
     }
 
-    fn erase(&mut self) -> Result<(), StoreError> {
+    fn purge_deleted(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    fn shrink(&mut self) -> Result<(), StoreError> {
+    fn reclaim_space(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 
-    fn check(&mut self) -> Result<Vec<String>, StoreError> {
-        self.client.simple_query("SELECT 1").map(|_| Vec::new()).map_err(|error| self.broken(&error))
+    fn check_integrity(&mut self) -> Result<Vec<String>, StoreError> {
+        self.client.simple_query("SELECT 1").map(|_| Vec::new()).map_err(|error| self.to_store_error(&error))
     }
 
     fn is_lost(&mut self) -> bool {
@@ -229,6 +233,6 @@ impl Backend for Server {
         if let Err(error) = client.batch_execute("SELECT pg_advisory_unlock_all()") {
             tracing::debug!(%error, "could not give rights back");
         }
-        client.close().map_err(|error| sorted(&name, &error))
+        client.close().map_err(|error| from_postgres(&name, &error))
     }
 }

@@ -14,7 +14,7 @@ const FILE_MODE: u32 = 0o600;
 const NO_LINK: i32 = libc::O_NOFOLLOW | libc::O_NONBLOCK;
 
 /// Opens a file for reading, if it is one.
-pub(crate) fn read_file(path: &Path) -> io::Result<fs::File> {
+pub(crate) fn open_read_only(path: &Path) -> io::Result<fs::File> {
     let mut options = fs::OpenOptions::new();
     #[cfg(unix)]
     options.custom_flags(NO_LINK);
@@ -43,7 +43,7 @@ pub(crate) fn make_file(path: &Path) -> io::Result<()> {
 
 /// Takes a file away from everyone but its owner.
 #[cfg(unix)]
-pub(crate) fn keep_file(path: &Path) -> io::Result<()> {
+pub(crate) fn restrict_permissions(path: &Path) -> io::Result<()> {
     if fs::metadata(path)?.permissions().mode() & 0o777 == FILE_MODE {
         return Ok(());
     }
@@ -52,7 +52,7 @@ pub(crate) fn keep_file(path: &Path) -> io::Result<()> {
 
 /// Elsewhere a file in the owner's folder is the owner's.
 #[cfg(not(unix))]
-pub(crate) fn keep_file(_path: &Path) -> io::Result<()> {
+pub(crate) fn restrict_permissions(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn open_file(path: &Path) -> io::Result<fs::File> {
 
 /// Tells whether an open file is the one at a path.
 #[cfg(unix)]
-pub(crate) fn is_at(file: &fs::File, path: &Path) -> bool {
+pub(crate) fn is_file_at(file: &fs::File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let same =
         |open: fs::Metadata, there: fs::Metadata| (open.dev(), open.ino()) == (there.dev(), there.ino());
@@ -75,13 +75,13 @@ pub(crate) fn is_at(file: &fs::File, path: &Path) -> bool {
 
 /// Elsewhere a file that is open cannot be removed.
 #[cfg(not(unix))]
-pub(crate) fn is_at(_file: &fs::File, path: &Path) -> bool {
+pub(crate) fn is_file_at(_file: &fs::File, path: &Path) -> bool {
     path.exists()
 }
 
 /// Who beside its owner can read something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exposure {
+pub enum FileExposure {
     /// Nobody, or it is not there.
     Nobody,
     /// The group or others.
@@ -96,27 +96,29 @@ pub enum Exposure {
 
 /// Tells who can read a file or a folder that should be the user's alone.
 #[cfg(unix)]
-pub fn exposure(path: &Path, user: u32) -> Exposure {
+pub fn file_exposure(path: &Path, user: u32) -> FileExposure {
     use std::os::unix::fs::MetadataExt;
-    let Ok(found) = fs::symlink_metadata(path) else { return Exposure::Nobody };
+    let Ok(found) = fs::symlink_metadata(path) else { return FileExposure::Nobody };
     let is_link = found.is_symlink();
-    let Ok(meant) = (if is_link { fs::metadata(path) } else { Ok(found) }) else { return Exposure::Nobody };
+    let Ok(meant) = (if is_link { fs::metadata(path) } else { Ok(found) }) else {
+        return FileExposure::Nobody;
+    };
     let is_open = meant.mode() & 0o077 != 0;
     // `/tmp` and its like, and the folders of the system.
     let is_common = meant.is_dir() && (meant.mode() & 0o1000 != 0 || path.components().count() <= 2);
     match (meant.uid() == user, is_open, is_link) {
-        _ if is_common => Exposure::Everybody,
-        (false, ..) => Exposure::ItsOwner,
-        (true, false, _) => Exposure::Nobody,
-        (true, true, false) => Exposure::Others,
-        (true, true, true) => Exposure::OthersByLink,
+        _ if is_common => FileExposure::Everybody,
+        (false, ..) => FileExposure::ItsOwner,
+        (true, false, _) => FileExposure::Nobody,
+        (true, true, false) => FileExposure::Others,
+        (true, true, true) => FileExposure::OthersByLink,
     }
 }
 
 /// Elsewhere a file in the owner's folder is the owner's.
 #[cfg(not(unix))]
-pub fn exposure(_path: &Path, _user: u32) -> Exposure {
-    Exposure::Nobody
+pub fn file_exposure(_path: &Path, _user: u32) -> FileExposure {
+    FileExposure::Nobody
 }
 
 /// Takes what the user owns away from everybody else. What is no link now is none then: it is changed through the

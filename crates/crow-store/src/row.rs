@@ -11,24 +11,24 @@ pub(crate) mod tests;
 use std::borrow::Cow;
 
 use crow_core::{
-    Arguments, Call, CallId, ContentHash, Doubt, DoubtKind, Ended, Entry, Failure, MessageId, Outcome,
-    Prompt, Reply, Sealed, Usage,
+    CallId, ContentHash, DoubtKind, Failure, MessageId, Prompt, ProviderState, RepairDoubt, Reply, ReplyEnd,
+    TokenUsage, ToolArguments, ToolCall, ToolResult, TranscriptEntry,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Speaker;
-use doubt::DoubtRow;
-use images::Kept;
-pub(crate) use images::{Images, base64};
-use pieces::{FailureKindRow, PartRow, PlanEntryRow, ShownRow, StatusRow};
+use crate::MessageRole;
+use doubt::RepairDoubtRow;
+use images::ExtractedImages;
+pub(crate) use images::{ImagesByHash, encode_base64};
+use pieces::{ContentPartRow, FailureKindRow, PlanEntryRow, ToolCallInfoRow, ToolStatusRow};
 
 /// A message on its way to the database.
 #[derive(Debug)]
-pub(crate) struct Row {
+pub(crate) struct EncodedMessage {
     pub(crate) role: &'static str,
     pub(crate) data: String,
-    pub(crate) usage: Option<Usage>,
+    pub(crate) usage: Option<TokenUsage>,
     /// What search goes through: what people and models said, not what tools brought.
     pub(crate) text: String,
     /// Its images, which stand beside it.
@@ -36,25 +36,29 @@ pub(crate) struct Row {
 }
 
 /// Writes an entry down.
-pub(crate) fn write(entry: &Entry) -> Result<Row, serde_json::Error> {
-    let kept = Kept::of(entry);
-    let data = serde_json::to_string(&MessageRow::of(entry, &kept)?)?;
-    let (role, usage) = (speaker(entry).as_str(), entry.usage());
-    Ok(Row { role, data, usage, text: searched(entry), images: kept.into_images() })
+pub(crate) fn encode_entry(entry: &TranscriptEntry) -> Result<EncodedMessage, serde_json::Error> {
+    let kept = ExtractedImages::from_entry(entry);
+    let data = serde_json::to_string(&MessageRow::from_entry(entry, &kept)?)?;
+    let (role, usage) = (entry_role(entry).as_str(), entry.usage());
+    Ok(EncodedMessage { role, data, usage, text: searchable_text(entry), images: kept.into_images() })
 }
 
 /// Reads an entry back, with its images where they are given.
-pub(crate) fn read(data: &str, usage: Option<Usage>, images: Option<&Images>) -> Result<Entry, String> {
+pub(crate) fn decode_entry(
+    data: &str,
+    usage: Option<TokenUsage>,
+    images: Option<&ImagesByHash>,
+) -> Result<TranscriptEntry, String> {
     let row: MessageRow<'_> = serde_json::from_str(data).map_err(|error| error.to_string())?;
     row.into_entry(usage, images)
 }
 
 /// Tells who says an entry.
-pub(crate) fn speaker(entry: &Entry) -> Speaker {
+pub(crate) fn entry_role(entry: &TranscriptEntry) -> MessageRole {
     match entry {
-        Entry::Prompt(_) => Speaker::Person,
-        Entry::Reply(_) => Speaker::Model,
-        Entry::Result { .. } => Speaker::Tool,
+        TranscriptEntry::Prompt(_) => MessageRole::Person,
+        TranscriptEntry::Reply(_) => MessageRole::Model,
+        TranscriptEntry::Result { .. } => MessageRole::Tool,
     }
 }
 
@@ -62,11 +66,11 @@ pub(crate) fn speaker(entry: &Entry) -> Speaker {
 const SEARCHED_BYTES_MAX: usize = 256 * 1024;
 
 /// The words of an entry that search goes through: what people and models said, not what tools brought.
-pub(crate) fn searched(entry: &Entry) -> String {
+pub(crate) fn searchable_text(entry: &TranscriptEntry) -> String {
     let mut text = match entry {
-        Entry::Prompt(prompt) => prompt.text(),
-        Entry::Reply(reply) => reply.text.clone(),
-        Entry::Result { .. } => String::new(),
+        TranscriptEntry::Prompt(prompt) => prompt.text(),
+        TranscriptEntry::Reply(reply) => reply.text.clone(),
+        TranscriptEntry::Result { .. } => String::new(),
     };
     text.truncate(text.floor_char_boundary(SEARCHED_BYTES_MAX));
     text
@@ -77,7 +81,7 @@ pub(crate) fn searched(entry: &Entry) -> String {
 enum MessageRow<'a> {
     User {
         id: Cow<'a, str>,
-        content: Vec<PartRow<'a>>,
+        content: Vec<ContentPartRow<'a>>,
     },
     Assistant {
         id: Cow<'a, str>,
@@ -85,21 +89,21 @@ enum MessageRow<'a> {
         #[serde(default, skip_serializing_if = "str::is_empty")]
         reasoning_content: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<CallRow<'a>>,
-        ended: EndedRow<'a>,
+        tool_calls: Vec<ToolCallRow<'a>>,
+        ended: ReplyEndRow<'a>,
         /// What is known of its tokens beside how many there were.
-        #[serde(default, skip_serializing_if = "SpentRow::is_empty")]
-        spent: SpentRow,
+        #[serde(default, skip_serializing_if = "TokenDetailsRow::is_empty")]
+        spent: TokenDetailsRow,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        sealed: Option<SealedRow<'a>>,
+        sealed: Option<ProviderStateRow<'a>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answered_by: Option<Cow<'a, str>>,
     },
     Tool {
         call: String,
-        status: StatusRow,
-        content: Vec<PartRow<'a>>,
-        shown: ShownRow<'a>,
+        status: ToolStatusRow,
+        content: Vec<ContentPartRow<'a>>,
+        shown: ToolCallInfoRow<'a>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         plan: Option<Vec<PlanEntryRow<'a>>>,
     },
@@ -107,7 +111,7 @@ enum MessageRow<'a> {
 
 #[derive(Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct SpentRow {
+struct TokenDetailsRow {
     cached: u64,
     cache_written: u64,
     /// In billionths of a US dollar.
@@ -115,22 +119,22 @@ struct SpentRow {
 }
 
 #[derive(Serialize, Deserialize)]
-struct SealedRow<'a> {
+struct ProviderStateRow<'a> {
     by: Cow<'a, str>,
     pieces: Cow<'a, [Value]>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct CallRow<'a> {
+struct ToolCallRow<'a> {
     /// The provider's name for it, as providers want it back.
     id: Cow<'a, str>,
     #[serde(rename = "type")]
     kind: CallTypeRow,
-    function: FunctionRow<'a>,
+    function: FunctionCallRow<'a>,
     /// Our name for it.
     call: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    repair: Option<RepairRow<'a>>,
+    repair: Option<ArgumentRepairRow<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -140,24 +144,24 @@ enum CallTypeRow {
 }
 
 #[derive(Serialize, Deserialize)]
-struct FunctionRow<'a> {
+struct FunctionCallRow<'a> {
     name: Cow<'a, str>,
     arguments: String,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum RepairRow<'a> {
+enum ArgumentRepairRow<'a> {
     Syntax,
-    /// What [`DoubtRow`] says of rows that were written before there was one.
+    /// What [`RepairDoubtRow`] says of rows that were written before there was one.
     StringClosed,
-    Doubt(DoubtRow),
+    Doubt(RepairDoubtRow),
     Unreadable(Cow<'a, str>),
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum EndedRow<'a> {
+enum ReplyEndRow<'a> {
     Normally,
     OutputLimit,
     SizeLimit,
@@ -171,36 +175,43 @@ enum EndedRow<'a> {
 }
 
 impl<'a> MessageRow<'a> {
-    fn of(entry: &'a Entry, kept: &Kept<'a>) -> Result<Self, serde_json::Error> {
+    fn from_entry(entry: &'a TranscriptEntry, kept: &ExtractedImages<'a>) -> Result<Self, serde_json::Error> {
         Ok(match entry {
-            Entry::Prompt(prompt) => Self::User {
+            TranscriptEntry::Prompt(prompt) => Self::User {
                 id: prompt.id.as_str().into(),
-                content: prompt.parts.iter().map(|part| PartRow::of(part, kept)).collect(),
+                content: prompt.parts.iter().map(|part| ContentPartRow::from_part(part, kept)).collect(),
             },
-            Entry::Reply(reply) => Self::Assistant {
+            TranscriptEntry::Reply(reply) => Self::Assistant {
                 id: reply.id.as_str().into(),
                 content: reply.text.as_str().into(),
                 reasoning_content: reply.thought.as_str().into(),
-                tool_calls: reply.calls.iter().map(CallRow::of).collect::<Result<_, _>>()?,
-                ended: EndedRow::of(&reply.ended),
-                spent: reply.usage.map(SpentRow::of).unwrap_or_default(),
-                sealed: reply.sealed.as_ref().map(SealedRow::of),
+                tool_calls: reply.calls.iter().map(ToolCallRow::from_call).collect::<Result<_, _>>()?,
+                ended: ReplyEndRow::from_end(&reply.ended),
+                spent: reply.usage.map(TokenDetailsRow::from_usage).unwrap_or_default(),
+                sealed: reply.sealed.as_ref().map(ProviderStateRow::from_state),
                 answered_by: reply.answered_by.as_deref().map(Cow::from),
             },
-            Entry::Result { call, facets, outcome } => Self::Tool {
+            TranscriptEntry::Result { call, facets, outcome } => Self::Tool {
                 call: call.to_string(),
-                status: StatusRow(outcome.status),
-                content: outcome.for_model.iter().map(|part| PartRow::of(part, kept)).collect(),
-                shown: ShownRow::of(facets, &outcome.for_client, kept),
-                plan: outcome.plan.as_ref().map(|plan| plan.iter().map(PlanEntryRow::of).collect()),
+                status: ToolStatusRow(outcome.status),
+                content: outcome.for_model.iter().map(|part| ContentPartRow::from_part(part, kept)).collect(),
+                shown: ToolCallInfoRow::from_info(facets, &outcome.for_client, kept),
+                plan: outcome
+                    .plan
+                    .as_ref()
+                    .map(|plan| plan.iter().map(PlanEntryRow::from_plan_entry).collect()),
             },
         })
     }
 
-    fn into_entry(self, usage: Option<Usage>, images: Option<&Images>) -> Result<Entry, String> {
-        let part = |part: PartRow<'_>| part.into_part(images);
+    fn into_entry(
+        self,
+        usage: Option<TokenUsage>,
+        images: Option<&ImagesByHash>,
+    ) -> Result<TranscriptEntry, String> {
+        let part = |part: ContentPartRow<'_>| part.into_part(images);
         Ok(match self {
-            Self::User { id, content } => Entry::Prompt(Prompt {
+            Self::User { id, content } => TranscriptEntry::Prompt(Prompt {
                 id: MessageId::new(id),
                 parts: content.into_iter().map(part).collect::<Result<_, _>>()?,
             }),
@@ -213,35 +224,35 @@ impl<'a> MessageRow<'a> {
                 spent,
                 sealed,
                 answered_by,
-            } => Entry::Reply(Reply {
+            } => TranscriptEntry::Reply(Reply {
                 id: MessageId::new(id),
                 thought: reasoning_content.into_owned(),
                 text: content.into_owned(),
-                calls: tool_calls.into_iter().map(CallRow::into_call).collect::<Result<_, _>>()?,
-                ended: ended.into_ended(),
-                usage: usage.map(|usage| spent.of_usage(usage)),
-                sealed: sealed.map(SealedRow::into_sealed),
+                calls: tool_calls.into_iter().map(ToolCallRow::into_call).collect::<Result<_, _>>()?,
+                ended: ended.into_end(),
+                usage: usage.map(|usage| spent.add_to_usage(usage)),
+                sealed: sealed.map(ProviderStateRow::into_state),
                 answered_by: answered_by.map(Cow::into_owned),
             }),
             Self::Tool { call, status, content, shown, plan } => {
-                let (facets, for_client) = shown.into_shown(images)?;
+                let (facets, for_client) = shown.into_info_and_content(images)?;
                 let for_model = content.into_iter().map(part).collect::<Result<_, _>>()?;
                 let plan = plan.map(|plan| plan.into_iter().map(PlanEntryRow::into_plan_entry).collect());
-                let outcome = Outcome { status: status.0, for_model, for_client, plan };
-                Entry::Result { call: read_call_id(&call)?, facets, outcome }
+                let outcome = ToolResult { status: status.0, for_model, for_client, plan };
+                TranscriptEntry::Result { call: read_call_id(&call)?, facets, outcome }
             }
         })
     }
 }
 
-impl SpentRow {
-    fn of(usage: Usage) -> Self {
+impl TokenDetailsRow {
+    fn from_usage(usage: TokenUsage) -> Self {
         Self { cached: usage.cached, cache_written: usage.cache_written, cost: usage.cost }
     }
 
-    fn of_usage(self, counted: Usage) -> Usage {
+    fn add_to_usage(self, counted: TokenUsage) -> TokenUsage {
         let Self { cached, cache_written, cost } = self;
-        Usage { cached, cache_written, cost, ..counted }
+        TokenUsage { cached, cache_written, cost, ..counted }
     }
 
     fn is_empty(&self) -> bool {
@@ -249,77 +260,81 @@ impl SpentRow {
     }
 }
 
-impl<'a> SealedRow<'a> {
-    fn of(sealed: &'a Sealed) -> Self {
+impl<'a> ProviderStateRow<'a> {
+    fn from_state(sealed: &'a ProviderState) -> Self {
         Self { by: sealed.by.as_str().into(), pieces: sealed.pieces.as_slice().into() }
     }
 
-    fn into_sealed(self) -> Sealed {
-        Sealed { by: self.by.into_owned(), pieces: self.pieces.into_owned() }
+    fn into_state(self) -> ProviderState {
+        ProviderState { by: self.by.into_owned(), pieces: self.pieces.into_owned() }
     }
 }
 
-impl<'a> CallRow<'a> {
-    fn of(call: &'a Call) -> Result<Self, serde_json::Error> {
+impl<'a> ToolCallRow<'a> {
+    fn from_call(call: &'a ToolCall) -> Result<Self, serde_json::Error> {
         let (arguments, repair) = match &call.arguments {
-            Arguments::Valid(value) => (serde_json::to_string(value)?, None),
-            Arguments::Repaired { value, doubt } => {
-                let repair = doubt.map_or(RepairRow::Syntax, |doubt| RepairRow::Doubt(DoubtRow::of(doubt)));
+            ToolArguments::Valid(value) => (serde_json::to_string(value)?, None),
+            ToolArguments::Repaired { value, doubt } => {
+                let repair = doubt.map_or(ArgumentRepairRow::Syntax, |doubt| {
+                    ArgumentRepairRow::Doubt(RepairDoubtRow::from_doubt(doubt))
+                });
                 (serde_json::to_string(value)?, Some(repair))
             }
-            Arguments::Unreadable { why } => ("{}".into(), Some(RepairRow::Unreadable(why.into()))),
+            ToolArguments::Unreadable { why } => {
+                ("{}".into(), Some(ArgumentRepairRow::Unreadable(why.into())))
+            }
         };
         Ok(Self {
             id: call.provider_id.as_str().into(),
             kind: CallTypeRow::Function,
-            function: FunctionRow { name: call.name.as_str().into(), arguments },
+            function: FunctionCallRow { name: call.name.as_str().into(), arguments },
             call: call.id.to_string(),
             repair,
         })
     }
 
-    fn into_call(self) -> Result<Call, String> {
+    fn into_call(self) -> Result<ToolCall, String> {
         let object = || serde_json::from_str(&self.function.arguments).map_err(|error| error.to_string());
         let arguments = match self.repair {
-            None => Arguments::Valid(object()?),
-            Some(RepairRow::Syntax) => Arguments::Repaired { value: object()?, doubt: None },
-            Some(RepairRow::StringClosed) => {
-                let doubt = Doubt { kind: DoubtKind::CutInString, place: None };
-                Arguments::Repaired { value: object()?, doubt: Some(doubt) }
+            None => ToolArguments::Valid(object()?),
+            Some(ArgumentRepairRow::Syntax) => ToolArguments::Repaired { value: object()?, doubt: None },
+            Some(ArgumentRepairRow::StringClosed) => {
+                let doubt = RepairDoubt { kind: DoubtKind::CutInString, place: None };
+                ToolArguments::Repaired { value: object()?, doubt: Some(doubt) }
             }
-            Some(RepairRow::Doubt(doubt)) => {
-                Arguments::Repaired { value: object()?, doubt: Some(doubt.into_doubt()) }
+            Some(ArgumentRepairRow::Doubt(doubt)) => {
+                ToolArguments::Repaired { value: object()?, doubt: Some(doubt.into_doubt()) }
             }
-            Some(RepairRow::Unreadable(why)) => Arguments::Unreadable { why: why.into_owned() },
+            Some(ArgumentRepairRow::Unreadable(why)) => ToolArguments::Unreadable { why: why.into_owned() },
         };
         let id = read_call_id(&self.call)?;
         let name = self.function.name.into_owned();
-        Ok(Call { id, provider_id: self.id.into_owned(), name, arguments })
+        Ok(ToolCall { id, provider_id: self.id.into_owned(), name, arguments })
     }
 }
 
-impl<'a> EndedRow<'a> {
-    fn of(ended: &'a Ended) -> Self {
+impl<'a> ReplyEndRow<'a> {
+    fn from_end(ended: &'a ReplyEnd) -> Self {
         match ended {
-            Ended::Normally => Self::Normally,
-            Ended::OutputLimit => Self::OutputLimit,
-            Ended::SizeLimit => Self::SizeLimit,
-            Ended::Refused => Self::Refused,
-            Ended::Cancelled => Self::Cancelled,
-            Ended::Failed(Failure { kind, sentence }) => {
+            ReplyEnd::Normally => Self::Normally,
+            ReplyEnd::OutputLimit => Self::OutputLimit,
+            ReplyEnd::SizeLimit => Self::SizeLimit,
+            ReplyEnd::Refused => Self::Refused,
+            ReplyEnd::Cancelled => Self::Cancelled,
+            ReplyEnd::Failed(Failure { kind, sentence }) => {
                 Self::Failed { kind: *kind, sentence: sentence.as_str().into() }
             }
         }
     }
 
-    fn into_ended(self) -> Ended {
+    fn into_end(self) -> ReplyEnd {
         match self {
-            Self::Normally => Ended::Normally,
-            Self::OutputLimit => Ended::OutputLimit,
-            Self::SizeLimit => Ended::SizeLimit,
-            Self::Refused => Ended::Refused,
-            Self::Cancelled => Ended::Cancelled,
-            Self::Failed { kind, sentence } => Ended::Failed(Failure::new(kind, sentence)),
+            Self::Normally => ReplyEnd::Normally,
+            Self::OutputLimit => ReplyEnd::OutputLimit,
+            Self::SizeLimit => ReplyEnd::SizeLimit,
+            Self::Refused => ReplyEnd::Refused,
+            Self::Cancelled => ReplyEnd::Cancelled,
+            Self::Failed { kind, sentence } => ReplyEnd::Failed(Failure::new(kind, sentence)),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::database::own_type;
-use crow_core::{Compaction, Entry, Mode, Reply, SessionId, ThoughtLevel, Usage};
+use crate::database::own_agent_type;
+use crow_core::{Compaction, Mode, Reply, SessionId, ThoughtLevel, TokenUsage, TranscriptEntry};
 
 /// Milliseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,47 +64,49 @@ pub struct SessionRow {
 impl SessionRow {
     /// Names the kind of agent it runs as the database does: Crow's own sessions and children have names as well.
     pub fn agent_type_name(&self) -> &str {
-        self.agent_type.as_deref().unwrap_or_else(|| own_type(self.parent.is_some()))
+        self.agent_type.as_deref().unwrap_or_else(|| own_agent_type(self.parent.is_some()))
     }
 }
 
 /// A session with everything said in it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Stored {
+pub struct LoadedSession {
     /// What a list shows of it.
     pub session: SessionRow,
     /// What the model is told first.
     pub system_prompt: String,
     /// Its messages in the order they were stored.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TranscriptEntry>,
     /// Its compactions that were not taken back, oldest first; the newest tells what the model sees.
     pub compactions: Vec<Compaction>,
     /// What questions to a model took that are no messages, in their order.
-    pub asides: Vec<Aside>,
+    pub asides: Vec<SideRequestUsage>,
     /// What a reply after them came to whose end was never stored.
     pub unfinished: Option<Reply>,
 }
 
 /// What a question to a model took that is no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Aside {
+pub struct SideRequestUsage {
     /// The place of the message that came next.
     pub seq: u64,
     /// How many tokens, and what they cost.
-    pub usage: Usage,
+    pub usage: TokenUsage,
 }
 
-impl Stored {
+impl LoadedSession {
     /// What all replies of the session and the questions beside them took.
-    pub fn bill(&self) -> Usage {
-        let replies = self.entries.iter().filter_map(Entry::usage);
-        replies.chain(self.asides.iter().map(|aside| aside.usage)).fold(Usage::default(), Usage::and)
+    pub fn total_usage(&self) -> TokenUsage {
+        let replies = self.entries.iter().filter_map(TranscriptEntry::usage);
+        replies
+            .chain(self.asides.iter().map(|aside| aside.usage))
+            .fold(TokenUsage::default(), TokenUsage::saturating_add)
     }
 }
 
 /// Where a session stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tip {
+pub struct SessionTip {
     /// How many messages it has.
     pub n_messages: u64,
     /// The compaction in force.
@@ -115,18 +117,18 @@ pub struct Tip {
 
 /// A message with its place.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Message {
+pub struct StoredMessage {
     /// Its place in the session.
     pub seq: u64,
     /// What it says, without images.
-    pub entry: Entry,
+    pub entry: TranscriptEntry,
     /// When it came.
     pub created: Timestamp,
 }
 
 /// Which messages of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Range {
+pub struct MessageRange {
     /// The place of the first.
     pub from: u64,
     /// How many at most.
@@ -139,16 +141,16 @@ pub struct ListQuery {
     /// Only those of this directory.
     pub cwd: Option<String>,
     /// Only those that somebody began.
-    pub begun_by: BegunBy,
+    pub begun_by: CreatorFilter,
     /// Only those after this place of the list.
-    pub before: Option<Cursor>,
+    pub before: Option<SessionCursor>,
     /// How many at most.
     pub limit: u32,
 }
 
 /// Who began the sessions to list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BegunBy {
+pub enum CreatorFilter {
     /// Nobody but a person.
     Person,
     /// A person or another session.
@@ -157,14 +159,14 @@ pub enum BegunBy {
 
 /// A place in the list of sessions, from which the next page goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cursor {
+pub struct SessionCursor {
     pub(crate) updated: Timestamp,
     pub(crate) id: SessionId,
 }
 
-impl Cursor {
+impl SessionCursor {
     /// Marks the place right after a listed session.
-    pub fn after(row: &SessionRow) -> Self {
+    pub fn after_session(row: &SessionRow) -> Self {
         Self { updated: row.updated, id: row.id.clone() }
     }
 
@@ -175,7 +177,7 @@ impl Cursor {
     }
 }
 
-impl fmt::Display for Cursor {
+impl fmt::Display for SessionCursor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.updated.0, self.id)
     }
@@ -196,7 +198,7 @@ pub struct SearchQuery {
 
 /// Who said a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaker {
+pub enum MessageRole {
     /// A person.
     Person,
     /// A model.
@@ -205,7 +207,7 @@ pub enum Speaker {
     Tool,
 }
 
-impl Speaker {
+impl MessageRole {
     /// Spells the speaker as the roles of a conversation are.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -218,7 +220,7 @@ impl Speaker {
 
 /// A message that search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hit {
+pub struct SearchHit {
     /// In which session.
     pub session: SessionId,
     /// Which message.
@@ -226,7 +228,7 @@ pub struct Hit {
     /// When it came.
     pub created: Timestamp,
     /// Who said it.
-    pub speaker: Speaker,
+    pub speaker: MessageRole,
     /// Its text around the first word found, on one line.
     pub snippet: String,
 }

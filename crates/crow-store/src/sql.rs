@@ -1,58 +1,58 @@
 //! What every database can do for us: transactions, statements, and rights that one at a time has. Each
-//! statement is written once, in the words that both understand; what differs is a [`Dialect`].
+//! statement is written once, in the words that both understand; what differs is a [`SqlDialect`].
 //! Knows neither SQLite nor PostgreSQL.
 
 use crow_core::SessionId;
 
-use crate::{Holder, StoreError, hashing};
+use crate::{LeaseHolder, StoreError, hashing};
 
 /// A value given to a statement.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value<'a> {
+pub(crate) enum SqlValue<'a> {
     Null,
     Int(i64),
     Text(&'a str),
     Bytes(&'a [u8]),
 }
 
-impl From<i64> for Value<'_> {
+impl From<i64> for SqlValue<'_> {
     fn from(int: i64) -> Self {
         Self::Int(int)
     }
 }
 
-impl From<u64> for Value<'_> {
+impl From<u64> for SqlValue<'_> {
     fn from(int: u64) -> Self {
         // Counts and places; the databases know signed numbers only.
         Self::Int(int.cast_signed())
     }
 }
 
-impl<'a> From<&'a str> for Value<'a> {
+impl<'a> From<&'a str> for SqlValue<'a> {
     fn from(text: &'a str) -> Self {
         Self::Text(text)
     }
 }
 
-impl<'a> From<&'a String> for Value<'a> {
+impl<'a> From<&'a String> for SqlValue<'a> {
     fn from(text: &'a String) -> Self {
         Self::Text(text)
     }
 }
 
-impl<'a> From<&'a [u8]> for Value<'a> {
+impl<'a> From<&'a [u8]> for SqlValue<'a> {
     fn from(bytes: &'a [u8]) -> Self {
         Self::Bytes(bytes)
     }
 }
 
-impl<'a> From<&'a SessionId> for Value<'a> {
+impl<'a> From<&'a SessionId> for SqlValue<'a> {
     fn from(id: &'a SessionId) -> Self {
         Self::Text(id.as_str())
     }
 }
 
-impl<'a, T: Into<Self>> From<Option<T>> for Value<'a> {
+impl<'a, T: Into<Self>> From<Option<T>> for SqlValue<'a> {
     fn from(value: Option<T>) -> Self {
         value.map_or(Self::Null, Into::into)
     }
@@ -60,60 +60,65 @@ impl<'a, T: Into<Self>> From<Option<T>> for Value<'a> {
 
 /// Gathers the values of a statement.
 macro_rules! values {
-    ($($value:expr),* $(,)?) => { &[$($crate::sql::Value::from($value)),*] };
+    ($($value:expr),* $(,)?) => { &[$($crate::sql::SqlValue::from($value)),*] };
 }
 pub(crate) use values;
 
 /// One row of an answer, by the places of its columns.
-pub(crate) trait Columns {
-    fn int(&self, place: usize) -> Result<Option<i64>, Fault>;
-    fn text(&self, place: usize) -> Result<Option<&str>, Fault>;
-    fn bytes(&self, place: usize) -> Result<Option<&[u8]>, Fault>;
+pub(crate) trait SqlRow {
+    fn get_int(&self, place: usize) -> Result<Option<i64>, SqlError>;
+    fn get_text(&self, place: usize) -> Result<Option<&str>, SqlError>;
+    fn get_bytes(&self, place: usize) -> Result<Option<&[u8]>, SqlError>;
 }
 
-impl dyn Columns + '_ {
+impl dyn SqlRow + '_ {
     /// Reads a number that is always there.
-    pub(crate) fn number(&self, place: usize) -> Result<i64, Fault> {
-        Ok(self.int(place)?.unwrap_or_default())
+    pub(crate) fn read_int(&self, place: usize) -> Result<i64, SqlError> {
+        Ok(self.get_int(place)?.unwrap_or_default())
     }
 
     /// Reads a count or a place, which is always there.
-    pub(crate) fn count(&self, place: usize) -> Result<u64, Fault> {
-        Ok(self.number(place)?.cast_unsigned())
+    pub(crate) fn read_count(&self, place: usize) -> Result<u64, SqlError> {
+        Ok(self.read_int(place)?.cast_unsigned())
     }
 
     /// Reads a text that is always there.
-    pub(crate) fn string(&self, place: usize) -> Result<String, Fault> {
-        Ok(self.text(place)?.unwrap_or_default().to_owned())
+    pub(crate) fn read_string(&self, place: usize) -> Result<String, SqlError> {
+        Ok(self.get_text(place)?.unwrap_or_default().to_owned())
     }
 
     /// Reads a text that may be missing.
-    pub(crate) fn maybe_string(&self, place: usize) -> Result<Option<String>, Fault> {
-        Ok(self.text(place)?.map(str::to_owned))
+    pub(crate) fn read_optional_string(&self, place: usize) -> Result<Option<String>, SqlError> {
+        Ok(self.get_text(place)?.map(str::to_owned))
     }
 }
 
 /// What looks at each row of an answer.
-pub(crate) type Each<'a> = &'a mut dyn FnMut(&dyn Columns) -> Result<(), Fault>;
+pub(crate) type RowCallback<'a> = &'a mut dyn FnMut(&dyn SqlRow) -> Result<(), SqlError>;
 
 /// Statements within one transaction. Placeholders are `$1`, `$2` ….
-pub(crate) trait Sql {
+pub(crate) trait SqlTransaction {
     /// Changes something; tells how many rows.
-    fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Fault>;
+    fn execute(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<u64, SqlError>;
     /// Asks something.
-    fn query(&mut self, sql: &'static str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault>;
-    /// The statements that the databases spell in their own ways.
-    fn dialect(&self) -> &'static Dialect;
-}
-
-impl dyn Sql + '_ {
-    /// Asks for one row at most.
-    pub(crate) fn one<T>(
+    fn query(
         &mut self,
         sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&dyn Columns) -> Result<T, Fault>,
-    ) -> Result<Option<T>, Fault> {
+        values: &[SqlValue<'_>],
+        each: RowCallback<'_>,
+    ) -> Result<(), SqlError>;
+    /// The statements that the databases spell in their own ways.
+    fn dialect(&self) -> &'static SqlDialect;
+}
+
+impl dyn SqlTransaction + '_ {
+    /// Asks for one row at most.
+    pub(crate) fn query_one<T>(
+        &mut self,
+        sql: &'static str,
+        values: &[SqlValue<'_>],
+        read: impl Fn(&dyn SqlRow) -> Result<T, SqlError>,
+    ) -> Result<Option<T>, SqlError> {
         let mut found = None;
         self.query(sql, values, &mut |columns| {
             found = Some(read(columns)?);
@@ -123,12 +128,12 @@ impl dyn Sql + '_ {
     }
 
     /// Asks for all rows.
-    pub(crate) fn all<T>(
+    pub(crate) fn query_all<T>(
         &mut self,
         sql: &'static str,
-        values: &[Value<'_>],
-        read: impl Fn(&dyn Columns) -> Result<T, Fault>,
-    ) -> Result<Vec<T>, Fault> {
+        values: &[SqlValue<'_>],
+        read: impl Fn(&dyn SqlRow) -> Result<T, SqlError>,
+    ) -> Result<Vec<T>, SqlError> {
         let mut found = Vec::new();
         self.query(sql, values, &mut |columns| {
             found.push(read(columns)?);
@@ -139,7 +144,7 @@ impl dyn Sql + '_ {
 }
 
 /// What each database spells in its own way.
-pub(crate) struct Dialect {
+pub(crate) struct SqlDialect {
     /// Makes the message `$1` findable by the words of `$2`.
     pub(crate) index: &'static str,
     /// Finds messages by the expression `$1`, within the session `$2` or everywhere, at most `$3`, after `$4` others.
@@ -154,14 +159,14 @@ pub(crate) struct Dialect {
 
 /// What one at a time has, among all processes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Right {
+pub(crate) enum LeaseKey {
     /// To write in a session.
     Write(SessionId),
     /// To drive a task.
     Attend(SessionId),
 }
 
-impl Right {
+impl LeaseKey {
     pub(crate) fn session(&self) -> &SessionId {
         match self {
             Self::Write(session) | Self::Attend(session) => session,
@@ -169,48 +174,49 @@ impl Right {
     }
 
     /// The number that stands for it; two sessions share one as rarely as two hashes are the same.
-    pub(crate) fn key(&self) -> i64 {
+    pub(crate) fn lock_id(&self) -> i64 {
         match self {
-            Self::Write(session) => hashing::short(session.as_str()),
-            Self::Attend(task) => !hashing::short(task.as_str()),
+            Self::Write(session) => hashing::short_hash(session.as_str()),
+            Self::Attend(task) => !hashing::short_hash(task.as_str()),
         }
     }
 
     /// Says that another has it.
-    pub(crate) fn busy(&self, holder: Holder) -> StoreError {
+    pub(crate) fn busy_error(&self, holder: LeaseHolder) -> StoreError {
         StoreError::Busy { session: self.session().clone(), holder }
     }
 }
 
 /// Whether a transaction writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum TransactionKind {
     Reads,
     Writes,
 }
 
 /// An open database.
-pub(crate) trait Backend: Send {
+pub(crate) trait DatabaseBackend: Send {
     /// Runs one transaction; what the work refuses is undone.
-    fn transact(&mut self, kind: Kind, work: Work<'_>) -> Result<(), StoreError>;
+    fn run_transaction(&mut self, kind: TransactionKind, work: TransactionBody<'_>)
+    -> Result<(), StoreError>;
 
-    /// Takes a right; only the end of this process or [`Backend::release`] ends it.
-    fn claim(&mut self, right: &Right) -> Result<(), StoreError>;
+    /// Takes a right; only the end of this process or [`DatabaseBackend::release_lease`] ends it.
+    fn acquire_lease(&mut self, right: &LeaseKey) -> Result<(), StoreError>;
 
     /// Gives a right back.
-    fn release(&mut self, right: &Right);
+    fn release_lease(&mut self, right: &LeaseKey);
 
     /// Makes everything up to here survive a loss of power, as soon as the disk can; `done` is told when it does.
-    fn sync(&mut self, done: Synced);
+    fn sync(&mut self, done: SyncCallback);
 
     /// Clears away on the disk what a deletion left there.
-    fn erase(&mut self) -> Result<(), StoreError>;
+    fn purge_deleted(&mut self) -> Result<(), StoreError>;
 
     /// Gives room that is not needed back to the disk.
-    fn shrink(&mut self) -> Result<(), StoreError>;
+    fn reclaim_space(&mut self) -> Result<(), StoreError>;
 
     /// Looks for damage; each finding is a sentence.
-    fn check(&mut self) -> Result<Vec<String>, StoreError>;
+    fn check_integrity(&mut self) -> Result<Vec<String>, StoreError>;
 
     /// Tells whether it is of no use any more and has to be opened again.
     fn is_lost(&mut self) -> bool;
@@ -220,30 +226,30 @@ pub(crate) trait Backend: Send {
 }
 
 /// The statements of one transaction.
-pub(crate) type Work<'a> = &'a mut dyn FnMut(&mut dyn Sql) -> Result<(), Fault>;
+pub(crate) type TransactionBody<'a> = &'a mut dyn FnMut(&mut dyn SqlTransaction) -> Result<(), SqlError>;
 
 /// Hears that the disk has everything; nobody may be there to hear it.
-pub(crate) type Synced = Option<Box<dyn FnOnce(Result<(), StoreError>) + Send>>;
+pub(crate) type SyncCallback = Option<Box<dyn FnOnce(Result<(), StoreError>) + Send>>;
 
 /// What ended a transaction.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum SqlError {
     /// A rule of the schema refused a row.
     Constraint(StoreError),
     /// Anything else.
     Other(StoreError),
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for SqlError {
     fn from(error: StoreError) -> Self {
         Self::Other(error)
     }
 }
 
-impl From<Fault> for StoreError {
-    fn from(fault: Fault) -> Self {
+impl From<SqlError> for StoreError {
+    fn from(fault: SqlError) -> Self {
         match fault {
-            Fault::Constraint(error) | Fault::Other(error) => error,
+            SqlError::Constraint(error) | SqlError::Other(error) => error,
         }
     }
 }

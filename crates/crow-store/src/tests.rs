@@ -23,7 +23,10 @@ use self::tasks::{
 };
 use std::path::{Path, PathBuf};
 
-use crow_core::{Ended, Entry, MessageId, Mode, Part, Prompt, Reply, SessionId, ThoughtLevel, Usage};
+use crow_core::{
+    ContentPart, MessageId, Mode, Prompt, Reply, ReplyEnd, SessionId, ThoughtLevel, TokenUsage,
+    TranscriptEntry,
+};
 use proptest::{
     collection::vec,
     prelude::ProptestConfig,
@@ -34,13 +37,14 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use crate::{
-    Address, BegunBy, Cursor, ListQuery, NewSession, SearchQuery, Store, StoreError, Timestamp, row,
+    CreatorFilter, DatabaseAddress, ListQuery, NewSession, SearchQuery, SessionCursor, Store, StoreError,
+    Timestamp, row,
 };
 
 /// Where a test has its database: in a folder of its own, or as a database of its own on the server that
 /// `CROW_TEST_POSTGRES` names.
 struct Place {
-    address: Address,
+    address: DatabaseAddress,
     folder: TempDir,
     server: Option<server::Database>,
 }
@@ -48,14 +52,15 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        Self { address: Address::File(folder.path().join("crow.db")), folder, server: None }
+        Self { address: DatabaseAddress::File(folder.path().join("crow.db")), folder, server: None }
     }
 
     /// The other database, where there is a server.
     fn on_server() -> Option<Self> {
         let server = server::Database::new()?;
         let folder = TempDir::new().unwrap();
-        let address = Address::Server { server: server.address(), local: folder.path().to_path_buf() };
+        let address =
+            DatabaseAddress::Server { server: server.address(), local: folder.path().to_path_buf() };
         Some(Self { address, folder, server: Some(server) })
     }
 
@@ -63,8 +68,8 @@ impl Place {
         self.folder.path().join("crow.db")
     }
 
-    fn at(path: &Path) -> Address {
-        Address::File(path.to_path_buf())
+    fn at(path: &Path) -> DatabaseAddress {
+        DatabaseAddress::File(path.to_path_buf())
     }
 
     async fn open(&self) -> Store {
@@ -160,27 +165,35 @@ fn session_in(cwd: &str, now: i64) -> NewSession {
     }
 }
 
-fn prompt(seq: u64, text: &str) -> Entry {
-    Entry::Prompt(Prompt { id: MessageId::at(seq), parts: vec![Part::Text(text.into())] })
+fn prompt(seq: u64, text: &str) -> TranscriptEntry {
+    TranscriptEntry::Prompt(Prompt {
+        id: MessageId::from_seq(seq),
+        parts: vec![ContentPart::Text(text.into())],
+    })
 }
 
-fn reply(seq: u64, text: &str) -> Entry {
-    Entry::Reply(Reply {
-        id: MessageId::at(seq),
+fn reply(seq: u64, text: &str) -> TranscriptEntry {
+    TranscriptEntry::Reply(Reply {
+        id: MessageId::from_seq(seq),
         thought: String::new(),
         text: text.into(),
         calls: Vec::new(),
-        ended: Ended::Normally,
-        usage: Some(Usage::new(3, 4)),
+        ended: ReplyEnd::Normally,
+        usage: Some(TokenUsage::new(3, 4)),
         sealed: None,
         answered_by: None,
     })
 }
 
-async fn put(store: &Store, session: &SessionId, seq: u64, entry: &Entry) -> Result<(), StoreError> {
-    let writer = store.begin_writing(session).await?;
-    let done = store.append(&writer, seq, entry, Timestamp(1_000 + seq.cast_signed())).await;
-    store.end_writing(writer).await;
+async fn put(
+    store: &Store,
+    session: &SessionId,
+    seq: u64,
+    entry: &TranscriptEntry,
+) -> Result<(), StoreError> {
+    let writer = store.acquire_session_lease(session).await?;
+    let done = store.append_entry(&writer, seq, entry, Timestamp(1_000 + seq.cast_signed())).await;
+    store.release_session_lease(writer).await;
     done
 }
 
@@ -208,13 +221,13 @@ async fn what_was_stored_is_loaded_after_reopening(place: Place) {
         let entries = strategy.new_tree(&mut runner).unwrap().current();
         let store = place.open().await;
         let session = begin(&store, "/p", 1).await;
-        let writer = store.begin_writing(&session).await.unwrap();
+        let writer = store.acquire_session_lease(&session).await.unwrap();
         for (seq, entry) in entries.iter().enumerate() {
-            store.append(&writer, seq as u64, entry, Timestamp(2)).await.unwrap();
+            store.append_entry(&writer, seq as u64, entry, Timestamp(2)).await.unwrap();
         }
         drop(writer);
         store.close().await.unwrap();
-        let loaded = place.open().await.load(&session).await.unwrap().unwrap();
+        let loaded = place.open().await.load_session(&session).await.unwrap().unwrap();
         assert_eq!(loaded.session.n_messages, entries.len() as u64);
         assert_eq!(loaded.entries, entries);
     }
@@ -232,7 +245,7 @@ async fn a_session_keeps_what_was_set(place: Place) {
     store.set_thought_level(&id, ThoughtLevel::High).await.unwrap();
     say(&store, &id, 0, "hello").await.unwrap();
 
-    let stored = store.load(&id).await.unwrap().unwrap();
+    let stored = store.load_session(&id).await.unwrap().unwrap();
     assert_eq!(stored.system_prompt, "You are a crow.");
     let session = stored.session;
     assert_eq!((session.id, session.cwd.as_str(), session.parent), (id, "/q", Some(parent)));
@@ -248,10 +261,10 @@ async fn what_nobody_spoke_in_is_forgotten_in_time(place: Place) {
     let spoken_in = begin(&store, "/p", 1).await;
     say(&store, &spoken_in, 0, "hello").await.unwrap();
     let young = begin(&store, "/p", 9).await;
-    store.forget_empty(Timestamp(9)).await.unwrap();
+    store.delete_empty_sessions(Timestamp(9)).await.unwrap();
     let mut found = Vec::new();
     for id in [&old, &spoken_in, &young] {
-        found.push(store.load(id).await.unwrap().is_some());
+        found.push(store.load_session(id).await.unwrap().is_some());
     }
     assert_eq!(found, [false, true, true]);
 }
@@ -267,8 +280,8 @@ async fn names_can_be_said(place: Place) {
 async fn what_is_not_there_is_said_so(place: Place) {
     let store = place.open().await;
     let nobody = SessionId::new("nobody");
-    assert_eq!(store.load(&nobody).await.unwrap(), None);
-    assert!(!store.delete(&nobody).await.unwrap());
+    assert_eq!(store.load_session(&nobody).await.unwrap(), None);
+    assert!(!store.delete_session(&nobody).await.unwrap());
     assert!(matches!(say(&store, &nobody, 0, "x").await, Err(StoreError::NoSession(id)) if id == nobody));
     assert!(matches!(store.set_title(&nobody, "x").await, Err(StoreError::NoSession(_))));
     let taken = begin(&store, "/p", 1).await;
@@ -283,15 +296,15 @@ async fn sessions_are_listed_newest_first_by_page_and_folder(place: Place) {
     let mut ids = Vec::new();
     for (cwd, now) in [("/p", 10), ("/q", 20), ("/p", 30), ("/p", 30), ("/p", 5)] {
         let id = begin(&store, cwd, now).await;
-        let writer = store.begin_writing(&id).await.unwrap();
-        store.append(&writer, 0, &prompt(0, "hello"), Timestamp(now)).await.unwrap();
+        let writer = store.acquire_session_lease(&id).await.unwrap();
+        store.append_entry(&writer, 0, &prompt(0, "hello"), Timestamp(now)).await.unwrap();
         ids.push(id);
     }
     begin(&store, "/p", 40).await;
     say(&store, &ids[0], 1, "the oldest is now the newest").await.unwrap();
 
-    let all = ListQuery { cwd: None, begun_by: BegunBy::Person, before: None, limit: 10 };
-    let whole = store.list(all.clone()).await.unwrap();
+    let all = ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 10 };
+    let whole = store.list_sessions(all.clone()).await.unwrap();
     let times: Vec<i64> = whole.iter().map(|row| row.updated.0).collect();
     assert_eq!(times, [1_001, 30, 30, 20, 5], "a session in which nothing was said is not listed");
     assert_eq!(whole[0].id, ids[0]);
@@ -299,16 +312,16 @@ async fn sessions_are_listed_newest_first_by_page_and_folder(place: Place) {
     let mut paged = Vec::new();
     let mut page = ListQuery { limit: 2, ..all.clone() };
     loop {
-        let rows = store.list(page.clone()).await.unwrap();
+        let rows = store.list_sessions(page.clone()).await.unwrap();
         let Some(last) = rows.last() else { break };
-        let cursor = Cursor::after(last);
-        assert_eq!(Cursor::parse(&cursor.to_string()), Some(cursor.clone()));
+        let cursor = SessionCursor::after_session(last);
+        assert_eq!(SessionCursor::parse(&cursor.to_string()), Some(cursor.clone()));
         page.before = Some(cursor);
         paged.extend(rows);
     }
     assert_eq!(paged, whole);
 
-    let here = store.list(ListQuery { cwd: Some("/q".into()), ..all }).await.unwrap();
+    let here = store.list_sessions(ListQuery { cwd: Some("/q".into()), ..all }).await.unwrap();
     assert_eq!(here.iter().map(|row| &row.id).collect::<Vec<_>>(), [&ids[1]]);
 }
 
@@ -321,7 +334,7 @@ async fn search_finds_what_people_and_models_said(place: Place) {
 
     let found = async |typed: &str| {
         let mut places: Vec<u64> =
-            store.search(words(typed)).await.unwrap().iter().map(|hit| hit.seq).collect();
+            store.search_messages(words(typed)).await.unwrap().iter().map(|hit| hit.seq).collect();
         places.sort_unstable();
         places
     };
@@ -334,7 +347,7 @@ async fn search_finds_what_people_and_models_said(place: Place) {
     for odd in ["", "*", "\"", "a:b NEAR( ^x", "' OR 1=1 --", "\0"] {
         found(odd).await;
     }
-    let best = store.search(SearchQuery { limit: 1, ..words("parser") }).await.unwrap();
+    let best = store.search_messages(SearchQuery { limit: 1, ..words("parser") }).await.unwrap();
     assert_eq!((best.len(), &best[0].session), (1, &session));
     assert_eq!(best[0].snippet, "The parser is here.");
 }
@@ -350,14 +363,14 @@ async fn what_is_deleted_is_gone(place: Place) {
     say(&store, &child, 0, "zanzibar again").await.unwrap();
     say(&store, &kept, 0, "nothing of it").await.unwrap();
 
-    let writer = store.begin_writing(&session).await.unwrap();
-    assert!(matches!(store.delete(&session).await, Err(StoreError::Busy { .. })), "it is at work");
-    store.end_writing(writer).await;
-    assert!(store.delete(&session).await.unwrap());
-    assert!(!store.delete(&session).await.unwrap());
-    assert_eq!(store.load(&child).await.unwrap(), None);
-    assert!(store.search(words("zanzibar")).await.unwrap().is_empty());
-    assert_eq!(store.search(words("nothing")).await.unwrap().len(), 1);
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    assert!(matches!(store.delete_session(&session).await, Err(StoreError::Busy { .. })), "it is at work");
+    store.release_session_lease(writer).await;
+    assert!(store.delete_session(&session).await.unwrap());
+    assert!(!store.delete_session(&session).await.unwrap());
+    assert_eq!(store.load_session(&child).await.unwrap(), None);
+    assert!(store.search_messages(words("zanzibar")).await.unwrap().is_empty());
+    assert_eq!(store.search_messages(words("nothing")).await.unwrap().len(), 1);
     if place.server.is_none() {
         for entry in std::fs::read_dir(place.folder.path()).unwrap() {
             let path = entry.unwrap().path();
@@ -372,7 +385,7 @@ async fn one_system_prompt_is_kept_once(place: Place) {
     let first = begin(&store, "/p", 1).await;
     begin(&store, "/q", 2).await;
     assert_eq!(place.count("system_prompts"), 1);
-    store.delete(&first).await.unwrap();
+    store.delete_session(&first).await.unwrap();
     assert_eq!(place.count("system_prompts"), 1);
 }
 
@@ -384,7 +397,7 @@ async fn a_place_is_taken_once(place: Place) {
     assert!(matches!(clash, Err(StoreError::OtherWriter { session: id, seq: 0 }) if id == session));
     say(&other, &session, 1, "second").await.unwrap();
 
-    let stored = one.load(&session).await.unwrap().unwrap();
+    let stored = one.load_session(&session).await.unwrap().unwrap();
     assert_eq!(stored.entries, [prompt(0, "first"), prompt(1, "second")]);
     assert_eq!(stored.session.n_messages, 2);
 }
@@ -392,19 +405,19 @@ async fn a_place_is_taken_once(place: Place) {
 async fn one_writer_at_a_time(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let (session, another) = (begin(&one, "/p", 1).await, begin(&one, "/p", 1).await);
-    let writer = one.begin_writing(&session).await.unwrap();
-    let refused = other.begin_writing(&session).await.unwrap_err();
+    let writer = one.acquire_session_lease(&session).await.unwrap();
+    let refused = other.acquire_session_lease(&session).await.unwrap_err();
     assert!(refused.to_string().contains(" is at work for another client of this Crow; "), "{refused}");
     assert!(matches!(refused, StoreError::Busy { session: id, .. } if id == session));
-    assert!(other.begin_writing(&another).await.is_ok(), "another session is free");
-    one.end_writing(writer).await;
-    other.begin_writing(&session).await.unwrap();
+    assert!(other.acquire_session_lease(&another).await.is_ok(), "another session is free");
+    one.release_session_lease(writer).await;
+    other.acquire_session_lease(&session).await.unwrap();
 }
 
 async fn a_writer_that_was_dropped_is_no_more(place: Place) {
     let (one, other) = (place.open().await, place.open().await);
     let session = begin(&one, "/p", 1).await;
-    let writer = one.begin_writing(&session).await.unwrap();
+    let writer = one.acquire_session_lease(&session).await.unwrap();
     // The end of a process takes its right along.
     one.close().await.unwrap();
     drop(writer);
@@ -416,15 +429,15 @@ async fn two_stores_write_side_by_side(place: Place) {
     let (one, other) = tokio::join!(place.open(), place.open());
     let write = |store: Store| async move {
         let session = begin(&store, "/p", 1).await;
-        let writer = store.begin_writing(&session).await.unwrap();
+        let writer = store.acquire_session_lease(&session).await.unwrap();
         for seq in 0..N_EACH {
-            store.append(&writer, seq, &prompt(seq, "word"), Timestamp(2)).await.unwrap();
+            store.append_entry(&writer, seq, &prompt(seq, "word"), Timestamp(2)).await.unwrap();
         }
         session
     };
     let (a, b) = tokio::join!(tokio::spawn(write(one.clone())), tokio::spawn(write(other.clone())));
     for (reader, session) in [(&other, a.unwrap()), (&one, b.unwrap())] {
-        assert_eq!(reader.load(&session).await.unwrap().unwrap().entries.len() as u64, N_EACH);
+        assert_eq!(reader.load_session(&session).await.unwrap().unwrap().entries.len() as u64, N_EACH);
     }
 }
 
@@ -435,7 +448,7 @@ async fn a_row_that_cannot_be_read_is_named(place: Place) {
         say(&store, &session, seq, "word").await.unwrap();
     }
     let bad_row = async |wanted: u64, wanted_why: &str| {
-        let error = store.load(&session).await.unwrap_err();
+        let error = store.load_session(&session).await.unwrap_err();
         let StoreError::BadRow { session: id, seq, why } = error else { panic!("{error}") };
         assert_eq!((id, seq, why.as_str()), (session.clone(), wanted, wanted_why));
     };
@@ -443,7 +456,7 @@ async fn a_row_that_cannot_be_read_is_named(place: Place) {
     bad_row(2, "EOF while parsing an object at line 1 column 1").await;
     place.direct("DELETE FROM messages WHERE seq = 1");
     bad_row(1, "it is missing").await;
-    assert_eq!(store.search(words("word")).await.unwrap().len(), 1);
+    assert_eq!(store.search_messages(words("word")).await.unwrap().len(), 1);
 }
 
 async fn a_closed_store_says_so(place: Place) {
@@ -453,5 +466,5 @@ async fn a_closed_store_says_so(place: Place) {
     let clone = store.clone();
     store.close().await.unwrap();
     assert!(matches!(say(&clone, &session, 0, "x").await, Err(StoreError::Closed)));
-    assert!(place.open().await.load(&session).await.unwrap().is_some());
+    assert!(place.open().await.load_session(&session).await.unwrap().is_some());
 }

@@ -14,8 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crow_core::{Arguments, Call, CallId, Confinement, Status};
-use crow_tools::{Equipment, ToolCx, Tools, Workspace};
+use crow_core::{CallId, Confinement, ToolArguments, ToolCall, ToolCallStatus};
+use crow_tools::{BuiltinToolConfig, ToolCx, ToolRegistry, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -76,7 +76,7 @@ fn trees() -> Vec<PathBuf> {
 struct Machine {
     runtime: tokio::runtime::Runtime,
     workspace: Workspace,
-    tools: Tools,
+    tools: ToolRegistry,
 }
 
 impl Machine {
@@ -84,7 +84,7 @@ impl Machine {
         Self {
             runtime: tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap(),
             workspace: Workspace::new(tree, &[], Vec::new()),
-            tools: Tools::builtin(Equipment::default()),
+            tools: ToolRegistry::with_builtin_tools(BuiltinToolConfig::default()),
         }
     }
 
@@ -94,9 +94,14 @@ impl Machine {
     }
 
     fn grep(&self, arguments: &Value) {
-        let arguments = Arguments::Valid(arguments.as_object().unwrap().clone());
-        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "grep".into(), arguments };
-        let facets = self.tools.facets(&call, &self.workspace);
+        let arguments = ToolArguments::Valid(arguments.as_object().unwrap().clone());
+        let call = ToolCall {
+            id: CallId::from_position(1, 0),
+            provider_id: "1".into(),
+            name: "grep".into(),
+            arguments,
+        };
+        let facets = self.tools.call_info(&call, &self.workspace);
         let cx = ToolCx {
             workspace: &self.workspace,
             editor: None,
@@ -107,8 +112,8 @@ impl Machine {
             progress: &|_| (),
             keeper: None,
         };
-        let outcome = self.runtime.block_on(self.tools.run(&call, cx));
-        assert_eq!(outcome.status, Status::Done, "{:?}", outcome.for_model);
+        let outcome = self.runtime.block_on(self.tools.run_call(&call, cx));
+        assert_eq!(outcome.status, ToolCallStatus::Done, "{:?}", outcome.for_model);
     }
 }
 

@@ -1,16 +1,16 @@
 //! A file as the session's client sees it, with what is unsaved in it, or as it is on disk. Knows no tool.
 
-use crow_acp::{ClientError, Editor};
+use crow_acp::{ClientEditor, ClientError};
 
 use crate::{
     ToolCx,
     files::{self, FILE_BYTES_MAX, ReadError},
-    tool::{CANCELLED, Refusal, off_thread},
+    tool::{CANCELLED, ToolError, run_blocking},
 };
 
 /// A file that was read.
 #[derive(Debug)]
-pub(crate) enum Opened {
+pub(crate) enum OpenedFile {
     /// From disk.
     Disk(Vec<u8>),
     /// From the client, which keeps its encoding to itself.
@@ -19,7 +19,7 @@ pub(crate) enum Opened {
 
 /// Where a change of a file goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Via {
+pub(crate) enum WriteTarget {
     /// The disk.
     Disk,
     /// The client's buffer.
@@ -28,7 +28,7 @@ pub(crate) enum Via {
 
 /// What a read through the client is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum ReadPurpose {
     /// To show it.
     Look,
     /// To write it back: only through a client that does both.
@@ -36,19 +36,19 @@ pub(crate) enum Purpose {
 }
 
 /// Tells where a change of a file goes. A client has the files of its project and no others.
-pub(crate) fn via(cx: &ToolCx<'_>, file_path: &str) -> Via {
-    let is_its = cx.abilities().writes_files && cx.workspace.holds(file_path);
-    if is_its { Via::Client } else { Via::Disk }
+pub(crate) fn write_target(cx: &ToolCx<'_>, file_path: &str) -> WriteTarget {
+    let is_its = cx.client_capabilities().writes_files && cx.workspace.contains(file_path);
+    if is_its { WriteTarget::Client } else { WriteTarget::Disk }
 }
 
 /// Reads a file. What is no text is read from disk, as is what the client does not have.
-pub(crate) async fn open(
+pub(crate) async fn open_file(
     cx: &ToolCx<'_>,
     file_path: &str,
-    purpose: Purpose,
-) -> Result<Result<Opened, ReadError>, Refusal> {
-    let path = cx.judged(file_path)?;
-    let on_disk = cx.read_off_thread(move || Ok(files::read(&path, FILE_BYTES_MAX))).await?;
+    purpose: ReadPurpose,
+) -> Result<Result<OpenedFile, ReadError>, ToolError> {
+    let path = cx.approved_path(file_path)?;
+    let on_disk = cx.read_blocking(move || Ok(files::read_file(&path, FILE_BYTES_MAX))).await?;
     let may_be_text = match &on_disk {
         Ok(bytes) => files::may_be_text(bytes),
         Err(ReadError::Missing) => true,
@@ -57,29 +57,33 @@ pub(crate) async fn open(
         }
     };
     let is_wanted = match purpose {
-        Purpose::Look => true,
-        Purpose::Change => via(cx, file_path) == Via::Client,
+        ReadPurpose::Look => true,
+        ReadPurpose::Change => write_target(cx, file_path) == WriteTarget::Client,
     };
-    let editor = cx.editor.filter(|editor| editor.abilities().reads_files);
-    let Some(editor) = editor.filter(|_| may_be_text && is_wanted && cx.workspace.holds(file_path)) else {
-        return Ok(on_disk.map(Opened::Disk));
+    let editor = cx.editor.filter(|editor| editor.capabilities().reads_files);
+    let Some(editor) = editor.filter(|_| may_be_text && is_wanted && cx.workspace.contains(file_path)) else {
+        return Ok(on_disk.map(OpenedFile::Disk));
     };
-    match ask(cx, editor, file_path).await? {
-        Some(text) => Ok(Ok(Opened::Buffer(text))),
-        None => Ok(on_disk.map(Opened::Disk)),
+    match read_from_client(cx, editor, file_path).await? {
+        Some(text) => Ok(Ok(OpenedFile::Buffer(text))),
+        None => Ok(on_disk.map(OpenedFile::Disk)),
     }
 }
 
 /// Asks the client for a file; `None` when it does not have it.
-async fn ask(cx: &ToolCx<'_>, editor: &Editor, file_path: &str) -> Result<Option<String>, Refusal> {
-    let path = cx.workspace.absolute(file_path);
+async fn read_from_client(
+    cx: &ToolCx<'_>,
+    editor: &ClientEditor,
+    file_path: &str,
+) -> Result<Option<String>, ToolError> {
+    let path = cx.workspace.to_absolute(file_path);
     match editor.read_file(&path, cx.cut).await {
         Ok(text) if text.len() as u64 <= FILE_BYTES_MAX => Ok(Some(text)),
         Ok(text) => {
             let error = ReadError::TooLarge { n_bytes: text.len() as u64, bytes_max: FILE_BYTES_MAX };
-            Err(Refusal(format!("could not read {}: {error}", cx.workspace.shown(file_path))))
+            Err(ToolError(format!("could not read {}: {error}", cx.workspace.display_path(file_path))))
         }
-        Err(ClientError::Cut) => Err(Refusal(CANCELLED.to_owned())),
+        Err(ClientError::Cut) => Err(ToolError(CANCELLED.to_owned())),
         Err(error @ (ClientError::Refused(_) | ClientError::Silent(_))) => {
             tracing::debug!(%error, "the client does not show a file; it is read from disk");
             Ok(None)
@@ -88,21 +92,21 @@ async fn ask(cx: &ToolCx<'_>, editor: &Editor, file_path: &str) -> Result<Option
 }
 
 /// Writes a text through the client and tells what it holds then: an editor may format what it saves.
-pub(crate) async fn save(
+pub(crate) async fn save_through_client(
     cx: &ToolCx<'_>,
-    editor: &Editor,
+    editor: &ClientEditor,
     file_path: &str,
     text: &str,
-) -> Result<Option<String>, Refusal> {
+) -> Result<Option<String>, ToolError> {
     let refuse = |why: &dyn std::fmt::Display| {
-        Refusal(format!("could not write {}: {why}", cx.workspace.shown(file_path)))
+        ToolError(format!("could not write {}: {why}", cx.workspace.display_path(file_path)))
     };
-    let place = cx.judged(file_path)?;
-    let made = off_thread(move || Ok(files::folder_of(&place).map(drop))).await?;
+    let place = cx.approved_path(file_path)?;
+    let made = run_blocking(move || Ok(files::open_or_create_parent(&place).map(drop))).await?;
     made.map_err(|error| refuse(&error))?;
-    let path = cx.workspace.absolute(file_path);
+    let path = cx.workspace.to_absolute(file_path);
     editor.write_file(&path, text, cx.cut).await.map_err(|error| refuse(&error))?;
-    if !editor.abilities().reads_files {
+    if !editor.capabilities().reads_files {
         return Ok(None);
     }
     // What is cut now was written all the same.

@@ -6,18 +6,18 @@ use std::{
     pin::Pin,
 };
 
-use crow_acp::Editor;
-use crow_core::{ContentHash, undo::Before};
+use crow_acp::ClientEditor;
+use crow_core::{ContentHash, undo::UndoSnapshot};
 use sha2::{Digest, Sha256};
 
 use crate::{
     ToolCx,
-    buffers::{self, Via},
+    buffers::{self, WriteTarget},
     edit::CHANGED,
-    files::{self, Replacement, Snapshot},
-    text::{Decoded, Encoding, decode, encode},
-    tool::{Refusal, off_thread},
-    workspace::Stamp,
+    files::{self, FileReplacement, FileSnapshot},
+    text::{DecodedText, TextEncoding, decode_text, encode_text},
+    tool::{ToolError, run_blocking},
+    workspace::ContentStamp,
 };
 
 /// What the model has to know when an editor formats what it saves.
@@ -31,25 +31,25 @@ const NOT_KEPT: &str = "\n(the file was too large to keep; this change cannot be
 const BOM: char = '\u{feff}';
 
 /// Something that is kept, on its way.
-pub type Keeping<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type UndoFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Keeps what one call is about to change, so that it can be undone.
-pub trait Keeper: Send + Sync {
+pub trait UndoRecorder: Send + Sync {
     /// Keeps what is at a resolved path before `after` is put there; the other side is why it could not be kept.
-    fn keep<'a>(
+    fn record_change<'a>(
         &'a self,
         path: &'a Path,
-        before: Before,
+        before: UndoSnapshot,
         after: ContentHash,
-    ) -> Keeping<'a, Result<(), String>>;
+    ) -> UndoFuture<'a, Result<(), String>>;
 
     /// Hears that the change kept last left something else; `None` is no file.
-    fn left(&self, after: Option<ContentHash>) -> Keeping<'_, ()>;
+    fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()>;
 }
 
 /// What a tool found before it worked out a change.
 #[derive(Debug)]
-pub(crate) enum Old<'a> {
+pub(crate) enum PriorContent<'a> {
     Nothing,
     /// A file on disk.
     Disk(&'a str),
@@ -61,19 +61,19 @@ pub(crate) enum Old<'a> {
 
 /// A change of a file, worked out.
 #[derive(Debug)]
-pub(crate) struct Change<'a> {
+pub(crate) struct FileWrite<'a> {
     /// What the tool does, for a refusal.
     pub(crate) verb: &'static str,
     pub(crate) file_path: &'a str,
-    pub(crate) old: Old<'a>,
+    pub(crate) old: PriorContent<'a>,
     pub(crate) text: String,
     /// How the file is written, which stays so.
-    pub(crate) encoding: Encoding,
+    pub(crate) encoding: TextEncoding,
 }
 
 /// A change that was made.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct WrittenFile {
     /// What the file holds now.
     pub(crate) text: String,
     /// What else there is to know.
@@ -81,90 +81,96 @@ pub(crate) struct Made {
 }
 
 /// Names a content.
-pub(crate) fn hash(bytes: &[u8]) -> ContentHash {
+pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
     ContentHash::new(Sha256::digest(bytes).into())
 }
 
 /// Names what was there; nothing where it is not known.
-pub(crate) fn hash_of(before: &Before) -> Option<ContentHash> {
+pub(crate) fn hash_before(before: &UndoSnapshot) -> Option<ContentHash> {
     match before {
-        Before::Content { bytes, .. } => Some(hash(bytes)),
-        Before::Missing | Before::Unknown => None,
+        UndoSnapshot::Content { bytes, .. } => Some(hash_content(bytes)),
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
     }
 }
 
 /// The permission bits of what was there.
-pub(crate) fn mode_of(before: &Before) -> Option<u32> {
+pub(crate) fn mode_before(before: &UndoSnapshot) -> Option<u32> {
     match before {
-        Before::Content { mode, .. } => *mode,
-        Before::Missing | Before::Unknown => None,
+        UndoSnapshot::Content { mode, .. } => *mode,
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
     }
 }
 
 /// Keeps what is there, then makes a change.
-pub(crate) async fn make(cx: &ToolCx<'_>, change: Change<'_>) -> Result<Made, Refusal> {
-    let path = cx.judged(change.file_path)?;
-    let snapshot = snapshot(cx, &change, path.clone()).await?;
+pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Result<WrittenFile, ToolError> {
+    let path = cx.approved_path(change.file_path)?;
+    let snapshot = take_snapshot(cx, &change, path.clone()).await?;
     // What a client does not have open it would write in an encoding of its own.
-    let is_its = buffers::via(cx, change.file_path) == Via::Client && change.encoding == Encoding::Utf8;
+    let is_its = buffers::write_target(cx, change.file_path) == WriteTarget::Client
+        && change.encoding == TextEncoding::Utf8;
     let mut note = String::new();
-    if cx.keeper.is_some() && snapshot.before == Before::Unknown {
+    if cx.keeper.is_some() && snapshot.before == UndoSnapshot::Unknown {
         note.push_str(NOT_KEPT);
     }
     let text = match cx.editor.filter(|_| is_its) {
         Some(editor) => {
-            let text = through_client(cx, editor, (change, path.clone()), snapshot).await?;
-            if let Saved::Otherwise(_) = text {
+            let text = write_through_client(cx, editor, (change, path.clone()), snapshot).await?;
+            if let SavedText::Otherwise(_) = text {
                 note.push_str(CHANGED_BY_EDITOR);
             }
             text.into_text()
         }
-        None => on_disk(cx, (change, path.clone()), snapshot).await?,
+        None => write_to_disk(cx, (change, path.clone()), snapshot).await?,
     };
-    cx.workspace.remember(path, Stamp::of(&text));
-    Ok(Made { text, note })
+    cx.workspace.record_seen(path, ContentStamp::from_text(&text));
+    Ok(WrittenFile { text, note })
 }
 
-impl Change<'_> {
-    fn refuse(&self, cx: &ToolCx<'_>, why: &dyn std::fmt::Display) -> Refusal {
-        Refusal(format!("could not {} {}: {why}", self.verb, cx.workspace.shown(self.file_path)))
+impl FileWrite<'_> {
+    fn to_error(&self, cx: &ToolCx<'_>, why: &dyn std::fmt::Display) -> ToolError {
+        ToolError(format!("could not {} {}: {why}", self.verb, cx.workspace.display_path(self.file_path)))
     }
 }
 
 /// Takes down what would be replaced, which has to be what the tool has seen.
-async fn snapshot(cx: &ToolCx<'_>, change: &Change<'_>, path: PathBuf) -> Result<Snapshot, Refusal> {
-    let looked =
-        off_thread(move || Ok(files::snapshot(&path).map(|snapshot| (stamp(&snapshot.before), snapshot))));
-    let (now, mut snapshot) = looked.await?.map_err(|error| change.refuse(cx, &error))?;
+async fn take_snapshot(
+    cx: &ToolCx<'_>,
+    change: &FileWrite<'_>,
+    path: PathBuf,
+) -> Result<FileSnapshot, ToolError> {
+    let looked = run_blocking(move || {
+        Ok(files::read_snapshot(&path).map(|snapshot| (stamp_before(&snapshot.before), snapshot)))
+    });
+    let (now, mut snapshot) = looked.await?.map_err(|error| change.to_error(cx, &error))?;
     let is_seen = match change.old {
-        Old::Nothing => snapshot.before == Before::Missing,
-        Old::Disk(text) => now == Some(Stamp::of(text)),
-        Old::Buffer(text) => {
+        PriorContent::Nothing => snapshot.before == UndoSnapshot::Missing,
+        PriorContent::Disk(text) => now == Some(ContentStamp::from_text(text)),
+        PriorContent::Buffer(text) => {
             // What is not saved would be replaced as well. Beside an encoding that nobody knows it cannot be told.
-            let is_another = now.is_some_and(|now| now != Stamp::of(text));
-            if is_another || snapshot.before == Before::Missing {
-                let bytes = on_disk_as(text, &snapshot.before);
-                snapshot.before = Before::Content { bytes, mode: mode_of(&snapshot.before) };
+            let is_another = now.is_some_and(|now| now != ContentStamp::from_text(text));
+            if is_another || snapshot.before == UndoSnapshot::Missing {
+                let bytes = to_disk_bytes(text, &snapshot.before);
+                snapshot.before = UndoSnapshot::Content { bytes, mode: mode_before(&snapshot.before) };
             }
             true
         }
-        Old::Unseen => true,
+        PriorContent::Unseen => true,
     };
-    if is_seen { Ok(snapshot) } else { Err(change.refuse(cx, &CHANGED)) }
+    if is_seen { Ok(snapshot) } else { Err(change.to_error(cx, &CHANGED)) }
 }
 
 /// Writes down what a client holds as the file has it: an editor shows every line end as `\n`.
-pub(crate) fn on_disk_as(text: &str, disk: &Before) -> Vec<u8> {
+pub(crate) fn to_disk_bytes(text: &str, disk: &UndoSnapshot) -> Vec<u8> {
     let has_returns = match disk {
         // Of another encoding nothing is known.
-        Before::Content { bytes, .. } => match decode(bytes.clone()) {
-            Decoded::Text(disk, _) => {
+        UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
+            DecodedText::Text(disk, _) => {
                 let n_returns = disk.matches("\r\n").count();
                 n_returns > 0 && n_returns == disk.matches('\n').count()
             }
-            Decoded::Lossy(_) | Decoded::Binary => false,
+            DecodedText::Lossy(_) | DecodedText::Binary => false,
         },
-        Before::Missing | Before::Unknown => false,
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => false,
     };
     match has_returns && !text.contains('\r') {
         true => text.replace('\n', "\r\n").into_bytes(),
@@ -173,74 +179,75 @@ pub(crate) fn on_disk_as(text: &str, disk: &Before) -> Vec<u8> {
 }
 
 /// Stamps what was there as the text that a tool makes of it.
-pub(crate) fn stamp(before: &Before) -> Option<Stamp> {
+pub(crate) fn stamp_before(before: &UndoSnapshot) -> Option<ContentStamp> {
     match before {
-        Before::Content { bytes, .. } => match decode(bytes.clone()) {
-            Decoded::Text(text, _) => Some(Stamp::of(&text)),
-            Decoded::Lossy(_) | Decoded::Binary => None,
+        UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
+            DecodedText::Text(text, _) => Some(ContentStamp::from_text(&text)),
+            DecodedText::Lossy(_) | DecodedText::Binary => None,
         },
-        Before::Missing | Before::Unknown => None,
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
     }
 }
 
-async fn keep(
+async fn record_undo(
     cx: &ToolCx<'_>,
-    (change, path): (&Change<'_>, &Path),
-    before: Before,
+    (change, path): (&FileWrite<'_>, &Path),
+    before: UndoSnapshot,
     after: ContentHash,
-) -> Result<(), Refusal> {
+) -> Result<(), ToolError> {
     let Some(keeper) = cx.keeper else { return Ok(()) };
-    let kept = keeper.keep(path, before, after).await;
+    let kept = keeper.record_change(path, before, after).await;
     kept.map_err(|error| {
         let why =
             format!("what is there now could not be kept for undoing it ({error}); nothing was changed");
-        change.refuse(cx, &why)
+        change.to_error(cx, &why)
     })
 }
 
-async fn left(cx: &ToolCx<'_>, after: Option<ContentHash>) {
+async fn correct_undo(cx: &ToolCx<'_>, after: Option<ContentHash>) {
     if let Some(keeper) = cx.keeper {
-        keeper.left(after).await;
+        keeper.correct_after(after).await;
     }
 }
 
-async fn on_disk(
+async fn write_to_disk(
     cx: &ToolCx<'_>,
-    (mut change, path): (Change<'_>, PathBuf),
-    snapshot: Snapshot,
-) -> Result<String, Refusal> {
-    let Snapshot { before, mark } = snapshot;
+    (mut change, path): (FileWrite<'_>, PathBuf),
+    snapshot: FileSnapshot,
+) -> Result<String, ToolError> {
+    let FileSnapshot { before, mark } = snapshot;
     let (mut text, encoding) = (std::mem::take(&mut change.text), change.encoding);
-    let (text, bytes, was, will) = off_thread(move || {
+    let (text, bytes, was, will) = run_blocking(move || {
         // The encoding brings its own mark.
-        if encoding != Encoding::Utf8 && text.starts_with(BOM) {
+        if encoding != TextEncoding::Utf8 && text.starts_with(BOM) {
             text.remove(0);
         }
-        let bytes = encode(&text, encoding);
-        let (was, will) = (hash_of(&before), hash(&bytes));
+        let bytes = encode_text(&text, encoding);
+        let (was, will) = (hash_before(&before), hash_content(&bytes));
         Ok((text, bytes, (before, was), will))
     })
     .await?;
     let (before, was) = was;
-    keep(cx, (&change, &path), before, will).await?;
-    let replaced =
-        off_thread(move || Ok(files::replace(&path, Replacement { bytes: &bytes, mode: None, over: mark })));
+    record_undo(cx, (&change, &path), before, will).await?;
+    let replaced = run_blocking(move || {
+        Ok(files::replace_file(&path, FileReplacement { bytes: &bytes, mode: None, over: mark }))
+    });
     match replaced.await? {
         Ok(()) => Ok(text),
         Err(error) => {
-            left(cx, was).await;
-            Err(change.refuse(cx, &error))
+            correct_undo(cx, was).await;
+            Err(change.to_error(cx, &error))
         }
     }
 }
 
 /// What a client holds after it saved.
-enum Saved {
+enum SavedText {
     AsTold(String),
     Otherwise(String),
 }
 
-impl Saved {
+impl SavedText {
     fn into_text(self) -> String {
         match self {
             Self::AsTold(text) | Self::Otherwise(text) => text,
@@ -248,38 +255,39 @@ impl Saved {
     }
 }
 
-async fn through_client(
+async fn write_through_client(
     cx: &ToolCx<'_>,
-    editor: &Editor,
-    (mut change, path): (Change<'_>, PathBuf),
-    snapshot: Snapshot,
-) -> Result<Saved, Refusal> {
+    editor: &ClientEditor,
+    (mut change, path): (FileWrite<'_>, PathBuf),
+    snapshot: FileSnapshot,
+) -> Result<SavedText, ToolError> {
     let text = std::mem::take(&mut change.text);
-    let will = hash(text.as_bytes());
-    keep(cx, (&change, &path), snapshot.before, will).await?;
-    let saved = buffers::save(cx, editor, change.file_path, &text).await;
-    let saved = saved.map(|now| now.map_or_else(|| Saved::AsTold(text), Saved::Otherwise));
+    let will = hash_content(text.as_bytes());
+    record_undo(cx, (&change, &path), snapshot.before, will).await?;
+    let saved = buffers::save_through_client(cx, editor, change.file_path, &text).await;
+    let saved = saved.map(|now| now.map_or_else(|| SavedText::AsTold(text), SavedText::Otherwise));
     if cx.keeper.is_some() {
-        let held = saved.as_ref().ok().map(|(Saved::AsTold(text) | Saved::Otherwise(text))| text.as_str());
+        let held =
+            saved.as_ref().ok().map(|(SavedText::AsTold(text) | SavedText::Otherwise(text))| text.as_str());
         // What a client that failed does later nobody knows.
-        if let Some(now) = now_there(path, held).await.filter(|now| *now != Some(will)) {
-            left(cx, now).await;
+        if let Some(now) = current_hash(path, held).await.filter(|now| *now != Some(will)) {
+            correct_undo(cx, now).await;
         }
     }
     saved
 }
 
 /// Names what is on disk where a client says that it holds this text; what it only holds goes by the text.
-async fn now_there(path: PathBuf, held: Option<&str>) -> Option<Option<ContentHash>> {
-    let looked = off_thread(move || {
-        let before = files::snapshot(&path).ok().map(|snapshot| snapshot.before);
-        Ok(before.map(|before| (stamp(&before), hash_of(&before), before)))
+async fn current_hash(path: PathBuf, held: Option<&str>) -> Option<Option<ContentHash>> {
+    let looked = run_blocking(move || {
+        let before = files::read_snapshot(&path).ok().map(|snapshot| snapshot.before);
+        Ok(before.map(|before| (stamp_before(&before), hash_before(&before), before)))
     });
     let on_disk = looked.await.ok().flatten();
     match (on_disk, held) {
-        (Some((stamp, hash, _)), Some(held)) if stamp == Some(Stamp::of(held)) => Some(hash),
-        (Some((_, _, before)), Some(held)) => Some(Some(hash(&on_disk_as(held, &before)))),
-        (None, Some(held)) => Some(Some(hash(held.as_bytes()))),
+        (Some((stamp, hash, _)), Some(held)) if stamp == Some(ContentStamp::from_text(held)) => Some(hash),
+        (Some((_, _, before)), Some(held)) => Some(Some(hash_content(&to_disk_bytes(held, &before)))),
+        (None, Some(held)) => Some(Some(hash_content(held.as_bytes()))),
         (on_disk, None) => on_disk.map(|(_, hash, _)| hash),
     }
 }

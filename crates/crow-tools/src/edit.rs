@@ -3,22 +3,22 @@
 use std::path::Path;
 
 use crow_core::{
-    Content, Facets, ToolSpec,
-    edit::{self, Edited, Matcher, Occurrences},
+    ToolCallContent, ToolCallInfo, ToolSpec,
+    edit::{self, AppliedEdit, EditMatcher, EditOccurrences},
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Previewing, Running, Tool, ToolCx, Workspace,
-    buffers::{self, Opened, Purpose},
-    changing::{self, Change, Made, Old},
+    PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
+    buffers::{self, OpenedFile, ReadPurpose},
+    changing::{self, FileWrite, PriorContent, WrittenFile},
     files::{self, FILE_BYTES_MAX, ReadError},
     read,
-    text::{Decoded, Encoding, cut_line, decode, numbered},
-    tool::{Refusal, answer, off_thread, parse, previewed, text_of},
-    workspace::Stamp,
-    write::{about_change, changed, shown_diff},
+    text::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
+    tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, run_blocking, text_argument},
+    workspace::ContentStamp,
+    write::{change_call_info, change_result, diff_content},
 };
 
 pub(crate) const CHANGED: &str = "it has changed since it was read; read it again";
@@ -36,12 +36,12 @@ const EXCERPT_LINES_MAX: usize = 20;
 /// As much of a line as is needed to know it again.
 const LINE_CHARS_MAX: usize = 300;
 
-pub(crate) struct Edit {
+pub(crate) struct EditTool {
     spec: ToolSpec,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct EditArgs {
     file_path: String,
     old_string: String,
     new_string: String,
@@ -50,22 +50,22 @@ struct Wanted {
 }
 
 /// An edit worked out.
-struct Planned {
+struct PlannedEdit {
     /// What the file holds; `None` when there is none yet.
     old: Option<String>,
-    edited: Edited,
+    edited: AppliedEdit,
     /// How the file on disk is written; `None` when the client writes it.
-    encoding: Option<Encoding>,
+    encoding: Option<TextEncoding>,
 }
 
-impl Wanted {
+impl EditArgs {
     /// Whether it begins a file instead of changing one.
-    fn begins(&self) -> bool {
+    fn creates_file(&self) -> bool {
         self.old_string.trim_start_matches('\u{feff}').is_empty()
     }
 }
 
-impl Edit {
+impl EditTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "edit".into(),
@@ -89,134 +89,141 @@ impl Edit {
     }
 }
 
-impl Tool for Edit {
+impl Tool for EditTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        about_change(workspace, "Edit", text_of(arguments, "file_path"))
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        change_call_info(workspace, "Edit", text_argument(arguments, "file_path"))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let wanted: Wanted = parse(arguments)?;
-            let shown = cx.workspace.shown(&wanted.file_path);
-            let (Planned { old, edited, encoding }, wanted) = plan(&cx, wanted).await?;
-            let mut text = report(&shown, &edited, &wanted.new_string);
-            let note = note(&edited);
-            let change = Change {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
+            let wanted: EditArgs = parse_arguments(arguments)?;
+            let shown = cx.workspace.display_path(&wanted.file_path);
+            let (PlannedEdit { old, edited, encoding }, wanted) = plan_edit(&cx, wanted).await?;
+            let mut text = render_report(&shown, &edited, &wanted.new_string);
+            let note = match_note(&edited);
+            let change = FileWrite {
                 verb: "edit",
                 file_path: &wanted.file_path,
                 old: match &old {
-                    None => Old::Nothing,
-                    Some(old) if encoding.is_some() => Old::Disk(old),
-                    Some(old) => Old::Buffer(old),
+                    None => PriorContent::Nothing,
+                    Some(old) if encoding.is_some() => PriorContent::Disk(old),
+                    Some(old) => PriorContent::Buffer(old),
                 },
                 text: edited.text,
-                encoding: encoding.unwrap_or(Encoding::Utf8),
+                encoding: encoding.unwrap_or(TextEncoding::Utf8),
             };
-            let Made { text: new, note: more } = changing::make(&cx, change).await?;
+            let WrittenFile { text: new, note: more } = changing::apply_write(&cx, change).await?;
             text.push_str(&more);
-            let mut outcome = changed(text, &cx.workspace.absolute(&wanted.file_path), Some((old, new)));
+            let mut outcome =
+                change_result(text, &cx.workspace.to_absolute(&wanted.file_path), Some((old, new)));
             outcome.for_client.splice(0..0, note);
             Ok(outcome)
         })
     }
 
-    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
-        previewed(async move {
-            let (Planned { old, edited, .. }, wanted) = plan(&cx, parse(arguments)?).await?;
-            let mut content: Vec<Content> = note(&edited).into_iter().collect();
-            content.extend(shown_diff(&cx.workspace.absolute(&wanted.file_path), old, edited.text));
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
+        into_preview_future(async move {
+            let (PlannedEdit { old, edited, .. }, wanted) =
+                plan_edit(&cx, parse_arguments(arguments)?).await?;
+            let mut content: Vec<ToolCallContent> = match_note(&edited).into_iter().collect();
+            content.extend(diff_content(&cx.workspace.to_absolute(&wanted.file_path), old, edited.text));
             Ok(content)
         })
     }
 }
 
 /// Works out what an edit comes to, and writes nothing.
-async fn plan(cx: &ToolCx<'_>, wanted: Wanted) -> Result<(Planned, Wanted), Refusal> {
-    let path = cx.judged(&wanted.file_path)?;
-    let shown = cx.workspace.shown(&wanted.file_path);
-    let seen = cx.workspace.seen(&path);
-    let opened = buffers::open(cx, &wanted.file_path, Purpose::Change).await?;
-    if let (true, Err(ReadError::Missing)) = (wanted.begins(), &opened) {
-        let edited = edit::apply("", "", &wanted.new_string, Occurrences::One);
-        let edited = edited.map_err(|refusal| refuse(&shown, &refusal))?;
+async fn plan_edit(cx: &ToolCx<'_>, wanted: EditArgs) -> Result<(PlannedEdit, EditArgs), ToolError> {
+    let path = cx.approved_path(&wanted.file_path)?;
+    let shown = cx.workspace.display_path(&wanted.file_path);
+    let seen = cx.workspace.seen_stamp(&path);
+    let opened = buffers::open_file(cx, &wanted.file_path, ReadPurpose::Change).await?;
+    if let (true, Err(ReadError::Missing)) = (wanted.creates_file(), &opened) {
+        let edited = edit::apply_edit("", "", &wanted.new_string, EditOccurrences::One);
+        let edited = edited.map_err(|refusal| edit_error(&shown, &refusal))?;
         check_text(&shown, &wanted)?;
-        return Ok((Planned { old: None, edited, encoding: Some(Encoding::Utf8) }, wanted));
+        return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, wanted));
     }
-    let opened = opened.map_err(|error| read::refuse(&path, &shown, &error))?;
+    let opened = opened.map_err(|error| read::read_error(&path, &shown, &error))?;
     check_buffer(&opened, &path, &shown).await?;
-    let only_reads = cx.abilities().reads_files && !cx.abilities().writes_files;
+    let only_reads = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
     let changed = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
     // Of an empty file there is nothing to know.
-    let seen = seen.or_else(|| wanted.begins().then(|| Stamp::of("")));
-    let seen = seen.ok_or_else(|| refuse(&shown, &"it was not read in this session; read it first"))?;
-    let known = Known { seen, changed };
-    off_thread(move || change(opened, &shown, &known, &wanted).map(|planned| (planned, wanted))).await
+    let seen = seen.or_else(|| wanted.creates_file().then(|| ContentStamp::from_text("")));
+    let seen = seen.ok_or_else(|| edit_error(&shown, &"it was not read in this session; read it first"))?;
+    let known = KnownVersion { seen, changed };
+    run_blocking(move || compute_edit(opened, &shown, &known, &wanted).map(|planned| (planned, wanted))).await
 }
 
 /// Refuses what an editor shows of a file that it could not read either: saving it would put its stand-ins for
 /// what it did not understand in the place of that.
-async fn check_buffer(opened: &Opened, path: &Path, shown: &str) -> Result<(), Refusal> {
+async fn check_buffer(opened: &OpenedFile, path: &Path, shown: &str) -> Result<(), ToolError> {
     match opened {
-        Opened::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
+        OpenedFile::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
             let (path, shown) = (path.to_owned(), shown.to_owned());
-            off_thread(move || match files::read(&path, FILE_BYTES_MAX).map(decode) {
-                Ok(Decoded::Lossy(_)) => Err(refuse(&shown, &UNKNOWN_ENCODING)),
-                Ok(Decoded::Text(..) | Decoded::Binary) | Err(_) => Ok(()),
+            run_blocking(move || match files::read_file(&path, FILE_BYTES_MAX).map(decode_text) {
+                Ok(DecodedText::Lossy(_)) => Err(edit_error(&shown, &UNKNOWN_ENCODING)),
+                Ok(DecodedText::Text(..) | DecodedText::Binary) | Err(_) => Ok(()),
             })
             .await
         }
-        Opened::Buffer(_) | Opened::Disk(_) => Ok(()),
+        OpenedFile::Buffer(_) | OpenedFile::Disk(_) => Ok(()),
     }
 }
 
-fn refuse(shown: &str, why: &dyn std::fmt::Display) -> Refusal {
-    Refusal(format!("could not edit {shown}: {why}"))
+fn edit_error(shown: &str, why: &dyn std::fmt::Display) -> ToolError {
+    ToolError(format!("could not edit {shown}: {why}"))
 }
 
 /// What the model knows of a file, and what it reads when that is no longer so.
-struct Known {
-    seen: Stamp,
+struct KnownVersion {
+    seen: ContentStamp,
     changed: &'static str,
 }
 
-fn change(opened: Opened, shown: &str, known: &Known, wanted: &Wanted) -> Result<Planned, Refusal> {
-    let refuse = |why: &dyn std::fmt::Display| refuse(shown, why);
+fn compute_edit(
+    opened: OpenedFile,
+    shown: &str,
+    known: &KnownVersion,
+    wanted: &EditArgs,
+) -> Result<PlannedEdit, ToolError> {
+    let refuse = |why: &dyn std::fmt::Display| edit_error(shown, why);
     let (old, encoding) = match opened {
-        Opened::Buffer(text) => (text, None),
-        Opened::Disk(bytes) => match decode(bytes) {
-            Decoded::Text(text, encoding) => (text, Some(encoding)),
-            Decoded::Lossy(_) => return Err(refuse(&UNKNOWN_ENCODING)),
-            Decoded::Binary => return Err(refuse(&"it is a binary file")),
+        OpenedFile::Buffer(text) => (text, None),
+        OpenedFile::Disk(bytes) => match decode_text(bytes) {
+            DecodedText::Text(text, encoding) => (text, Some(encoding)),
+            DecodedText::Lossy(_) => return Err(refuse(&UNKNOWN_ENCODING)),
+            DecodedText::Binary => return Err(refuse(&"it is a binary file")),
         },
     };
     // A file with something in it is refused as such.
-    if known.seen != Stamp::of(&old) && !wanted.begins() {
+    if known.seen != ContentStamp::from_text(&old) && !wanted.creates_file() {
         return Err(refuse(&known.changed));
     }
     check_text(shown, wanted)?;
-    let occurrences = if wanted.replace_all { Occurrences::All } else { Occurrences::One };
-    let edited = edit::apply(&old, &wanted.old_string, &wanted.new_string, occurrences);
-    Ok(Planned { edited: edited.map_err(|refusal| refuse(&refusal))?, old: Some(old), encoding })
+    let occurrences = if wanted.replace_all { EditOccurrences::All } else { EditOccurrences::One };
+    let edited = edit::apply_edit(&old, &wanted.old_string, &wanted.new_string, occurrences);
+    Ok(PlannedEdit { edited: edited.map_err(|refusal| refuse(&refusal))?, old: Some(old), encoding })
 }
 
-fn check_text(shown: &str, wanted: &Wanted) -> Result<(), Refusal> {
+fn check_text(shown: &str, wanted: &EditArgs) -> Result<(), ToolError> {
     if wanted.new_string.contains('\0') {
-        return Err(refuse(shown, &"the new text has a zero byte in it, which no text file has"));
+        return Err(edit_error(shown, &"the new text has a zero byte in it, which no text file has"));
     }
     Ok(())
 }
 
 /// Tells the person that the place is not the one given to the letter.
-fn note(edited: &Edited) -> Option<Content> {
-    let is_exact = edited.matcher == Matcher::Exact;
-    (!is_exact).then(|| Content::Text(format!("The text to replace was found {}.", edited.matcher)))
+fn match_note(edited: &AppliedEdit) -> Option<ToolCallContent> {
+    let is_exact = edited.matcher == EditMatcher::Exact;
+    (!is_exact).then(|| ToolCallContent::Text(format!("The text to replace was found {}.", edited.matcher)))
 }
 
-fn report(shown: &str, edited: &Edited, new: &str) -> String {
+fn render_report(shown: &str, edited: &AppliedEdit, new: &str) -> String {
     let places = match edited.n_replaced {
         1 => "1 place".into(),
         n => format!("{n} places"),
@@ -224,8 +231,9 @@ fn report(shown: &str, edited: &Edited, new: &str) -> String {
     let line = usize::try_from(edited.line).unwrap_or(usize::MAX);
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
     let n_lines = (line - first + new.lines().count() + CONTEXT_LINES).min(EXCERPT_LINES_MAX);
-    let lines = edited.text.lines().skip(first - 1).take(n_lines).map(|line| cut_line(line, LINE_CHARS_MAX));
+    let lines =
+        edited.text.lines().skip(first - 1).take(n_lines).map(|line| truncate_line(line, LINE_CHARS_MAX));
     let lines: Vec<String> = lines.collect();
-    let excerpt = numbered(lines.iter().map(String::as_str), first);
+    let excerpt = number_lines(lines.iter().map(String::as_str), first);
     format!("edited {shown} in {places}; match: {}\n{excerpt}", edited.matcher)
 }

@@ -9,9 +9,9 @@ use std::{
     path::Path,
 };
 
-use crow_core::{undo::Before, visible};
+use crow_core::{escape_hidden, undo::UndoSnapshot};
 
-use crate::nofollow::{self, Folder};
+use crate::nofollow::{self, DirHandle};
 
 /// Larger files are not for reading: they are searched, or looked at in parts with a command.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
@@ -58,7 +58,7 @@ pub enum ReadError {
 
 /// Lists the names in a folder, sorted, at most `n_max`; those that are no UTF-8 are left out. `path` is resolved.
 pub fn list_names(path: &Path, n_max: usize) -> io::Result<Vec<String>> {
-    let entries = Folder::open_to_list(path)?.into_entries()?.take(n_max);
+    let entries = DirHandle::open_to_list(path)?.into_entries()?.take(n_max);
     let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.name.into_string().ok()).collect();
     names.sort();
     Ok(names)
@@ -66,8 +66,8 @@ pub fn list_names(path: &Path, n_max: usize) -> io::Result<Vec<String>> {
 
 /// Reads a whole file of at most `bytes_max` that a stranger may have laid out. `path` is resolved: a link that is there by
 /// now is not followed, and neither a device nor a pipe is opened.
-pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
-    let file = open_within(path, bytes_max)?;
+pub fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
+    let file = open_bounded(path, bytes_max)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
     // It may have grown, and some files of the system say that they are empty.
@@ -76,20 +76,20 @@ pub fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Opens a file of any size for reading. `path` is resolved.
-pub(crate) fn open(path: &Path) -> Result<File, ReadError> {
-    open_within(path, u64::MAX)
+pub(crate) fn open_file(path: &Path) -> Result<File, ReadError> {
+    open_bounded(path, u64::MAX)
 }
 
-fn open_within(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
+fn open_bounded(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
     let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
     // Looked at before it is opened: a device may do something then.
-    readable(&nofollow::look(path).map_err(missing)?, bytes_max)?;
-    let file = nofollow::open(path).map_err(missing)?;
-    readable(&file.metadata()?, bytes_max)?;
+    check_readable(&nofollow::read_metadata(path).map_err(missing)?, bytes_max)?;
+    let file = nofollow::open_file(path).map_err(missing)?;
+    check_readable(&file.metadata()?, bytes_max)?;
     Ok(file)
 }
 
-fn readable(found: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
+fn check_readable(found: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
     match found.len() {
         _ if found.is_dir() => Err(ReadError::Folder),
         _ if !found.is_file() => Err(ReadError::NotAFile),
@@ -112,21 +112,22 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
 }
 
 /// Names in the same folder that look like the one that is missing.
-pub(crate) fn near_names(path: &Path) -> Vec<String> {
+pub(crate) fn similar_names(path: &Path) -> Vec<String> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
-    let names = Folder::open(folder).and_then(|folder| folder.names(NEIGHBOURS_MAX)).unwrap_or_default();
+    let names =
+        DirHandle::open(folder).and_then(|folder| folder.entry_names(NEIGHBOURS_MAX)).unwrap_or_default();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let near =
         similar::get_close_matches(name.to_string_lossy().as_ref(), &names, NEAR_NAMES_MAX, NEAR_ENOUGH);
-    near.into_iter().map(visible).collect()
+    near.into_iter().map(escape_hidden).collect()
 }
 
 /// Which file was at a path in which state, or that there was none: another file or another content has another mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark(Option<[i64; 7]>);
+pub(crate) struct FileFingerprint(Option<[i64; 7]>);
 
-impl Mark {
-    fn of(found: Option<&Metadata>) -> Self {
+impl FileFingerprint {
+    fn from_metadata(found: Option<&Metadata>) -> Self {
         Self(found.map(|found| {
             let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
             let [dev, ino, size] = [found.dev(), found.ino(), found.size()].map(u64::cast_signed);
@@ -138,60 +139,63 @@ impl Mark {
 
 /// A file as it is, to be kept before it is changed.
 #[derive(Debug)]
-pub(crate) struct Snapshot {
-    pub(crate) before: Before,
-    pub(crate) mark: Mark,
+pub(crate) struct FileSnapshot {
+    pub(crate) before: UndoSnapshot,
+    pub(crate) mark: FileFingerprint,
 }
 
 /// Reads what is at a path, through one descriptor. `path` is resolved.
-pub(crate) fn snapshot(path: &Path) -> Result<Snapshot, ReadError> {
-    match nofollow::look(path) {
-        Ok(found) => readable(&found, u64::MAX)?,
+pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
+    match nofollow::read_metadata(path) {
+        Ok(found) => check_readable(&found, u64::MAX)?,
         Err(error) if is_missing(&error) => {
-            return Ok(Snapshot { before: Before::Missing, mark: Mark::of(None) });
+            return Ok(FileSnapshot {
+                before: UndoSnapshot::Missing,
+                mark: FileFingerprint::from_metadata(None),
+            });
         }
         Err(error) => return Err(error.into()),
     }
-    let file = nofollow::open(path)?;
+    let file = nofollow::open_file(path)?;
     let found = file.metadata()?;
-    readable(&found, u64::MAX)?;
-    let mark = Mark::of(Some(&found));
+    check_readable(&found, u64::MAX)?;
+    let mark = FileFingerprint::from_metadata(Some(&found));
     let mut bytes = Vec::new();
     if found.len() <= KEPT_BYTES_MAX {
         (&file).take(KEPT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     }
-    if Mark::of(Some(&file.metadata()?)) != mark {
-        return Err(changed().into());
+    if FileFingerprint::from_metadata(Some(&file.metadata()?)) != mark {
+        return Err(concurrent_change_error().into());
     }
     let is_whole = found.len().max(bytes.len() as u64) <= KEPT_BYTES_MAX;
     let mode = Some(found.mode() & PERMISSIONS);
-    let before = if is_whole { Before::Content { bytes, mode } } else { Before::Unknown };
-    Ok(Snapshot { before, mark })
+    let before = if is_whole { UndoSnapshot::Content { bytes, mode } } else { UndoSnapshot::Unknown };
+    Ok(FileSnapshot { before, mark })
 }
 
 /// What a file becomes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Replacement<'a> {
+pub(crate) struct FileReplacement<'a> {
     pub(crate) bytes: &'a [u8],
     /// Its permission bits, where they are not those of the file that it replaces.
     pub(crate) mode: Option<u32>,
     /// What it replaces; anything else that is there stays.
-    pub(crate) over: Mark,
+    pub(crate) over: FileFingerprint,
 }
 
 /// Replaces a file or makes a new one: whoever reads it finds the old or the new, never a part.
 /// `path` is resolved, so that a link stays a link; one that is there by now is not followed.
-pub(crate) fn replace(path: &Path, new: Replacement<'_>) -> io::Result<()> {
+pub(crate) fn replace_file(path: &Path, new: FileReplacement<'_>) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let folder = folder_of(path)?;
-    let before = found_in(&folder, name)?;
+    let folder = open_or_create_parent(path)?;
+    let before = lookup_metadata(&folder, name)?;
     if let Some(before) = &before {
-        replaceable(before)?;
+        check_replaceable(before)?;
     }
-    if Mark::of(before.as_ref()) != new.over {
-        return Err(changed());
+    if FileFingerprint::from_metadata(before.as_ref()) != new.over {
+        return Err(concurrent_change_error());
     }
-    let mut draft = Draft::new(&folder)?;
+    let mut draft = TempFile::new(&folder)?;
     if let Some(before) = &before {
         keep_owner(&draft.file, before);
         draft.file.set_permissions(before.permissions())?;
@@ -203,27 +207,27 @@ pub(crate) fn replace(path: &Path, new: Replacement<'_>) -> io::Result<()> {
     draft.file.write_all(new.bytes)?;
     draft.file.sync_all()?;
     // Writing took its time.
-    look_again(&folder, name, new.over)?;
-    draft.publish(name)?;
+    verify_unchanged(&folder, name, new.over)?;
+    draft.persist_as(name)?;
     folder.sync();
     Ok(())
 }
 
 /// Takes a file away. `path` is resolved.
-pub(crate) fn remove(path: &Path, over: Mark) -> io::Result<()> {
+pub(crate) fn remove_file(path: &Path, over: FileFingerprint) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());
     };
-    let folder = Folder::open(parent)?;
-    look_again(&folder, name, over)?;
-    folder.remove(name)?;
+    let folder = DirHandle::open(parent)?;
+    verify_unchanged(&folder, name, over)?;
+    folder.remove_entry(name)?;
     folder.sync();
     Ok(())
 }
 
 /// Says what a name in a folder stands for, if anything.
-fn found_in(folder: &Folder, name: &OsStr) -> io::Result<Option<Metadata>> {
-    match folder.look(name) {
+fn lookup_metadata(folder: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>> {
+    match folder.entry_metadata(name) {
         Ok(found) => Ok(Some(found)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
@@ -231,24 +235,28 @@ fn found_in(folder: &Folder, name: &OsStr) -> io::Result<Option<Metadata>> {
 }
 
 /// Looks once more at what is about to go, which has to be what it was.
-fn look_again(folder: &Folder, name: &OsStr, over: Mark) -> io::Result<()> {
-    let found = found_in(folder, name)?;
-    if Mark::of(found.as_ref()) == over { Ok(()) } else { Err(changed()) }
+fn verify_unchanged(folder: &DirHandle, name: &OsStr, over: FileFingerprint) -> io::Result<()> {
+    let found = lookup_metadata(folder, name)?;
+    if FileFingerprint::from_metadata(found.as_ref()) == over {
+        Ok(())
+    } else {
+        Err(concurrent_change_error())
+    }
 }
 
-fn changed() -> io::Error {
+fn concurrent_change_error() -> io::Error {
     io::Error::other("somebody changed it at the same moment; read it again")
 }
 
 /// Opens the folder of a file, made with all that are missing above it.
-pub(crate) fn folder_of(path: &Path) -> io::Result<Folder> {
+pub(crate) fn open_or_create_parent(path: &Path) -> io::Result<DirHandle> {
     let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
-    Folder::make(folder).map_err(|error| {
+    DirHandle::open_or_create(folder).map_err(|error| {
         io::Error::new(error.kind(), format!("the folder {} could not be made: {error}", folder.display()))
     })
 }
 
-fn replaceable(before: &Metadata) -> io::Result<()> {
+fn check_replaceable(before: &Metadata) -> io::Result<()> {
     match before {
         _ if before.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         _ if !before.is_file() => Err(io::Error::other(ReadError::NotAFile)),
@@ -263,18 +271,18 @@ fn replaceable(before: &Metadata) -> io::Result<()> {
 const DRAFT_NAMES_MAX: usize = 8;
 
 /// A file that is not finished and goes away unless it gets its name.
-struct Draft<'a> {
-    folder: &'a Folder,
+struct TempFile<'a> {
+    folder: &'a DirHandle,
     name: OsString,
     file: File,
 }
 
-impl<'a> Draft<'a> {
-    fn new(folder: &'a Folder) -> io::Result<Self> {
+impl<'a> TempFile<'a> {
+    fn new(folder: &'a DirHandle) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
         for _ in 0..DRAFT_NAMES_MAX {
             let name = OsString::from(format!(".crow-{:016x}", RandomState::new().hash_one(0)));
-            match folder.create(&name) {
+            match folder.create_entry(&name) {
                 Ok(file) => return Ok(Self { folder, name, file }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
                 Err(error) => return Err(error),
@@ -284,18 +292,18 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives it the name of what it replaces.
-    fn publish(mut self, name: &OsStr) -> io::Result<()> {
-        self.folder.rename(&self.name, name)?;
+    fn persist_as(mut self, name: &OsStr) -> io::Result<()> {
+        self.folder.rename_entry(&self.name, name)?;
         self.name.clear();
         Ok(())
     }
 }
 
-impl Drop for Draft<'_> {
+impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
             // Nothing is left to be done about it.
-            let _ = self.folder.remove(&self.name);
+            let _ = self.folder.remove_entry(&self.name);
         }
     }
 }
@@ -311,9 +319,9 @@ const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
 
 /// Keeps what a person attached to a file and whom they gave access to it, as far as the new file takes it.
 #[cfg(target_os = "linux")]
-fn keep_attributes(folder: &Folder, name: &OsStr, file: &File) {
+fn keep_attributes(folder: &DirHandle, name: &OsStr, file: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    let Ok(before) = folder.read(name) else { return };
+    let Ok(before) = folder.open_entry(name) else { return };
     let mut list = vec![0; ATTRIBUTE_BYTES_MAX];
     let Ok(n_bytes) = flistxattr(&before, &mut list) else { return };
     let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
@@ -328,4 +336,4 @@ fn keep_attributes(folder: &Folder, name: &OsStr, file: &File) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn keep_attributes(_folder: &Folder, _name: &OsStr, _file: &File) {}
+fn keep_attributes(_folder: &DirHandle, _name: &OsStr, _file: &File) {}

@@ -8,34 +8,34 @@ use std::{
     time::SystemTime,
 };
 
-use crow_core::{Facets, Outcome, ToolSpec};
+use crow_core::{ToolCallInfo, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Running, Tool, ToolCx, Workspace,
-    grep::search,
+    Tool, ToolCx, ToolFuture, Workspace,
+    grep::search_call_info,
     nofollow,
-    tool::{Refusal, answer, parse, text_of},
-    walk::{Found, NamePattern, Visitor, here, walk},
+    tool::{ToolError, into_tool_future, parse_arguments, text_argument},
+    walk::{FileVisitor, FoundFile, PathPattern, default_path, walk_files},
 };
 
 /// Who gets more names than this has to ask more closely.
 const FILES_MAX: usize = 100;
 
-pub(crate) struct Glob {
+pub(crate) struct GlobTool {
     spec: ToolSpec,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct GlobArgs {
     pattern: String,
-    #[serde(default = "here")]
+    #[serde(default = "default_path")]
     path: String,
 }
 
-impl Glob {
+impl GlobTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "glob".into(),
@@ -55,41 +55,46 @@ impl Glob {
     }
 }
 
-impl Tool for Glob {
+impl Tool for GlobTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn only_reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        search(workspace, "Find", text_of(arguments, "pattern"), text_of(arguments, "path"))
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        search_call_info(
+            workspace,
+            "Find",
+            text_argument(arguments, "pattern"),
+            text_argument(arguments, "path"),
+        )
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let Wanted { pattern, path } = parse(arguments)?;
-            let pattern = NamePattern::new(&pattern)?;
-            let (start, shown) = (cx.judged(&path)?, cx.workspace.shown(&path));
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
+            let GlobArgs { pattern, path } = parse_arguments(arguments)?;
+            let pattern = PathPattern::new(&pattern)?;
+            let (start, shown) = (cx.approved_path(&path)?, cx.workspace.display_path(&path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
-            let text = cx.read_off_thread(move || find(&start, &shown, &pattern, &cut)).await?;
-            Ok(Outcome::done(text))
+            let text = cx.read_blocking(move || find_files(&start, &shown, &pattern, &cut)).await?;
+            Ok(ToolResult::success(text))
         })
     }
 }
 
-fn find(
+fn find_files(
     start: &Path,
     shown: &str,
-    pattern: &NamePattern,
+    pattern: &PathPattern,
     cut: &CancellationToken,
-) -> Result<String, Refusal> {
-    let newest = Mutex::new(Newest::default());
-    let walked = walk(start, shown, cut, || Look { pattern, shown, newest: &newest })?;
-    let Newest { files, n_files } = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
+) -> Result<String, ToolError> {
+    let newest = Mutex::new(NewestFiles::default());
+    let walked = walk_files(start, shown, cut, || GlobVisitor { pattern, shown, newest: &newest })?;
+    let NewestFiles { files, n_files } = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut text: String = files.into_iter().map(|(_, path)| path + "\n").collect();
     if n_files == 0 {
         text += "no files match\n";
@@ -97,31 +102,31 @@ fn find(
     if n_files > FILES_MAX {
         text += &format!("({FILES_MAX} of {n_files} files; use a narrower pattern or path)\n");
     }
-    Ok(text + &walked.notes())
+    Ok(text + &walked.render_notes())
 }
 
 /// The newest files of all that match.
 #[derive(Default)]
-struct Newest {
+struct NewestFiles {
     files: BTreeSet<(Reverse<SystemTime>, String)>,
     n_files: usize,
 }
 
-struct Look<'a> {
-    pattern: &'a NamePattern,
+struct GlobVisitor<'a> {
+    pattern: &'a PathPattern,
     shown: &'a str,
-    newest: &'a Mutex<Newest>,
+    newest: &'a Mutex<NewestFiles>,
 }
 
-impl Visitor for Look<'_> {
-    fn visit(&mut self, file: Found) {
+impl FileVisitor for GlobVisitor<'_> {
+    fn visit_file(&mut self, file: FoundFile) {
         if !self.pattern.is_match(&file) {
             return;
         }
         // What cannot be reached without a link is not below where the search began.
-        let Ok(found) = nofollow::look(&file.absolute) else { return };
+        let Ok(found) = nofollow::read_metadata(&file.absolute) else { return };
         let changed = Reverse(found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
-        let shown = file.shown(self.shown);
+        let shown = file.display_path(self.shown);
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.n_files += 1;
         newest.files.insert((changed, shown));

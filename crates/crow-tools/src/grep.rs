@@ -7,7 +7,7 @@ use std::{
     time::Instant,
 };
 
-use crow_core::{Facets, Location, Outcome, ToolKind, ToolSpec, Touch, is_key};
+use crow_core::{FileLocation, ToolAccess, ToolCallInfo, ToolKind, ToolResult, ToolSpec, is_key_path};
 use grep_matcher::LineTerminator;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkContext, SinkMatch};
@@ -16,12 +16,15 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Running, Tool, ToolCx, Workspace,
-    hits::{Answer, Hits, Row},
+    Tool, ToolCx, ToolFuture, Workspace,
+    hits::{MatchRow, SearchHits, SearchSummary},
     nofollow,
-    text::cut_line,
-    tool::{Refusal, answer, parse, text_of, title},
-    walk::{Found, NamePattern, SEARCH_WITHIN, Visitor, Walked, brief, fitting, here, walk},
+    text::truncate_line,
+    tool::{ToolError, into_tool_future, parse_arguments, text_argument, to_title},
+    walk::{
+        FileVisitor, FoundFile, PathPattern, SEARCH_WITHIN, WalkSummary, check_pattern_length, default_path,
+        shorten_error, walk_files,
+    },
 };
 
 /// Who gets more lines than this has to ask more closely.
@@ -42,20 +45,20 @@ const HEAP_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// What a pattern may grow to, for each thread; a search with a larger one is slow as well.
 const MATCHER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-pub(crate) struct Grep {
+pub(crate) struct GrepTool {
     spec: ToolSpec,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct GrepArgs {
     pattern: String,
-    #[serde(default = "here")]
+    #[serde(default = "default_path")]
     path: String,
     include: Option<String>,
     #[serde(default)]
     ignore_case: bool,
     #[serde(default)]
-    output: Output,
+    output: GrepOutput,
     #[serde(default)]
     context: usize,
     #[serde(default = "limit_default")]
@@ -65,7 +68,7 @@ struct Wanted {
 /// What is shown of the files that match.
 #[derive(Debug, Deserialize, Clone, Copy, PartialEq, Eq, Default)]
 #[serde(rename_all = "lowercase")]
-enum Output {
+enum GrepOutput {
     #[default]
     Lines,
     Files,
@@ -76,7 +79,7 @@ fn limit_default() -> usize {
     LIMIT_DEFAULT
 }
 
-impl Grep {
+impl GrepTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "grep".into(),
@@ -102,78 +105,88 @@ impl Grep {
     }
 }
 
-impl Tool for Grep {
+impl Tool for GrepTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn only_reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        search(workspace, "Search", text_of(arguments, "pattern"), text_of(arguments, "path"))
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        search_call_info(
+            workspace,
+            "Search",
+            text_argument(arguments, "pattern"),
+            text_argument(arguments, "path"),
+        )
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let wanted: Wanted = parse(arguments)?;
-            let (start, shown) = (cx.judged(&wanted.path)?, cx.workspace.shown(&wanted.path));
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
+            let wanted: GrepArgs = parse_arguments(arguments)?;
+            let (start, shown) = (cx.approved_path(&wanted.path)?, cx.workspace.display_path(&wanted.path));
             let cut = cx.cut.child_token();
             let _stop = cut.clone().drop_guard();
-            let text = cx.read_off_thread(move || find(&wanted, &start, &shown, &cut)).await?;
-            Ok(Outcome::done(text))
+            let text = cx.read_blocking(move || search_files(&wanted, &start, &shown, &cut)).await?;
+            Ok(ToolResult::success(text))
         })
     }
 }
 
 /// Facets of a call that looks for something.
-pub(crate) fn search(workspace: &Workspace, verb: &str, pattern: &str, path: &str) -> Facets {
-    let shown = workspace.shown(path);
+pub(crate) fn search_call_info(workspace: &Workspace, verb: &str, pattern: &str, path: &str) -> ToolCallInfo {
+    let shown = workspace.display_path(path);
     let place = if shown == "." { String::new() } else { format!(" in {shown}") };
-    Facets {
-        title: title(&format!("{verb} `{pattern}`{place}")),
+    ToolCallInfo {
+        title: to_title(&format!("{verb} `{pattern}`{place}")),
         kind: ToolKind::Search,
-        locations: vec![Location { path: workspace.absolute(path).display().to_string(), line: None }],
-        touch: Touch::Reads(vec![workspace.resolve(path).display().to_string()]),
+        locations: vec![FileLocation { path: workspace.to_absolute(path).display().to_string(), line: None }],
+        touch: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
     }
 }
 
-fn find(wanted: &Wanted, start: &Path, shown: &str, cut: &CancellationToken) -> Result<String, Refusal> {
+fn search_files(
+    wanted: &GrepArgs,
+    start: &Path,
+    shown: &str,
+    cut: &CancellationToken,
+) -> Result<String, ToolError> {
     let matcher = RegexMatcherBuilder::new()
         .case_insensitive(wanted.ignore_case)
         .multi_line(true)
         .crlf(true)
         .size_limit(MATCHER_BYTES_MAX)
         .dfa_size_limit(MATCHER_BYTES_MAX)
-        .build(fitting(&wanted.pattern)?)
+        .build(check_pattern_length(&wanted.pattern)?)
         .map_err(|error| {
-            Refusal(format!("the pattern is not a regular expression for lines: {}", brief(&error)))
+            ToolError(format!("the pattern is not a regular expression for lines: {}", shorten_error(&error)))
         })?;
-    let include = wanted.include.as_deref().map(NamePattern::new).transpose()?;
+    let include = wanted.include.as_deref().map(PathPattern::new).transpose()?;
     let limit = wanted.limit.clamp(1, LIMIT_MAX);
-    let hits = Hits::new(limit);
+    let hits = SearchHits::new(limit);
     let until = Instant::now() + SEARCH_WITHIN;
-    let walked = walk(start, shown, cut, || Search {
+    let walked = walk_files(start, shown, cut, || GrepVisitor {
         matcher: matcher.clone(),
-        searcher: searcher(wanted),
+        searcher: build_searcher(wanted),
         include: include.clone(),
         output: wanted.output,
         limit,
-        keys: if holds_keys(start) { Keys::Searched } else { Keys::LeftOut },
+        keys: if is_key_file(start) { KeyFilePolicy::Searched } else { KeyFilePolicy::LeftOut },
         hits: &hits,
         cut,
         until,
     })?;
-    let answer = hits.into_answer(|path| Found::new(path.to_owned(), start).shown(shown));
-    Ok(explained(answer, wanted.output, limit, walked))
+    let answer = hits.into_summary(|path| FoundFile::new(path.to_owned(), start).display_path(shown));
+    Ok(render_summary(answer, wanted.output, limit, walked))
 }
 
-fn searcher(wanted: &Wanted) -> Searcher {
-    let context = if wanted.output == Output::Lines { wanted.context.min(CONTEXT_MAX) } else { 0 };
+fn build_searcher(wanted: &GrepArgs) -> Searcher {
+    let context = if wanted.output == GrepOutput::Lines { wanted.context.min(CONTEXT_MAX) } else { 0 };
     SearcherBuilder::new()
         .line_terminator(LineTerminator::crlf())
-        .line_number(wanted.output == Output::Lines)
+        .line_number(wanted.output == GrepOutput::Lines)
         .before_context(context)
         .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
@@ -182,13 +195,13 @@ fn searcher(wanted: &Wanted) -> Searcher {
 }
 
 /// Adds what has to be known about an answer.
-fn explained(answer: Answer, output: Output, limit: usize, walked: Walked) -> String {
-    let Answer { mut text, n_rows, n_unread, n_keys } = answer;
+fn render_summary(answer: SearchSummary, output: GrepOutput, limit: usize, walked: WalkSummary) -> String {
+    let SearchSummary { mut text, n_rows, n_unread, n_keys } = answer;
     if n_rows == 0 {
         text += "no lines match\n";
     }
     if n_rows > limit {
-        let rows = if output == Output::Lines { "lines" } else { "files" };
+        let rows = if output == GrepOutput::Lines { "lines" } else { "files" };
         text += &format!("(the first {limit} {rows}; there are more, use a narrower pattern or path)\n");
         // What was not searched any more is not known.
         return text;
@@ -201,71 +214,71 @@ fn explained(answer: Answer, output: Output, limit: usize, walked: Walked) -> St
             "({n_keys} files that hold keys by their names were left out; `path` with one of them asks the person)\n"
         );
     }
-    text + &walked.notes()
+    text + &walked.render_notes()
 }
 
 /// The search of one thread.
-struct Search<'a> {
+struct GrepVisitor<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
-    include: Option<NamePattern>,
-    output: Output,
+    include: Option<PathPattern>,
+    output: GrepOutput,
     limit: usize,
-    keys: Keys,
-    hits: &'a Hits,
+    keys: KeyFilePolicy,
+    hits: &'a SearchHits,
     cut: &'a CancellationToken,
     until: Instant,
 }
 
 /// What becomes of files that hold keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keys {
+enum KeyFilePolicy {
     /// The call names them, so somebody was asked.
     Searched,
     /// They are below what the call names, and nobody was asked.
     LeftOut,
 }
 
-fn holds_keys(path: &Path) -> bool {
-    is_key(&path.to_string_lossy())
+fn is_key_file(path: &Path) -> bool {
+    is_key_path(&path.to_string_lossy())
 }
 
-impl Visitor for Search<'_> {
-    fn enters(&mut self, folder: &Path) -> bool {
+impl FileVisitor for GrepVisitor<'_> {
+    fn should_enter(&mut self, folder: &Path) -> bool {
         self.hits.may_show(folder)
     }
 
-    fn visit(&mut self, file: Found) {
+    fn visit_file(&mut self, file: FoundFile) {
         let is_included = self.include.as_ref().is_none_or(|include| include.is_match(&file));
         if !is_included || !self.hits.may_show(&file.absolute) {
             return;
         }
-        if self.keys == Keys::LeftOut && holds_keys(&file.absolute) {
-            return self.hits.add_key();
+        if self.keys == KeyFilePolicy::LeftOut && is_key_file(&file.absolute) {
+            return self.hits.add_skipped_key();
         }
-        let mut rows = Rows { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };
-        let searched = nofollow::open(&file.absolute).and_then(|opened| {
+        let mut rows = RowCollector { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };
+        let searched = nofollow::open_file(&file.absolute).and_then(|opened| {
             if !opened.metadata()?.is_file() {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            let reader = Cuttable { file: opened, cut: self.cut, until: self.until };
+            let reader = CancellableFile { file: opened, cut: self.cut, until: self.until };
             self.searcher.search_reader(&self.matcher, reader, &mut rows)
         });
         match searched {
-            Ok(()) => self.hits.add(&file.absolute, rows.done()),
+            Ok(()) => self.hits.add_rows(&file.absolute, rows.into_rows()),
             Err(_) => self.hits.add_unread(),
         }
     }
 }
 
 /// A file that ends when the turn is cut or the search has taken too long.
-struct Cuttable<'a> {
+struct CancellableFile<'a> {
     file: File,
     cut: &'a CancellationToken,
     until: Instant,
 }
 
-impl Read for Cuttable<'_> {
+impl Read for CancellableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let is_over = self.cut.is_cancelled() || Instant::now() >= self.until;
         if is_over { Err(io::Error::other("cut")) } else { self.file.read(buffer) }
@@ -273,55 +286,54 @@ impl Read for Cuttable<'_> {
 }
 
 /// What one file comes to.
-struct Rows {
-    output: Output,
+struct RowCollector {
+    output: GrepOutput,
     limit: usize,
     n_lines: u64,
-    rows: Vec<Row>,
+    rows: Vec<MatchRow>,
 }
 
-impl Rows {
-    fn done(mut self) -> Vec<Row> {
+impl RowCollector {
+    fn into_rows(mut self) -> Vec<MatchRow> {
         match self.output {
-            Output::Lines => {}
-            Output::Files if self.n_lines > 0 => self.rows.push(Row::File),
-            Output::Count if self.n_lines > 0 => self.rows.push(Row::Count(self.n_lines)),
-            Output::Files | Output::Count => {}
+            GrepOutput::Lines => {}
+            GrepOutput::Files if self.n_lines > 0 => self.rows.push(MatchRow::File),
+            GrepOutput::Count if self.n_lines > 0 => self.rows.push(MatchRow::Count(self.n_lines)),
+            GrepOutput::Files | GrepOutput::Count => {}
         }
         self.rows
     }
 
     /// Takes one row more than the limit, to know that there are more.
-    fn push(&mut self, row: Row) -> bool {
+    fn push(&mut self, row: MatchRow) -> bool {
         self.rows.push(row);
         self.rows.len() <= self.limit
     }
 }
 
-fn line(bytes: &[u8]) -> String {
-    cut_line(String::from_utf8_lossy(bytes).trim_end(), LINE_CHARS_MAX)
+fn format_line(bytes: &[u8]) -> String {
+    truncate_line(String::from_utf8_lossy(bytes).trim_end(), LINE_CHARS_MAX)
 }
 
-impl Sink for Rows {
+impl Sink for RowCollector {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
         self.n_lines += 1;
         Ok(match self.output {
-            Output::Lines => {
-                self.push(Row::Match(found.line_number().unwrap_or_default(), line(found.bytes())))
-            }
-            Output::Files => false,
-            Output::Count => true,
+            GrepOutput::Lines => self
+                .push(MatchRow::Match(found.line_number().unwrap_or_default(), format_line(found.bytes()))),
+            GrepOutput::Files => false,
+            GrepOutput::Count => true,
         })
     }
 
     fn context(&mut self, _: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
-        Ok(self.push(Row::Near(near.line_number().unwrap_or_default(), line(near.bytes()))))
+        Ok(self.push(MatchRow::Near(near.line_number().unwrap_or_default(), format_line(near.bytes()))))
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {
-        self.rows.push(Row::Gap);
+        self.rows.push(MatchRow::Gap);
         Ok(true)
     }
 }

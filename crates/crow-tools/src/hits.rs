@@ -11,7 +11,7 @@ use std::{
 
 /// A line of the answer, below the file it is from.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Row {
+pub(crate) enum MatchRow {
     /// A line that matches, by its number.
     Match(u64, String),
     /// A line near one.
@@ -24,8 +24,8 @@ pub(crate) enum Row {
     Count(u64),
 }
 
-impl Row {
-    fn write(&self, shown: &str, text: &mut String) {
+impl MatchRow {
+    fn write_to(&self, shown: &str, text: &mut String) {
         // Writing to a string cannot fail.
         let _ = match self {
             Self::Match(number, line) => writeln!(text, "{shown}:{number}: {line}"),
@@ -37,7 +37,7 @@ impl Row {
     }
 
     /// Tells whether it counts against the limit.
-    fn counts(&self) -> bool {
+    fn counts_toward_limit(&self) -> bool {
         match self {
             Self::Match(..) | Self::Near(..) | Self::File | Self::Count(_) => true,
             Self::Gap => false,
@@ -46,42 +46,42 @@ impl Row {
 }
 
 /// Keeps the first rows of all.
-pub(crate) struct Hits {
+pub(crate) struct SearchHits {
     n_rows_max: usize,
-    kept: Mutex<Kept>,
+    kept: Mutex<HitState>,
 }
 
 #[derive(Default)]
-struct Kept {
-    files: BTreeMap<PathBuf, Vec<Row>>,
+struct HitState {
+    files: BTreeMap<PathBuf, Vec<MatchRow>>,
     n_rows: usize,
     n_unread: usize,
     n_keys: usize,
 }
 
-impl Hits {
+impl SearchHits {
     pub(crate) fn new(n_rows_max: usize) -> Self {
         Self { n_rows_max, kept: Mutex::default() }
     }
 
     /// Tells whether what is found at a path, or in a folder there, could still be among the first rows.
     pub(crate) fn may_show(&self, path: &Path) -> bool {
-        let kept = self.lock();
+        let kept = self.lock_state();
         let last = kept.files.last_key_value().map(|(last, _)| last);
         // What is behind the last one is not shown, whatever is found before it.
         kept.n_rows <= self.n_rows_max || last.is_none_or(|last| path.cmp(last) == Ordering::Less)
     }
 
     /// Adds what was found in a file, and forgets what lies behind the first rows.
-    pub(crate) fn add(&self, path: &Path, rows: Vec<Row>) {
+    pub(crate) fn add_rows(&self, path: &Path, rows: Vec<MatchRow>) {
         if rows.is_empty() {
             return;
         }
-        let mut kept = self.lock();
-        kept.n_rows += counted(&rows);
+        let mut kept = self.lock_state();
+        kept.n_rows += count_rows(&rows);
         kept.files.insert(path.to_owned(), rows);
         while let Some(last) = kept.files.last_entry() {
-            let n_last = counted(last.get());
+            let n_last = count_rows(last.get());
             // One row more is kept, to know that there are more.
             if kept.n_rows - n_last <= self.n_rows_max {
                 break;
@@ -93,16 +93,16 @@ impl Hits {
 
     /// Notes that a file could not be searched.
     pub(crate) fn add_unread(&self) {
-        self.lock().n_unread += 1;
+        self.lock_state().n_unread += 1;
     }
 
     /// Notes that a file was left out because it holds keys.
-    pub(crate) fn add_key(&self) {
-        self.lock().n_keys += 1;
+    pub(crate) fn add_skipped_key(&self) {
+        self.lock_state().n_keys += 1;
     }
 
     /// Spells the rows; `shown` spells a path.
-    pub(crate) fn into_answer(self, shown: impl Fn(&Path) -> String) -> Answer {
+    pub(crate) fn into_summary(self, shown: impl Fn(&Path) -> String) -> SearchSummary {
         let kept = self.kept.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
         let mut n_left = self.n_rows_max;
@@ -112,20 +112,20 @@ impl Hits {
                 if n_left == 0 {
                     break;
                 }
-                n_left -= usize::from(row.counts());
-                row.write(&shown, &mut text);
+                n_left -= usize::from(row.counts_toward_limit());
+                row.write_to(&shown, &mut text);
             }
         }
-        Answer { text, n_rows: kept.n_rows, n_unread: kept.n_unread, n_keys: kept.n_keys }
+        SearchSummary { text, n_rows: kept.n_rows, n_unread: kept.n_unread, n_keys: kept.n_keys }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock_state(&self) -> MutexGuard<'_, HitState> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What came of a search.
-pub(crate) struct Answer {
+pub(crate) struct SearchSummary {
     pub(crate) text: String,
     /// More than the limit when there is more than is shown.
     pub(crate) n_rows: usize,
@@ -135,8 +135,8 @@ pub(crate) struct Answer {
     pub(crate) n_keys: usize,
 }
 
-fn counted(rows: &[Row]) -> usize {
-    rows.iter().filter(|row| row.counts()).count()
+fn count_rows(rows: &[MatchRow]) -> usize {
+    rows.iter().filter(|row| row.counts_toward_limit()).count()
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// What every client has.
-pub(crate) fn builder() -> ClientBuilder {
+pub(crate) fn client_builder() -> ClientBuilder {
     // Fails only where the program has chosen one already, which is as good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
@@ -23,7 +23,7 @@ pub(crate) fn builder() -> ClientBuilder {
 }
 
 /// Makes a client of this shape; reads the system's certificates, which takes milliseconds.
-pub(crate) fn client(shape: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
+pub(crate) fn build_client(shape: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
     shape().build().or_else(|_| {
         // Slim containers have no certificates of their own.
         let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();

@@ -1,4 +1,4 @@
-//! The machine for the model: files, search and commands behind one door, [`Tools`].
+//! The machine for the model: files, search and commands behind one door, [`ToolRegistry`].
 //!
 //! Must never know who asked, whether it was allowed, or how a result travels: what a call would touch is
 //! said in its facets, somebody else judges them, and a failure is an outcome like any other.
@@ -37,21 +37,23 @@ mod undo;
 mod walk;
 mod worktree;
 
-pub use changing::{Keeper, Keeping};
-pub use files::{ReadError, list_names, read as read_file};
-pub use linked::read_link;
-pub use mcp::{McpHome, McpServers, McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
+pub use changing::{UndoFuture, UndoRecorder};
+pub use files::{ReadError, list_names, read_file};
+pub use linked::read_resource_link;
+pub use mcp::{
+    McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status,
+};
 pub use policy::{PermissionPolicy, PolicySources};
 pub use read::read_image;
-pub use registry::{Equipment, NameTaken, Tools};
-pub use serve::{Entrance, McpServeError, Offer, serve_http, serve_pipes};
-pub use terminal::{Shell, Terminals};
-pub use tool::{Previewing, Progress, Running, Tool, ToolCx};
-pub use tree::{draw_tree, find_below};
-pub use undo::{Done, How, Kept, Undoing, Undone, undo};
-pub use web::WebAccess;
-pub use workspace::{Workspace, resolve};
-pub use worktree::{ChangedFile, FileChange, Git, Settled, Worktree, WorktreeError};
+pub use registry::{BuiltinToolConfig, ToolNameTaken, ToolRegistry};
+pub use serve::{McpHttpEndpoint, McpServeConfig, McpServeError, serve_http, serve_stdio};
+pub use terminal::{Shell, TerminalPreference};
+pub use tool::{PreviewFuture, Tool, ToolCx, ToolFuture, ToolProgress};
+pub use tree::{draw_tree, find_files_below};
+pub use undo::{RecordedChange, UndoContext, UndoMode, UndoStatus, UndoneFile, undo_changes};
+pub use web::WebConfig;
+pub use workspace::{Workspace, resolve_links};
+pub use worktree::{FileChangeKind, GitCli, SettledWorktree, Worktree, WorktreeError, WorktreeFileChange};
 
 #[cfg(test)]
 mod tests;

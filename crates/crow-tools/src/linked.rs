@@ -4,12 +4,12 @@ use crow_core::{PageRange, image_type};
 
 use crate::{
     ToolCx,
-    buffers::{self, Opened, Purpose},
+    buffers::{self, OpenedFile, ReadPurpose},
     files::ReadError,
-    read::{LINE_CHARS_MAX, LOSSY, page, page_of_file, refuse},
-    text::{Decoded, decode},
-    tool::Refusal,
-    workspace::Stamp,
+    read::{LINE_CHARS_MAX, LOSSY, read_error, read_file_page, render_text},
+    text::{DecodedText, decode_text},
+    tool::ToolError,
+    workspace::ContentStamp,
 };
 
 /// Bytes of one file; who wants more of it reads it.
@@ -17,48 +17,56 @@ const BYTES_MAX: usize = 32 * 1024;
 
 /// Reads a file that may be read, through the client where it has it, as numbered lines. The other side is a sentence that
 /// says why there are none.
-pub async fn read_link(cx: ToolCx<'_>, path: &str, lines: Option<(u64, u64)>) -> Result<String, String> {
-    text_of_link(cx, path, lines).await.map_err(|Refusal(why)| why)
+pub async fn read_resource_link(
+    cx: ToolCx<'_>,
+    path: &str,
+    lines: Option<(u64, u64)>,
+) -> Result<String, String> {
+    render_linked_file(cx, path, lines).await.map_err(|ToolError(why)| why)
 }
 
-async fn text_of_link(cx: ToolCx<'_>, path: &str, lines: Option<(u64, u64)>) -> Result<String, Refusal> {
-    let resolved = cx.judged(path)?;
-    let shown = cx.workspace.shown(path);
-    let range = range(lines);
+async fn render_linked_file(
+    cx: ToolCx<'_>,
+    path: &str,
+    lines: Option<(u64, u64)>,
+) -> Result<String, ToolError> {
+    let resolved = cx.approved_path(path)?;
+    let shown = cx.workspace.display_path(path);
+    let range = page_range(lines);
     let too_large = |n_bytes: u64| {
-        Refusal(format!(
+        ToolError(format!(
             "{shown} is not put here: it has {n_bytes} bytes; read what you need of it with `read`"
         ))
     };
-    let bytes = match buffers::open(&cx, path, Purpose::Look).await? {
-        Ok(Opened::Buffer(text)) => text.into_bytes(),
-        Ok(Opened::Disk(bytes)) => bytes,
+    let bytes = match buffers::open_file(&cx, path, ReadPurpose::Look).await? {
+        Ok(OpenedFile::Buffer(text)) => text.into_bytes(),
+        Ok(OpenedFile::Disk(bytes)) => bytes,
         Err(ReadError::TooLarge { .. }) if lines.is_some() => {
             let cut = cx.cut.clone();
             let shown = shown.clone();
-            return cx.read_off_thread(move || page_of_file(&resolved, &shown, range, &cut)).await;
+            return cx.read_blocking(move || read_file_page(&resolved, &shown, range, &cut)).await;
         }
         Err(ReadError::TooLarge { n_bytes, .. }) => return Err(too_large(n_bytes)),
-        Err(error) => return Err(refuse(&resolved, &shown, &error)),
+        Err(error) => return Err(read_error(&resolved, &shown, &error)),
     };
     let n_bytes = bytes.len();
     if let Some(mime) = image_type(&bytes) {
-        return Err(Refusal(format!("{shown} is an image ({mime}, {n_bytes} bytes); `read` shows it")));
+        return Err(ToolError(format!("{shown} is an image ({mime}, {n_bytes} bytes); `read` shows it")));
     }
-    let (text, note) = match decode(bytes) {
-        Decoded::Text(text, _) => (text, ""),
-        Decoded::Lossy(text) => (text, LOSSY),
-        Decoded::Binary => return Err(Refusal(format!("{shown} is a binary file of {n_bytes} bytes"))),
+    let (text, note) = match decode_text(bytes) {
+        DecodedText::Text(text, _) => (text, ""),
+        DecodedText::Lossy(text) => (text, LOSSY),
+        DecodedText::Binary => return Err(ToolError(format!("{shown} is a binary file of {n_bytes} bytes"))),
     };
     if lines.is_none() && text.len() > BYTES_MAX {
         return Err(too_large(n_bytes as u64));
     }
-    let page = page(&text, &shown, range)? + note;
-    cx.workspace.remember(resolved, Stamp::of(&text));
+    let page = render_text(&text, &shown, range)? + note;
+    cx.workspace.record_seen(resolved, ContentStamp::from_text(&text));
     Ok(page)
 }
 
-fn range(lines: Option<(u64, u64)>) -> PageRange {
+fn page_range(lines: Option<(u64, u64)>) -> PageRange {
     let to_usize = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let (first, lines_max) = lines.map_or((1, usize::MAX), |(first, last)| {
         (to_usize(first), to_usize(last.saturating_sub(first).saturating_add(1)))

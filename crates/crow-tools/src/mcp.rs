@@ -23,17 +23,19 @@ mod tool;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use crow_core::{CommandInfo, McpServer, McpTransport, Part, slash};
+use crow_core::{CommandInfo, ContentPart, McpServer, McpTransport, slash};
 use tokio::{sync::watch, time::timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-pub use self::auth::{McpSignIn, SignInError, SignedIn, forget_sign_in, signed_in};
-use self::{call::Asking, keeper::Keeper, news::News, server::Server, tool::McpTool};
-use crate::{Tool, Tools};
+pub use self::auth::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status};
+use self::{
+    call::McpRequestOptions, keeper::McpServerActor, news::McpNotices, server::McpServerHandle, tool::McpTool,
+};
+use crate::{Tool, ToolRegistry};
 
 /// What a session's servers are given.
 #[derive(Debug, Clone)]
-pub struct McpHome {
+pub struct McpEnvironment {
     /// The folder their programs start in.
     pub cwd: PathBuf,
     /// Variables that their programs do not inherit.
@@ -48,8 +50,8 @@ pub struct McpHome {
 
 /// The MCP servers of one session. Dropping it ends them.
 pub struct McpServers {
-    servers: Vec<Arc<Server>>,
-    news: Arc<News>,
+    servers: Vec<Arc<McpServerHandle>>,
+    news: Arc<McpNotices>,
     commands: Arc<watch::Sender<()>>,
     _end: DropGuard,
 }
@@ -57,18 +59,18 @@ pub struct McpServers {
 impl McpServers {
     /// Starts to connect to all of them, side by side, in the background. Their programs end with the programs
     /// of `tools`, at the latest.
-    pub fn start(servers: Vec<McpServer>, home: McpHome, tools: &Tools) -> Self {
+    pub fn start(servers: Vec<McpServer>, home: McpEnvironment, tools: &ToolRegistry) -> Self {
         let (home, cut) = (Arc::new(home), CancellationToken::new());
-        let (news, commands) = (Arc::new(News::default()), Arc::new(watch::Sender::new(())));
-        let mut started: Vec<Arc<Server>> = Vec::with_capacity(servers.len());
+        let (news, commands) = (Arc::new(McpNotices::default()), Arc::new(watch::Sender::new(())));
+        let mut started: Vec<Arc<McpServerHandle>> = Vec::with_capacity(servers.len());
         for settings in servers {
-            let name = free_name(&settings.name, &started);
-            let server = Arc::new(Server::new(name, settings.timeout, commands.clone()));
-            let keeper = Keeper {
+            let name = unique_server_name(&settings.name, &started);
+            let server = Arc::new(McpServerHandle::new(name, settings.timeout, commands.clone()));
+            let keeper = McpServerActor {
                 server: server.clone(),
-                settings: McpServer { transport: watched(settings.transport, tools), ..settings },
+                settings: McpServer { transport: supervise_transport(settings.transport, tools), ..settings },
                 home: home.clone(),
-                groups: tools.groups().clone(),
+                groups: tools.process_groups().clone(),
                 news: news.clone(),
                 cut: cut.clone(),
             };
@@ -79,10 +81,10 @@ impl McpServers {
     }
 
     /// Waits until each server is ready or has failed, at most `within`.
-    pub async fn settled(&self, within: Duration) {
+    pub async fn wait_until_settled(&self, within: Duration) {
         let all = async {
             for server in &self.servers {
-                server.settled().await;
+                server.wait_until_settled().await;
             }
         };
         // Who is late is late: its tools come when they come.
@@ -92,47 +94,47 @@ impl McpServers {
     /// Shows the tools there are now: those of each server in turn, in its own order.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.servers.iter().flat_map(|server| {
-            let tools = server.offer().tools;
+            let tools = server.catalog().tools;
             let tools = tools.iter().map(|listed| McpTool::new(server.clone(), listed.clone()));
             tools.map(|tool| Arc::new(tool) as Arc<dyn Tool>).collect::<Vec<_>>()
         });
-        tools.chain(resources::tools(&self.servers)).collect()
+        tools.chain(resources::resource_tools(&self.servers)).collect()
     }
 
     /// Shows the servers' prompts as commands.
     pub fn commands(&self) -> Vec<CommandInfo> {
-        self.servers.iter().flat_map(|server| prompts::commands(server)).collect()
+        self.servers.iter().flat_map(|server| prompts::prompt_commands(server)).collect()
     }
 
     /// Shows when there are other commands than before.
-    pub fn commands_changed(&self) -> watch::Receiver<()> {
+    pub fn subscribe_commands(&self) -> watch::Receiver<()> {
         self.commands.subscribe()
     }
 
     /// Tells whether a command is a prompt of one of the servers, which may still connect.
-    pub fn may_answer(&self, command: &slash::Command<'_>) -> bool {
-        self.servers.iter().any(|server| prompts::is_of(server, command))
+    pub fn owns_command(&self, command: &slash::SlashCommand<'_>) -> bool {
+        self.servers.iter().any(|server| prompts::owns_command(server, command))
     }
 
     /// Has the server of a command fill in its prompt. The other side is a sentence for the person.
-    pub async fn prompt(
+    pub async fn get_prompt(
         &self,
-        command: &slash::Command<'_>,
+        command: &slash::SlashCommand<'_>,
         cut: &CancellationToken,
-    ) -> Result<Vec<Part>, String> {
-        let server = self.servers.iter().find(|server| prompts::is_of(server, command));
+    ) -> Result<Vec<ContentPart>, String> {
+        let server = self.servers.iter().find(|server| prompts::owns_command(server, command));
         let server = server.ok_or_else(|| format!("There is no MCP server for /{}.", command.name))?;
-        prompts::fill_in(server, command, Asking { cut, progress: &|_| () }).await
+        prompts::get_prompt(server, command, McpRequestOptions { cut, progress: &|_| () }).await
     }
 
     /// Takes what a person should know and was not told yet, a sentence each.
-    pub fn take_news(&self) -> Vec<String> {
-        self.news.take()
+    pub fn take_notices(&self) -> Vec<String> {
+        self.news.take_all()
     }
 
     /// Waits until there is something to tell, and takes it. Dropping the future loses nothing.
-    pub async fn news(&self) -> Vec<String> {
-        self.news.next().await
+    pub async fn next_notices(&self) -> Vec<String> {
+        self.news.next_batch().await
     }
 }
 
@@ -143,10 +145,10 @@ impl std::fmt::Debug for McpServers {
 }
 
 /// Has a program started under the warden: of a launcher's whole tree nothing is left behind then.
-fn watched(transport: McpTransport, tools: &Tools) -> McpTransport {
+fn supervise_transport(transport: McpTransport, tools: &ToolRegistry) -> McpTransport {
     match transport {
         McpTransport::Stdio { command, args, env } => {
-            let (command, args) = tools.watched(&command, &args);
+            let (command, args) = tools.supervised_command(&command, &args);
             McpTransport::Stdio { command, args, env }
         }
         McpTransport::Http { .. } | McpTransport::Sse { .. } => transport,
@@ -154,7 +156,7 @@ fn watched(transport: McpTransport, tools: &Tools) -> McpTransport {
 }
 
 /// Two servers of one name would share what a person allowed one of them.
-fn free_name(wanted: &str, started: &[Arc<Server>]) -> String {
+fn unique_server_name(wanted: &str, started: &[Arc<McpServerHandle>]) -> String {
     let is_taken = |name: &str| started.iter().any(|server| server.name == name);
     let numbered = (2..).map(|number| format!("{wanted}_{number}"));
     let mut names = std::iter::once(wanted.to_owned()).chain(numbered);

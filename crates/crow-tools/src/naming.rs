@@ -2,19 +2,19 @@
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
-use crow_acp::Abilities;
-use crow_core::{Facets, ToolSpec};
+use crow_acp::AcpClientCapabilities;
+use crow_core::{ToolCallInfo, ToolSpec};
 use serde_json::{Map, Value};
 
-use crate::{Previewing, Running, Tool, ToolCx, Workspace};
+use crate::{PreviewFuture, Tool, ToolCx, ToolFuture, Workspace};
 
 /// Providers refuse longer ones.
 const NAME_CHARS_MAX: usize = 64;
 
 /// Finds a name for a tool: its own, or the server's before it, or that with a number.
-pub(crate) fn free_name(tool: &dyn Tool, taken: &HashSet<String>) -> String {
-    let own = fit(&tool.spec().name);
-    let prefixed = || tool.server().map(|server| fit(&format!("{server}_{own}")));
+pub(crate) fn unique_tool_name(tool: &dyn Tool, taken: &HashSet<String>) -> String {
+    let own = sanitize_name(&tool.spec().name);
+    let prefixed = || tool.server_name().map(|server| sanitize_name(&format!("{server}_{own}")));
     let numbered = |base: String| (2..).map(move |number| with_number(&base, number));
     let is_free = |name: &String| !taken.contains(name);
     let plain = Some(own.clone()).filter(is_free).or_else(|| prefixed().filter(is_free));
@@ -22,7 +22,7 @@ pub(crate) fn free_name(tool: &dyn Tool, taken: &HashSet<String>) -> String {
 }
 
 /// Keeps what providers take of a name.
-fn fit(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let kept = name.chars().take(NAME_CHARS_MAX);
     let fit: String = kept.map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
     if fit.is_empty() { "tool".to_owned() } else { fit }
@@ -35,93 +35,93 @@ fn with_number(base: &str, number: u32) -> String {
 }
 
 /// A tool under another name.
-pub(crate) struct Renamed {
+pub(crate) struct RenamedTool {
     tool: Arc<dyn Tool>,
     spec: ToolSpec,
 }
 
-impl Renamed {
+impl RenamedTool {
     pub(crate) fn new(tool: Arc<dyn Tool>, name: String) -> Self {
         let spec = ToolSpec { name, ..tool.spec().clone() };
         Self { tool, spec }
     }
 }
 
-impl Tool for Renamed {
+impl Tool for RenamedTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn server(&self) -> Option<&str> {
-        self.tool.server()
+    fn server_name(&self) -> Option<&str> {
+        self.tool.server_name()
     }
 
     fn name_there(&self) -> Option<&str> {
         self.tool.name_there()
     }
 
-    fn only_reads(&self) -> bool {
-        self.tool.only_reads()
+    fn is_read_only(&self) -> bool {
+        self.tool.is_read_only()
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        self.tool.facets(arguments, workspace)
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        self.tool.call_info(arguments, workspace)
     }
 
-    fn prints_live(
+    fn live_output_dir(
         &self,
         arguments: &Map<String, Value>,
         workspace: &Workspace,
-        client: Abilities,
+        client: AcpClientCapabilities,
     ) -> Option<PathBuf> {
-        self.tool.prints_live(arguments, workspace, client)
+        self.tool.live_output_dir(arguments, workspace, client)
     }
 
     fn runs_in_client(
         &self,
         arguments: &Map<String, Value>,
         workspace: &Workspace,
-        client: Abilities,
+        client: AcpClientCapabilities,
     ) -> bool {
         self.tool.runs_in_client(arguments, workspace, client)
     }
 
-    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
         self.tool.preview(arguments, cx)
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         self.tool.run(arguments, cx)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crow_core::{Outcome, ToolKind, Touch};
+    use crow_core::{ToolAccess, ToolKind, ToolResult};
     use expect_test::expect;
 
     use super::*;
-    use crate::{Equipment, Tools};
+    use crate::{BuiltinToolConfig, ToolRegistry};
 
     /// A tool of the server `my box`.
-    struct Named(ToolSpec);
+    struct NamedTool(ToolSpec);
 
-    impl Tool for Named {
+    impl Tool for NamedTool {
         fn spec(&self) -> &ToolSpec {
             &self.0
         }
 
-        fn server(&self) -> Option<&str> {
+        fn server_name(&self) -> Option<&str> {
             Some("my box")
         }
 
-        fn facets(&self, _: &Map<String, Value>, _: &Workspace) -> Facets {
+        fn call_info(&self, _: &Map<String, Value>, _: &Workspace) -> ToolCallInfo {
             let title = self.0.name.clone();
-            Facets { title, kind: ToolKind::Other, locations: Vec::new(), touch: Touch::Nothing }
+            ToolCallInfo { title, kind: ToolKind::Other, locations: Vec::new(), touch: ToolAccess::Nothing }
         }
 
-        fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> Running<'a> {
-            Box::pin(async { Outcome::done("") })
+        fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> ToolFuture<'a> {
+            Box::pin(async { ToolResult::success("") })
         }
     }
 
@@ -132,13 +132,13 @@ mod tests {
             ["git status", "git.status", "git/status", "read", "read", "", "été", &long, &long, &long, &long];
         let named = |name: &&str| {
             let (name, description) = (name.to_string(), String::new());
-            Arc::new(Named(ToolSpec { name, description, parameters: Value::Null })) as Arc<dyn Tool>
+            Arc::new(NamedTool(ToolSpec { name, description, parameters: Value::Null })) as Arc<dyn Tool>
         };
-        let builtin = Tools::builtin(Equipment::default());
-        let n_builtin = builtin.specs().len();
-        let tools = builtin.with(names.iter().map(named).collect());
+        let builtin = ToolRegistry::with_builtin_tools(BuiltinToolConfig::default());
+        let n_builtin = builtin.tool_specs().len();
+        let tools = builtin.with_tools(names.iter().map(named).collect());
         let lines = tools
-            .specs()
+            .tool_specs()
             .into_iter()
             .skip(n_builtin)
             .map(|spec| format!("{} {}\n", spec.name.len(), spec.name));

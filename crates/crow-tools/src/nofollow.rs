@@ -46,38 +46,38 @@ const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// Opens a file or a folder for reading. `path` is resolved.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     open_with(path, READ).map(File::from)
 }
 
 /// Says what a resolved path names, without opening it: to open a device is to use it.
-pub(crate) fn look(path: &Path) -> io::Result<Metadata> {
-    looked(open_with(path, LOOK)?)
+pub(crate) fn read_metadata(path: &Path) -> io::Result<Metadata> {
+    checked_metadata(open_with(path, LOOK)?)
 }
 
 /// A folder that is held open: what is in it is reached by the names in it, wherever its own path leads by now.
 #[derive(Debug)]
-pub(crate) struct Folder(OwnedFd);
+pub(crate) struct DirHandle(OwnedFd);
 
-impl Folder {
+impl DirHandle {
     /// Opens a folder. `path` is resolved.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         open_with(path, STEP).map(Self)
     }
 
     /// Opens a folder after it made all of them that are missing on the way. `path` is resolved.
-    pub(crate) fn make(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open_or_create(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
         let mut at = openat(CWD, "/", STEP, Mode::empty())?;
-        for name in names(path)? {
-            at = match step(&at, name, STEP) {
+        for name in path_components(path)? {
+            at = match open_component(&at, name, STEP) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     match mkdirat(&at, name, FOLDER_MODE) {
                         // Somebody else may want the same folder.
-                        Ok(()) | Err(Errno::EXIST) => step(&at, name, STEP)?,
+                        Ok(()) | Err(Errno::EXIST) => open_component(&at, name, STEP)?,
                         Err(errno) => return Err(errno.into()),
                     }
                 }
@@ -88,27 +88,27 @@ impl Folder {
     }
 
     /// Says what a name in it stands for, without opening it.
-    pub(crate) fn look(&self, name: &OsStr) -> io::Result<Metadata> {
-        looked(step(&self.0, name, LOOK)?)
+    pub(crate) fn entry_metadata(&self, name: &OsStr) -> io::Result<Metadata> {
+        checked_metadata(open_component(&self.0, name, LOOK)?)
     }
 
     /// Opens a file in it for reading.
-    pub(crate) fn read(&self, name: &OsStr) -> io::Result<File> {
-        step(&self.0, name, READ).map(File::from)
+    pub(crate) fn open_entry(&self, name: &OsStr) -> io::Result<File> {
+        open_component(&self.0, name, READ).map(File::from)
     }
 
     /// Makes a new file in it.
-    pub(crate) fn create(&self, name: &OsStr) -> io::Result<File> {
+    pub(crate) fn create_entry(&self, name: &OsStr) -> io::Result<File> {
         Ok(openat(&self.0, name, CREATE, FILE_MODE)?.into())
     }
 
     /// Gives a file in it another name in it, which no longer names what it named.
-    pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
+    pub(crate) fn rename_entry(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
     /// Takes a file out of it.
-    pub(crate) fn remove(&self, name: &OsStr) -> io::Result<()> {
+    pub(crate) fn remove_entry(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
@@ -125,12 +125,12 @@ impl Folder {
     }
 
     /// Lists what is in a folder that was opened for it, in the order of the system.
-    pub(crate) fn into_entries(self) -> io::Result<Entries> {
-        Ok(Entries(Dir::new(self.0)?))
+    pub(crate) fn into_entries(self) -> io::Result<DirEntries> {
+        Ok(DirEntries(Dir::new(self.0)?))
     }
 
     /// Names in it, at most `names_max`.
-    pub(crate) fn names(&self, names_max: usize) -> io::Result<Vec<String>> {
+    pub(crate) fn entry_names(&self, names_max: usize) -> io::Result<Vec<String>> {
         let readable = openat(&self.0, ".", OFlags::RDONLY | FOLDER, Mode::empty())?;
         let names =
             Dir::new(readable)?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -139,10 +139,10 @@ impl Folder {
 }
 
 /// What is in a folder, read as it is asked for: a folder may have millions of entries.
-pub(crate) struct Entries(Dir);
+pub(crate) struct DirEntries(Dir);
 
 /// One name in a folder.
-pub(crate) struct Entry {
+pub(crate) struct ListedEntry {
     pub(crate) name: OsString,
     pub(crate) kind: EntryKind,
 }
@@ -156,8 +156,8 @@ pub(crate) enum EntryKind {
     Other,
 }
 
-impl Iterator for Entries {
-    type Item = io::Result<Entry>;
+impl Iterator for DirEntries {
+    type Item = io::Result<ListedEntry>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -185,7 +185,7 @@ impl Iterator for Entries {
             } else {
                 EntryKind::Other
             };
-            return Some(Ok(Entry { name: name.to_owned(), kind }));
+            return Some(Ok(ListedEntry { name: name.to_owned(), kind }));
         }
     }
 }
@@ -193,9 +193,9 @@ impl Iterator for Entries {
 /// Opens what a resolved path names.
 fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     // It would go somewhere else than it says.
-    names(path).map(drop)?;
+    path_components(path).map(drop)?;
     match open_at_once(path, flags) {
-        Some(opened) => opened.map_err(told),
+        Some(opened) => opened.map_err(to_io_error),
         None => open_in_steps(path, flags),
     }
 }
@@ -218,27 +218,27 @@ fn open_at_once(_path: &Path, _flags: OFlags) -> Option<Result<OwnedFd, Errno>> 
 
 /// Opens a path folder by folder, each one in the one before it.
 fn open_in_steps(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    let mut names = names(path)?.peekable();
+    let mut names = path_components(path)?.peekable();
     let first = if names.peek().is_some() { STEP } else { flags };
     let mut at = openat(CWD, "/", first, Mode::empty())?;
     while let Some(name) = names.next() {
-        at = step(&at, name, if names.peek().is_some() { STEP } else { flags })?;
+        at = open_component(&at, name, if names.peek().is_some() { STEP } else { flags })?;
     }
     Ok(at)
 }
 
 /// Opens one name in a folder, unless it is a link.
-fn step(at: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+fn open_component(at: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
     match openat(at, name, flags, Mode::empty()) {
         // Systems tell a link where a folder was asked for from a file there in different ways, or not at all.
-        Err(Errno::NOTDIR) if is_link(at, name) => Err(in_the_way()),
-        opened => opened.map_err(told),
+        Err(Errno::NOTDIR) if is_link(at, name) => Err(symlink_error()),
+        opened => opened.map_err(to_io_error),
     }
 }
 
-fn looked(opened: OwnedFd) -> io::Result<Metadata> {
+fn checked_metadata(opened: OwnedFd) -> io::Result<Metadata> {
     let found = File::from(opened).metadata()?;
-    if found.is_symlink() { Err(in_the_way()) } else { Ok(found) }
+    if found.is_symlink() { Err(symlink_error()) } else { Ok(found) }
 }
 
 fn is_link(at: &OwnedFd, name: &OsStr) -> bool {
@@ -247,7 +247,7 @@ fn is_link(at: &OwnedFd, name: &OsStr) -> bool {
 }
 
 /// The names along an absolute path that goes nowhere but down.
-fn names(path: &Path) -> io::Result<impl Iterator<Item = &OsStr>> {
+fn path_components(path: &Path) -> io::Result<impl Iterator<Item = &OsStr>> {
     let mut parts = path.components();
     let is_straight = parts.next() == Some(Component::RootDir)
         && parts.clone().all(|part| matches!(part, Component::Normal(_)));
@@ -257,11 +257,11 @@ fn names(path: &Path) -> io::Result<impl Iterator<Item = &OsStr>> {
     Ok(parts.map(Component::as_os_str))
 }
 
-fn told(errno: Errno) -> io::Error {
-    if errno == Errno::LOOP { in_the_way() } else { errno.into() }
+fn to_io_error(errno: Errno) -> io::Error {
+    if errno == Errno::LOOP { symlink_error() } else { errno.into() }
 }
 
-fn in_the_way() -> io::Error {
+fn symlink_error() -> io::Error {
     io::Error::other("a link is in its way that leads round in circles or was put there just now")
 }
 

@@ -11,7 +11,7 @@ use crow_core::{LinePage, LinePager, PageRange};
 use encoding_rs::{Decoder, UTF_16BE, UTF_16LE};
 use tokio_util::sync::CancellationToken;
 
-use crate::text::{BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, numbered};
+use crate::text::{BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, number_lines};
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -24,7 +24,7 @@ const COUNT_WITHIN: Duration = Duration::from_secs(5);
 
 /// A page, and whether the lines behind it were counted to the end.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct TextPage {
     page: LinePage,
     is_counted: bool,
 }
@@ -42,12 +42,12 @@ pub(crate) enum PageError {
     System(#[from] io::Error),
 }
 
-impl Page {
+impl TextPage {
     /// Takes a page out of a text.
-    pub(crate) fn of(text: &str, range: PageRange) -> Self {
+    pub(crate) fn from_text(text: &str, range: PageRange) -> Self {
         let mut lines = LinePager::new(range);
         lines.push(text.as_bytes());
-        Self { page: lines.finish(), is_counted: true }
+        Self { page: lines.into_page(), is_counted: true }
     }
 
     /// Reads a page of a text in UTF-8, or in UTF-16 with a byte order mark.
@@ -66,7 +66,7 @@ impl Page {
             if cut.is_cancelled() {
                 return Err(PageError::Cancelled);
             }
-            let n_read = fill(&mut source, &mut chunk)?;
+            let n_read = fill_chunk(&mut source, &mut chunk)?;
             let mut bytes = &chunk[..n_read];
             if !is_begun {
                 is_begun = true;
@@ -74,16 +74,16 @@ impl Page {
                 bytes = bytes.strip_prefix(BOM_UTF8).unwrap_or(bytes);
             }
             match &mut utf16 {
-                Some(decoder) => lines.push(decoded(decoder, bytes, n_read == 0).as_bytes()),
+                Some(decoder) => lines.push(decode_chunk(decoder, bytes, n_read == 0).as_bytes()),
                 None if bytes.contains(&0) => return Err(PageError::Binary),
                 None => lines.push(bytes),
             }
             if n_read == 0 {
-                return Ok(Self { page: lines.finish(), is_counted: true });
+                return Ok(Self { page: lines.into_page(), is_counted: true });
             }
             if lines.is_full() {
                 if full_since.get_or_insert_with(Instant::now).elapsed() > COUNT_WITHIN {
-                    return Ok(Self { page: lines.finish(), is_counted: false });
+                    return Ok(Self { page: lines.into_page(), is_counted: false });
                 }
             } else if !lines.has_begun() && begun.elapsed() > FIND_WITHIN {
                 return Err(PageError::TooSlow { first: range.first });
@@ -97,19 +97,19 @@ impl Page {
     }
 
     /// Whether the text has no line.
-    pub(crate) fn is_of_nothing(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.page.n_lines == 0
     }
 
     /// How many lines there are, when the page begins behind the last of them.
-    pub(crate) fn beyond(&self) -> Option<usize> {
+    pub(crate) fn total_if_past_end(&self) -> Option<usize> {
         (self.page.first > self.page.n_lines).then_some(self.page.n_lines)
     }
 
     /// Writes the lines with their numbers, and how to go on.
     pub(crate) fn into_text(self) -> String {
         let Self { page: LinePage { first, lines, n_lines, .. }, is_counted } = self;
-        let mut text = numbered(lines.iter().map(String::as_str), first);
+        let mut text = number_lines(lines.iter().map(String::as_str), first);
         let last = first - 1 + lines.len();
         if last < n_lines {
             let more_than = if is_counted { "" } else { "more than " };
@@ -123,7 +123,7 @@ impl Page {
 }
 
 /// Reads until a chunk is full or the source ends; a character of two bytes is not cut by a short read.
-fn fill(source: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
+fn fill_chunk(source: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
     let mut n_read = 0;
     while n_read < chunk.len() {
         match source.read(&mut chunk[n_read..]) {
@@ -146,7 +146,7 @@ fn utf16_decoder(bytes: &[u8]) -> Option<Decoder> {
     }
 }
 
-fn decoded(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> String {
+fn decode_chunk(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> String {
     let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * CHUNK_BYTES);
     let mut text = String::with_capacity(room);
     // There is room for all of it.

@@ -4,11 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use crow_core::{
-    Approval, Confinement, Facets, Grants, Law, Mode, Roots, Rules, Sandbox, SandboxRules, SandboxSupport,
-    Verdict, approval_sandboxed, judge_sandboxed,
+    ApprovalSource, Confinement, EffectivePolicy, GrantSet, Mode, PermissionDecision, PermissionRules,
+    SandboxMode, SandboxPolicy, SandboxSupport, SessionRoots, ToolCallInfo, approval_source_in_sandbox,
+    evaluate_call_in_sandbox,
 };
 
-use crate::{Workspace, resolve};
+use crate::{Workspace, resolve_links};
 
 /// What a permission policy is made from.
 #[derive(Debug, Clone)]
@@ -22,9 +23,9 @@ pub struct PolicySources<'a> {
     /// The configuration with its keys.
     pub config_dir: &'a Path,
     /// What is allowed and denied for good.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// Which commands run in the sandbox.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxMode,
     /// How well the sandbox holds them here.
     pub support: SandboxSupport,
 }
@@ -32,9 +33,9 @@ pub struct PolicySources<'a> {
 /// Decides which calls run, ask or are refused.
 #[derive(Debug)]
 pub struct PermissionPolicy {
-    roots: Roots,
-    rules: Rules,
-    sandbox: Sandbox,
+    roots: SessionRoots,
+    rules: PermissionRules,
+    sandbox: SandboxMode,
     support: SandboxSupport,
 }
 
@@ -44,29 +45,41 @@ impl PermissionPolicy {
         let PolicySources { workspace, cwd, readable, config_dir, rules, sandbox, support } = sources;
         let spelled = |path: &Path| path.display().to_string();
         let mut work: Vec<String> = workspace.roots().iter().map(|root| spelled(root)).collect();
-        work.extend(cwd.map(|cwd| spelled(&resolve(cwd))));
-        let roots = Roots {
+        work.extend(cwd.map(|cwd| spelled(&resolve_links(cwd))));
+        let roots = SessionRoots {
             work,
             readable: readable.iter().map(|folder| spelled(folder)).collect(),
-            protected: vec![spelled(config_dir), spelled(&resolve(config_dir))],
-            repository: workspace.repositories().iter().map(|folder| spelled(folder)).collect(),
+            protected: vec![spelled(config_dir), spelled(&resolve_links(config_dir))],
+            repository: workspace.external_git_dirs().iter().map(|folder| spelled(folder)).collect(),
         };
         Self { roots, rules, sandbox, support }
     }
 
     /// Judges a call of a tool in a mode, with what a person granted.
-    pub fn evaluate(&self, mode: Mode, grants: &Grants, tool: &str, facets: &Facets) -> Verdict {
-        judge_sandboxed(&self.law(mode), grants, tool, facets, &self.sandbox_rules())
+    pub fn evaluate(
+        &self,
+        mode: Mode,
+        grants: &GrantSet,
+        tool: &str,
+        facets: &ToolCallInfo,
+    ) -> PermissionDecision {
+        evaluate_call_in_sandbox(&self.for_mode(mode), grants, tool, facets, &self.sandbox_rules())
     }
 
     /// Tells who approved a call that [`Self::evaluate`] lets run.
-    pub fn approval(&self, mode: Mode, grants: &Grants, tool: &str, facets: &Facets) -> Approval {
-        approval_sandboxed(&self.law(mode), grants, tool, facets, &self.sandbox_rules())
+    pub fn approval(
+        &self,
+        mode: Mode,
+        grants: &GrantSet,
+        tool: &str,
+        facets: &ToolCallInfo,
+    ) -> ApprovalSource {
+        approval_source_in_sandbox(&self.for_mode(mode), grants, tool, facets, &self.sandbox_rules())
     }
 
     /// Tells how a command runs that was approved so.
-    pub fn confinement(&self, mode: Mode, approval: Approval) -> Confinement {
-        self.sandbox_rules().confinement(mode, approval)
+    pub fn confinement(&self, mode: Mode, approval: ApprovalSource) -> Confinement {
+        self.sandbox_rules().confinement_for(mode, approval)
     }
 
     /// The folders to work in, resolved through links.
@@ -75,11 +88,11 @@ impl PermissionPolicy {
     }
 
     /// The configured choice, and what the system makes of it.
-    pub fn sandbox_rules(&self) -> SandboxRules<'_> {
-        SandboxRules { choice: self.sandbox, support: &self.support }
+    pub fn sandbox_rules(&self) -> SandboxPolicy<'_> {
+        SandboxPolicy { choice: self.sandbox, support: &self.support }
     }
 
-    fn law(&self, mode: Mode) -> Law<'_> {
-        Law { mode, rules: &self.rules, roots: &self.roots, resolve: &resolve }
+    fn for_mode(&self, mode: Mode) -> EffectivePolicy<'_> {
+        EffectivePolicy { mode, rules: &self.rules, roots: &self.roots, resolve: &resolve_links }
     }
 }

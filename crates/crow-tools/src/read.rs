@@ -4,21 +4,21 @@ use std::{io::Read as _, path::Path};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use crow_core::{
-    Content, Facets, Location, Outcome, PageRange, Part, Status, ToolKind, ToolSpec, Touch, check_image,
-    image_type,
+    ContentPart, FileLocation, PageRange, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus,
+    ToolKind, ToolResult, ToolSpec, check_image, image_type,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Running, Tool, ToolCx, Workspace,
-    buffers::{self, Opened, Purpose},
+    Tool, ToolCx, ToolFuture, Workspace,
+    buffers::{self, OpenedFile, ReadPurpose},
     files::{self, FILE_BYTES_MAX, ReadError},
-    paging::Page,
-    text::{Decoded, decode},
-    tool::{Refusal, about, answer, parse, text_of},
-    workspace::{Stamp, resolve},
+    paging::TextPage,
+    text::{DecodedText, decode_text},
+    tool::{ToolError, into_tool_future, parse_arguments, path_title, text_argument},
+    workspace::{ContentStamp, resolve_links},
 };
 
 /// As many lines as most files have.
@@ -40,12 +40,12 @@ pub(crate) const LOSSY: &str = "(not valid in its encoding: what could not be re
 /// As many bytes as tell what an image is.
 const IMAGE_SIGNATURE_BYTES: usize = 16;
 
-pub(crate) struct Read {
+pub(crate) struct ReadTool {
     spec: ToolSpec,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ReadArgs {
     file_path: String,
     #[serde(default = "first_line")]
     offset: usize,
@@ -61,8 +61,8 @@ fn limit_default() -> usize {
     LIMIT_DEFAULT
 }
 
-impl Wanted {
-    fn range(&self) -> PageRange {
+impl ReadArgs {
+    fn page_range(&self) -> PageRange {
         PageRange {
             first: self.offset,
             lines_max: self.limit,
@@ -72,16 +72,16 @@ impl Wanted {
     }
 }
 
-enum Found {
-    Image(Outcome),
+enum ReadContent {
+    Image(ToolResult),
     Text {
         text: String,
         /// None of a file that is too large to be edited.
-        stamp: Option<Stamp>,
+        stamp: Option<ContentStamp>,
     },
 }
 
-impl Read {
+impl ReadTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "read".into(),
@@ -103,85 +103,86 @@ impl Read {
     }
 }
 
-impl Tool for Read {
+impl Tool for ReadTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn only_reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         true
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        let path = text_of(arguments, "file_path");
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        let path = text_argument(arguments, "file_path");
         let line = arguments.get("offset").and_then(Value::as_u64).filter(|&offset| offset > 1);
-        Facets {
-            title: about("Read", path, workspace),
+        ToolCallInfo {
+            title: path_title("Read", path, workspace),
             kind: ToolKind::Read,
-            locations: vec![Location {
-                path: workspace.absolute(path).display().to_string(),
+            locations: vec![FileLocation {
+                path: workspace.to_absolute(path).display().to_string(),
                 line: line.and_then(|line| u32::try_from(line).ok()),
             }],
-            touch: Touch::Reads(vec![workspace.resolve(path).display().to_string()]),
+            touch: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
         }
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let wanted: Wanted = parse(arguments)?;
-            let path = cx.judged(&wanted.file_path)?;
-            let shown = cx.workspace.shown(&wanted.file_path);
-            let found = match buffers::open(&cx, &wanted.file_path, Purpose::Look).await? {
-                Ok(opened) => cx.read_off_thread(move || find(opened, &shown, &wanted)).await?,
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
+            let wanted: ReadArgs = parse_arguments(arguments)?;
+            let path = cx.approved_path(&wanted.file_path)?;
+            let shown = cx.workspace.display_path(&wanted.file_path);
+            let found = match buffers::open_file(&cx, &wanted.file_path, ReadPurpose::Look).await? {
+                Ok(opened) => cx.read_blocking(move || render_content(opened, &shown, &wanted)).await?,
                 Err(ReadError::TooLarge { .. }) => {
-                    let (path, cut, range) = (path.clone(), cx.cut.clone(), wanted.range());
-                    let text = cx.read_off_thread(move || page_of_file(&path, &shown, range, &cut)).await?;
-                    Found::Text { text, stamp: None }
+                    let (path, cut, range) = (path.clone(), cx.cut.clone(), wanted.page_range());
+                    let text = cx.read_blocking(move || read_file_page(&path, &shown, range, &cut)).await?;
+                    ReadContent::Text { text, stamp: None }
                 }
-                Err(error) => return Err(refuse(&path, &shown, &error)),
+                Err(error) => return Err(read_error(&path, &shown, &error)),
             };
             match found {
-                Found::Image(outcome) => Ok(outcome),
-                Found::Text { text, stamp } => {
+                ReadContent::Image(outcome) => Ok(outcome),
+                ReadContent::Text { text, stamp } => {
                     if let Some(stamp) = stamp {
-                        cx.workspace.remember(path, stamp);
+                        cx.workspace.record_seen(path, stamp);
                     }
-                    Ok(Outcome::done(text))
+                    Ok(ToolResult::success(text))
                 }
             }
         })
     }
 }
 
-fn find(opened: Opened, shown: &str, wanted: &Wanted) -> Result<Found, Refusal> {
+fn render_content(opened: OpenedFile, shown: &str, wanted: &ReadArgs) -> Result<ReadContent, ToolError> {
     let bytes = match opened {
-        Opened::Disk(bytes) => bytes,
-        Opened::Buffer(text) => {
-            return Ok(Found::Text {
-                stamp: Some(Stamp::of(&text)),
-                text: page(&text, shown, wanted.range())?,
+        OpenedFile::Disk(bytes) => bytes,
+        OpenedFile::Buffer(text) => {
+            return Ok(ReadContent::Text {
+                stamp: Some(ContentStamp::from_text(&text)),
+                text: render_text(&text, shown, wanted.page_range())?,
             });
         }
     };
     if image_type(&bytes).is_some() {
-        return image(&bytes, shown).map(Found::Image);
+        return image_result(&bytes, shown).map(ReadContent::Image);
     }
-    match decode(bytes) {
-        Decoded::Text(text, _) => {
-            Ok(Found::Text { stamp: Some(Stamp::of(&text)), text: page(&text, shown, wanted.range())? })
+    match decode_text(bytes) {
+        DecodedText::Text(text, _) => Ok(ReadContent::Text {
+            stamp: Some(ContentStamp::from_text(&text)),
+            text: render_text(&text, shown, wanted.page_range())?,
+        }),
+        DecodedText::Lossy(text) => {
+            let page = render_text(&text, shown, wanted.page_range())? + LOSSY;
+            Ok(ReadContent::Text { stamp: Some(ContentStamp::from_text(&text)), text: page })
         }
-        Decoded::Lossy(text) => {
-            let page = page(&text, shown, wanted.range())? + LOSSY;
-            Ok(Found::Text { stamp: Some(Stamp::of(&text)), text: page })
-        }
-        Decoded::Binary => Err(Refusal(format!("could not read {shown}: it is a binary file"))),
+        DecodedText::Binary => Err(ToolError(format!("could not read {shown}: it is a binary file"))),
     }
 }
 
 /// Says why a file could not be read and what would help.
-pub(crate) fn refuse(path: &Path, shown: &str, error: &ReadError) -> Refusal {
+pub(crate) fn read_error(path: &Path, shown: &str, error: &ReadError) -> ToolError {
     let near = match error {
-        ReadError::Missing => files::near_names(path),
+        ReadError::Missing => files::similar_names(path),
         ReadError::Folder | ReadError::NotAFile | ReadError::TooLarge { .. } | ReadError::System(_) => {
             Vec::new()
         }
@@ -193,36 +194,36 @@ pub(crate) fn refuse(path: &Path, shown: &str, error: &ReadError) -> Refusal {
         ReadError::TooLarge { .. } => "; search it with `grep` or show parts of it with `terminal`".into(),
         ReadError::NotAFile | ReadError::System(_) => String::new(),
     };
-    Refusal(format!("could not read {shown}: {error}{hint}"))
+    ToolError(format!("could not read {shown}: {error}{hint}"))
 }
 
 /// Cuts one page out of a text and says how to go on.
-pub(crate) fn page(text: &str, shown: &str, range: PageRange) -> Result<String, Refusal> {
-    shown_page(Page::of(text, range), shown, range)
+pub(crate) fn render_text(text: &str, shown: &str, range: PageRange) -> Result<String, ToolError> {
+    render_page(TextPage::from_text(text, range), shown, range)
 }
 
-fn shown_page(page: Page, shown: &str, range: PageRange) -> Result<String, Refusal> {
-    if page.is_of_nothing() {
+fn render_page(page: TextPage, shown: &str, range: PageRange) -> Result<String, ToolError> {
+    if page.is_empty() {
         return Ok(format!("({shown} is empty)\n"));
     }
-    match page.beyond() {
+    match page.total_if_past_end() {
         Some(n_lines) => {
             let first = range.first.max(1);
-            Err(Refusal(format!("could not read {shown} from line {first}: it has {n_lines} lines")))
+            Err(ToolError(format!("could not read {shown} from line {first}: it has {n_lines} lines")))
         }
         None => Ok(page.into_text()),
     }
 }
 
 /// Reads a page of a file that is too large to be held whole.
-pub(crate) fn page_of_file(
+pub(crate) fn read_file_page(
     path: &Path,
     shown: &str,
     range: PageRange,
     cut: &CancellationToken,
-) -> Result<String, Refusal> {
-    let refused = |why: &dyn std::fmt::Display| Refusal(format!("could not read {shown}: {why}"));
-    let mut file = files::open(path).map_err(|error| refuse(path, shown, &error))?;
+) -> Result<String, ToolError> {
+    let refused = |why: &dyn std::fmt::Display| ToolError(format!("could not read {shown}: {why}"));
+    let mut file = files::open_file(path).map_err(|error| read_error(path, shown, &error))?;
     let mut beginning = [0; IMAGE_SIGNATURE_BYTES];
     let n_read = file.read(&mut beginning).map_err(|error| refused(&error))?;
     if image_type(&beginning[..n_read]).is_some() {
@@ -232,41 +233,42 @@ pub(crate) fn page_of_file(
     // What is written to it meanwhile is not chased.
     let n_bytes = file.metadata().map_err(|error| refused(&error))?.len().max(FILE_BYTES_MAX);
     let source = beginning[..n_read].chain(file.take(n_bytes - n_read as u64));
-    let page = Page::read(source, range, cut).map_err(|error| refused(&error))?;
+    let page = TextPage::read(source, range, cut).map_err(|error| refused(&error))?;
     let note = if page.is_lossy() { LOSSY } else { "" };
-    Ok(shown_page(page, shown, range)? + note)
+    Ok(render_page(page, shown, range)? + note)
 }
 
 /// Reads an image that a person named; the error says why not.
-pub fn read_image(path: &Path) -> Result<Part, String> {
-    let bytes = files::read(&resolve(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
+pub fn read_image(path: &Path) -> Result<ContentPart, String> {
+    let bytes =
+        files::read_file(&resolve_links(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
     image_part(&bytes)
 }
 
 /// Makes an image of a file's bytes; the error says why they are none for a model.
-pub(crate) fn image_part(bytes: &[u8]) -> Result<Part, String> {
+pub(crate) fn image_part(bytes: &[u8]) -> Result<ContentPart, String> {
     let mime = check_image(bytes).map_err(|bad| format!("the image {bad}"))?;
-    Ok(Part::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
+    Ok(ContentPart::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }
 
-pub(crate) fn image(bytes: &[u8], shown: &str) -> Result<Outcome, Refusal> {
+pub(crate) fn image_result(bytes: &[u8], shown: &str) -> Result<ToolResult, ToolError> {
     if bytes.len() > IMAGE_BYTES_MAX {
         let n_bytes = bytes.len();
-        return Err(Refusal(format!(
+        return Err(ToolError(format!(
             "could not show {shown}: the image is too large ({n_bytes} bytes, the limit is {IMAGE_BYTES_MAX}); make \
              a smaller copy first"
         )));
     }
     let mime =
-        check_image(bytes).map_err(|bad| Refusal(format!("could not show {shown}: the image {bad}")))?;
+        check_image(bytes).map_err(|bad| ToolError(format!("could not show {shown}: the image {bad}")))?;
     let (mime, data) = (mime.to_owned(), BASE64_STANDARD.encode(bytes));
-    Ok(Outcome {
-        status: Status::Done,
+    Ok(ToolResult {
+        status: ToolCallStatus::Done,
         for_model: vec![
-            Part::Text(format!("{shown} ({mime}, {} bytes):", bytes.len())),
-            Part::Image { mime: mime.clone(), data: data.clone() },
+            ContentPart::Text(format!("{shown} ({mime}, {} bytes):", bytes.len())),
+            ContentPart::Image { mime: mime.clone(), data: data.clone() },
         ],
-        for_client: vec![Content::Image { mime, data }],
+        for_client: vec![ToolCallContent::Image { mime, data }],
         plan: None,
     })
 }

@@ -2,26 +2,27 @@
 
 use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use crow_acp::Abilities;
+use crow_acp::AcpClientCapabilities;
 use crow_core::{
-    Arguments, Call, Content, Facets, Outcome, Part, SandboxSupport, ToolKind, ToolSpec, Touch, repair,
+    ContentPart, SandboxSupport, ToolAccess, ToolArguments, ToolCall, ToolCallContent, ToolCallInfo,
+    ToolKind, ToolResult, ToolSpec, repair,
 };
-use crow_process::{Confine, Groups, Warden};
+use crow_process::{CommandConfinement, ProcessGroups, SandboxWrapper};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Tool, ToolCx, Workspace,
-    edit::Edit,
-    glob::Glob,
-    grep::Grep,
-    naming::{Renamed, free_name},
-    read::Read,
-    terminal::{Shell, Terminal, Terminals},
-    todo::Todo,
-    tool::{CANCELLED, Refusal},
-    web::{self, Web, WebAccess},
-    write::Write,
+    edit::EditTool,
+    glob::GlobTool,
+    grep::GrepTool,
+    naming::{RenamedTool, unique_tool_name},
+    read::ReadTool,
+    terminal::{Shell, TerminalPreference, TerminalTool},
+    todo::TodoTool,
+    tool::{CANCELLED, ToolError},
+    web::{self, WebConfig, WebContext},
+    write::WriteTool,
 };
 
 /// The title of a call that names no tool.
@@ -29,50 +30,50 @@ const NAMELESS: &str = "Unnamed call";
 
 /// Every tool a model may call.
 #[derive(Clone)]
-pub struct Tools {
+pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
-    groups: Groups,
-    warden: Option<Warden>,
-    web: Arc<Web>,
+    groups: ProcessGroups,
+    warden: Option<SandboxWrapper>,
+    web: Arc<WebContext>,
 }
 
 /// What the tools that Crow brings along work with.
 #[derive(Debug, Clone, Default)]
-pub struct Equipment {
+pub struct BuiltinToolConfig {
     /// Where output goes that is too long for the model.
     pub spill_dir: PathBuf,
     /// Whose terminals commands run in.
-    pub terminals: Terminals,
+    pub terminals: TerminalPreference,
     /// What runs commands.
     pub shell: Shell,
     /// Who watches over the programs; nobody where there is no executable of ours to do it.
-    pub warden: Option<Warden>,
+    pub warden: Option<SandboxWrapper>,
     /// How long a command without a timeout is waited for before it goes on as a job; two minutes without one.
     pub soft_limit: Option<Duration>,
     /// How the web is reached.
-    pub web: WebAccess,
+    pub web: WebConfig,
 }
 
 /// There is a tool of that name already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is a tool named {0} already")]
-pub struct NameTaken(String);
+pub struct ToolNameTaken(String);
 
-impl Tools {
+impl ToolRegistry {
     /// The tools Crow brings along.
-    pub fn builtin(equipment: Equipment) -> Self {
-        let groups = Groups::new();
-        let web = Arc::new(Web::new(equipment.web.clone()));
+    pub fn with_builtin_tools(equipment: BuiltinToolConfig) -> Self {
+        let groups = ProcessGroups::new();
+        let web = Arc::new(WebContext::new(equipment.web.clone()));
         let tools: Vec<Arc<dyn Tool>> = vec![
-            Arc::new(Read::new()),
-            Arc::new(Write::new()),
-            Arc::new(Edit::new()),
-            Arc::new(Terminal::new(groups.clone(), &equipment)),
-            Arc::new(Grep::new()),
-            Arc::new(Glob::new()),
-            Arc::new(web::Search::new(web.clone())),
-            Arc::new(web::Fetch::new(web.clone())),
-            Arc::new(Todo::new()),
+            Arc::new(ReadTool::new()),
+            Arc::new(WriteTool::new()),
+            Arc::new(EditTool::new()),
+            Arc::new(TerminalTool::new(groups.clone(), &equipment)),
+            Arc::new(GrepTool::new()),
+            Arc::new(GlobTool::new()),
+            Arc::new(web::WebSearchTool::new(web.clone())),
+            Arc::new(web::WebFetchTool::new(web.clone())),
+            Arc::new(TodoTool::new()),
         ];
         Self { tools, groups, warden: equipment.warden, web }
     }
@@ -80,13 +81,13 @@ impl Tools {
     /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
     /// as a prefix.
     #[must_use]
-    pub fn with(&self, more: Vec<Arc<dyn Tool>>) -> Self {
+    pub fn with_tools(&self, more: Vec<Arc<dyn Tool>>) -> Self {
         let mut with = self.clone();
         let mut taken: HashSet<String> = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
         for tool in more {
-            let name = free_name(tool.as_ref(), &taken);
+            let name = unique_tool_name(tool.as_ref(), &taken);
             taken.insert(name.clone());
-            let tool = if tool.spec().name == name { tool } else { Arc::new(Renamed::new(tool, name)) };
+            let tool = if tool.spec().name == name { tool } else { Arc::new(RenamedTool::new(tool, name)) };
             with.tools.push(tool);
         }
         with
@@ -101,179 +102,204 @@ impl Tools {
     }
 
     /// Ends every program that a tool started, at once and for good.
-    pub fn stop(&self) {
+    pub fn stop_programs(&self) {
         self.groups.kill_all();
     }
 
     /// Tells what to start so that nothing of a program that may do everything is left.
-    pub(crate) fn watched(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
+    pub(crate) fn supervised_command(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
         match &self.warden {
-            Some(warden) => warden.around(&Confine::FREE, program, args),
+            Some(warden) => warden.wrap_command(&CommandConfinement::FREE, program, args),
             None => (program.to_owned(), args.to_owned()),
         }
     }
 
-    pub(crate) fn groups(&self) -> &Groups {
+    pub(crate) fn process_groups(&self) -> &ProcessGroups {
         &self.groups
     }
 
     #[cfg(test)]
-    pub(crate) fn n_programs(&self) -> usize {
+    pub(crate) fn count_programs(&self) -> usize {
         self.groups.n_alive()
     }
 
     /// How the model is told of them.
-    pub fn specs(&self) -> Vec<ToolSpec> {
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec().clone()).collect()
     }
 
     /// Those of MCP servers: the server, the name that a tool has there, and how the model is told of it.
     pub fn served(&self) -> Vec<(String, String, ToolSpec)> {
         let served = self.tools.iter().filter_map(|tool| {
-            Some((tool.server()?.to_owned(), tool.name_there()?.to_owned(), tool.spec().clone()))
+            Some((tool.server_name()?.to_owned(), tool.name_there()?.to_owned(), tool.spec().clone()))
         });
         served.collect()
     }
 
     /// Adds a tool under a name that is free.
-    pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), NameTaken> {
+    pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolNameTaken> {
         let name = &tool.spec().name;
-        if self.find(name).is_some() {
-            return Err(NameTaken(name.clone()));
+        if self.find_tool(name).is_some() {
+            return Err(ToolNameTaken(name.clone()));
         }
         self.tools.push(tool);
         Ok(())
     }
 
-    /// Gives a call with its arguments as its tool reads them. One that [`Self::run`] would refuse stays as it is.
-    pub fn resolved(&self, call: &Call) -> Call {
-        let fitted = self.find(&call.name).and_then(|tool| fitting(tool, call).ok());
+    /// Gives a call with its arguments as its tool reads them. One that [`Self::run_call`] would refuse stays as it is.
+    pub fn resolve_call(&self, call: &ToolCall) -> ToolCall {
+        let fitted = self.find_tool(&call.name).and_then(|tool| check_arguments(tool, call).ok());
         let arguments = match (&call.arguments, fitted) {
-            (Arguments::Valid(_), Some(value)) => Arguments::Valid(value),
-            (Arguments::Repaired { doubt, .. }, Some(value)) => Arguments::Repaired { value, doubt: *doubt },
+            (ToolArguments::Valid(_), Some(value)) => ToolArguments::Valid(value),
+            (ToolArguments::Repaired { doubt, .. }, Some(value)) => {
+                ToolArguments::Repaired { value, doubt: *doubt }
+            }
             (arguments, _) => arguments.clone(),
         };
-        Call { arguments, ..call.clone() }
+        ToolCall { arguments, ..call.clone() }
     }
 
-    /// Says what a call would do. A call that [`Self::run`] would refuse touches nothing.
-    pub fn facets(&self, call: &Call, workspace: &Workspace) -> Facets {
-        let Some(tool) = self.find(&call.name) else {
-            let title = crate::tool::title(&call.name);
+    /// Says what a call would do. A call that [`Self::run_call`] would refuse touches nothing.
+    pub fn call_info(&self, call: &ToolCall, workspace: &Workspace) -> ToolCallInfo {
+        let Some(tool) = self.find_tool(&call.name) else {
+            let title = crate::tool::to_title(&call.name);
             let title = if title.is_empty() { NAMELESS.to_owned() } else { title };
-            return Facets { title, kind: ToolKind::Other, locations: Vec::new(), touch: Touch::Nothing };
+            return ToolCallInfo {
+                title,
+                kind: ToolKind::Other,
+                locations: Vec::new(),
+                touch: ToolAccess::Nothing,
+            };
         };
-        match fitting(tool, call) {
-            Ok(arguments) => tool.facets(&arguments, workspace),
+        match check_arguments(tool, call) {
+            Ok(arguments) => tool.call_info(&arguments, workspace),
             Err(_) => {
-                let facets = tool.facets(&call.arguments.object(), workspace);
-                Facets { title: crate::tool::title(&call.name), touch: Touch::Nothing, ..facets }
+                let facets = tool.call_info(&call.arguments.to_object(), workspace);
+                ToolCallInfo {
+                    title: crate::tool::to_title(&call.name),
+                    touch: ToolAccess::Nothing,
+                    ..facets
+                }
             }
         }
     }
 
     /// The folder of a call whose output comes piece by piece with such a client.
-    pub fn prints_live(&self, call: &Call, workspace: &Workspace, client: Abilities) -> Option<PathBuf> {
-        let tool = self.find(&call.name)?;
-        let arguments = fitting(tool, call).ok()?;
-        tool.prints_live(&arguments, workspace, client)
+    pub fn live_output_dir(
+        &self,
+        call: &ToolCall,
+        workspace: &Workspace,
+        client: AcpClientCapabilities,
+    ) -> Option<PathBuf> {
+        let tool = self.find_tool(&call.name)?;
+        let arguments = check_arguments(tool, call).ok()?;
+        tool.live_output_dir(&arguments, workspace, client)
     }
 
     /// Tells whether a call runs a command in a terminal of such a client.
-    pub fn runs_in_client(&self, call: &Call, workspace: &Workspace, client: Abilities) -> bool {
-        let Some(tool) = self.find(&call.name) else { return false };
-        fitting(tool, call).is_ok_and(|arguments| tool.runs_in_client(&arguments, workspace, client))
+    pub fn runs_in_client(
+        &self,
+        call: &ToolCall,
+        workspace: &Workspace,
+        client: AcpClientCapabilities,
+    ) -> bool {
+        let Some(tool) = self.find_tool(&call.name) else { return false };
+        check_arguments(tool, call).is_ok_and(|arguments| tool.runs_in_client(&arguments, workspace, client))
     }
 
     /// Shows what a call would change; a call that cannot be done at all has its outcome already.
-    pub async fn preview(&self, call: &Call, cx: ToolCx<'_>) -> Result<Vec<Content>, Outcome> {
-        let Some(tool) = self.find(&call.name) else { return Ok(Vec::new()) };
-        match fitting(tool, call) {
+    pub async fn preview_call(
+        &self,
+        call: &ToolCall,
+        cx: ToolCx<'_>,
+    ) -> Result<Vec<ToolCallContent>, ToolResult> {
+        let Some(tool) = self.find_tool(&call.name) else { return Ok(Vec::new()) };
+        match check_arguments(tool, call) {
             Ok(arguments) => tool.preview(&arguments, cx).await,
-            Err(Refusal(sentence)) => Err(Outcome::failed(sentence)),
+            Err(ToolError(sentence)) => Err(ToolResult::failure(sentence)),
         }
     }
 
     /// Runs a call. Whatever is wrong with it is an outcome that says what to do about it.
-    pub async fn run(&self, call: &Call, cx: ToolCx<'_>) -> Outcome {
+    pub async fn run_call(&self, call: &ToolCall, cx: ToolCx<'_>) -> ToolResult {
         if cx.cut.is_cancelled() {
-            return Outcome::failed(CANCELLED);
+            return ToolResult::failure(CANCELLED);
         }
-        let Some(tool) = self.find(&call.name) else {
+        let Some(tool) = self.find_tool(&call.name) else {
             let names: Vec<_> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
             let what = match call.name.trim() {
                 "" => "the call names no tool; send it again with the name of one".to_owned(),
                 _ => format!("there is no tool `{}`", call.name),
             };
-            return Outcome::failed(format!("{what}; the tools are: {}", names.join(", ")));
+            return ToolResult::failure(format!("{what}; the tools are: {}", names.join(", ")));
         };
-        let fitted = fitting(tool, call);
+        let fitted = check_arguments(tool, call);
         log_arguments(tool, &call.arguments, fitted.is_ok());
         match fitted {
             Ok(arguments) => tool.run(&arguments, cx).await,
-            Err(Refusal(sentence)) => Outcome::failed(sentence),
+            Err(ToolError(sentence)) => ToolResult::failure(sentence),
         }
     }
 
     /// Fetches the image at an address that `web_fetch` may fetch. The error says why there is none.
-    pub async fn fetch_image(&self, url: &str, cancel: &CancellationToken) -> Result<Part, String> {
-        self.web.fetch_image(url, cancel).await.map_err(|Refusal(why)| why)
+    pub async fn fetch_image(&self, url: &str, cancel: &CancellationToken) -> Result<ContentPart, String> {
+        self.web.fetch_image(url, cancel).await.map_err(|ToolError(why)| why)
     }
 
-    fn find(&self, name: &str) -> Option<&dyn Tool> {
+    fn find_tool(&self, name: &str) -> Option<&dyn Tool> {
         self.tools.iter().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
     }
 }
 
 /// Notes in the log how a model spells its calls, and nothing of what is in them.
-fn log_arguments(tool: &dyn Tool, arguments: &Arguments, is_run: bool) {
+fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_run: bool) {
     let name = tool.spec().name.as_str();
     match (arguments, is_run) {
-        (Arguments::Valid(_), true) => {}
-        (Arguments::Valid(_), false) => {
+        (ToolArguments::Valid(_), true) => {}
+        (ToolArguments::Valid(_), false) => {
             tracing::warn!(tool = name, "arguments that do not fit the tool were refused");
         }
-        (Arguments::Repaired { doubt: None, .. }, true) => {
+        (ToolArguments::Repaired { doubt: None, .. }, true) => {
             tracing::warn!(tool = name, "malformed arguments were repaired");
         }
-        (Arguments::Repaired { doubt: Some(doubt), .. }, true) => {
+        (ToolArguments::Repaired { doubt: Some(doubt), .. }, true) => {
             tracing::warn!(tool = name, doubt = ?doubt.kind, "malformed arguments were repaired, perhaps not as meant");
         }
-        (Arguments::Repaired { doubt: None, .. }, false) => {
+        (ToolArguments::Repaired { doubt: None, .. }, false) => {
             tracing::warn!(
                 tool = name,
                 "malformed arguments were repaired, do not fit the tool and were refused"
             );
         }
-        (Arguments::Repaired { doubt: Some(doubt), .. }, false) => {
+        (ToolArguments::Repaired { doubt: Some(doubt), .. }, false) => {
             tracing::warn!(tool = name, doubt = ?doubt.kind, "malformed arguments were refused");
         }
-        (Arguments::Unreadable { .. }, _) => {
+        (ToolArguments::Unreadable { .. }, _) => {
             tracing::warn!(tool = name, "arguments that cannot be read were refused");
         }
     }
 }
 
 /// The arguments as the tool wants them, or why the call may not run.
-fn fitting(tool: &dyn Tool, call: &Call) -> Result<Map<String, Value>, Refusal> {
-    let refuse = |why: &dyn fmt::Display| Refusal(format!("`{}` was not run: {why}", call.name));
+fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value>, ToolError> {
+    let refuse = |why: &dyn fmt::Display| ToolError(format!("`{}` was not run: {why}", call.name));
     let arguments = match &call.arguments {
         // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
-        Arguments::Repaired { doubt: Some(doubt), .. } if !tool.only_reads() => {
+        ToolArguments::Repaired { doubt: Some(doubt), .. } if !tool.is_read_only() => {
             let advice = doubt.advice();
             return Err(refuse(&format_args!(
                 "its arguments may not be all that was meant: {doubt}; {advice}"
             )));
         }
-        Arguments::Valid(value) | Arguments::Repaired { value, .. } => value,
-        Arguments::Unreadable { why } => return Err(refuse(why)),
+        ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => value,
+        ToolArguments::Unreadable { why } => return Err(refuse(why)),
     };
     let ToolSpec { name, parameters, .. } = tool.spec();
-    let fitted = match tool.server() {
+    let fitted = match tool.server_name() {
         None => repair::resolve_names(name, parameters, arguments)
-            .and_then(|arguments| repair::check_against(parameters, &arguments)),
+            .and_then(|arguments| repair::check_against_schema(parameters, &arguments)),
         // What a server makes of names that it did not list is its own affair.
-        Some(_) => repair::check_against(parameters, arguments),
+        Some(_) => repair::check_against_schema(parameters, arguments),
     };
     fitted.map_err(|sentence| refuse(&sentence))
 }

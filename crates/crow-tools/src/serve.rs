@@ -17,24 +17,24 @@ use std::{
     time::Duration,
 };
 
-use crow_core::{Mode, Rules, Sandbox};
+use crow_core::{Mode, PermissionRules, SandboxMode};
 use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use self::host::{Folders, Host};
-use crate::Tools;
+use self::host::{RootsPolicy, ToolServerHandler};
+use crate::ToolRegistry;
 
-pub use self::web::{Entrance, serve_http};
+pub use self::web::{McpHttpEndpoint, serve_http};
 
 /// A script that closes its side right after its calls still gets the answers of quick ones.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// What is served, and within which bounds.
 #[derive(Clone)]
-pub struct Offer {
+pub struct McpServeConfig {
     /// The tools.
-    pub tools: Tools,
+    pub tools: ToolRegistry,
     /// Where they work.
     pub cwd: PathBuf,
     /// Environment variables that hold keys; no command gets them.
@@ -42,9 +42,9 @@ pub struct Offer {
     /// The mode of the configuration; only `plan` makes a difference.
     pub mode: Mode,
     /// What is allowed and denied for good.
-    pub rules: Rules,
+    pub rules: PermissionRules,
     /// Which commands run in the sandbox.
-    pub sandbox: Sandbox,
+    pub sandbox: SandboxMode,
     /// Where may be read beside the folders, such as the output of commands.
     pub readable: Vec<PathBuf>,
     /// The configuration with its keys.
@@ -66,12 +66,12 @@ pub enum McpServeError {
 }
 
 /// What reads a client's words, and tells that it has closed its side.
-struct Reader<R> {
+struct EofSignalReader<R> {
     read: R,
     left: CancellationToken,
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Reader<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for EofSignalReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -89,22 +89,22 @@ impl<R: AsyncRead + Unpin> AsyncRead for Reader<R> {
 }
 
 /// Serves one client on a pair of pipes, until it closes its side or `cut` says so.
-pub async fn serve_pipes(
-    offer: Offer,
+pub async fn serve_stdio(
+    offer: McpServeConfig,
     (read, write): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
     cut: CancellationToken,
 ) -> Result<(), McpServeError> {
     let tools = offer.tools.clone();
-    let host = Host::new(Arc::new(offer), Folders::OfTheClient);
+    let host = ToolServerHandler::new(Arc::new(offer), RootsPolicy::OfTheClient);
     let left = CancellationToken::new();
-    let read = Reader { read, left: left.clone() };
+    let read = EofSignalReader { read, left: left.clone() };
     let served = match serve_server_with_ct(host, (read, write), cut.clone()).await {
         Ok(running) => {
             let programs = tools.clone();
             let ending = tokio::spawn(async move {
                 left.cancelled().await;
                 tokio::time::sleep(LAST_ANSWERS).await;
-                programs.stop();
+                programs.stop_programs();
             });
             let waited = running.waiting().await;
             ending.abort();
@@ -118,8 +118,8 @@ pub async fn serve_pipes(
         Err(ServerInitializeError::Cancelled) => Ok(()),
         // Somebody looked in and left.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
-        Err(error) => Err(McpServeError::NoHandshake(crate::tool::title(&error.to_string()))),
+        Err(error) => Err(McpServeError::NoHandshake(crate::tool::to_title(&error.to_string()))),
     };
-    tools.stop();
+    tools.stop_programs();
     served
 }

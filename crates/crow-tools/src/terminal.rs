@@ -14,22 +14,22 @@ mod words;
 
 use std::{path::PathBuf, time::Duration};
 
-use crow_acp::Abilities;
-use crow_core::{Facets, ToolKind, ToolSpec, Touch};
-use crow_process::{Groups, Warden};
+use crow_acp::AcpClientCapabilities;
+use crow_core::{ToolAccess, ToolCallInfo, ToolKind, ToolSpec};
+use crow_process::{ProcessGroups, SandboxWrapper};
 use serde_json::{Map, Value};
 
-pub(crate) use self::jobs::Jobs;
+pub(crate) use self::jobs::JobTable;
 pub use self::shell::Shell;
 use self::{
-    keys::Typed,
-    needs::Need,
-    wanted::{Act, Ground, Start},
-    words::Said,
+    keys::JobInput,
+    needs::TerminalNeed,
+    wanted::{CommandRequest, LaunchMode, TerminalAction},
+    words::TerminalReport,
 };
 use crate::{
-    Equipment, Previewing, Running, Tool, ToolCx, Workspace,
-    tool::{Refusal, answer, previewed, text_of, title},
+    BuiltinToolConfig, PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
+    tool::{ToolError, into_preview_future, into_tool_future, text_argument, to_title},
 };
 
 /// Enough for a build or a test run of a project that is not huge; what takes longer is not lost, it goes on as a job.
@@ -56,7 +56,7 @@ const TAIL_BYTES: usize = 16 * 1024;
 
 /// Whose terminals commands run in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Terminals {
+pub enum TerminalPreference {
     /// The client's where it has some, else none but our own processes.
     #[default]
     ClientFirst,
@@ -68,7 +68,7 @@ pub enum Terminals {
 
 /// Where one command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Route {
+enum CommandRoute {
     /// In a terminal of the client.
     Client,
     /// Here, and the client draws what it prints as it comes.
@@ -79,28 +79,28 @@ enum Route {
     Nowhere,
 }
 
-impl Terminals {
-    fn route(self, client: Abilities) -> Route {
+impl TerminalPreference {
+    fn select_route(self, client: AcpClientCapabilities) -> CommandRoute {
         match self {
-            Self::ClientFirst | Self::ClientOnly if client.terminals => Route::Client,
-            Self::ClientOnly => Route::Nowhere,
-            Self::ClientFirst | Self::Own if client.shows_output => Route::HereLive,
-            Self::ClientFirst | Self::Own => Route::Here,
+            Self::ClientFirst | Self::ClientOnly if client.terminals => CommandRoute::Client,
+            Self::ClientOnly => CommandRoute::Nowhere,
+            Self::ClientFirst | Self::Own if client.shows_output => CommandRoute::HereLive,
+            Self::ClientFirst | Self::Own => CommandRoute::Here,
         }
     }
 }
 
-pub(crate) struct Terminal {
+pub(crate) struct TerminalTool {
     spec: ToolSpec,
     /// The programs alive.
-    groups: Groups,
+    groups: ProcessGroups,
     /// Where output goes that is too long for the model.
     spill_dir: PathBuf,
-    terminals: Terminals,
+    terminals: TerminalPreference,
     /// What runs the commands.
     shell: Shell,
     /// Who holds the commands.
-    warden: Option<Warden>,
+    warden: Option<SandboxWrapper>,
     /// How long a command without a limit of its own is waited for.
     soft_limit: Duration,
 }
@@ -109,8 +109,8 @@ pub(crate) struct Terminal {
 const NOWHERE: &str = "could not run the command: the client has no terminals, and the configuration wants no others \
                        (fallback_to_mcp_terminal)";
 
-impl Terminal {
-    pub(crate) fn new(groups: Groups, equipment: &Equipment) -> Self {
+impl TerminalTool {
+    pub(crate) fn new(groups: ProcessGroups, equipment: &BuiltinToolConfig) -> Self {
         let soft_limit = equipment.soft_limit.unwrap_or(SOFT_LIMIT);
         let spec = ToolSpec {
             name: "terminal".into(),
@@ -124,7 +124,7 @@ impl Terminal {
                 equipment.shell.name(),
                 soft_limit.as_secs()
             ),
-            parameters: wanted::parameters(),
+            parameters: wanted::parameters_schema(),
         };
         Self {
             spec,
@@ -138,28 +138,30 @@ impl Terminal {
     }
 }
 
-impl Tool for Terminal {
+impl Tool for TerminalTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        let (title, touch) = match Act::read(arguments) {
-            Ok(act) => (title_of(&act, workspace), touch_of(act, workspace)),
-            Err(_) => (format!("`{}`", title(text_of(arguments, "command"))), Touch::Nothing),
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        let (title, touch) = match TerminalAction::parse(arguments) {
+            Ok(act) => (action_title(&act, workspace), action_access(act, workspace)),
+            Err(_) => (format!("`{}`", to_title(text_argument(arguments, "command"))), ToolAccess::Nothing),
         };
-        Facets { title, kind: ToolKind::Execute, locations: Vec::new(), touch }
+        ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), touch }
     }
 
-    fn prints_live(
+    fn live_output_dir(
         &self,
         arguments: &Map<String, Value>,
         workspace: &Workspace,
-        client: Abilities,
+        client: AcpClientCapabilities,
     ) -> Option<PathBuf> {
-        match Act::read(arguments) {
-            Ok(Act::Start(start)) if !start.is_job() && self.terminals.route(client) == Route::HereLive => {
-                Some(start.folder(workspace))
+        match TerminalAction::parse(arguments) {
+            Ok(TerminalAction::Start(start))
+                if !start.is_job() && self.terminals.select_route(client) == CommandRoute::HereLive =>
+            {
+                Some(start.working_dir(workspace))
             }
             Ok(_) | Err(_) => None,
         }
@@ -169,106 +171,118 @@ impl Tool for Terminal {
         &self,
         arguments: &Map<String, Value>,
         _workspace: &Workspace,
-        client: Abilities,
+        client: AcpClientCapabilities,
     ) -> bool {
-        match Act::read(arguments) {
-            Ok(Act::Start(start) | Act::Reset { then: Some(start), .. }) => {
-                self.route(&start, client) == Route::Client
+        match TerminalAction::parse(arguments) {
+            Ok(TerminalAction::Start(start) | TerminalAction::Reset { then: Some(start), .. }) => {
+                self.command_route(&start, client) == CommandRoute::Client
             }
             Ok(_) | Err(_) => false,
         }
     }
 
-    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
-        previewed(async move {
-            match Act::read(arguments) {
-                Ok(Act::Start(start) | Act::Reset { then: Some(start), .. })
-                    if self.route(&start, cx.abilities()) == Route::Nowhere =>
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
+        into_preview_future(async move {
+            match TerminalAction::parse(arguments) {
+                Ok(TerminalAction::Start(start) | TerminalAction::Reset { then: Some(start), .. })
+                    if self.command_route(&start, cx.client_capabilities()) == CommandRoute::Nowhere =>
                 {
-                    Err(Refusal(NOWHERE.to_owned()))
+                    Err(ToolError(NOWHERE.to_owned()))
                 }
                 Ok(_) | Err(_) => Ok(Vec::new()),
             }
         })
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
             let jobs = cx.workspace.jobs();
-            let said = match Act::read(arguments)? {
-                Act::Start(start) => self.start(&start, &cx).await?,
-                Act::Look { job, wait } => {
-                    let entry = jobs.find(job.as_deref())?;
-                    talk::look(&entry, wait, &cx).await
+            let said = match TerminalAction::parse(arguments)? {
+                TerminalAction::Start(start) => self.start_command(&start, &cx).await?,
+                TerminalAction::Look { job, wait } => {
+                    let entry = jobs.find_job(job.as_deref())?;
+                    talk::read_job(&entry, wait, &cx).await
                 }
-                Act::Type { job, typed, wait, .. } => {
-                    let entry = jobs.find(job.as_deref())?;
-                    talk::type_to(&entry, &typed, wait, &cx).await?
+                TerminalAction::Type { job, typed, wait, .. } => {
+                    let entry = jobs.find_job(job.as_deref())?;
+                    talk::send_input(&entry, &typed, wait, &cx).await?
                 }
-                Act::Reset { job, then } => {
-                    let ended = talk::reset(jobs, job.as_deref()).await?;
+                TerminalAction::Reset { job, then } => {
+                    let ended = talk::reset_jobs(jobs, job.as_deref()).await?;
                     match then {
-                        Some(start) => self.start(&start, &cx).await?.after(&ended),
-                        None => Said::done(ended),
+                        Some(start) => self.start_command(&start, &cx).await?.with_prefix(&ended),
+                        None => TerminalReport::success(ended),
                     }
                 }
             };
-            Ok(said.outcome(&jobs.news()))
+            Ok(said.into_tool_result(&jobs.take_ended_jobs()))
         })
     }
 }
 
-impl Terminal {
-    async fn start(&self, start: &Start, cx: &ToolCx<'_>) -> Result<Said, Refusal> {
-        start.check_folder(cx).await?;
-        let came = match (self.route(start, cx.abilities()), cx.editor) {
-            (Route::Client, Some(editor)) => match self.run_in_client(start, editor, cx).await? {
+impl TerminalTool {
+    async fn start_command(
+        &self,
+        start: &CommandRequest,
+        cx: &ToolCx<'_>,
+    ) -> Result<TerminalReport, ToolError> {
+        start.check_working_dir(cx).await?;
+        let came = match (self.command_route(start, cx.client_capabilities()), cx.editor) {
+            (CommandRoute::Client, Some(editor)) => match self.run_in_client(start, editor, cx).await? {
                 Some(came) => came,
-                None => self.run_here(start, cx, Route::Here).await?,
+                None => self.run_locally(start, cx, CommandRoute::Here).await?,
             },
-            (Route::Nowhere, _) => return Err(Refusal(NOWHERE.to_owned())),
-            (route, _) => self.run_here(start, cx, route).await?,
+            (CommandRoute::Nowhere, _) => return Err(ToolError(NOWHERE.to_owned())),
+            (route, _) => self.run_locally(start, cx, route).await?,
         };
         let note = start.directory_note(&came, cx.workspace);
-        Ok(came.said(start.timeout.unwrap_or(self.soft_limit)).with(note))
+        Ok(came.into_report(start.timeout.unwrap_or(self.soft_limit)).with_line(note))
     }
 
-    fn route(&self, start: &Start, client: Abilities) -> Route {
-        match self.terminals.route(client) {
+    fn command_route(&self, start: &CommandRequest, client: AcpClientCapabilities) -> CommandRoute {
+        match self.terminals.select_route(client) {
             // Nothing can be typed in the client's terminal from here.
-            Route::Client if start.need == Need::Talking && self.terminals == Terminals::ClientFirst => {
-                Route::Here
+            CommandRoute::Client
+                if start.need == TerminalNeed::Talking
+                    && self.terminals == TerminalPreference::ClientFirst =>
+            {
+                CommandRoute::Here
             }
-            route @ (Route::Client | Route::HereLive | Route::Here | Route::Nowhere) => route,
+            route @ (CommandRoute::Client
+            | CommandRoute::HereLive
+            | CommandRoute::Here
+            | CommandRoute::Nowhere) => route,
         }
     }
 }
 
-fn title_of(act: &Act, workspace: &Workspace) -> String {
-    let named = |job: &Option<String>| match workspace.jobs().find(job.as_deref()) {
+fn action_title(act: &TerminalAction, workspace: &Workspace) -> String {
+    let named = |job: &Option<String>| match workspace.jobs().find_job(job.as_deref()) {
         Ok(entry) => entry.name.clone(),
         Err(_) => job.clone().unwrap_or_else(|| "job".into()),
     };
-    let started = |start: &Start| {
-        let background = if start.ground == Ground::Back { " in the background" } else { "" };
-        format!("`{}`{}{background}", title(&start.command), start.shown_folder(workspace))
+    let started = |start: &CommandRequest| {
+        let background = if start.ground == LaunchMode::Back { " in the background" } else { "" };
+        format!("`{}`{}{background}", to_title(&start.command), start.working_dir_suffix(workspace))
     };
     match act {
-        Act::Start(start) => started(start),
-        Act::Type { job, text, .. } => title(&format!("{} ← {text}", named(job))),
-        Act::Look { job, .. } => title(&format!("Read {}", named(job))),
-        Act::Reset { job: Some(job), then: None } => title(&format!("End {job}")),
-        Act::Reset { job: None, then: None } => "End all jobs".into(),
-        Act::Reset { then: Some(start), .. } => started(start),
+        TerminalAction::Start(start) => started(start),
+        TerminalAction::Type { job, text, .. } => to_title(&format!("{} ← {text}", named(job))),
+        TerminalAction::Look { job, .. } => to_title(&format!("Read {}", named(job))),
+        TerminalAction::Reset { job: Some(job), then: None } => to_title(&format!("End {job}")),
+        TerminalAction::Reset { job: None, then: None } => "End all jobs".into(),
+        TerminalAction::Reset { then: Some(start), .. } => started(start),
     }
 }
 
 /// What is typed may run like any command; only what stops a job, or looks at it, does nothing.
-fn touch_of(act: Act, workspace: &Workspace) -> Touch {
+fn action_access(act: TerminalAction, workspace: &Workspace) -> ToolAccess {
     match act {
-        Act::Start(start) | Act::Reset { then: Some(start), .. } => Touch::Runs(start.line(workspace)),
-        Act::Type { typed: Typed::Key { only_stops: true, .. }, .. } => Touch::Nothing,
-        Act::Type { text, .. } => Touch::Runs(text),
-        Act::Look { .. } | Act::Reset { then: None, .. } => Touch::Nothing,
+        TerminalAction::Start(start) | TerminalAction::Reset { then: Some(start), .. } => {
+            ToolAccess::Runs(start.evaluated_line(workspace))
+        }
+        TerminalAction::Type { typed: JobInput::Key { only_stops: true, .. }, .. } => ToolAccess::Nothing,
+        TerminalAction::Type { text, .. } => ToolAccess::Runs(text),
+        TerminalAction::Look { .. } | TerminalAction::Reset { then: None, .. } => ToolAccess::Nothing,
     }
 }

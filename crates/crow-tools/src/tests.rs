@@ -20,19 +20,21 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{Arguments, Call, CallId, Confinement, Content, Outcome, Part, Touch};
+use crow_core::{
+    CallId, Confinement, ContentPart, ToolAccess, ToolArguments, ToolCall, ToolCallContent, ToolResult,
+};
 use expect_test::Expect;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Equipment, Progress, ToolCx, Tools, Workspace};
+use crate::{BuiltinToolConfig, ToolCx, ToolProgress, ToolRegistry, Workspace};
 
 /// A project in a folder of its own, with a little something beside it.
 struct Machine {
     folder: TempDir,
     workspace: Workspace,
-    tools: Tools,
+    tools: ToolRegistry,
     cut: CancellationToken,
 }
 
@@ -54,7 +56,10 @@ impl Machine {
         setup(&cwd);
         Self {
             workspace: Workspace::new(cwd, &[], vec!["CARGO_MANIFEST_DIR".into()]),
-            tools: Tools::builtin(Equipment { spill_dir: folder.path().to_owned(), ..Equipment::default() }),
+            tools: ToolRegistry::with_builtin_tools(BuiltinToolConfig {
+                spill_dir: folder.path().to_owned(),
+                ..BuiltinToolConfig::default()
+            }),
             folder,
             cut: CancellationToken::new(),
         }
@@ -66,24 +71,29 @@ impl Machine {
 
     async fn call(&self, name: &str, arguments: Value) -> String {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        self.run(name, Arguments::Valid(arguments)).await
+        self.run(name, ToolArguments::Valid(arguments)).await
     }
 
-    async fn run(&self, name: &str, arguments: Arguments) -> String {
-        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
-        let facets = self.tools.facets(&call, &self.workspace);
+    async fn run(&self, name: &str, arguments: ToolArguments) -> String {
+        let call = ToolCall {
+            id: CallId::from_position(1, 0),
+            provider_id: "1".into(),
+            name: name.into(),
+            arguments,
+        };
+        let facets = self.tools.call_info(&call, &self.workspace);
         let cx = ToolCx { touch: &facets.touch, ..self.cx(&|_| ()) };
-        let outcome = self.tools.run(&call, cx).await;
+        let outcome = self.tools.run_call(&call, cx).await;
         let outside = self.folder.path().canonicalize().unwrap().display().to_string();
         let head = format!("> {} {:?} {:?}\n", facets.title, facets.kind, facets.touch);
         (head + &show(&outcome)).replace(&outside, "$DIR")
     }
 
-    fn cx<'a>(&'a self, progress: &'a (dyn Fn(Progress) + Send + Sync)) -> ToolCx<'a> {
+    fn cx<'a>(&'a self, progress: &'a (dyn Fn(ToolProgress) + Send + Sync)) -> ToolCx<'a> {
         ToolCx {
             workspace: &self.workspace,
             editor: None,
-            touch: &Touch::Nothing,
+            touch: &ToolAccess::Nothing,
             call: None,
             confinement: Confinement::Free,
             cut: &self.cut,
@@ -93,12 +103,15 @@ impl Machine {
     }
 }
 
-fn show(outcome: &Outcome) -> String {
+fn show(outcome: &ToolResult) -> String {
     let mut said = format!("{:?}: ", outcome.status);
     for part in &outcome.for_model {
         match part {
-            Part::Text(text) => said += text,
-            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => {
+            ContentPart::Text(text) => said += text,
+            ContentPart::Image { .. }
+            | ContentPart::Link { .. }
+            | ContentPart::Resource { .. }
+            | ContentPart::FromCrow { .. } => {
                 said += &format!("{part:?}");
             }
         }
@@ -108,8 +121,10 @@ fn show(outcome: &Outcome) -> String {
     }
     for content in &outcome.for_client {
         match content {
-            Content::Text(_) => {}
-            Content::Image { .. } | Content::Diff { .. } => said += &format!("client: {content:?}\n"),
+            ToolCallContent::Text(_) => {}
+            ToolCallContent::Image { .. } | ToolCallContent::Diff { .. } => {
+                said += &format!("client: {content:?}\n");
+            }
         }
     }
     if let Some(plan) = &outcome.plan {

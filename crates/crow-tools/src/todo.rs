@@ -1,12 +1,12 @@
 //! `todo`: the plan.
 
-use crow_core::{Facets, Outcome, PlanEntry, PlanStatus, ToolKind, ToolSpec, Touch};
+use crow_core::{PlanEntry, PlanStatus, ToolAccess, ToolCallInfo, ToolKind, ToolResult, ToolSpec};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Running, Tool, ToolCx, Workspace,
-    tool::{Refusal, answer, parse},
+    Tool, ToolCx, ToolFuture, Workspace,
+    tool::{ToolError, into_tool_future, parse_arguments},
 };
 
 /// A plan that nobody can read is none; and every client draws all of it each time.
@@ -15,30 +15,30 @@ const ENTRIES_MAX: usize = 200;
 /// A step is one line in a list.
 const ENTRY_CHARS_MAX: usize = 1000;
 
-pub(crate) struct Todo {
+pub(crate) struct TodoTool {
     spec: ToolSpec,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
-    entries: Vec<WantedEntry>,
+struct TodoArgs {
+    entries: Vec<TodoEntryArg>,
 }
 
 #[derive(Deserialize)]
-struct WantedEntry {
+struct TodoEntryArg {
     content: String,
-    status: WantedStatus,
+    status: TodoStatusArg,
 }
 
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
-enum WantedStatus {
+enum TodoStatusArg {
     Pending,
     InProgress,
     Completed,
 }
 
-impl Todo {
+impl TodoTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "todo".into(),
@@ -69,44 +69,49 @@ impl Todo {
     }
 }
 
-impl Tool for Todo {
+impl Tool for TodoTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        Facets { title: "Plan".into(), kind: ToolKind::Think, locations: Vec::new(), touch: Touch::Nothing }
+    fn call_info(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        ToolCallInfo {
+            title: "Plan".into(),
+            kind: ToolKind::Think,
+            locations: Vec::new(),
+            touch: ToolAccess::Nothing,
+        }
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let Wanted { entries } = parse(arguments)?;
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
+            let TodoArgs { entries } = parse_arguments(arguments)?;
             if entries.len() > ENTRIES_MAX {
-                return Err(Refusal(format!(
+                return Err(ToolError(format!(
                     "the plan has more than {ENTRIES_MAX} steps; sum some of them up"
                 )));
             }
-            let is_long = |entry: &WantedEntry| entry.content.chars().nth(ENTRY_CHARS_MAX).is_some();
+            let is_long = |entry: &TodoEntryArg| entry.content.chars().nth(ENTRY_CHARS_MAX).is_some();
             if let Some(at) = entries.iter().position(is_long) {
                 let number = at + 1;
-                return Err(Refusal(format!(
+                return Err(ToolError(format!(
                     "step {number} of the plan is longer than {ENTRY_CHARS_MAX} characters; say it shorter"
                 )));
             }
-            let plan: Vec<PlanEntry> = entries.into_iter().map(WantedEntry::into_core).collect();
+            let plan: Vec<PlanEntry> = entries.into_iter().map(TodoEntryArg::into_plan_entry).collect();
             let n_done = plan.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
             let text = format!("the plan has {} steps, {n_done} completed", plan.len());
-            Ok(Outcome { plan: Some(plan), ..Outcome::done(text) })
+            Ok(ToolResult { plan: Some(plan), ..ToolResult::success(text) })
         })
     }
 }
 
-impl WantedEntry {
-    fn into_core(self) -> PlanEntry {
+impl TodoEntryArg {
+    fn into_plan_entry(self) -> PlanEntry {
         let status = match self.status {
-            WantedStatus::Pending => PlanStatus::Pending,
-            WantedStatus::InProgress => PlanStatus::InProgress,
-            WantedStatus::Completed => PlanStatus::Completed,
+            TodoStatusArg::Pending => PlanStatus::Pending,
+            TodoStatusArg::InProgress => PlanStatus::InProgress,
+            TodoStatusArg::Completed => PlanStatus::Completed,
         };
         PlanEntry::new(self.content, status)
     }

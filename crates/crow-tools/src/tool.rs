@@ -2,20 +2,23 @@
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
-use crow_acp::{Abilities, ClientTerminal, Editor};
-use crow_core::{CallId, Confinement, Content, Facets, Outcome, ToolSpec, Touch, visible};
+use crow_acp::{AcpClientCapabilities, ClientEditor, ClientTerminal};
+use crow_core::{
+    CallId, Confinement, ToolAccess, ToolCallContent, ToolCallInfo, ToolResult, ToolSpec, escape_hidden,
+};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Keeper, Workspace, workspace::PATH_BYTES_MAX};
+use crate::{UndoRecorder, Workspace, workspace::PATH_BYTES_MAX};
 
 /// A call at work.
-pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 
 /// What a call would change, on its way; the other side is why it cannot be done at all.
-pub type Previewing<'a> = Pin<Box<dyn Future<Output = Result<Vec<Content>, Outcome>> + Send + 'a>>;
+pub type PreviewFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Vec<ToolCallContent>, ToolResult>> + Send + 'a>>;
 
 /// Something the model can have done.
 pub trait Tool: Send + Sync {
@@ -23,7 +26,7 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     /// Names the MCP server that it belongs to, when it is none of ours.
-    fn server(&self) -> Option<&str> {
+    fn server_name(&self) -> Option<&str> {
         None
     }
 
@@ -34,19 +37,19 @@ pub trait Tool: Send + Sync {
 
     /// Tells whether all it ever does is read what is on this machine: such a call may run though its arguments are
     /// in doubt.
-    fn only_reads(&self) -> bool {
+    fn is_read_only(&self) -> bool {
         false
     }
 
     /// Says what a call would do, whatever is in its arguments.
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets;
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo;
 
     /// The folder of a call whose output comes piece by piece with such a client.
-    fn prints_live(
+    fn live_output_dir(
         &self,
         _arguments: &Map<String, Value>,
         _workspace: &Workspace,
-        _client: Abilities,
+        _client: AcpClientCapabilities,
     ) -> Option<PathBuf> {
         None
     }
@@ -56,18 +59,18 @@ pub trait Tool: Send + Sync {
         &self,
         _arguments: &Map<String, Value>,
         _workspace: &Workspace,
-        _client: Abilities,
+        _client: AcpClientCapabilities,
     ) -> bool {
         false
     }
 
     /// Shows what it would change, for whoever decides. The arguments fit the schema.
-    fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Previewing<'a> {
+    fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> PreviewFuture<'a> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
     /// Does it. The arguments fit the schema.
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a>;
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a>;
 }
 
 /// All that a call has around it.
@@ -76,9 +79,9 @@ pub struct ToolCx<'a> {
     /// The session's folders and what was read in them.
     pub workspace: &'a Workspace,
     /// The files and terminals of the session's client, where there is one.
-    pub editor: Option<&'a Editor>,
-    /// What it was judged by, as its [`Facets`] said: files elsewhere are not opened for it.
-    pub touch: &'a Touch,
+    pub editor: Option<&'a ClientEditor>,
+    /// What it was judged by, as its [`ToolCallInfo`] said: files elsewhere are not opened for it.
+    pub touch: &'a ToolAccess,
     /// Which call it is, where it belongs to a conversation.
     pub call: Option<CallId>,
     /// How its commands are held. In a terminal of the client one that is free has nothing around it.
@@ -86,20 +89,20 @@ pub struct ToolCx<'a> {
     /// Stops the call.
     pub cut: &'a CancellationToken,
     /// Shows how far it is.
-    pub progress: &'a (dyn Fn(Progress) + Send + Sync),
+    pub progress: &'a (dyn Fn(ToolProgress) + Send + Sync),
     /// Keeps what is in a file before it is changed, where changes can be undone.
-    pub keeper: Option<&'a dyn Keeper>,
+    pub keeper: Option<&'a dyn UndoRecorder>,
 }
 
 impl ToolCx<'_> {
     /// What the client can do; nothing where there is none.
-    pub(crate) fn abilities(&self) -> Abilities {
-        self.editor.map(Editor::abilities).unwrap_or_default()
+    pub(crate) fn client_capabilities(&self) -> AcpClientCapabilities {
+        self.editor.map(ClientEditor::capabilities).unwrap_or_default()
     }
 
     /// Finds where a path of the call leads, which has to be where it led when the call was judged.
-    pub(crate) fn judged(&self, path: &str) -> Result<PathBuf, Refusal> {
-        let refuse = |why: &str| Refusal(format!("could not use the path `{}`: {why}", title(path)));
+    pub(crate) fn approved_path(&self, path: &str) -> Result<PathBuf, ToolError> {
+        let refuse = |why: &str| ToolError(format!("could not use the path `{}`: {why}", to_title(path)));
         if path.contains('\0') {
             return Err(refuse("no path holds a zero byte"));
         }
@@ -107,30 +110,30 @@ impl ToolCx<'_> {
             return Err(refuse("it is longer than any path"));
         }
         let judged = match self.touch {
-            Touch::Reads(paths) | Touch::Writes(paths) => paths.as_slice(),
-            Touch::Nothing
-            | Touch::Runs(_)
-            | Touch::Calls { .. }
-            | Touch::Fetches { .. }
-            | Touch::Searches => &[],
+            ToolAccess::Reads(paths) | ToolAccess::Writes(paths) => paths.as_slice(),
+            ToolAccess::Nothing
+            | ToolAccess::Runs(_)
+            | ToolAccess::Calls { .. }
+            | ToolAccess::Fetches { .. }
+            | ToolAccess::Searches => &[],
         };
-        let path = self.workspace.resolve(path);
+        let path = self.workspace.resolve_path(path);
         let is_judged = path.to_str().is_some_and(|path| judged.iter().any(|judged| judged == path));
-        if is_judged { Ok(path) } else { Err(Refusal(MOVED.to_owned())) }
+        if is_judged { Ok(path) } else { Err(ToolError(MOVED.to_owned())) }
     }
 }
 
 impl ToolCx<'_> {
     /// Does reading that blocks, off the thread that everybody shares. A disk that does not answer keeps that thread and
     /// not the turn, and a session leaves no more of them behind than [`READERS_MAX`].
-    pub(crate) async fn read_off_thread<T: Send + 'static>(
+    pub(crate) async fn read_blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-    ) -> Result<T, Refusal> {
-        let readers = self.workspace.readers();
+        work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let readers = self.workspace.read_permits();
         let reading = async move {
             let permit = readers.acquire_owned().await;
-            off_thread(move || {
+            run_blocking(move || {
                 let _permit = permit;
                 work()
             })
@@ -140,9 +143,9 @@ impl ToolCx<'_> {
             Some(Ok(read)) => read,
             Some(Err(_)) => {
                 let n_seconds = READ_WITHIN.as_secs();
-                Err(Refusal(format!("could not be read: the disk did not answer for {n_seconds} seconds")))
+                Err(ToolError(format!("could not be read: the disk did not answer for {n_seconds} seconds")))
             }
-            None => Err(Refusal(CANCELLED.to_owned())),
+            None => Err(ToolError(CANCELLED.to_owned())),
         }
     }
 }
@@ -155,9 +158,9 @@ const READ_WITHIN: Duration = Duration::from_secs(120);
 
 /// How far a call is.
 #[derive(Debug)]
-pub enum Progress {
+pub enum ToolProgress {
     /// What there is to see so far, instead of what was there before.
-    Shows(Vec<Content>),
+    Shows(Vec<ToolCallContent>),
     /// More of what it prints.
     Printed(String),
     /// The program that printed has ended.
@@ -176,9 +179,9 @@ pub enum Progress {
 
 /// Why a call was not done, as a sentence for the model.
 #[derive(Debug)]
-pub(crate) struct Refusal(pub(crate) String);
+pub(crate) struct ToolError(pub(crate) String);
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ToolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -189,33 +192,35 @@ pub(crate) const MOVED: &str = "not done: a link leads elsewhere than when the c
 pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 
 /// Makes a call's work into a running call, and a refusal into a failed outcome.
-pub(crate) fn answer<'a>(work: impl Future<Output = Result<Outcome, Refusal>> + Send + 'a) -> Running<'a> {
-    Box::pin(async move { work.await.unwrap_or_else(|Refusal(sentence)| Outcome::failed(sentence)) })
+pub(crate) fn into_tool_future<'a>(
+    work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'a,
+) -> ToolFuture<'a> {
+    Box::pin(async move { work.await.unwrap_or_else(|ToolError(sentence)| ToolResult::failure(sentence)) })
 }
 
 /// Makes the working out of a preview into one, and a refusal into a failed outcome.
-pub(crate) fn previewed<'a>(
-    work: impl Future<Output = Result<Vec<Content>, Refusal>> + Send + 'a,
-) -> Previewing<'a> {
-    Box::pin(async move { work.await.map_err(|Refusal(sentence)| Outcome::failed(sentence)) })
+pub(crate) fn into_preview_future<'a>(
+    work: impl Future<Output = Result<Vec<ToolCallContent>, ToolError>> + Send + 'a,
+) -> PreviewFuture<'a> {
+    Box::pin(async move { work.await.map_err(|ToolError(sentence)| ToolResult::failure(sentence)) })
 }
 
 /// Does work that blocks, off the thread that everybody shares.
-pub(crate) async fn off_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
-) -> Result<T, Refusal> {
+pub(crate) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
     let joined = tokio::task::spawn_blocking(work).await;
-    joined.unwrap_or_else(|error| Err(Refusal(format!("the tool broke: {error}"))))
+    joined.unwrap_or_else(|error| Err(ToolError(format!("the tool broke: {error}"))))
 }
 
 /// Reads arguments into a tool's own type.
-pub(crate) fn parse<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, Refusal> {
+pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments.clone()))
-        .map_err(|error| Refusal(format!("the arguments do not fit: {error}")))
+        .map_err(|error| ToolError(format!("the arguments do not fit: {error}")))
 }
 
 /// Shows a text argument, empty when there is none: facets are wanted of broken calls too.
-pub(crate) fn text_of<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
+pub(crate) fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -223,17 +228,21 @@ pub(crate) fn text_of<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a 
 const TITLE_CHARS_MAX: usize = 100;
 
 /// Makes a title of one line out of anything.
-pub(crate) fn title(text: &str) -> String {
+pub(crate) fn to_title(text: &str) -> String {
     let mut lines = text.trim().lines();
     let line = lines.next().unwrap_or_default().trim_end();
     let is_whole = lines.next().is_none() && line.chars().count() <= TITLE_CHARS_MAX;
     let shown = line.chars().map(|c| if c.is_control() { ' ' } else { c });
     let shown: String =
         if is_whole { shown.collect() } else { shown.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() };
-    visible(&shown)
+    escape_hidden(&shown)
 }
 
 /// Makes a title of what is done to a path, which a broken call may not have.
-pub(crate) fn about(verb: &str, path: &str, workspace: &Workspace) -> String {
-    if path.is_empty() { verb.to_owned() } else { title(&format!("{verb} {}", workspace.shown(path))) }
+pub(crate) fn path_title(verb: &str, path: &str, workspace: &Workspace) -> String {
+    if path.is_empty() {
+        verb.to_owned()
+    } else {
+        to_title(&format!("{verb} {}", workspace.display_path(path)))
+    }
 }

@@ -8,10 +8,10 @@ use std::{
     time::Duration,
 };
 
-use crow_core::{visible, visible_start};
+use crow_core::{escape_hidden, escape_hidden_start};
 use tokio_util::sync::CancellationToken;
 
-use crate::walk::{Bounds, Folder, Hidden, Listed, Lister};
+use crate::walk::{DirectoryLister, HiddenFiles, WalkBounds, WalkDirectory, WalkEntry};
 
 /// Levels that are drawn; deeper ones cost tokens in every request and are found by searching.
 const DEPTH: usize = 3;
@@ -50,19 +50,19 @@ const WAITING_MAX: usize = FOUND_ENTRIES_MAX;
 /// a folder of thousands of files hides no other.
 pub fn draw_tree(cwd: &Path) -> String {
     let cut = CancellationToken::new();
-    let bounds = Bounds { entries_max: DRAWN_ENTRIES_MAX, within: WITHIN };
-    let cwd = crate::resolve(cwd);
-    let lister = Lister::new(&cwd, Hidden::LeftOut, bounds, &cut);
-    let mut drawing = Drawing { nodes: Vec::new(), n_lines: 0 };
-    let root = Node::new(OsString::new(), Some(lister.start()));
+    let bounds = WalkBounds { entries_max: DRAWN_ENTRIES_MAX, within: WITHIN };
+    let cwd = crate::resolve_links(cwd);
+    let lister = DirectoryLister::new(&cwd, HiddenFiles::LeftOut, bounds, &cut);
+    let mut drawing = TreeDrawing { nodes: Vec::new(), n_lines: 0 };
+    let root = TreeNode::new(OsString::new(), Some(lister.start_directory()));
     drawing.nodes.push(root);
     let mut level = vec![0];
     for _ in 0..DEPTH {
-        level = drawing.expand(&lister, &level);
+        level = drawing.expand_level(&lister, &level);
     }
     let mut lines = Vec::new();
-    drawing.write(0, 0, &mut lines);
-    if lister.is_over() {
+    drawing.write_node(0, 0, &mut lines);
+    if lister.is_truncated() {
         lines.push("… (too much, or too slow, to look at all of it)".to_owned());
     }
     if lister.n_unread_rules() > 0 {
@@ -74,40 +74,40 @@ pub fn draw_tree(cwd: &Path) -> String {
 }
 
 /// Finds files of a name below a folder, not in it, at most `n_max`, by their paths from there, as one line each.
-pub fn find_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
+pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
     let cut = CancellationToken::new();
-    let bounds = Bounds { entries_max: FOUND_ENTRIES_MAX, within: WITHIN };
-    let cwd = crate::resolve(cwd);
-    let lister = Lister::new(&cwd, Hidden::LeftOut, bounds, &cut);
+    let bounds = WalkBounds { entries_max: FOUND_ENTRIES_MAX, within: WITHIN };
+    let cwd = crate::resolve_links(cwd);
+    let lister = DirectoryLister::new(&cwd, HiddenFiles::LeftOut, bounds, &cut);
     let mut found: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut waiting = VecDeque::from([lister.start()]);
+    let mut waiting = VecDeque::from([lister.start_directory()]);
     while let Some(folder) = waiting.pop_front() {
-        lister.list_some(&folder, FOLDER_ENTRIES_SEEN_MAX, |listed| match listed {
-            Listed::Folder(folder) if waiting.len() < WAITING_MAX => waiting.push_back(folder),
-            Listed::Folder(_) => {}
-            Listed::File(path) if path.ends_with(name) && folder.path() != cwd => {
+        lister.list_first(&folder, FOLDER_ENTRIES_SEEN_MAX, |listed| match listed {
+            WalkEntry::Folder(folder) if waiting.len() < WAITING_MAX => waiting.push_back(folder),
+            WalkEntry::Folder(_) => {}
+            WalkEntry::File(path) if path.ends_with(name) && folder.path() != cwd => {
                 found.insert(path);
                 if found.len() > n_max {
                     found.pop_last();
                 }
             }
-            Listed::File(_) => {}
+            WalkEntry::File(_) => {}
         });
     }
     let below = found.iter().filter_map(|path| path.strip_prefix(&cwd).ok());
-    below.map(|path| visible(&path.to_string_lossy())).collect()
+    below.map(|path| escape_hidden(&path.to_string_lossy())).collect()
 }
 
 /// What will be drawn.
-struct Drawing {
-    nodes: Vec<Node>,
+struct TreeDrawing {
+    nodes: Vec<TreeNode>,
     n_lines: usize,
 }
 
-struct Node {
+struct TreeNode {
     name: OsString,
     /// There when it is a folder that was not listed yet.
-    folder: Option<Folder>,
+    folder: Option<WalkDirectory>,
     is_folder: bool,
     children: Vec<usize>,
     /// Children that are not drawn.
@@ -116,15 +116,15 @@ struct Node {
     is_counted: bool,
 }
 
-impl Node {
-    fn new(name: OsString, folder: Option<Folder>) -> Self {
+impl TreeNode {
+    fn new(name: OsString, folder: Option<WalkDirectory>) -> Self {
         Self { name, is_folder: folder.is_some(), folder, children: Vec::new(), n_more: 0, is_counted: true }
     }
 }
 
-impl Drawing {
+impl TreeDrawing {
     /// Lists the folders of a level, each with its share of the lines that are left; gives the folders below them.
-    fn expand(&mut self, lister: &Lister<'_>, level: &[usize]) -> Vec<usize> {
+    fn expand_level(&mut self, lister: &DirectoryLister<'_>, level: &[usize]) -> Vec<usize> {
         let mut next = Vec::new();
         for (place, &node) in level.iter().enumerate() {
             let share = LINES_MAX.saturating_sub(self.n_lines) / (level.len() - place);
@@ -135,7 +135,8 @@ impl Drawing {
                 continue;
             };
             let n_seen_max = if node == 0 { usize::MAX } else { FOLDER_ENTRIES_SEEN_MAX };
-            let First { children, n_more, is_counted } = first(lister, &folder, (share, n_seen_max));
+            let FirstEntries { children, n_more, is_counted } =
+                first_entries(lister, &folder, (share, n_seen_max));
             self.n_lines += children.len() + usize::from(n_more > 0);
             let new = self.nodes.len()..self.nodes.len() + children.len();
             self.nodes.extend(children);
@@ -147,46 +148,50 @@ impl Drawing {
         next
     }
 
-    fn write(&self, node: usize, depth: usize, lines: &mut Vec<String>) {
+    fn write_node(&self, node: usize, depth: usize, lines: &mut Vec<String>) {
         let indent = "  ".repeat(depth);
         let node = &self.nodes[node];
         for &child in &node.children {
             let slash = if self.nodes[child].is_folder { "/" } else { "" };
-            let name = visible_start(&self.nodes[child].name.to_string_lossy(), NAME_CHARS_MAX);
+            let name = escape_hidden_start(&self.nodes[child].name.to_string_lossy(), NAME_CHARS_MAX);
             lines.push(format!("{indent}{name}{slash}"));
-            self.write(child, depth + 1, lines);
+            self.write_node(child, depth + 1, lines);
         }
         if node.n_more > 0 {
             let more_than = if node.is_counted { "" } else { "more than " };
-            lines.push(format!("{indent}… {more_than}{} more", grouped(node.n_more)));
+            lines.push(format!("{indent}… {more_than}{} more", group_thousands(node.n_more)));
         }
     }
 }
 
 /// What is drawn of a folder.
-struct First {
-    children: Vec<Node>,
+struct FirstEntries {
+    children: Vec<TreeNode>,
     n_more: usize,
     is_counted: bool,
 }
 
 /// The first entries of a folder by their names, folders before files where not all fit.
-fn first(lister: &Lister<'_>, folder: &Folder, (share, n_seen_max): (usize, usize)) -> First {
-    let mut folders: Vec<(OsString, Folder)> = Vec::new();
+fn first_entries(
+    lister: &DirectoryLister<'_>,
+    folder: &WalkDirectory,
+    (share, n_seen_max): (usize, usize),
+) -> FirstEntries {
+    let mut folders: Vec<(OsString, WalkDirectory)> = Vec::new();
     let mut files: BTreeSet<OsString> = BTreeSet::new();
     let mut n_entries = 0;
-    let is_counted = lister.list_some(folder, n_seen_max, |listed| {
+    let is_counted = lister.list_first(folder, n_seen_max, |listed| {
         n_entries += 1;
         let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
         match listed {
-            Listed::Folder(folder) => {
+            WalkEntry::Folder(folder) => {
                 folders.push((name(folder.path()), folder));
                 if folders.len() >= 2 * share {
                     folders.sort_by(|one, other| one.0.cmp(&other.0));
                     folders.truncate(share);
                 }
             }
-            Listed::File(path) => {
+            WalkEntry::File(path) => {
                 files.insert(name(&path));
                 if files.len() > share {
                     files.pop_last();
@@ -198,16 +203,16 @@ fn first(lister: &Lister<'_>, folder: &Folder, (share, n_seen_max): (usize, usiz
     let n_shown = if n_entries >= share { share - 1 } else { share };
     folders.truncate(n_shown);
     let n_files = n_shown - folders.len();
-    let mut nodes: Vec<Node> =
-        folders.into_iter().map(|(name, folder)| Node::new(name, Some(folder))).collect();
-    nodes.extend(files.into_iter().take(n_files).map(|name| Node::new(name, None)));
+    let mut nodes: Vec<TreeNode> =
+        folders.into_iter().map(|(name, folder)| TreeNode::new(name, Some(folder))).collect();
+    nodes.extend(files.into_iter().take(n_files).map(|name| TreeNode::new(name, None)));
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let n_more = n_entries - nodes.len();
-    First { children: nodes, n_more, is_counted }
+    FirstEntries { children: nodes, n_more, is_counted }
 }
 
 /// Writes a number with commas between its thousands.
-fn grouped(number: usize) -> String {
+fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (place, digit) in digits.chars().enumerate() {

@@ -10,115 +10,115 @@ use std::{
     time::Duration,
 };
 
-use crow_core::{LetterCase, PathGlob, visible};
+use crow_core::{LetterCase, PathGlob, escape_hidden};
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use self::lister::{Bounds, Folder, Hidden, Listed, Lister};
-use self::queue::Queue;
+pub(crate) use self::lister::{DirectoryLister, HiddenFiles, WalkBounds, WalkDirectory, WalkEntry};
+use self::queue::WalkQueue;
 use crate::{
     files::{ReadError, is_missing},
     nofollow,
-    text::cut_line,
-    tool::{CANCELLED, Refusal},
+    text::truncate_line,
+    tool::{CANCELLED, ToolError},
 };
 
 /// Whoever writes a longer pattern lists files, and pays for it in every comparison.
 pub(crate) const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
 /// Refuses a pattern that is too long to be one.
-pub(crate) fn fitting(pattern: &str) -> Result<&str, Refusal> {
+pub(crate) fn check_pattern_length(pattern: &str) -> Result<&str, ToolError> {
     if pattern.len() <= PATTERN_BYTES_MAX {
         return Ok(pattern);
     }
     let n_bytes = pattern.len();
-    Err(Refusal(format!("the pattern is too long ({n_bytes} bytes, the limit is {PATTERN_BYTES_MAX})")))
+    Err(ToolError(format!("the pattern is too long ({n_bytes} bytes, the limit is {PATTERN_BYTES_MAX})")))
 }
 
 /// As much of a line as is needed to see what is wrong with it.
 const WRONG_CHARS_MAX: usize = 300;
 
 /// Says what is wrong with a pattern, which such words repeat as a whole.
-pub(crate) fn brief(error: &dyn std::fmt::Display) -> String {
+pub(crate) fn shorten_error(error: &dyn std::fmt::Display) -> String {
     let error = error.to_string();
-    let lines: Vec<String> = error.lines().map(|line| cut_line(line, WRONG_CHARS_MAX)).collect();
+    let lines: Vec<String> = error.lines().map(|line| truncate_line(line, WRONG_CHARS_MAX)).collect();
     lines.join("\n")
 }
 
 /// A pattern for paths. One without a slash is about the name alone, in whatever folder.
 #[derive(Clone)]
-pub(crate) struct NamePattern {
+pub(crate) struct PathPattern {
     glob: PathGlob,
-    about: About,
+    about: PatternScope,
 }
 
 #[derive(Clone, Copy)]
-enum About {
+enum PatternScope {
     Name,
     Relative,
     Absolute,
 }
 
-impl NamePattern {
-    pub(crate) fn new(pattern: &str) -> Result<Self, Refusal> {
+impl PathPattern {
+    pub(crate) fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
         let about = match pattern.find('/') {
-            None => About::Name,
-            Some(0) => About::Absolute,
-            Some(_) => About::Relative,
+            None => PatternScope::Name,
+            Some(0) => PatternScope::Absolute,
+            Some(_) => PatternScope::Relative,
         };
         let glob = PathGlob::compile(pattern, LetterCase::Exact);
-        let glob = glob.map_err(|bad| Refusal(format!("the pattern {}", brief(&bad))))?;
+        let glob = glob.map_err(|bad| ToolError(format!("the pattern {}", shorten_error(&bad))))?;
         Ok(Self { glob, about })
     }
 
-    pub(crate) fn is_match(&self, file: &Found) -> bool {
+    pub(crate) fn is_match(&self, file: &FoundFile) -> bool {
         match self.about {
-            About::Name => file.absolute.file_name().is_some_and(|name| self.glob.is_match(name)),
-            About::Relative => self.glob.is_match(&file.relative),
-            About::Absolute => self.glob.is_match(&file.absolute),
+            PatternScope::Name => file.absolute.file_name().is_some_and(|name| self.glob.is_match(name)),
+            PatternScope::Relative => self.glob.is_match(&file.relative),
+            PatternScope::Absolute => self.glob.is_match(&file.absolute),
         }
     }
 }
 
 /// Where a search begins when the call does not say.
-pub(crate) fn here() -> String {
+pub(crate) fn default_path() -> String {
     ".".into()
 }
 
 /// A file on the way.
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     pub(crate) absolute: PathBuf,
     /// From where the walk began; empty when it began at the file.
     pub(crate) relative: PathBuf,
 }
 
-impl Found {
+impl FoundFile {
     pub(crate) fn new(absolute: PathBuf, start: &Path) -> Self {
         let relative = absolute.strip_prefix(start).unwrap_or(&absolute).to_owned();
         Self { absolute, relative }
     }
 
     /// Spells the file for the model, below the name of where the walk began.
-    pub(crate) fn shown(&self, start: &str) -> String {
+    pub(crate) fn display_path(&self, start: &str) -> String {
         match start {
-            "." => visible(&self.relative.to_string_lossy()),
+            "." => escape_hidden(&self.relative.to_string_lossy()),
             start => {
                 let path = Path::new(start).join(&self.relative);
-                visible(&path.to_string_lossy()).trim_end_matches('/').to_owned()
+                escape_hidden(&path.to_string_lossy()).trim_end_matches('/').to_owned()
             }
         }
     }
 }
 
 /// Looks at what a walk comes by. Each thread has its own.
-pub(crate) trait Visitor: Send {
+pub(crate) trait FileVisitor: Send {
     /// Whether to look into a folder.
-    fn enters(&mut self, _folder: &Path) -> bool {
+    fn should_enter(&mut self, _folder: &Path) -> bool {
         true
     }
 
     /// Looks at a file. Files come in no order, and a link may stand in a file's place by now.
-    fn visit(&mut self, file: Found);
+    fn visit_file(&mut self, file: FoundFile);
 }
 
 /// More threads than this wait for the disk and for each other.
@@ -132,16 +132,16 @@ const ENTRIES_MAX: usize = 5_000_000;
 
 /// How far a walk came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Walked {
+pub(crate) struct WalkSummary {
     /// Files that name what to leave out and were not read to their end.
     pub(crate) n_unread_rules: usize,
     /// Whether it took too long or there was too much.
     pub(crate) is_cut: bool,
 }
 
-impl Walked {
+impl WalkSummary {
     /// What has to be known of the walk, in lines below its result.
-    pub(crate) fn notes(self) -> String {
+    pub(crate) fn render_notes(self) -> String {
         let mut notes = String::new();
         if self.n_unread_rules > 0 {
             let n = self.n_unread_rules;
@@ -157,48 +157,51 @@ impl Walked {
 }
 
 /// Visits the files of a folder, or one file. Ignored files and `.git` are left out, links are not followed.
-pub(crate) fn walk<'v, V: Visitor + 'v>(
+pub(crate) fn walk_files<'v, V: FileVisitor + 'v>(
     start: &Path,
     shown: &str,
     cut: &'v CancellationToken,
     visitor: impl Fn() -> V + Sync,
-) -> Result<Walked, Refusal> {
-    let refuse = |why: &dyn std::fmt::Display| Refusal(format!("could not search {shown}: {why}"));
-    let found = nofollow::look(start)
+) -> Result<WalkSummary, ToolError> {
+    let refuse = |why: &dyn std::fmt::Display| ToolError(format!("could not search {shown}: {why}"));
+    let found = nofollow::read_metadata(start)
         .map_err(|error| if is_missing(&error) { refuse(&ReadError::Missing) } else { refuse(&error) })?;
     if found.is_file() {
-        visitor().visit(Found::new(start.to_owned(), start));
-        return Ok(Walked { n_unread_rules: 0, is_cut: false });
+        visitor().visit_file(FoundFile::new(start.to_owned(), start));
+        return Ok(WalkSummary { n_unread_rules: 0, is_cut: false });
     }
     if !found.is_dir() {
         return Err(refuse(&ReadError::NotAFile));
     }
-    let bounds = Bounds { entries_max: ENTRIES_MAX, within: SEARCH_WITHIN };
-    let lister = Lister::new(start, Hidden::Listed, bounds, cut);
-    let queue = Queue::new(lister.start());
+    let bounds = WalkBounds { entries_max: ENTRIES_MAX, within: SEARCH_WITHIN };
+    let lister = DirectoryLister::new(start, HiddenFiles::Listed, bounds, cut);
+    let queue = WalkQueue::new(lister.start_directory());
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     std::thread::scope(|scope| {
         for _ in 1..n_threads {
-            scope.spawn(|| work(&queue, &lister, &mut visitor(), start));
+            scope.spawn(|| run_worker(&queue, &lister, &mut visitor(), start));
         }
-        work(&queue, &lister, &mut visitor(), start);
+        run_worker(&queue, &lister, &mut visitor(), start);
     });
     if cut.is_cancelled() {
-        return Err(Refusal(CANCELLED.into()));
+        return Err(ToolError(CANCELLED.into()));
     }
-    Ok(Walked { n_unread_rules: lister.n_unread_rules(), is_cut: lister.is_over() || queue.is_cut() })
+    Ok(WalkSummary {
+        n_unread_rules: lister.n_unread_rules(),
+        is_cut: lister.is_truncated() || queue.is_truncated(),
+    })
 }
 
 /// Lists folder after folder until none is left.
-fn work(queue: &Queue, lister: &Lister<'_>, visitor: &mut impl Visitor, start: &Path) {
-    while let Some(taken) = queue.take() {
-        lister.list(taken.folder(), |listed| match listed {
-            Listed::Folder(folder) => {
-                if visitor.enters(folder.path()) {
-                    queue.add(folder);
+fn run_worker(queue: &WalkQueue, lister: &DirectoryLister<'_>, visitor: &mut impl FileVisitor, start: &Path) {
+    while let Some(taken) = queue.claim_next() {
+        lister.list_directory(taken.directory(), |listed| match listed {
+            WalkEntry::Folder(folder) => {
+                if visitor.should_enter(folder.path()) {
+                    queue.push(folder);
                 }
             }
-            Listed::File(path) => visitor.visit(Found::new(path, start)),
+            WalkEntry::File(path) => visitor.visit_file(FoundFile::new(path, start)),
         });
     }
 }

@@ -17,9 +17,9 @@ use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use reqwest::Url;
 
-use self::{address::OwnNames, network::Network};
-pub(crate) use self::{fetch::Fetch, search::Search};
-use crate::tool::Refusal;
+use self::{address::PrivateHosts, network::WebClient};
+pub(crate) use self::{fetch::WebFetchTool, search::WebSearchTool};
+use crate::tool::ToolError;
 
 /// Where `crow-cli init` puts the search service.
 const SEARCH_URL: &str = "http://localhost:2946";
@@ -29,7 +29,7 @@ const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// How the web is reached.
 #[derive(Debug, Clone)]
-pub struct WebAccess {
+pub struct WebConfig {
     /// The address of the SearXNG that searches.
     pub search_url: String,
     /// The file that starts one on this machine.
@@ -40,7 +40,7 @@ pub struct WebAccess {
     pub time_max: Duration,
 }
 
-impl Default for WebAccess {
+impl Default for WebConfig {
     fn default() -> Self {
         Self {
             search_url: SEARCH_URL.to_owned(),
@@ -52,31 +52,34 @@ impl Default for WebAccess {
 }
 
 /// What both tools share.
-pub(crate) struct Web {
-    access: WebAccess,
-    network: Network,
+pub(crate) struct WebContext {
+    access: WebConfig,
+    network: WebClient,
 }
 
-impl Web {
-    pub(crate) fn new(access: WebAccess) -> Self {
+impl WebContext {
+    pub(crate) fn new(access: WebConfig) -> Self {
         // A proxy may be spelled without a scheme.
         let hosts = access
             .proxies
             .iter()
-            .filter_map(|proxy| host(proxy).or_else(|| host(&format!("http://{proxy}"))));
-        let own: BTreeSet<String> = hosts.chain(host(&access.search_url)).collect();
-        Self { network: Network::new(OwnNames::new(&own)), access }
+            .filter_map(|proxy| url_host(proxy).or_else(|| url_host(&format!("http://{proxy}"))));
+        let own: BTreeSet<String> = hosts.chain(url_host(&access.search_url)).collect();
+        Self { network: WebClient::new(PrivateHosts::new(&own)), access }
     }
 
     /// Waits for work as long as it may take.
-    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Refusal>>) -> Result<T, Refusal> {
+    async fn with_timeout<T>(
+        &self,
+        work: impl Future<Output = Result<T, ToolError>>,
+    ) -> Result<T, ToolError> {
         let ended = tokio::time::timeout(self.access.time_max, work).await;
         ended.unwrap_or_else(|_| {
-            Err(Refusal(format!("it took longer than {} s", self.access.time_max.as_secs_f32())))
+            Err(ToolError(format!("it took longer than {} s", self.access.time_max.as_secs_f32())))
         })
     }
 }
 
-fn host(url: &str) -> Option<String> {
+fn url_host(url: &str) -> Option<String> {
     Url::parse(url).ok()?.host_str().map(str::to_owned)
 }

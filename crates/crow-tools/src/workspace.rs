@@ -10,10 +10,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
-use crow_core::visible;
+use crow_core::escape_hidden;
 use tokio::sync::{Semaphore, watch};
 
-use crate::{files, terminal::Jobs, tool::READERS_MAX};
+use crate::{files, terminal::JobTable, tool::READERS_MAX};
 
 /// Forgetting a file only means that it has to be read again before it is edited.
 const SEEN_MAX: usize = 10_000;
@@ -32,8 +32,8 @@ pub struct Workspace {
     secret_variables: Vec<String>,
     /// What commands are told beside what they inherit.
     variables: watch::Sender<Vec<(String, String)>>,
-    seen: Mutex<HashMap<PathBuf, Stamp>>,
-    jobs: Arc<Jobs>,
+    seen: Mutex<HashMap<PathBuf, ContentStamp>>,
+    jobs: Arc<JobTable>,
     readers: Arc<Semaphore>,
     /// Why no command can be held in the client's terminals, once one could not.
     no_client_sandbox: Arc<OnceLock<String>>,
@@ -41,14 +41,14 @@ pub struct Workspace {
 
 /// The state of a file, by its content: a new time alone is no change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct ContentStamp {
     n_bytes: usize,
     hash: u64,
 }
 
-impl Stamp {
+impl ContentStamp {
     /// Stamps a text. How its lines end does not count: an editor shows them all alike.
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn from_text(text: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         let mut n_bytes = 0;
         for line in text.split('\n') {
@@ -63,8 +63,8 @@ impl Stamp {
 impl Workspace {
     /// Opens a workspace. `roots` beside `cwd` may be worked in; `secret_variables` are kept from commands.
     pub fn new(cwd: PathBuf, roots: &[PathBuf], secret_variables: Vec<String>) -> Self {
-        let mut resolved = vec![resolve(&cwd)];
-        for root in roots.iter().map(|root| resolve(root)) {
+        let mut resolved = vec![resolve_links(&cwd)];
+        for root in roots.iter().map(|root| resolve_links(root)) {
             if !resolved.contains(&root) {
                 resolved.push(root);
             }
@@ -83,7 +83,7 @@ impl Workspace {
 
     /// Goes on with the jobs of another workspace of the same session. The last one that is dropped ends them.
     #[must_use]
-    pub fn with_jobs_of(self, other: &Self) -> Self {
+    pub fn with_shared_jobs(self, other: &Self) -> Self {
         Self { jobs: other.jobs.clone(), no_client_sandbox: other.no_client_sandbox.clone(), ..self }
     }
 
@@ -99,12 +99,12 @@ impl Workspace {
     }
 
     /// The commands that run on behind the session's calls.
-    pub(crate) fn jobs(&self) -> &Jobs {
+    pub(crate) fn jobs(&self) -> &JobTable {
         &self.jobs
     }
 
     /// Threads that may read for the session at a time.
-    pub(crate) fn readers(&self) -> Arc<Semaphore> {
+    pub(crate) fn read_permits(&self) -> Arc<Semaphore> {
         self.readers.clone()
     }
 
@@ -118,19 +118,19 @@ impl Workspace {
         &self.cwd
     }
 
-    /// The folders it may work in, resolved through links as [`crow_core::Touch`] paths are; the first is `cwd`.
+    /// The folders it may work in, resolved through links as [`crow_core::ToolAccess`] paths are; the first is `cwd`.
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
     }
 
     /// Where the repositories around its folders keep themselves, where that is not simply their `.git`: a worktree's
     /// `.git` is a file that names the place, and any `.git` may be a link.
-    pub fn repositories(&self) -> Vec<PathBuf> {
+    pub fn external_git_dirs(&self) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> =
-            self.roots.iter().flat_map(|root| root.ancestors()).filter_map(git_place).collect();
+            self.roots.iter().flat_map(|root| root.ancestors()).filter_map(git_dir_target).collect();
         // What a worktree shares with others, hooks among it, is named there.
         let shared: Vec<PathBuf> =
-            places.iter().filter_map(|place| named_in(&place.join("commondir"), "")).collect();
+            places.iter().filter_map(|place| read_named_path(&place.join("commondir"), "")).collect();
         places.extend(shared);
         places.sort();
         places.dedup();
@@ -162,45 +162,45 @@ impl Workspace {
     }
 
     /// Hears that a file, by its resolved path, was written for the model, which may edit it as it is now.
-    pub fn wrote(&self, path: PathBuf, text: &str) {
-        self.remember(path, Stamp::of(text));
+    pub fn record_write(&self, path: PathBuf, text: &str) {
+        self.record_seen(path, ContentStamp::from_text(text));
     }
 
     /// Makes a path absolute and keeps the client's spelling, links and all.
-    pub(crate) fn absolute(&self, path: &str) -> PathBuf {
+    pub(crate) fn to_absolute(&self, path: &str) -> PathBuf {
         let joined = self.cwd.join(path);
         // Going up from behind a link leads elsewhere than the spelling says.
         if joined.components().any(|part| part == Component::ParentDir) {
-            return resolve(&joined);
+            return resolve_links(&joined);
         }
         joined.components().collect()
     }
 
     /// The path that the system really arrives at, whether something is there or not.
-    pub(crate) fn resolve(&self, path: &str) -> PathBuf {
-        resolve(&self.cwd.join(path))
+    pub(crate) fn resolve_path(&self, path: &str) -> PathBuf {
+        resolve_links(&self.cwd.join(path))
     }
 
     /// Tells whether a path leads into one of the folders it may work in.
-    pub(crate) fn holds(&self, path: &str) -> bool {
-        let path = self.resolve(path);
+    pub(crate) fn contains(&self, path: &str) -> bool {
+        let path = self.resolve_path(path);
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
     /// Spells a path for people, as one line: relative when it is inside `cwd`.
-    pub(crate) fn shown(&self, path: &str) -> String {
-        let absolute = self.absolute(path);
+    pub(crate) fn display_path(&self, path: &str) -> String {
+        let absolute = self.to_absolute(path);
         let inside = absolute.strip_prefix(&self.cwd).or_else(|_| absolute.strip_prefix(&self.roots[0]));
         match inside {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
-            Ok(inside) => visible(&inside.to_string_lossy()),
-            Err(_) => visible(&absolute.to_string_lossy()),
+            Ok(inside) => escape_hidden(&inside.to_string_lossy()),
+            Err(_) => escape_hidden(&absolute.to_string_lossy()),
         }
     }
 
     /// Remembers the state in which a file was shown to the model or left by it.
-    pub(crate) fn remember(&self, path: PathBuf, stamp: Stamp) {
-        let mut seen = self.lock();
+    pub(crate) fn record_seen(&self, path: PathBuf, stamp: ContentStamp) {
+        let mut seen = self.lock_seen();
         if seen.len() >= SEEN_MAX && !seen.contains_key(&path) {
             seen.clear();
         }
@@ -208,47 +208,47 @@ impl Workspace {
     }
 
     /// The state in which the model knows a file.
-    pub(crate) fn seen(&self, path: &Path) -> Option<Stamp> {
-        self.lock().get(path).copied()
+    pub(crate) fn seen_stamp(&self, path: &Path) -> Option<ContentStamp> {
+        self.lock_seen().get(path).copied()
     }
 
     /// Forgets a file, which has to be read again before it is edited.
-    pub(crate) fn forget(&self, path: &Path) {
-        self.lock().remove(path);
+    pub(crate) fn forget_file(&self, path: &Path) {
+        self.lock_seen().remove(path);
     }
 
     /// Spells a resolved path as the client does.
-    pub(crate) fn spelled(&self, path: &Path) -> PathBuf {
+    pub(crate) fn client_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.roots[0]).map_or_else(|_| path.to_owned(), |inside| self.cwd.join(inside))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<PathBuf, Stamp>> {
+    fn lock_seen(&self) -> MutexGuard<'_, HashMap<PathBuf, ContentStamp>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where the `.git` of a folder leads, when it is not a folder there.
-fn git_place(folder: &Path) -> Option<PathBuf> {
+fn git_dir_target(folder: &Path) -> Option<PathBuf> {
     let git = folder.join(".git");
     let found = fs::symlink_metadata(&git).ok()?;
     if found.is_dir() {
         return None;
     }
-    let resolved = resolve(&git);
-    named_in(&resolved, "gitdir:").or(Some(resolved))
+    let resolved = resolve_links(&git);
+    read_named_path(&resolved, "gitdir:").or(Some(resolved))
 }
 
 /// The path that a small file of one line names after `key`, relative to where the file is.
-fn named_in(file: &Path, key: &str) -> Option<PathBuf> {
-    let bytes = files::read(file, PATH_BYTES_MAX as u64).ok()?;
+fn read_named_path(file: &Path, key: &str) -> Option<PathBuf> {
+    let bytes = files::read_file(file, PATH_BYTES_MAX as u64).ok()?;
     let text = String::from_utf8_lossy(&bytes);
     let path = text.trim_end().strip_prefix(key)?.trim_start();
-    Some(resolve(&file.parent()?.join(path)))
+    Some(resolve_links(&file.parent()?.join(path)))
 }
 
 /// Follows links by hand: unlike `canonicalize` this works for what does not exist yet, and shows where a
 /// link to nothing would create something.
-pub fn resolve(path: &Path) -> PathBuf {
+pub fn resolve_links(path: &Path) -> PathBuf {
     let mut ahead: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();
     // No system opens a path as long as two of the longest, one behind the other, so nobody has to know where it leads.

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-pub use self::git::{Git, WorktreeError};
-use self::git::{Place, Repository};
-pub use self::settle::{ChangedFile, FileChange, Settled};
+pub use self::git::{GitCli, WorktreeError};
+use self::git::{GitLocation, GitRepository};
+pub use self::settle::{FileChangeKind, SettledWorktree, WorktreeFileChange};
 
 /// Where the branches of children stand among the others.
 const BRANCHES: &str = "crow/";
@@ -47,8 +47,8 @@ impl Worktree {
     /// Makes a worktree `at/name` of the repository that `folder` is in, on the branch `crow/name` from `HEAD`.
     ///
     /// A branch that is there already goes on, and so does a worktree that somebody left: with all that is in it.
-    pub async fn make(
-        git: &Git,
+    pub async fn create(
+        git: &GitCli,
         folder: &Path,
         at: &Path,
         name: &str,
@@ -58,105 +58,113 @@ impl Worktree {
         if name.is_empty() || name.starts_with('-') || !name.chars().all(is_plain) {
             return Err(WorktreeError::BadName { name: name.to_owned() });
         }
-        let (repository, prefix) = git.find(folder, cut).await?;
-        let at = prepare(at).await?;
-        let place = Place::Of { folder: repository.clone() };
-        let asked = Asked { git: git.bind(place, cut).await?, root: at.join(name), name, repository };
-        let base = asked.head().await?;
-        let status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"];
-        let n_uncommitted = asked.git.ask(&status).await?.lines().count();
-        let opened = asked.open(&base).await?;
-        let base = match opened {
-            Opened::New => base,
-            Opened::Again => asked.base_of_branch(base).await?,
+        let (repository, prefix) = git.find_repository(folder, cut).await?;
+        let at = prepare_parent(at).await?;
+        let place = GitLocation::Of { folder: repository.clone() };
+        let asked = WorktreeRequest {
+            git: git.open_repository(place, cut).await?,
+            root: at.join(name),
+            name,
+            repository,
         };
-        let made = asked.enter(&prefix, n_uncommitted, base).await;
-        if made.is_err() && opened == Opened::New {
-            asked.take_back().await?;
+        let base = asked.head_commit().await?;
+        let status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"];
+        let n_uncommitted = asked.git.run_checked(&status).await?.lines().count();
+        let opened = asked.open_or_add(&base).await?;
+        let base = match opened {
+            WorktreeOrigin::New => base,
+            WorktreeOrigin::Again => asked.merge_base(base).await?,
+        };
+        let made = asked.build_worktree(&prefix, n_uncommitted, base).await;
+        if made.is_err() && opened == WorktreeOrigin::New {
+            asked.roll_back().await?;
         }
         made
     }
 }
 
 /// The folder for worktrees by its real path, which is what git calls it.
-async fn prepare(at: &Path) -> Result<PathBuf, WorktreeError> {
+async fn prepare_parent(at: &Path) -> Result<PathBuf, WorktreeError> {
     let failed = |error: std::io::Error| WorktreeError::Folder { folder: at.to_owned(), error };
     tokio::fs::create_dir_all(at).await.map_err(failed)?;
     tokio::fs::canonicalize(at).await.map_err(failed)
 }
 
 #[derive(PartialEq, Eq)]
-enum Opened {
+enum WorktreeOrigin {
     New,
     Again,
 }
 
 /// A worktree that is asked for.
-struct Asked<'a> {
-    git: Repository<'a>,
+struct WorktreeRequest<'a> {
+    git: GitRepository<'a>,
     root: PathBuf,
     name: &'a str,
     repository: PathBuf,
 }
 
-impl Asked<'_> {
-    fn branch(&self) -> String {
+impl WorktreeRequest<'_> {
+    fn branch_name(&self) -> String {
         format!("{BRANCHES}{}", self.name)
     }
 
-    async fn head(&self) -> Result<String, WorktreeError> {
-        let head = self.git.try_ask(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
+    async fn head_commit(&self) -> Result<String, WorktreeError> {
+        let head = self.git.run_optional(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
         head.ok_or_else(|| WorktreeError::NoCommit { folder: self.repository.clone() })
     }
 
     /// Has the folder there, with the branch checked out.
-    async fn open(&self, base: &str) -> Result<Opened, WorktreeError> {
-        self.git.ask(&["worktree", "prune"]).await?;
-        let (root, branch) = (spelled(&self.root)?, self.branch());
-        let all = self.git.ask(&["worktree", "list", "--porcelain"]).await?;
+    async fn open_or_add(&self, base: &str) -> Result<WorktreeOrigin, WorktreeError> {
+        self.git.run_checked(&["worktree", "prune"]).await?;
+        let (root, branch) = (path_str(&self.root)?, self.branch_name());
+        let all = self.git.run_checked(&["worktree", "list", "--porcelain"]).await?;
         if let Some(left) =
             all.split("\n\n").find(|one| one.lines().next() == Some(&format!("worktree {root}")))
         {
             let is_of_no_use =
                 |line: &str| line == HALF_MADE || line.strip_prefix("locked ") == Some(SETTLED);
             if !left.lines().any(is_of_no_use) {
-                return Ok(Opened::Again);
+                return Ok(WorktreeOrigin::Again);
             }
-            self.git.ask(&["worktree", "remove", "--force", "--force", root]).await?;
+            self.git.run_checked(&["worktree", "remove", "--force", "--force", root]).await?;
         }
         if tokio::fs::symlink_metadata(&self.root).await.is_ok() {
             return Err(WorktreeError::InTheWay { folder: self.root.clone() });
         }
         if self.git.has_branch(&branch).await? {
-            self.add(&[root, &branch]).await?;
-            return Ok(Opened::Again);
+            self.add_worktree(&[root, &branch]).await?;
+            return Ok(WorktreeOrigin::Again);
         }
-        let added = self.add(&["-b", &branch, root, base]).await;
+        let added = self.add_worktree(&["-b", &branch, root, base]).await;
         if added.is_err() {
-            self.take_back().await?;
+            self.roll_back().await?;
         }
-        added.map(|()| Opened::New)
+        added.map(|()| WorktreeOrigin::New)
     }
 
-    async fn add(&self, what: &[&str]) -> Result<(), WorktreeError> {
-        self.git.ask(&[&["worktree", "add", "--quiet"], what].concat()).await.map(drop)
+    async fn add_worktree(&self, what: &[&str]) -> Result<(), WorktreeError> {
+        self.git.run_checked(&[&["worktree", "add", "--quiet"], what].concat()).await.map(drop)
     }
 
     /// Leaves nothing of a worktree that was new.
-    async fn take_back(&self) -> Result<(), WorktreeError> {
-        let git = self.git.past_cut();
-        git.tidy(&["worktree", "remove", "--force", "--force", spelled(&self.root)?]).await;
-        git.tidy(&["branch", "-D", &self.branch()]).await;
+    async fn roll_back(&self) -> Result<(), WorktreeError> {
+        let git = self.git.ignoring_cancel();
+        git.run_best_effort(&["worktree", "remove", "--force", "--force", path_str(&self.root)?]).await;
+        git.run_best_effort(&["branch", "-D", &self.branch_name()]).await;
         Ok(())
     }
 
     /// Where the branch that goes on left the repository's own.
-    async fn base_of_branch(&self, head: String) -> Result<String, WorktreeError> {
-        let base = self.git.try_ask(&["merge-base", &head, &format!("refs/heads/{}", self.branch())]).await?;
+    async fn merge_base(&self, head: String) -> Result<String, WorktreeError> {
+        let base = self
+            .git
+            .run_optional(&["merge-base", &head, &format!("refs/heads/{}", self.branch_name())])
+            .await?;
         Ok(base.unwrap_or(head))
     }
 
-    async fn enter(
+    async fn build_worktree(
         &self,
         prefix: &Path,
         n_uncommitted: usize,
@@ -170,11 +178,11 @@ impl Asked<'_> {
         if tokio::fs::canonicalize(&path).await.map_err(failed)? != path {
             return Err(WorktreeError::LeadsOut { folder: path });
         }
-        let there = self.git.of(Place::Of { folder: self.root.clone() });
-        let git_folder = PathBuf::from(there.ask(&["rev-parse", "--absolute-git-dir"]).await?);
+        let there = self.git.at_location(GitLocation::Of { folder: self.root.clone() });
+        let git_folder = PathBuf::from(there.run_checked(&["rev-parse", "--absolute-git-dir"]).await?);
         Ok(Worktree {
             path,
-            branch: self.branch(),
+            branch: self.branch_name(),
             n_uncommitted,
             name: self.name.to_owned(),
             repository: self.repository.clone(),
@@ -185,6 +193,6 @@ impl Asked<'_> {
     }
 }
 
-fn spelled(path: &Path) -> Result<&str, WorktreeError> {
+fn path_str(path: &Path) -> Result<&str, WorktreeError> {
     path.to_str().ok_or_else(|| WorktreeError::NotText { path: path.to_owned() })
 }

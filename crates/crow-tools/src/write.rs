@@ -2,44 +2,47 @@
 
 use std::path::Path;
 
-use crow_core::{Content, Facets, Location, Outcome, Part, Status, ToolKind, ToolSpec, Touch};
+use crow_core::{
+    ContentPart, FileLocation, ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
+    ToolResult, ToolSpec,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Previewing, Running, Tool, ToolCx, Workspace,
-    buffers::{self, Opened, Purpose},
-    changing::{self, Change, Made, Old},
+    PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
+    buffers::{self, OpenedFile, ReadPurpose},
+    changing::{self, FileWrite, PriorContent, WrittenFile},
     edit::{CHANGED, CHANGED_OR_UNSAVED},
     files::ReadError,
-    text::{Decoded, Encoding, decode},
-    tool::{Refusal, about, answer, parse, previewed, text_of},
-    workspace::Stamp,
+    text::{DecodedText, TextEncoding, decode_text},
+    tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, path_title, text_argument},
+    workspace::ContentStamp,
 };
 
 /// A client draws no useful picture of a larger change, and both texts travel to it.
 pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
 
-pub(crate) struct Write {
+pub(crate) struct WriteTool {
     spec: ToolSpec,
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct WriteArgs {
     file_path: String,
     content: String,
 }
 
 /// What was there before.
-enum Before {
+enum ExistingFile {
     Nothing,
     /// `None` when the client has it, which keeps its encoding.
-    Text(String, Option<Encoding>),
+    Text(String, Option<TextEncoding>),
     /// Binary or too large to show; stamped when it can be read.
-    Something(Option<Stamp>),
+    Something(Option<ContentStamp>),
 }
 
-impl Write {
+impl WriteTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
             name: "write".into(),
@@ -60,100 +63,100 @@ impl Write {
     }
 }
 
-impl Tool for Write {
+impl Tool for WriteTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> Facets {
-        about_change(workspace, "Write", text_of(arguments, "file_path"))
+    fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
+        change_call_info(workspace, "Write", text_argument(arguments, "file_path"))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        answer(async move {
-            let Wanted { file_path, content } = parse(arguments)?;
-            let before = before(&cx, &file_path).await?;
-            check_known(&cx, &file_path, &before)?;
-            let change = Change {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        into_tool_future(async move {
+            let WriteArgs { file_path, content } = parse_arguments(arguments)?;
+            let before = read_existing(&cx, &file_path).await?;
+            check_unchanged(&cx, &file_path, &before)?;
+            let change = FileWrite {
                 verb: "write",
                 file_path: &file_path,
-                old: before.old(),
+                old: before.prior_content(),
                 text: content,
                 encoding: before.encoding(),
             };
-            let Made { text: content, note } = changing::make(&cx, change).await?;
-            let shown = cx.workspace.shown(&file_path);
+            let WrittenFile { text: content, note } = changing::apply_write(&cx, change).await?;
+            let shown = cx.workspace.display_path(&file_path);
             let lines = match content.lines().count() {
                 1 => "1 line".into(),
                 n => format!("{n} lines"),
             };
-            let verb = if matches!(before, Before::Nothing) { "created" } else { "replaced" };
+            let verb = if matches!(before, ExistingFile::Nothing) { "created" } else { "replaced" };
             let text = format!("{verb} {shown}: {lines}{note}");
-            Ok(changed(text, &cx.workspace.absolute(&file_path), before.into_diff(content)))
+            Ok(change_result(text, &cx.workspace.to_absolute(&file_path), before.into_diff(content)))
         })
     }
 
-    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Previewing<'a> {
-        previewed(async move {
-            let Wanted { file_path, content } = parse(arguments)?;
-            let before = before(&cx, &file_path).await?;
-            check_known(&cx, &file_path, &before)?;
+    fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
+        into_preview_future(async move {
+            let WriteArgs { file_path, content } = parse_arguments(arguments)?;
+            let before = read_existing(&cx, &file_path).await?;
+            check_unchanged(&cx, &file_path, &before)?;
             let diff = before.into_diff(content);
-            let path = cx.workspace.absolute(&file_path);
-            Ok(diff.map_or_else(Vec::new, |(old, new)| shown_diff(&path, old, new)))
+            let path = cx.workspace.to_absolute(&file_path);
+            Ok(diff.map_or_else(Vec::new, |(old, new)| diff_content(&path, old, new)))
         })
     }
 }
 
 /// Looks at what a write would replace.
-async fn before(cx: &ToolCx<'_>, file_path: &str) -> Result<Before, Refusal> {
-    match buffers::open(cx, file_path, Purpose::Change).await? {
-        Ok(Opened::Buffer(text)) => Ok(Before::Text(text, None)),
-        Ok(Opened::Disk(bytes)) => match decode(bytes) {
-            Decoded::Text(text, encoding) => Ok(Before::Text(text, Some(encoding))),
-            Decoded::Lossy(text) => Ok(Before::Something(Some(Stamp::of(&text)))),
-            Decoded::Binary => Ok(Before::Something(None)),
+async fn read_existing(cx: &ToolCx<'_>, file_path: &str) -> Result<ExistingFile, ToolError> {
+    match buffers::open_file(cx, file_path, ReadPurpose::Change).await? {
+        Ok(OpenedFile::Buffer(text)) => Ok(ExistingFile::Text(text, None)),
+        Ok(OpenedFile::Disk(bytes)) => match decode_text(bytes) {
+            DecodedText::Text(text, encoding) => Ok(ExistingFile::Text(text, Some(encoding))),
+            DecodedText::Lossy(text) => Ok(ExistingFile::Something(Some(ContentStamp::from_text(&text)))),
+            DecodedText::Binary => Ok(ExistingFile::Something(None)),
         },
-        Err(ReadError::Missing) => Ok(Before::Nothing),
-        Err(ReadError::TooLarge { .. }) => Ok(Before::Something(None)),
+        Err(ReadError::Missing) => Ok(ExistingFile::Nothing),
+        Err(ReadError::TooLarge { .. }) => Ok(ExistingFile::Something(None)),
         Err(error @ (ReadError::Folder | ReadError::NotAFile | ReadError::System(_))) => {
-            Err(Refusal(format!("could not write {}: {error}", cx.workspace.shown(file_path))))
+            Err(ToolError(format!("could not write {}: {error}", cx.workspace.display_path(file_path))))
         }
     }
 }
 
 /// Refuses to replace a text that is another than the one the model has seen: it would take back what others wrote.
-fn check_known(cx: &ToolCx<'_>, file_path: &str, before: &Before) -> Result<(), Refusal> {
-    let seen = cx.workspace.seen(&cx.judged(file_path)?);
+fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, before: &ExistingFile) -> Result<(), ToolError> {
+    let seen = cx.workspace.seen_stamp(&cx.approved_path(file_path)?);
     let now = match before {
-        Before::Text(text, _) => Some(Stamp::of(text)),
-        Before::Something(stamp) => *stamp,
-        Before::Nothing => None,
+        ExistingFile::Text(text, _) => Some(ContentStamp::from_text(text)),
+        ExistingFile::Something(stamp) => *stamp,
+        ExistingFile::Nothing => None,
     };
     // What cannot be read could not be read again either.
     if seen.zip(now).is_none_or(|(seen, now)| seen == now) {
         return Ok(());
     }
-    let only_reads = cx.abilities().reads_files && !cx.abilities().writes_files;
+    let only_reads = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
     let why = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
-    Err(Refusal(format!("could not write {}: {why}", cx.workspace.shown(file_path))))
+    Err(ToolError(format!("could not write {}: {why}", cx.workspace.display_path(file_path))))
 }
 
-impl Before {
+impl ExistingFile {
     /// How the file is written, which stays so.
-    fn encoding(&self) -> Encoding {
+    fn encoding(&self) -> TextEncoding {
         match self {
-            Self::Text(_, encoding) => encoding.unwrap_or(Encoding::Utf8),
-            Self::Nothing | Self::Something(_) => Encoding::Utf8,
+            Self::Text(_, encoding) => encoding.unwrap_or(TextEncoding::Utf8),
+            Self::Nothing | Self::Something(_) => TextEncoding::Utf8,
         }
     }
 
-    fn old(&self) -> Old<'_> {
+    fn prior_content(&self) -> PriorContent<'_> {
         match self {
-            Self::Nothing => Old::Nothing,
-            Self::Text(text, Some(_)) => Old::Disk(text),
-            Self::Text(text, None) => Old::Buffer(text),
-            Self::Something(_) => Old::Unseen,
+            Self::Nothing => PriorContent::Nothing,
+            Self::Text(text, Some(_)) => PriorContent::Disk(text),
+            Self::Text(text, None) => PriorContent::Buffer(text),
+            Self::Something(_) => PriorContent::Unseen,
         }
     }
 
@@ -167,28 +170,33 @@ impl Before {
 }
 
 /// Facets of a call that changes one file.
-pub(crate) fn about_change(workspace: &Workspace, verb: &str, path: &str) -> Facets {
-    let absolute = workspace.absolute(path).display().to_string();
-    Facets {
-        title: about(verb, path, workspace),
+pub(crate) fn change_call_info(workspace: &Workspace, verb: &str, path: &str) -> ToolCallInfo {
+    let absolute = workspace.to_absolute(path).display().to_string();
+    ToolCallInfo {
+        title: path_title(verb, path, workspace),
         kind: ToolKind::Edit,
-        locations: vec![Location { path: absolute, line: None }],
-        touch: Touch::Writes(vec![workspace.resolve(path).display().to_string()]),
+        locations: vec![FileLocation { path: absolute, line: None }],
+        touch: ToolAccess::Writes(vec![workspace.resolve_path(path).display().to_string()]),
     }
 }
 
 /// Outcome of a change: words for the model, the change itself for the client as far as it can be shown.
-pub(crate) fn changed(text: String, path: &Path, diff: Option<(Option<String>, String)>) -> Outcome {
-    let mut content = diff.map_or_else(Vec::new, |(old, new)| shown_diff(path, old, new));
+pub(crate) fn change_result(text: String, path: &Path, diff: Option<(Option<String>, String)>) -> ToolResult {
+    let mut content = diff.map_or_else(Vec::new, |(old, new)| diff_content(path, old, new));
     if content.is_empty() {
-        content.push(Content::Text(text.clone()));
+        content.push(ToolCallContent::Text(text.clone()));
     }
-    Outcome { status: Status::Done, for_model: vec![Part::Text(text)], for_client: content, plan: None }
+    ToolResult {
+        status: ToolCallStatus::Done,
+        for_model: vec![ContentPart::Text(text)],
+        for_client: content,
+        plan: None,
+    }
 }
 
 /// Shows a change, unless it is too large to draw.
-pub(crate) fn shown_diff(path: &Path, old: Option<String>, new: String) -> Vec<Content> {
+pub(crate) fn diff_content(path: &Path, old: Option<String>, new: String) -> Vec<ToolCallContent> {
     let n_bytes = old.as_ref().map_or(0, String::len).max(new.len());
-    let diff = Content::Diff { path: path.display().to_string(), old, new };
+    let diff = ToolCallContent::Diff { path: path.display().to_string(), old, new };
     if n_bytes <= DIFF_BYTES_MAX { vec![diff] } else { Vec::new() }
 }

@@ -6,41 +6,43 @@ use sdk::v1::schema as wire;
 use tokio::sync::oneshot;
 
 use super::events::{ClientEvent, PermissionAnswer};
-use super::{Ear, Handled, Responder, reply};
-use crate::form::Formed;
+use super::{AgentEventHandler, HandlerResult, Responder, log_send_error};
+use crate::form::ElicitationOutcome;
 use crate::v1;
 
-impl Ear {
-    pub(super) async fn question(
+impl AgentEventHandler {
+    pub(super) async fn on_permission_request(
         &self,
         request: wire::RequestPermissionRequest,
         responder: Responder<wire::RequestPermissionResponse>,
-    ) -> Handled {
-        let (session, question) = v1::question(request);
+    ) -> HandlerResult {
+        let (session, question) = v1::parse_permission_request(request);
         let (answer, answered) = oneshot::channel();
         tokio::spawn(async move {
             let taken_back = responder.cancellation();
             let answered = tokio::select! {
                 biased;
-                () = taken_back.cancelled() => return reply(responder.respond(v1::permission_response(None))),
+                () = taken_back.cancelled() => return log_send_error(responder.respond(v1::permission_response(None))),
                 answered = answered => answered,
             };
-            reply(match answered {
+            log_send_error(match answered {
                 Ok(PermissionAnswer::Chosen(id)) => responder.respond(v1::permission_response(Some(id))),
-                Ok(PermissionAnswer::Nobody { why }) => responder.respond_with_error(v1::nobody(&why)),
+                Ok(PermissionAnswer::Nobody { why }) => responder.respond_with_error(v1::no_user_error(&why)),
                 Err(_) => responder.respond(v1::permission_response(None)),
             });
         });
-        self.pass_on(ClientEvent::Permission { session, question: Box::new(question), answer }).await
+        self.forward_event(ClientEvent::Permission { session, question: Box::new(question), answer }).await
     }
 
-    pub(super) async fn form(
+    pub(super) async fn on_elicitation(
         &self,
         request: wire::CreateElicitationRequest,
         responder: Responder<wire::CreateElicitationResponse>,
-    ) -> Handled {
-        let Some(asked) = v1::asked_form(request) else {
-            reply(responder.respond_with_error(v1::nobody("this client asks one question at a time")));
+    ) -> HandlerResult {
+        let Some(asked) = v1::parse_form_request(request) else {
+            log_send_error(
+                responder.respond_with_error(v1::no_user_error("this client asks one question at a time")),
+            );
             return Ok(());
         };
         let (session, form) = (asked.session.clone(), Box::new(asked.form.clone()));
@@ -49,14 +51,14 @@ impl Ear {
             let taken_back = responder.cancellation();
             let formed = tokio::select! {
                 biased;
-                () = taken_back.cancelled() => Formed::Cancelled,
-                answered = answered => answered.unwrap_or(Formed::Cancelled),
+                () = taken_back.cancelled() => ElicitationOutcome::Cancelled,
+                answered = answered => answered.unwrap_or(ElicitationOutcome::Cancelled),
             };
-            reply(match v1::form_response(asked, formed) {
+            log_send_error(match v1::to_elicitation_response(asked, formed) {
                 Ok(response) => responder.respond(response),
                 Err(error) => responder.respond_with_error(error),
             });
         });
-        self.pass_on(ClientEvent::Form { session, form, answer }).await
+        self.forward_event(ClientEvent::Form { session, form, answer }).await
     }
 }

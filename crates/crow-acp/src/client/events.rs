@@ -2,13 +2,15 @@
 
 use std::borrow::Cow;
 
-use crow_core::{CommandInfo, Content, GrantOffer, PlanEntry, ReportOutcome, SessionId, Status, ToolKind};
+use crow_core::{
+    CommandInfo, GrantOffer, PlanEntry, ReportOutcome, SessionId, ToolCallContent, ToolCallStatus, ToolKind,
+};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::wanted::Wanted;
-use crate::form::{Form, Formed};
-use crate::outbox::Subject;
+use super::wanted::ClientAccessRequest;
+use crate::form::{ElicitationForm, ElicitationOutcome};
+use crate::outbox::PermissionSubject;
 
 /// What an agent tells a client.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub enum ClientEvent {
         /// Which message the words are of, where the agent says so.
         message: Option<String>,
         /// What was said.
-        heard: Heard,
+        heard: AgentUpdate,
     },
     /// An update as it was said, where somebody wants to pass it on; heard after this.
     Said(Value),
@@ -29,7 +31,7 @@ pub enum ClientEvent {
         /// In which session.
         session: SessionId,
         /// What is asked.
-        question: Box<PermissionQuestion>,
+        question: Box<AgentPermissionRequest>,
         /// Where the chosen id goes.
         answer: oneshot::Sender<PermissionAnswer>,
     },
@@ -39,12 +41,12 @@ pub enum ClientEvent {
         /// In which session.
         session: SessionId,
         /// What is asked.
-        form: Box<Form>,
+        form: Box<ElicitationForm>,
         /// Where what came of it goes.
-        answer: oneshot::Sender<Formed>,
+        answer: oneshot::Sender<ElicitationOutcome>,
     },
     /// The agent wants something of the client's files or terminals.
-    Wanted(Box<Wanted>),
+    Wanted(Box<ClientAccessRequest>),
     /// The agent wants to start a child of its own; dropped, it may not.
     Claim {
         /// For which session.
@@ -61,7 +63,7 @@ pub enum ClientEvent {
 
 /// An update as a client hears it, from any agent.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Heard {
+pub enum AgentUpdate {
     /// What the person said, in replay.
     Prompt(String),
     /// The model's words.
@@ -77,9 +79,9 @@ pub enum Heard {
         /// For the icon.
         kind: Option<ToolKind>,
         /// Where it stands.
-        status: Option<Status>,
+        status: Option<ToolCallStatus>,
         /// What is shown in it.
-        content: Option<Vec<Content>>,
+        content: Option<Vec<ToolCallContent>>,
         /// What the model passed.
         input: Option<Value>,
     },
@@ -114,9 +116,9 @@ pub enum Heard {
 
 /// A call that needs a person's word.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PermissionQuestion {
+pub struct AgentPermissionRequest {
     /// What a yes would be about.
-    pub subject: Subject,
+    pub subject: PermissionSubject,
     /// The agent's name for the call.
     pub call: String,
     /// What it would do.
@@ -126,14 +128,14 @@ pub struct PermissionQuestion {
     /// With what.
     pub input: Option<Value>,
     /// What is shown with it.
-    pub content: Vec<Content>,
+    pub content: Vec<ToolCallContent>,
     /// The answers on offer.
-    pub choices: Vec<PermissionChoice>,
+    pub choices: Vec<PermissionOption>,
     /// What a yes would be remembered as, where the agent is Crow and says so.
     pub offer: Option<GrantOffer>,
 }
 
-impl PermissionQuestion {
+impl AgentPermissionRequest {
     /// Finds the answer that allows this call and nothing else.
     pub fn allow_once(&self) -> Option<PermissionAnswer> {
         let choice = self.choices.iter().find(|choice| choice.allows && !choice.always)?;
@@ -141,9 +143,9 @@ impl PermissionQuestion {
     }
 
     /// Returns how long an answer to a question of another Crow holds beyond the call.
-    pub fn lasting(&self, answer: &PermissionAnswer) -> Option<Lasting> {
+    pub fn grant_scope(&self, answer: &PermissionAnswer) -> Option<GrantScope> {
         match answer {
-            PermissionAnswer::Chosen(id) => crate::v1::lasting(id),
+            PermissionAnswer::Chosen(id) => crate::v1::grant_scope(id),
             PermissionAnswer::Nobody { .. } => None,
         }
     }
@@ -151,7 +153,7 @@ impl PermissionQuestion {
 
 /// How long a yes holds beyond its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lasting {
+pub enum GrantScope {
     /// For the rest of the session.
     Session,
     /// Always in this project.
@@ -172,7 +174,7 @@ pub enum PermissionAnswer {
 
 /// One answer on offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PermissionChoice {
+pub struct PermissionOption {
     /// What to answer.
     pub id: String,
     /// What the person reads.

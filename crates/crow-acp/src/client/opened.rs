@@ -8,12 +8,12 @@ pub struct OpenedSession {
     /// The agent's name for it.
     pub session: SessionId,
     /// What can be chosen in it.
-    pub options: Vec<SessionOption>,
+    pub options: Vec<ConfigOption>,
 }
 
 /// Something that can be chosen in a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SessionOption {
+pub struct ConfigOption {
     /// The agent's name for it.
     pub id: String,
     /// Whether it is about the `mode` or the `model`, as the protocol says these.
@@ -24,7 +24,7 @@ pub struct SessionOption {
 
 impl OpenedSession {
     /// Finds an option by its name, or by what it is about.
-    pub fn option(&self, what: &str) -> Option<&SessionOption> {
+    pub fn find_option(&self, what: &str) -> Option<&ConfigOption> {
         let by_category = || self.options.iter().find(|option| option.category == Some(what));
         self.options.iter().find(|option| option.id == what).or_else(by_category)
     }

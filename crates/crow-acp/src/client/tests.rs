@@ -5,17 +5,17 @@ use futures_util::{SinkExt as _, StreamExt as _, sink, stream};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::transport::{Lines, duplex};
-use crate::{Abilities, ClientEvent, Hello, drive};
+use crate::transport::{LineTransport, duplex_transport};
+use crate::{AcpClientCapabilities, ClientEvent, ClientInfo, drive_agent};
 
-fn hello() -> Hello {
-    Hello { version: "1", abilities: Abilities::default(), keeps_words: false }
+fn hello() -> ClientInfo {
+    ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false }
 }
 
 /// Drives an agent that answers each request with the next of `answers`, and goes when there is none left. Shows what
 /// came of a session with it.
 async fn driven(answers: &[Value]) -> String {
-    let (client, mut agent) = duplex();
+    let (client, mut agent) = duplex_transport();
     let (events, _heard) = mpsc::channel(1);
     let answering = async {
         for answer in answers {
@@ -27,9 +27,13 @@ async fn driven(answers: &[Value]) -> String {
         }
         drop(agent);
     };
-    let driven = drive(client, hello(), events, async |connection| {
+    let driven = drive_agent(client, hello(), events, async |connection| {
         let opened = connection.new_session(std::path::Path::new("/")).await;
-        format!("{:?}\n{opened:#?}\ngone: {}\n", connection.abilities(), connection.gone().is_some())
+        format!(
+            "{:?}\n{opened:#?}\ngone: {}\n",
+            connection.capabilities(),
+            connection.disconnect_failure().is_some()
+        )
     });
     let (driven, ()) = tokio::join!(driven, answering);
     driven.unwrap_or_else(|failure| format!("{}: {}\n", failure.kind.as_str(), failure.sentence))
@@ -52,9 +56,9 @@ async fn who_has_gone_before_the_first_words_leave_has_gone() {
         drop(tokio::time::timeout(Duration::from_secs(1), std::future::pending::<()>()).await);
         Err(std::io::Error::from(std::io::ErrorKind::BrokenPipe))
     });
-    let lines = Lines { outgoing: Box::pin(outgoing), incoming: incoming.boxed() };
+    let lines = LineTransport { outgoing: Box::pin(outgoing), incoming: incoming.boxed() };
     let (events, _heard) = mpsc::channel(1);
-    let driven = drive(lines, hello(), events, async |_| ()).await;
+    let driven = drive_agent(lines, hello(), events, async |_| ()).await;
     expect!["The agent has gone: it was switched off."].assert_eq(&driven.unwrap_err().sentence);
 }
 
@@ -74,14 +78,14 @@ async fn what_an_agent_offers_is_read() {
             json!({"result": {"sessionId": "s-1", "configOptions": options}}),
         ],
         expect![[r#"
-            AgentAbilities { loads: true, resumes: false, steers: false, forks: true }
+            AcpAgentCapabilities { loads: true, resumes: false, steers: false, forks: true }
             Ok(
                 OpenedSession {
                     session: SessionId(
                         "s-1",
                     ),
                     options: [
-                        SessionOption {
+                        ConfigOption {
                             id: "approval",
                             category: Some(
                                 "mode",
@@ -91,7 +95,7 @@ async fn what_an_agent_offers_is_read() {
                                 "code",
                             ],
                         },
-                        SessionOption {
+                        ConfigOption {
                             id: "model",
                             category: None,
                             values: [
@@ -141,7 +145,7 @@ async fn agents_that_cannot_be_driven() {
     check(
         &[json!({"result": {"protocolVersion": 1}})],
         expect![[r#"
-            AgentAbilities { loads: false, resumes: false, steers: false, forks: false }
+            AcpAgentCapabilities { loads: false, resumes: false, steers: false, forks: false }
             Err(
                 Failure {
                     kind: Connection,
@@ -156,15 +160,15 @@ async fn agents_that_cannot_be_driven() {
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_says_nothing() {
-    let (client, _agent) = duplex();
+    let (client, _agent) = duplex_transport();
     let (events, _heard) = mpsc::channel(1);
-    let driven = drive(client, hello(), events, async |_| ()).await;
+    let driven = drive_agent(client, hello(), events, async |_| ()).await;
     expect!["The agent did not answer `initialize` within 60 s."].assert_eq(&driven.unwrap_err().sentence);
 }
 
 #[tokio::test]
 async fn a_question_that_is_withdrawn_closes_its_place() {
-    let (client, mut agent) = duplex();
+    let (client, mut agent) = duplex_transport();
     let (events, mut heard) = mpsc::channel(1);
     let asking = async {
         let asked: Value = serde_json::from_str(&agent.incoming.next().await.unwrap().unwrap()).unwrap();
@@ -178,7 +182,7 @@ async fn a_question_that_is_withdrawn_closes_its_place() {
         }
         agent.incoming.next().await.unwrap().unwrap()
     };
-    let driven = drive(client, hello(), events, async |_| match heard.recv().await {
+    let driven = drive_agent(client, hello(), events, async |_| match heard.recv().await {
         Some(ClientEvent::Permission { mut answer, .. }) => answer.closed().await,
         other => unreachable!("{other:?}"),
     });

@@ -17,14 +17,14 @@ const TERMINALS_MAX: usize = 64;
 
 /// A request of an agent. Dropped, it is answered with an error.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct ClientAccessRequest {
     pub(super) session: SessionId,
-    pub(super) request: Request,
+    pub(super) request: ClientMethodCall,
 }
 
 /// What is wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Want<'a> {
+pub enum ClientAccess<'a> {
     /// The text of a file.
     Read(&'a Path),
     /// A file with other text.
@@ -47,7 +47,7 @@ pub enum Want<'a> {
 type Responder<T> = sdk::Responder<T, sdk::V1>;
 
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum ClientMethodCall {
     Read(wire::ReadTextFileRequest, Responder<wire::ReadTextFileResponse>),
     Write(wire::WriteTextFileRequest, Responder<wire::WriteTextFileResponse>),
     Create(wire::CreateTerminalRequest, Responder<wire::CreateTerminalResponse>),
@@ -57,80 +57,81 @@ pub(super) enum Request {
     Release(wire::ReleaseTerminalRequest, Responder<wire::ReleaseTerminalResponse>),
 }
 
-impl Wanted {
+impl ClientAccessRequest {
     /// The session it is wanted for, in the agent's words.
     pub fn session(&self) -> &SessionId {
         &self.session
     }
 
     /// What is wanted.
-    pub fn want(&self) -> Want<'_> {
+    pub fn access(&self) -> ClientAccess<'_> {
         match &self.request {
-            Request::Read(request, _) => Want::Read(&request.path),
-            Request::Write(request, _) => Want::Write(&request.path),
-            Request::Create(request, _) => Want::Run {
+            ClientMethodCall::Read(request, _) => ClientAccess::Read(&request.path),
+            ClientMethodCall::Write(request, _) => ClientAccess::Write(&request.path),
+            ClientMethodCall::Create(request, _) => ClientAccess::Run {
                 program: &request.command,
                 args: &request.args,
                 cwd: request.cwd.as_deref(),
                 env: request.env.iter().map(|one| format!("{}={}", one.name, one.value)).collect(),
             },
-            Request::Output(..) | Request::Wait(..) | Request::Kill(..) | Request::Release(..) => {
-                Want::Terminal
-            }
+            ClientMethodCall::Output(..)
+            | ClientMethodCall::Wait(..)
+            | ClientMethodCall::Kill(..)
+            | ClientMethodCall::Release(..) => ClientAccess::Terminal,
         }
     }
 
     /// Answers that it is not to be had.
-    pub fn refuse(self, why: &str) {
-        let error = || v1::nobody(why);
-        told(match self.request {
-            Request::Read(_, responder) => responder.respond_with_error(error()),
-            Request::Write(_, responder) => responder.respond_with_error(error()),
-            Request::Create(_, responder) => responder.respond_with_error(error()),
-            Request::Output(_, responder) => responder.respond_with_error(error()),
-            Request::Wait(_, responder) => responder.respond_with_error(error()),
-            Request::Kill(_, responder) => responder.respond_with_error(error()),
-            Request::Release(_, responder) => responder.respond_with_error(error()),
+    pub fn reject(self, why: &str) {
+        let error = || v1::no_user_error(why);
+        log_send_error(match self.request {
+            ClientMethodCall::Read(_, responder) => responder.respond_with_error(error()),
+            ClientMethodCall::Write(_, responder) => responder.respond_with_error(error()),
+            ClientMethodCall::Create(_, responder) => responder.respond_with_error(error()),
+            ClientMethodCall::Output(_, responder) => responder.respond_with_error(error()),
+            ClientMethodCall::Wait(_, responder) => responder.respond_with_error(error()),
+            ClientMethodCall::Kill(_, responder) => responder.respond_with_error(error()),
+            ClientMethodCall::Release(_, responder) => responder.respond_with_error(error()),
         });
     }
 
     /// Has our own client do it, and answers what it answers. `room` is kept until then.
-    pub fn pass_on(self, to: &Arc<Upstream>, room: impl Send + 'static) {
-        if !to.has(&self) {
-            return self.refuse("this client has no such thing, or the terminal is not one of this agent");
+    pub fn forward_to(self, to: &Arc<ParentClient>, room: impl Send + 'static) {
+        if !to.can_serve(&self) {
+            return self.reject("this client has no such thing, or the terminal is not one of this agent");
         }
         let (to, session) = (to.clone(), v1::session_id(&to.session));
         tokio::spawn(async move {
             let _room = room;
             match self.request {
-                Request::Read(mut request, responder) => {
+                ClientMethodCall::Read(mut request, responder) => {
                     request.session_id = session;
-                    to.relay(request, responder).await;
+                    to.relay_request(request, responder).await;
                 }
-                Request::Write(mut request, responder) => {
+                ClientMethodCall::Write(mut request, responder) => {
                     request.session_id = session;
-                    to.relay(request, responder).await;
+                    to.relay_request(request, responder).await;
                 }
-                Request::Create(mut request, responder) => {
+                ClientMethodCall::Create(mut request, responder) => {
                     request.session_id = session;
-                    to.open(request, responder).await;
+                    to.create_terminal(request, responder).await;
                 }
-                Request::Output(mut request, responder) => {
+                ClientMethodCall::Output(mut request, responder) => {
                     request.session_id = session;
-                    to.relay(request, responder).await;
+                    to.relay_request(request, responder).await;
                 }
-                Request::Wait(mut request, responder) => {
+                ClientMethodCall::Wait(mut request, responder) => {
                     request.session_id = session;
-                    to.relay(request, responder).await;
+                    to.relay_request(request, responder).await;
                 }
-                Request::Kill(mut request, responder) => {
+                ClientMethodCall::Kill(mut request, responder) => {
                     request.session_id = session;
-                    to.relay(request, responder).await;
+                    to.relay_request(request, responder).await;
                 }
-                Request::Release(mut request, responder) => {
-                    to.terminals().open.remove(&*request.terminal_id.0);
+                ClientMethodCall::Release(mut request, responder) => {
+                    to.lock_terminals().open.remove(&*request.terminal_id.0);
                     request.session_id = session;
-                    to.relay(request, responder).await;
+                    to.relay_request(request, responder).await;
                 }
             }
         });
@@ -140,84 +141,84 @@ impl Wanted {
 /// The client that a child's requests are passed on to, as the session whose child it is. Dropping it gives back the
 /// terminals that the child left open.
 #[derive(Debug)]
-pub struct Upstream {
+pub struct ParentClient {
     client: Client,
     session: SessionId,
-    terminals: Mutex<Terminals>,
+    terminals: Mutex<ChildTerminals>,
 }
 
 /// The terminals of one child.
 #[derive(Debug, Default)]
-struct Terminals {
+struct ChildTerminals {
     open: HashSet<String>,
     /// Those whose names come with their answers.
     n_coming: usize,
 }
 
-impl Terminals {
+impl ChildTerminals {
     /// Makes room for one more, where there is some.
-    fn reserve(&mut self) -> bool {
+    fn try_reserve(&mut self) -> bool {
         let is_room = self.open.len() + self.n_coming < TERMINALS_MAX;
         self.n_coming += usize::from(is_room);
         is_room
     }
 }
 
-impl Upstream {
+impl ParentClient {
     /// Passes on to a client, for a session of it.
     pub fn new(client: Client, session: SessionId) -> Self {
         Self { client, session, terminals: Mutex::default() }
     }
 
-    fn terminals(&self) -> MutexGuard<'_, Terminals> {
+    fn lock_terminals(&self) -> MutexGuard<'_, ChildTerminals> {
         self.terminals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells whether the client can do it, and the child may name it.
-    fn has(&self, wanted: &Wanted) -> bool {
-        let can = self.client.abilities();
-        let is_own = |id: &wire::TerminalId| can.terminals && self.terminals().open.contains(&*id.0);
+    fn can_serve(&self, wanted: &ClientAccessRequest) -> bool {
+        let can = self.client.capabilities();
+        let is_own = |id: &wire::TerminalId| can.terminals && self.lock_terminals().open.contains(&*id.0);
         match &wanted.request {
-            Request::Read(..) => can.reads_files,
-            Request::Write(..) => can.writes_files,
-            Request::Create(..) => can.terminals && self.terminals().reserve(),
-            Request::Output(request, _) => is_own(&request.terminal_id),
-            Request::Wait(request, _) => is_own(&request.terminal_id),
-            Request::Kill(request, _) => is_own(&request.terminal_id),
-            Request::Release(request, _) => is_own(&request.terminal_id),
+            ClientMethodCall::Read(..) => can.reads_files,
+            ClientMethodCall::Write(..) => can.writes_files,
+            ClientMethodCall::Create(..) => can.terminals && self.lock_terminals().try_reserve(),
+            ClientMethodCall::Output(request, _) => is_own(&request.terminal_id),
+            ClientMethodCall::Wait(request, _) => is_own(&request.terminal_id),
+            ClientMethodCall::Kill(request, _) => is_own(&request.terminal_id),
+            ClientMethodCall::Release(request, _) => is_own(&request.terminal_id),
         }
     }
 
-    async fn relay<R: sdk::JsonRpcRequest>(&self, request: R, responder: Responder<R::Response>)
+    async fn relay_request<R: sdk::JsonRpcRequest>(&self, request: R, responder: Responder<R::Response>)
     where
         R::Response: sdk::JsonRpcResponse + Send,
     {
         // What was told before is there before it is asked for more.
-        self.client.flushed(&self.session).await;
+        self.client.flush_updates(&self.session).await;
         // A request that is taken back is taken back here as well.
         let taken_back = responder.cancellation();
         let answered = tokio::select! {
             biased;
             () = taken_back.cancelled() => Err(sdk::Error::request_cancelled()),
-            answered = self.client.request(request) => answered,
+            answered = self.client.send_request(request) => answered,
         };
-        told(match answered {
+        log_send_error(match answered {
             Ok(response) => responder.respond(response),
             Err(error) => responder.respond_with_error(error),
         });
     }
 
-    async fn open(
+    async fn create_terminal(
         &self,
         request: wire::CreateTerminalRequest,
         responder: Responder<wire::CreateTerminalResponse>,
     ) {
-        self.client.flushed(&self.session).await;
-        let created = self.client.request(request).await;
-        self.terminals().n_coming -= 1;
-        told(match created {
+        self.client.flush_updates(&self.session).await;
+        let created = self.client.send_request(request).await;
+        self.lock_terminals().n_coming -= 1;
+        log_send_error(match created {
             Ok(created) => {
-                self.terminals().open.insert(created.terminal_id.0.to_string());
+                self.lock_terminals().open.insert(created.terminal_id.0.to_string());
                 responder.respond(created)
             }
             Err(error) => responder.respond_with_error(error),
@@ -225,15 +226,15 @@ impl Upstream {
     }
 }
 
-impl Drop for Upstream {
+impl Drop for ParentClient {
     fn drop(&mut self) {
-        for id in std::mem::take(&mut self.terminals().open) {
-            self.client.request_unheard(v1::release_terminal(&self.session, &id));
+        for id in std::mem::take(&mut self.lock_terminals().open) {
+            self.client.send_detached_request(v1::release_terminal(&self.session, &id));
         }
     }
 }
 
-fn told(sent: Result<(), sdk::Error>) {
+fn log_send_error(sent: Result<(), sdk::Error>) {
     if let Err(error) = sent {
         tracing::debug!(%error, "the agent is gone; its answer is dropped");
     }

@@ -1,16 +1,24 @@
-use crow_core::{MessageId, Update};
+use crow_core::{MessageId, SessionUpdate};
 use expect_test::{Expect, expect};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::*;
-use crate::{Abilities, About, ClientEvent, Hello, Incoming, Lines, drive, duplex, serve};
+use crate::{
+    AcpClientCapabilities, AgentInfo, ClientEvent, ClientInfo, IncomingRequest, LineTransport, drive_agent,
+    duplex_transport, serve_client,
+};
 
-fn nests() -> Form {
-    let oak = Choice { label: "oak".into(), meaning: "The old one.".into() };
-    let elm = Choice { label: "elm".into(), meaning: String::new() };
-    Form { message: "Which nest?".into(), options: vec![oak, elm], free_text: true, is_about_trust: false }
+fn nests() -> ElicitationForm {
+    let oak = ElicitationChoice { label: "oak".into(), meaning: "The old one.".into() };
+    let elm = ElicitationChoice { label: "elm".into(), meaning: String::new() };
+    ElicitationForm {
+        message: "Which nest?".into(),
+        options: vec![oak, elm],
+        free_text: true,
+        is_about_trust: false,
+    }
 }
 
 /// What the client does with the form.
@@ -25,13 +33,13 @@ enum Does {
 
 /// Serves a client with these capabilities, tells it something, and has it fill in the form. Shows its part of the
 /// wire after the hello, and what came of it.
-async fn filled(capabilities: Value, form: Form, does: Does) -> String {
-    let (mut lines, theirs) = duplex();
-    let (incoming, mut requests) = mpsc::channel::<Incoming>(8);
+async fn filled(capabilities: Value, form: ElicitationForm, does: Does) -> String {
+    let (mut lines, theirs) = duplex_transport();
+    let (incoming, mut requests) = mpsc::channel::<IncomingRequest>(8);
     let (connected, client) = oneshot::channel();
-    let agent = tokio::spawn(serve(
+    let agent = tokio::spawn(serve_client(
         theirs,
-        About { version: "1", program: None, reads_images: true },
+        AgentInfo { version: "1", program: None, reads_images: true },
         incoming,
         |client| {
             drop(connected.send(client));
@@ -41,14 +49,18 @@ async fn filled(capabilities: Value, form: Form, does: Does) -> String {
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
     lines.outgoing.send(hello.to_string()).await.unwrap();
     lines.incoming.next().await.unwrap().unwrap();
-    assert!(matches!(requests.recv().await, Some(Incoming::Hello)));
+    assert!(matches!(requests.recv().await, Some(IncomingRequest::Hello)));
 
     let cut = CancellationToken::new();
     let (client, session) = (client.await.unwrap(), SessionId::new("s"));
-    client.tell(&session, Update::Text { message: MessageId::at(1), text: "Well.".into() });
+    client
+        .send_update(&session, SessionUpdate::Text { message: MessageId::from_seq(1), text: "Well.".into() });
     let asking = async {
-        let formed = client.elicit(&session, &form, &cut).await;
-        client.tell(&session, Update::Text { message: MessageId::at(2), text: "Bye.".into() });
+        let formed = client.elicit_form(&session, &form, &cut).await;
+        client.send_update(
+            &session,
+            SessionUpdate::Text { message: MessageId::from_seq(2), text: "Bye.".into() },
+        );
         formed
     };
     let (formed, heard) = tokio::join!(asking, play(lines, does, &cut));
@@ -58,7 +70,7 @@ async fn filled(capabilities: Value, form: Form, does: Does) -> String {
 }
 
 /// Plays the client until it heard the last words.
-async fn play(mut lines: Lines, does: Does, cut: &CancellationToken) -> String {
+async fn play(mut lines: LineTransport, does: Does, cut: &CancellationToken) -> String {
     let mut heard = String::new();
     while let Some(line) = lines.incoming.next().await {
         let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
@@ -83,7 +95,7 @@ async fn play(mut lines: Lines, does: Does, cut: &CancellationToken) -> String {
 }
 
 #[track_caller]
-fn check(capabilities: Value, form: Form, does: Does, expected: &Expect) {
+fn check(capabilities: Value, form: ElicitationForm, does: Does, expected: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     expected.assert_eq(&runtime.block_on(filled(capabilities, form, does)));
 }
@@ -178,7 +190,7 @@ fn nothing_is_asked_of_a_client_without_forms() {
             "#]],
         );
     }
-    let none = Form { options: Vec::new(), free_text: false, ..nests() };
+    let none = ElicitationForm { options: Vec::new(), free_text: false, ..nests() };
     check(
         has_forms(),
         none,
@@ -194,50 +206,58 @@ fn nothing_is_asked_of_a_client_without_forms() {
 /// Has our own client answer our own agent.
 #[tokio::test]
 async fn both_ends_understand_each_other() {
-    let (to_agent, to_client) = duplex();
+    let (to_agent, to_client) = duplex_transport();
     let (events, mut heard) = mpsc::channel(8);
-    let (incoming, _requests) = mpsc::channel::<Incoming>(8);
+    let (incoming, _requests) = mpsc::channel::<IncomingRequest>(8);
     let (connected, client) = oneshot::channel();
-    let agent = tokio::spawn(serve(
+    let agent = tokio::spawn(serve_client(
         to_client,
-        About { version: "1", program: None, reads_images: true },
+        AgentInfo { version: "1", program: None, reads_images: true },
         incoming,
         |client| {
             drop(connected.send(client));
         },
     ));
-    let abilities = Abilities { forms: true, ..Abilities::default() };
-    let came = drive(to_agent, Hello { version: "1", abilities, keeps_words: false }, events, async |_| {
-        let (client, session, cut) = (client.await.unwrap(), SessionId::new("s"), CancellationToken::new());
-        let mut came = Vec::new();
-        let nobody = Formed::Nobody { why: "there is no terminal".into() };
-        let chosen = |said: &str| Some(Formed::Chosen(said.into()));
-        for given in [chosen("elm"), chosen("a beech"), Some(Formed::Declined), Some(nobody), None] {
-            let form = nests();
-            let asking = client.elicit(&session, &form, &cut);
-            let answering = async {
-                let Some(ClientEvent::Form { session: of, form, answer }) = heard.recv().await else {
-                    return;
+    let abilities = AcpClientCapabilities { forms: true, ..AcpClientCapabilities::default() };
+    let came = drive_agent(
+        to_agent,
+        ClientInfo { version: "1", abilities, keeps_words: false },
+        events,
+        async |_| {
+            let (client, session, cut) =
+                (client.await.unwrap(), SessionId::new("s"), CancellationToken::new());
+            let mut came = Vec::new();
+            let nobody = ElicitationOutcome::Nobody { why: "there is no terminal".into() };
+            let chosen = |said: &str| Some(ElicitationOutcome::Chosen(said.into()));
+            for given in
+                [chosen("elm"), chosen("a beech"), Some(ElicitationOutcome::Declined), Some(nobody), None]
+            {
+                let form = nests();
+                let asking = client.elicit_form(&session, &form, &cut);
+                let answering = async {
+                    let Some(ClientEvent::Form { session: of, form, answer }) = heard.recv().await else {
+                        return;
+                    };
+                    assert_eq!((&of, *form), (&session, nests()));
+                    // Without one it is dropped.
+                    if let Some(given) = given {
+                        answer.send(given).unwrap();
+                    }
                 };
-                assert_eq!((&of, *form), (&session, nests()));
-                // Without one it is dropped.
-                if let Some(given) = given {
-                    answer.send(given).unwrap();
-                }
+                came.push(format!("{:?}", tokio::join!(asking, answering).0));
+            }
+            // What is withdrawn closes its place.
+            let form = nests();
+            let asking = client.elicit_form(&session, &form, &cut);
+            let withdrawing = async {
+                let Some(ClientEvent::Form { mut answer, .. }) = heard.recv().await else { return };
+                cut.cancel();
+                answer.closed().await;
             };
-            came.push(format!("{:?}", tokio::join!(asking, answering).0));
-        }
-        // What is withdrawn closes its place.
-        let form = nests();
-        let asking = client.elicit(&session, &form, &cut);
-        let withdrawing = async {
-            let Some(ClientEvent::Form { mut answer, .. }) = heard.recv().await else { return };
-            cut.cancel();
-            answer.closed().await;
-        };
-        came.push(format!("{:?}", tokio::join!(asking, withdrawing).0));
-        came.join("\n")
-    });
+            came.push(format!("{:?}", tokio::join!(asking, withdrawing).0));
+            came.join("\n")
+        },
+    );
     expect![[r#"
         Chosen("elm")
         Chosen("a beech")

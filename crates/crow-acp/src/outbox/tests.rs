@@ -1,14 +1,14 @@
-use crow_core::{Content, MessageId, Part};
+use crow_core::{ContentPart, MessageId, ToolCallContent};
 use expect_test::{Expect, expect};
 
 use super::*;
 
 /// Tells a client that reads nothing, and shows what waits: a line per update, `SESSION: UPDATE`.
 #[track_caller]
-fn check(told: &[(&str, Update)], expected: &Expect) {
-    let outbox = Outbox::new(Said::default());
+fn check(told: &[(&str, SessionUpdate)], expected: &Expect) {
+    let outbox = Outbox::new(SharedCapabilities::default());
     for (session, update) in told {
-        outbox.push(&SessionId::new(*session), update.clone());
+        outbox.push_update(&SessionId::new(*session), update.clone());
     }
     let waiting = outbox.lock();
     let mut lines = String::new();
@@ -18,52 +18,58 @@ fn check(told: &[(&str, Update)], expected: &Expect) {
         }
     }
     lines.push_str(&format!("{} bytes\n", waiting.n_bytes));
-    let weights: usize = waiting.sessions.values().flatten().map(|(_, update)| weight(update)).sum();
+    let weights: usize = waiting.sessions.values().flatten().map(|(_, update)| update_bytes(update)).sum();
     assert_eq!(weights, waiting.n_bytes, "what waits is counted right");
     expected.assert_eq(&lines);
 }
 
-fn shown(update: &Update) -> String {
+fn shown(update: &SessionUpdate) -> String {
     match update {
-        Update::Text { message, text } if text.len() > 40 => {
+        SessionUpdate::Text { message, text } if text.len() > 40 => {
             format!("text {message} of {} bytes", text.len())
         }
-        Update::Text { message, text } => format!("text {message} {text:?}"),
-        Update::Thought { message, text } => format!("thought {message} {text:?}"),
-        Update::Output { call, text } if text.len() > 40 => format!("{call} printed {} bytes", text.len()),
-        Update::Output { call, text } => format!("{call} printed {text:?}"),
-        Update::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
-        Update::Prompt { .. }
-        | Update::CallAgain { .. }
-        | Update::Report { .. }
-        | Update::Call { .. }
-        | Update::Child { .. }
-        | Update::Passed(_)
-        | Update::Plan(_)
-        | Update::Title(_)
-        | Update::Changed(_)
-        | Update::Terminal { .. }
-        | Update::Exited { .. }
-        | Update::Usage { .. }
-        | Update::Mode(_)
-        | Update::Options(_)
-        | Update::Commands(_)
-        | Update::Notice(_)
-        | Update::Compaction { .. } => format!("{update:?}"),
+        SessionUpdate::Text { message, text } => format!("text {message} {text:?}"),
+        SessionUpdate::Thought { message, text } => format!("thought {message} {text:?}"),
+        SessionUpdate::Output { call, text } if text.len() > 40 => {
+            format!("{call} printed {} bytes", text.len())
+        }
+        SessionUpdate::Output { call, text } => format!("{call} printed {text:?}"),
+        SessionUpdate::CallChanged { call, status, content } => format!("{call} {status:?} {content:?}"),
+        SessionUpdate::Prompt { .. }
+        | SessionUpdate::CallAgain { .. }
+        | SessionUpdate::Report { .. }
+        | SessionUpdate::Call { .. }
+        | SessionUpdate::Child { .. }
+        | SessionUpdate::Passed(_)
+        | SessionUpdate::Plan(_)
+        | SessionUpdate::Title(_)
+        | SessionUpdate::Changed(_)
+        | SessionUpdate::Terminal { .. }
+        | SessionUpdate::Exited { .. }
+        | SessionUpdate::Usage { .. }
+        | SessionUpdate::Mode(_)
+        | SessionUpdate::Options(_)
+        | SessionUpdate::Commands(_)
+        | SessionUpdate::Notice(_)
+        | SessionUpdate::Compaction { .. } => format!("{update:?}"),
     }
 }
 
-fn text(seq: u64, text: &str) -> Update {
-    Update::Text { message: MessageId::at(seq), text: text.into() }
+fn text(seq: u64, text: &str) -> SessionUpdate {
+    SessionUpdate::Text { message: MessageId::from_seq(seq), text: text.into() }
 }
 
-fn thought(seq: u64, text: &str) -> Update {
-    Update::Thought { message: MessageId::at(seq), text: text.into() }
+fn thought(seq: u64, text: &str) -> SessionUpdate {
+    SessionUpdate::Thought { message: MessageId::from_seq(seq), text: text.into() }
 }
 
-fn running(index: usize, output: &str) -> Update {
-    let content = Some(vec![Content::Text(output.into())]);
-    Update::CallChanged { call: CallId::at(1, index), status: Status::Running, content }
+fn running(index: usize, output: &str) -> SessionUpdate {
+    let content = Some(vec![ToolCallContent::Text(output.into())]);
+    SessionUpdate::CallChanged {
+        call: CallId::from_position(1, index),
+        status: ToolCallStatus::Running,
+        content,
+    }
 }
 
 #[test]
@@ -100,10 +106,10 @@ fn sessions_do_not_mix() {
 
 #[test]
 fn output_of_a_running_call_is_latest_wins() {
-    let ended = Update::CallChanged {
-        call: CallId::at(1, 0),
-        status: Status::Done,
-        content: Some(vec![Content::Text("all of it".into())]),
+    let ended = SessionUpdate::CallChanged {
+        call: CallId::from_position(1, 0),
+        status: ToolCallStatus::Done,
+        content: Some(vec![ToolCallContent::Text("all of it".into())]),
     };
     check(
         &[
@@ -138,7 +144,10 @@ fn a_chunk_does_not_grow_for_ever() {
 
 #[test]
 fn what_calls_print_gathers_and_keeps_its_end() {
-    let printed = |index, text: &str| Update::Output { call: CallId::at(1, index), text: text.into() };
+    let printed = |index, text: &str| SessionUpdate::Output {
+        call: CallId::from_position(1, index),
+        text: text.into(),
+    };
     check(
         &[
             ("a", printed(0, "one ")),
@@ -158,34 +167,34 @@ fn what_calls_print_gathers_and_keeps_its_end() {
 
 #[test]
 fn a_prompt_and_arguments_weigh() {
-    let image = Part::Image { mime: "image/png".into(), data: "x".repeat(100) };
-    let call = Update::Call {
-        call: CallId::at(1, 0),
+    let image = ContentPart::Image { mime: "image/png".into(), data: "x".repeat(100) };
+    let call = SessionUpdate::Call {
+        call: CallId::from_position(1, 0),
         name: "write".into(),
-        facets: Facets {
+        facets: ToolCallInfo {
             title: "write".into(),
             kind: crow_core::ToolKind::Edit,
             locations: Vec::new(),
-            touch: crow_core::Touch::Nothing,
+            touch: crow_core::ToolAccess::Nothing,
         },
         arguments: Map::from_iter([("text".to_owned(), Value::from(vec!["x".repeat(6), "y".repeat(10)]))]),
-        status: Status::Pending,
+        status: ToolCallStatus::Pending,
         content: Vec::new(),
-        prints: crow_core::Prints::Nothing,
+        prints: crow_core::OutputStreaming::Nothing,
     };
-    assert_eq!(weight(&Update::Prompt { message: MessageId::at(0), part: image }), 100);
-    assert_eq!(weight(&call), 20);
+    assert_eq!(update_bytes(&SessionUpdate::Prompt { message: MessageId::from_seq(0), part: image }), 100);
+    assert_eq!(update_bytes(&call), 20);
 }
 
 #[test]
 fn a_flush_waits_for_nothing_that_was_told_later() {
-    let outbox = Outbox::new(Said::default());
+    let outbox = Outbox::new(SharedCapabilities::default());
     let session = SessionId::new("a");
-    outbox.push(&session, text(1, "one"));
+    outbox.push_update(&session, text(1, "one"));
     let mut flushed = polled_flush(&outbox, &session);
     assert!(!flushed());
-    outbox.push(&session, text(2, "two"));
-    assert!(outbox.lock().pop().is_some());
+    outbox.push_update(&session, text(2, "two"));
+    assert!(outbox.lock().pop_update().is_some());
     outbox.sent.notify_waiters();
     assert!(flushed(), "what was told later still waits");
     assert_eq!(outbox.lock().sessions.len(), 1);
@@ -193,29 +202,29 @@ fn a_flush_waits_for_nothing_that_was_told_later() {
 
 /// Polls one flush again and again; tells whether it is over.
 fn polled_flush<'a>(outbox: &'a Outbox, session: &'a SessionId) -> impl FnMut() -> bool + 'a {
-    let mut flush = Box::pin(outbox.flushed(session));
+    let mut flush = Box::pin(outbox.flush_updates(session));
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
     move || flush.as_mut().poll(&mut cx).is_ready()
 }
 
 #[test]
 fn nothing_waits_for_a_client_that_is_gone() {
-    let outbox = Outbox::new(Said::default());
-    outbox.push(&SessionId::new("a"), text(1, "one"));
+    let outbox = Outbox::new(SharedCapabilities::default());
+    outbox.push_update(&SessionId::new("a"), text(1, "one"));
     outbox.close();
-    outbox.push(&SessionId::new("a"), text(1, "two"));
+    outbox.push_update(&SessionId::new("a"), text(1, "two"));
     assert!(outbox.lock().sessions.is_empty());
 }
 
 #[test]
 fn sessions_take_turns() {
-    let outbox = Outbox::new(Said::default());
+    let outbox = Outbox::new(SharedCapabilities::default());
     let told = [("a", text(1, "a1")), ("a", text(2, "a2")), ("b", text(1, "b1")), ("a", text(3, "a3"))];
     for (session, update) in told {
-        outbox.push(&SessionId::new(session), update);
+        outbox.push_update(&SessionId::new(session), update);
     }
     let mut waiting = outbox.lock();
-    let taken: Vec<String> = std::iter::from_fn(|| waiting.pop())
+    let taken: Vec<String> = std::iter::from_fn(|| waiting.pop_update())
         .map(|(session, update)| format!("{session}: {}", shown(&update)))
         .collect();
     expect![[r#"

@@ -1,44 +1,45 @@
 //! What updates cost while they wait for a client that is behind.
 
-use crow_core::{CompactionStage, Content, Part, PlanEntry, Update};
+use crow_core::{CompactionStage, ContentPart, PlanEntry, SessionUpdate, ToolCallContent};
 use serde_json::{Map, Value};
 
 /// What an update costs while it waits, roughly.
-pub(super) fn weight(update: &Update) -> usize {
+pub(super) fn update_bytes(update: &SessionUpdate) -> usize {
     match update {
-        Update::Text { text, .. } | Update::Thought { text, .. } | Update::Notice(text) => text.len(),
-        Update::Output { text, .. } | Update::Report { text, .. } => text.len(),
-        Update::Compaction { stage: CompactionStage::Done { summary: Some(summary) }, text, .. } => {
-            text.len() + summary.len()
-        }
-        Update::Compaction { text, .. } => text.len(),
-        Update::Passed(said) => value_bytes(said),
-        Update::Plan(steps) => steps.iter().map(step_bytes).sum(),
-        Update::Prompt { part, .. } => part_bytes(part),
-        Update::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
-        Update::CallChanged { content: Some(content), .. } | Update::CallAgain { content, .. } => {
-            content_bytes(content)
-        }
-        Update::CallChanged { content: None, .. }
-        | Update::Child { .. }
-        | Update::Title(_)
-        | Update::Changed(_)
-        | Update::Terminal { .. }
-        | Update::Exited { .. }
-        | Update::Usage { .. }
-        | Update::Mode(_)
-        | Update::Options(_)
-        | Update::Commands(_) => 0,
+        SessionUpdate::Text { text, .. }
+        | SessionUpdate::Thought { text, .. }
+        | SessionUpdate::Notice(text) => text.len(),
+        SessionUpdate::Output { text, .. } | SessionUpdate::Report { text, .. } => text.len(),
+        SessionUpdate::Compaction {
+            stage: CompactionStage::Done { summary: Some(summary) }, text, ..
+        } => text.len() + summary.len(),
+        SessionUpdate::Compaction { text, .. } => text.len(),
+        SessionUpdate::Passed(said) => value_bytes(said),
+        SessionUpdate::Plan(steps) => steps.iter().map(step_bytes).sum(),
+        SessionUpdate::Prompt { part, .. } => part_bytes(part),
+        SessionUpdate::Call { arguments, content, .. } => object_bytes(arguments) + content_bytes(content),
+        SessionUpdate::CallChanged { content: Some(content), .. }
+        | SessionUpdate::CallAgain { content, .. } => content_bytes(content),
+        SessionUpdate::CallChanged { content: None, .. }
+        | SessionUpdate::Child { .. }
+        | SessionUpdate::Title(_)
+        | SessionUpdate::Changed(_)
+        | SessionUpdate::Terminal { .. }
+        | SessionUpdate::Exited { .. }
+        | SessionUpdate::Usage { .. }
+        | SessionUpdate::Mode(_)
+        | SessionUpdate::Options(_)
+        | SessionUpdate::Commands(_) => 0,
     }
 }
 
-fn part_bytes(part: &Part) -> usize {
+fn part_bytes(part: &ContentPart) -> usize {
     match part {
-        Part::Text(text)
-        | Part::Image { data: text, .. }
-        | Part::Resource { text, .. }
-        | Part::FromCrow { text, .. } => text.len(),
-        Part::Link { uri, name, .. } => uri.len() + name.len(),
+        ContentPart::Text(text)
+        | ContentPart::Image { data: text, .. }
+        | ContentPart::Resource { text, .. }
+        | ContentPart::FromCrow { text, .. } => text.len(),
+        ContentPart::Link { uri, name, .. } => uri.len() + name.len(),
     }
 }
 
@@ -46,10 +47,10 @@ fn step_bytes(step: &PlanEntry) -> usize {
     step.text.len() + step.meta.as_ref().map_or(0, value_bytes)
 }
 
-pub(super) fn content_bytes(content: &[Content]) -> usize {
+pub(super) fn content_bytes(content: &[ToolCallContent]) -> usize {
     let bytes = content.iter().map(|content| match content {
-        Content::Text(text) | Content::Image { data: text, .. } => text.len(),
-        Content::Diff { old, new, .. } => old.as_deref().map_or(0, str::len) + new.len(),
+        ToolCallContent::Text(text) | ToolCallContent::Image { data: text, .. } => text.len(),
+        ToolCallContent::Diff { old, new, .. } => old.as_deref().map_or(0, str::len) + new.len(),
     });
     bytes.sum()
 }

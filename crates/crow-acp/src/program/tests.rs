@@ -5,9 +5,9 @@ use super::*;
 /// Shows what is read of an agent that prints this.
 async fn check(printed: &str, expected: &Expect) {
     let (mut stdout, stray, mut babble) =
-        (BufReader::new(printed.as_bytes()), OnceLock::new(), Babble::default());
+        (BufReader::new(printed.as_bytes()), OnceLock::new(), StrayOutput::default());
     let mut shown = String::new();
-    while let Some(read) = message(&mut stdout, &stray, &mut babble).await {
+    while let Some(read) = read_message(&mut stdout, &stray, &mut babble).await {
         match read {
             Ok(line) => shown += &format!("{line}\n"),
             Err(error) => {
@@ -64,8 +64,8 @@ async fn a_program_that_speaks_no_protocol_is_given_up() {
     .await;
     let endless = "jsonrpc".to_owned() + &"a".repeat(3 * 1024 * 1024);
     let (mut stdout, stray, mut babble) =
-        (BufReader::new(endless.as_bytes()), OnceLock::new(), Babble::default());
-    let read = message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err();
+        (BufReader::new(endless.as_bytes()), OnceLock::new(), StrayOutput::default());
+    let read = read_message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err();
     assert!(
         read.to_string()
             .starts_with("it printed 1048576 bytes that are no message of the protocol: jsonrpcaaa"),
@@ -107,11 +107,11 @@ async fn messages_without_an_answer_are_given_up() {
     for line in [notice, asks, "{ no JSON"] {
         let printed = format!("{line}\n").repeat(40);
         let (mut stdout, stray, mut babble) =
-            (BufReader::new(printed.as_bytes()), OnceLock::new(), Babble::default());
+            (BufReader::new(printed.as_bytes()), OnceLock::new(), StrayOutput::default());
         for _ in 0..BABBLE_LINES_MAX {
-            assert_eq!(message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap(), line);
+            assert_eq!(read_message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap(), line);
         }
-        let error = message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err().to_string();
+        let error = read_message(&mut stdout, &stray, &mut babble).await.unwrap().unwrap_err().to_string();
         let expected =
             format!("it printed 20 lines, and none answers `initialize`; the first: {line}; {line}; {line}");
         assert_eq!(error, expected);
@@ -120,9 +120,9 @@ async fn messages_without_an_answer_are_given_up() {
     // Behind the answer there may be any number.
     let printed = format!("{ANSWER}\n{}", format!("{notice}\n").repeat(100));
     let (mut stdout, stray, mut babble) =
-        (BufReader::new(printed.as_bytes()), OnceLock::new(), Babble::default());
+        (BufReader::new(printed.as_bytes()), OnceLock::new(), StrayOutput::default());
     let mut n_read = 0;
-    while let Some(read) = message(&mut stdout, &stray, &mut babble).await {
+    while let Some(read) = read_message(&mut stdout, &stray, &mut babble).await {
         read.unwrap();
         n_read += 1;
     }

@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     PATH, PING,
-    carry::{Counted, carry},
-    config, ends,
-    farewell::Farewell,
+    carry::{CountingStream, carry_messages},
+    farewell::CloseReason,
+    queued_transport, websocket_config,
 };
-use crate::transport::Lines;
+use crate::transport::LineTransport;
 
 /// Why an agent elsewhere could not be reached. None of it holds a header or what stands behind the path.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum ConnectError {
         why: String,
     },
     /// The server does not want this client.
-    #[error("{host} refused the connection: {}", meaning(*status))]
+    #[error("{host} refused the connection: {}", describe_status(*status))]
     Refused {
         /// Where.
         host: String,
@@ -73,7 +73,7 @@ pub enum ConnectError {
     },
 }
 
-fn meaning(status: u16) -> String {
+fn describe_status(status: u16) -> String {
     let what = match status {
         300..=399 => "it leads elsewhere, and redirects are not followed; name the place itself",
         401 => "the token was refused",
@@ -88,7 +88,7 @@ fn meaning(status: u16) -> String {
 
 /// Who may read along on the way to an agent elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum TransportSecurity {
     /// Nobody: it is encrypted.
     Encrypted,
     /// Nobody elsewhere: it stays on this machine.
@@ -98,39 +98,39 @@ pub enum Way {
 }
 
 /// Checks all that can be checked of an address without going there.
-pub fn way_to(url: &str, headers: &[(String, String)]) -> Result<Way, ConnectError> {
-    let target = Target::parse(url)?;
-    target.request(headers)?;
+pub fn classify_address(url: &str, headers: &[(String, String)]) -> Result<TransportSecurity, ConnectError> {
+    let target = SocketTarget::parse(url)?;
+    target.build_request(headers)?;
     let is_here = || {
         let address = target.bare_host().parse::<IpAddr>();
         target.bare_host().eq_ignore_ascii_case("localhost") || address.is_ok_and(|host| host.is_loopback())
     };
     Ok(match target.scheme {
-        Scheme::Encrypted => Way::Encrypted,
-        Scheme::Plain if is_here() => Way::Here,
-        Scheme::Plain => Way::Open,
+        SocketScheme::Encrypted => TransportSecurity::Encrypted,
+        SocketScheme::Plain if is_here() => TransportSecurity::Here,
+        SocketScheme::Plain => TransportSecurity::Open,
     })
 }
 
 /// Connects to an agent elsewhere, until the deadline. The lines end with an error that says why when the agent closes
 /// the connection otherwise than because all was said.
-pub async fn connect(
+pub async fn connect_socket(
     url: &str,
     headers: &[(String, String)],
     deadline: Instant,
-) -> Result<Lines, ConnectError> {
-    connect_with(url, headers, deadline, (PING, known_roots)).await
+) -> Result<LineTransport, ConnectError> {
+    connect_socket_with(url, headers, deadline, (PING, load_root_certificates)).await
 }
 
-pub(super) async fn connect_with(
+pub(super) async fn connect_socket_with(
     url: &str,
     headers: &[(String, String)],
     deadline: Instant,
-    (ping, roots): (Duration, Roots),
-) -> Result<Lines, ConnectError> {
-    let target = Target::parse(url)?;
-    let request = target.request(headers)?;
-    let connecting = Box::pin(target.go(request, (ping, roots)));
+    (ping, roots): (Duration, RootsLoader),
+) -> Result<LineTransport, ConnectError> {
+    let target = SocketTarget::parse(url)?;
+    let request = target.build_request(headers)?;
+    let connecting = Box::pin(target.open_connection(request, (ping, roots)));
     match timeout_at(deadline, connecting).await {
         Ok(connected) => connected,
         Err(_) => Err(ConnectError::TimedOut { host: target.host }),
@@ -138,27 +138,27 @@ pub(super) async fn connect_with(
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scheme {
+enum SocketScheme {
     Plain,
     Encrypted,
 }
 
 /// Where to go.
-struct Target {
+struct SocketTarget {
     uri: Uri,
-    scheme: Scheme,
+    scheme: SocketScheme,
     /// With its port, as people are told.
     host: String,
     port: u16,
 }
 
-impl Target {
+impl SocketTarget {
     fn parse(url: &str) -> Result<Self, ConnectError> {
         let bad = ConnectError::BadAddress;
         let uri: Uri = url.parse().map_err(|_| bad("the address is no URL"))?;
         let scheme = match uri.scheme_str() {
-            Some("ws") => Scheme::Plain,
-            Some("wss") => Scheme::Encrypted,
+            Some("ws") => SocketScheme::Plain,
+            Some("wss") => SocketScheme::Encrypted,
             _ => return Err(bad("the address begins with neither ws:// nor wss://")),
         };
         let Some(authority) = uri.authority().cloned().filter(|authority| !authority.host().is_empty())
@@ -171,8 +171,8 @@ impl Target {
         let port = match (authority.port(), scheme) {
             (Some(port), _) => port.as_u16(),
             (None, _) if authority.as_str() != authority.host() => return Err(bad("the port is none")),
-            (None, Scheme::Plain) => 80,
-            (None, Scheme::Encrypted) => 443,
+            (None, SocketScheme::Plain) => 80,
+            (None, SocketScheme::Encrypted) => 443,
         };
         let host = format!("{}:{port}", authority.host());
         let path = match (uri.path(), uri.query()) {
@@ -186,7 +186,7 @@ impl Target {
         Ok(Self { uri, scheme, host, port })
     }
 
-    fn request(&self, headers: &[(String, String)]) -> Result<Request, ConnectError> {
+    fn build_request(&self, headers: &[(String, String)]) -> Result<Request, ConnectError> {
         let request = self.uri.clone().into_client_request();
         let mut request = request.map_err(|_| ConnectError::BadAddress("the address is no URL"))?;
         for (name, value) in headers {
@@ -209,66 +209,83 @@ impl Target {
         self.uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
-    fn unreachable(&self, why: &io::Error) -> ConnectError {
+    fn unreachable_error(&self, why: &io::Error) -> ConnectError {
         ConnectError::Unreachable { host: self.host.clone(), why: why.to_string() }
     }
 
-    fn no_encryption(&self, error: &io::Error) -> ConnectError {
+    fn tls_error(&self, error: &io::Error) -> ConnectError {
         let why = error.get_ref().and_then(|error| error.downcast_ref::<rustls::Error>());
         match why {
             Some(rustls::Error::InvalidMessage(_)) => {
                 ConnectError::NoTls { host: self.host.clone(), why: error.to_string() }
             }
-            Some(_) | None => self.unreachable(error),
+            Some(_) | None => self.unreachable_error(error),
         }
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the rest is one to us")]
-    fn unwanted(&self, error: &Error) -> ConnectError {
+    fn handshake_error(&self, error: &Error) -> ConnectError {
         let host = self.host.clone();
         match error {
             Error::Http(response) => ConnectError::Refused { host, status: response.status().as_u16() },
-            Error::Io(error) => self.unreachable(error),
+            Error::Io(error) => self.unreachable_error(error),
             other => ConnectError::NoSocket { host, why: other.to_string() },
         }
     }
 
-    async fn go(&self, request: Request, (ping, roots): (Duration, Roots)) -> Result<Lines, ConnectError> {
+    async fn open_connection(
+        &self,
+        request: Request,
+        (ping, roots): (Duration, RootsLoader),
+    ) -> Result<LineTransport, ConnectError> {
         let stream = TcpStream::connect((self.bare_host(), self.port)).await;
-        let stream = stream.map_err(|error| self.unreachable(&error))?;
-        stream.set_nodelay(true).map_err(|error| self.unreachable(&error))?;
+        let stream = stream.map_err(|error| self.unreachable_error(&error))?;
+        stream.set_nodelay(true).map_err(|error| self.unreachable_error(&error))?;
         match self.scheme {
-            Scheme::Plain => self.shake(stream, request, ping).await,
-            Scheme::Encrypted => {
-                let tls = tls(roots).await.map_err(|error| self.unreachable(&error))?;
+            SocketScheme::Plain => self.upgrade_stream(stream, request, ping).await,
+            SocketScheme::Encrypted => {
+                let tls = tls_connector(roots).await.map_err(|error| self.unreachable_error(&error))?;
                 let name = ServerName::try_from(self.bare_host().to_owned());
                 let name = name.map_err(|_| ConnectError::BadAddress("the address names no host"))?;
-                let stream = tls.connect(name, stream).await.map_err(|error| self.no_encryption(&error))?;
-                self.shake(stream, request, ping).await
+                let stream = tls.connect(name, stream).await.map_err(|error| self.tls_error(&error))?;
+                self.upgrade_stream(stream, request, ping).await
             }
         }
     }
 
-    async fn shake<S>(&self, stream: S, request: Request, ping: Duration) -> Result<Lines, ConnectError>
+    async fn upgrade_stream<S>(
+        &self,
+        stream: S,
+        request: Request,
+        ping: Duration,
+    ) -> Result<LineTransport, ConnectError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let shaken = client_async_with_config(request, Counted::new(stream), Some(config())).await;
-        let (socket, _) = shaken.map_err(|error| self.unwanted(&error))?;
-        let (lines, ends) = ends();
+        let shaken =
+            client_async_with_config(request, CountingStream::new(stream), Some(websocket_config())).await;
+        let (socket, _) = shaken.map_err(|error| self.handshake_error(&error))?;
+        let (lines, ends) = queued_transport();
         // It ends with the lines.
         tokio::spawn(async move {
-            carry(socket, ends, ping, std::future::ready(Farewell::Over), &CancellationToken::new()).await;
+            carry_messages(
+                socket,
+                ends,
+                ping,
+                std::future::ready(CloseReason::Over),
+                &CancellationToken::new(),
+            )
+            .await;
         });
         Ok(lines)
     }
 }
 
 /// Who is trusted to say who a server is; reading them takes some milliseconds.
-type Roots = fn() -> RootCertStore;
+type RootsLoader = fn() -> RootCertStore;
 
 /// Trusts the certificates that the system trusts, or well-known ones where it has none.
-pub(super) fn known_roots() -> RootCertStore {
+pub(super) fn load_root_certificates() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
@@ -277,7 +294,7 @@ pub(super) fn known_roots() -> RootCertStore {
     roots
 }
 
-async fn tls(roots: Roots) -> io::Result<TlsConnector> {
+async fn tls_connector(roots: RootsLoader) -> io::Result<TlsConnector> {
     let roots = tokio::task::spawn_blocking(roots).await.map_err(io::Error::other)?;
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();

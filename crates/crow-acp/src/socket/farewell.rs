@@ -7,7 +7,7 @@ const REASON_BYTES_MAX: usize = 123;
 
 /// What whoever serves says to a client at the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Farewell {
+pub enum CloseReason {
     /// All was said.
     Over,
     /// The server ends.
@@ -21,18 +21,18 @@ pub enum Farewell {
     },
 }
 
-impl Farewell {
-    pub(super) fn frame(&self) -> CloseFrame {
+impl CloseReason {
+    pub(super) fn to_close_frame(&self) -> CloseFrame {
         match self {
-            Self::Over => frame(CloseCode::Normal, "", ""),
-            Self::GoingAway => frame(CloseCode::Away, "the server ends", ""),
-            Self::AgentEnded { how, words } => frame(CloseCode::Error, how, words),
+            Self::Over => close_frame(CloseCode::Normal, "", ""),
+            Self::GoingAway => close_frame(CloseCode::Away, "the server ends", ""),
+            Self::AgentEnded { how, words } => close_frame(CloseCode::Error, how, words),
         }
     }
 }
 
 /// Makes a frame of a sentence and the end of some words.
-pub(super) fn frame(code: CloseCode, sentence: &str, words: &str) -> CloseFrame {
+pub(super) fn close_frame(code: CloseCode, sentence: &str, words: &str) -> CloseFrame {
     let mut reason = sentence[..sentence.floor_char_boundary(REASON_BYTES_MAX)].to_owned();
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
     let room = REASON_BYTES_MAX.saturating_sub(reason.len() + ": ".len());

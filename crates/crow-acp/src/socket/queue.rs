@@ -15,46 +15,46 @@ const BYTES_WAITING: usize = MESSAGE_BYTES_MAX;
 
 /// Nobody takes lines any longer.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct QueueClosed;
 
 /// A line, or why no more come; its room is free again when it is taken.
-struct Waiting {
+struct QueuedLine {
     line: io::Result<String>,
     _room: OwnedSemaphorePermit,
 }
 
 /// Where lines go in.
 #[derive(Clone)]
-pub(super) struct Sender {
-    lines: mpsc::Sender<Waiting>,
+pub(super) struct LineSender {
+    lines: mpsc::Sender<QueuedLine>,
     room: Arc<Semaphore>,
 }
 
 /// Where they come out.
-pub(super) struct Receiver(mpsc::Receiver<Waiting>);
+pub(super) struct LineReceiver(mpsc::Receiver<QueuedLine>);
 
 /// Makes an empty queue.
-pub(super) fn queue() -> (Sender, Receiver) {
+pub(super) fn line_queue() -> (LineSender, LineReceiver) {
     let (lines, waiting) = mpsc::channel(LINES_WAITING);
-    (Sender { lines, room: Arc::new(Semaphore::new(BYTES_WAITING)) }, Receiver(waiting))
+    (LineSender { lines, room: Arc::new(Semaphore::new(BYTES_WAITING)) }, LineReceiver(waiting))
 }
 
-impl Sender {
+impl LineSender {
     /// Waits for room.
-    pub(super) async fn send(&self, line: io::Result<String>) -> Result<(), Gone> {
+    pub(super) async fn send(&self, line: io::Result<String>) -> Result<(), QueueClosed> {
         let n_bytes = line.as_ref().map_or(1, String::len).clamp(1, BYTES_WAITING);
         let n_bytes = u32::try_from(n_bytes).unwrap_or(u32::MAX);
-        let room = self.room.clone().acquire_many_owned(n_bytes).await.map_err(|_| Gone)?;
-        self.lines.send(Waiting { line, _room: room }).await.map_err(|_| Gone)
+        let room = self.room.clone().acquire_many_owned(n_bytes).await.map_err(|_| QueueClosed)?;
+        self.lines.send(QueuedLine { line, _room: room }).await.map_err(|_| QueueClosed)
     }
 
     /// Waits until nobody takes lines any longer.
-    pub(super) async fn gone(&self) {
+    pub(super) async fn wait_closed(&self) {
         self.lines.closed().await;
     }
 }
 
-impl Receiver {
+impl LineReceiver {
     pub(super) async fn recv(&mut self) -> Option<io::Result<String>> {
         self.0.recv().await.map(|waiting| waiting.line)
     }

@@ -26,8 +26,8 @@ use tokio_tungstenite::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connect::{connect_with, known_roots},
-    listen::{CLIENTS_MAX, listen_with},
+    connect::{connect_socket_with, load_root_certificates},
+    listen::{CLIENTS_MAX, serve_socket_with},
     visitors::KNOCKERS_MAX,
     *,
 };
@@ -51,9 +51,12 @@ struct Server {
 }
 
 impl Server {
-    async fn start<F>(times: (Duration, Duration), serve: impl Fn(Lines) -> F + Send + Sync + 'static) -> Self
+    async fn start<F>(
+        times: (Duration, Duration),
+        serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
+    ) -> Self
     where
-        F: Future<Output = Farewell> + Send + 'static,
+        F: Future<Output = CloseReason> + Send + 'static,
     {
         Self::start_until(CancellationToken::new(), times, serve).await
     }
@@ -61,19 +64,19 @@ impl Server {
     async fn start_until<F>(
         cut: CancellationToken,
         times: (Duration, Duration),
-        serve: impl Fn(Lines) -> F + Send + Sync + 'static,
+        serve: impl Fn(LineTransport) -> F + Send + Sync + 'static,
     ) -> Self
     where
-        F: Future<Output = Farewell> + Send + 'static,
+        F: Future<Output = CloseReason> + Send + 'static,
     {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let door = SocketDoor {
+        let door = SocketListener {
             listener,
             name: None,
-            admission: Admission::with_token(Token::new("secret".into())),
+            admission: AdmissionPolicy::with_token(BearerToken::new("secret".into())),
         };
         let port: u16 = door.url().unwrap().rsplit([':', '/']).nth(1).unwrap().parse().unwrap();
-        let listening = tokio::spawn(listen_with(door, cut.clone(), times, serve));
+        let listening = tokio::spawn(serve_socket_with(door, cut.clone(), times, serve));
         Self { port, cut, listening }
     }
 
@@ -86,7 +89,7 @@ impl Server {
             async move {
                 tokio::select! {
                     farewell = echo(lines) => farewell,
-                    () = ends.cancelled() => Farewell::GoingAway,
+                    () = ends.cancelled() => CloseReason::GoingAway,
                 }
             }
         };
@@ -101,15 +104,15 @@ impl Server {
         let mut request = format!("ws://127.0.0.1:{}/acp", self.port).into_client_request().unwrap();
         request.headers_mut().insert("authorization", "Bearer secret".parse().unwrap());
         let (socket, response) =
-            client_async_with_config(request, self.knock().await, Some(config())).await.unwrap();
+            client_async_with_config(request, self.knock().await, Some(websocket_config())).await.unwrap();
         assert_eq!(response.headers()["acp-connection-id"].len(), 32);
         socket
     }
 
-    async fn lines(&self) -> Lines {
+    async fn lines(&self) -> LineTransport {
         let headers = [("Authorization".to_owned(), "Bearer secret".to_owned())];
         let url = format!("ws://127.0.0.1:{}", self.port);
-        connect(&url, &headers, Instant::now() + PATIENCE).await.unwrap()
+        connect_socket(&url, &headers, Instant::now() + PATIENCE).await.unwrap()
     }
 
     /// Sends a head as it is and gives the first line of the answer.
@@ -134,14 +137,14 @@ impl Server {
     }
 }
 
-async fn echo(lines: Lines) -> Farewell {
+async fn echo(lines: LineTransport) -> CloseReason {
     let (mut outgoing, mut incoming) = (lines.outgoing, lines.incoming);
     while let Some(Ok(line)) = incoming.next().await {
         if outgoing.send(line).await.is_err() {
             break;
         }
     }
-    Farewell::Over
+    CloseReason::Over
 }
 
 async fn next(socket: &mut WebSocketStream<TcpStream>) -> String {
@@ -308,14 +311,14 @@ async fn who_does_not_read_stops_the_speaker() {
     let n_said = Arc::new(AtomicUsize::new(0));
     let counting = n_said.clone();
     let (stuck, mut is_stuck) = mpsc::channel(1);
-    let server = Server::start((NEVER, NEVER), move |mut lines: Lines| {
+    let server = Server::start((NEVER, NEVER), move |mut lines: LineTransport| {
         let (n_said, stuck) = (counting.clone(), stuck.clone());
         async move {
             loop {
                 // Beyond this nothing moves unless somebody reads.
                 match timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(LARGE))).await {
                     Ok(Ok(())) => _ = n_said.fetch_add(1, Ordering::Relaxed),
-                    Ok(Err(_)) => return Farewell::Over,
+                    Ok(Err(_)) => return CloseReason::Over,
                     Err(_) => {
                         stuck.send(()).await.unwrap();
                         return pending().await;
@@ -337,13 +340,13 @@ async fn who_does_not_read_keeps_nobody_from_the_end() {
     let (stuck, mut is_stuck) = mpsc::channel(1);
     let cut = CancellationToken::new();
     let ends = cut.clone();
-    let server = Server::start_until(cut, (NEVER, NEVER), move |mut lines: Lines| {
+    let server = Server::start_until(cut, (NEVER, NEVER), move |mut lines: LineTransport| {
         let (stuck, ends) = (stuck.clone(), ends.clone());
         async move {
             while timeout(Duration::from_millis(500), lines.outgoing.send("x".repeat(LARGE))).await.is_ok() {}
             stuck.send(()).await.unwrap();
             ends.cancelled().await;
-            Farewell::GoingAway
+            CloseReason::GoingAway
         }
     })
     .await;
@@ -358,8 +361,8 @@ async fn who_does_not_read_keeps_nobody_from_the_end() {
 
 #[tokio::test]
 async fn who_does_not_listen_stops_the_other_side() {
-    let (arrived, mut arrivals) = mpsc::channel::<Lines>(1);
-    let server = Server::start((NEVER, NEVER), move |lines: Lines| {
+    let (arrived, mut arrivals) = mpsc::channel::<LineTransport>(1);
+    let server = Server::start((NEVER, NEVER), move |lines: LineTransport| {
         let arrived = arrived.clone();
         async move {
             arrived.send(lines).await.unwrap();
@@ -406,13 +409,13 @@ async fn too_many_are_told_so_and_there_is_room_again() {
 #[tokio::test]
 async fn half_open_clients_are_found_and_live_ones_are_kept() {
     let (ended, mut ends) = mpsc::channel(2);
-    let server = Server::start((SOON, NEVER), move |mut lines: Lines| {
+    let server = Server::start((SOON, NEVER), move |mut lines: LineTransport| {
         let ended = ended.clone();
         async move {
             let lines = &mut lines;
             let last = lines.incoming.next().await;
             ended.send(format!("{last:?}")).await.unwrap();
-            Farewell::Over
+            CloseReason::Over
         }
     })
     .await;
@@ -453,7 +456,9 @@ async fn half_open_servers_are_found() {
         pending::<()>().await;
         drop(socket);
     });
-    let mut lines = connect_with(&url, &[], Instant::now() + PATIENCE, (SOON, known_roots)).await.unwrap();
+    let mut lines = connect_socket_with(&url, &[], Instant::now() + PATIENCE, (SOON, load_root_certificates))
+        .await
+        .unwrap();
     let heard = timeout(PATIENCE, lines.incoming.next()).await.unwrap();
     check(
         &format!("{heard:?}"),
@@ -467,13 +472,13 @@ async fn half_open_servers_are_found() {
 #[tokio::test]
 async fn who_is_cut_off_in_the_middle_of_a_message_is_gone() {
     let (ended, mut ends) = mpsc::channel(1);
-    let server = Server::start((NEVER, NEVER), move |mut lines: Lines| {
+    let server = Server::start((NEVER, NEVER), move |mut lines: LineTransport| {
         let ended = ended.clone();
         async move {
             let lines = &mut lines;
             let heard = [lines.incoming.next().await, lines.incoming.next().await];
             ended.send(format!("{heard:?}")).await.unwrap();
-            Farewell::Over
+            CloseReason::Over
         }
     })
     .await;
@@ -494,10 +499,10 @@ async fn who_is_cut_off_in_the_middle_of_a_message_is_gone() {
 
 #[tokio::test]
 async fn the_last_words_of_an_agent_are_in_the_close_frame() {
-    let server = Server::start((NEVER, NEVER), |mut lines: Lines| async move {
+    let server = Server::start((NEVER, NEVER), |mut lines: LineTransport| async move {
         lines.outgoing.send("{\"last\":1}".into()).await.unwrap();
         let words = format!("{} thread panicked\n  at ünder line 3", "noise ".repeat(50));
-        Farewell::AgentEnded { how: "the agent ended with exit code 3".into(), words }
+        CloseReason::AgentEnded { how: "the agent ended with exit code 3".into(), words }
     })
     .await;
     let mut socket = server.socket().await;

@@ -18,28 +18,28 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long visitors may take.
 #[derive(Debug, Clone, Copy)]
-pub struct VisitLimits {
+pub struct ConnectionLimits {
     /// To say what they want.
     pub knock: Duration,
     /// To end when everything ends.
     pub goodbye: Duration,
 }
 
-impl VisitLimits {
+impl ConnectionLimits {
     /// For a visitor to say what it wants: a request's head is one packet.
     pub const KNOCK: Duration = Duration::from_secs(5);
 }
 
 /// A visitor's turn to say what it wants. Dropped, it is let in, and no other visitor's coming shows it out.
 #[derive(Debug)]
-pub struct Knock {
+pub struct PendingConnection {
     shown_out: oneshot::Receiver<Infallible>,
     patience: Duration,
 }
 
-impl Knock {
+impl PendingConnection {
     /// Hears what a visitor wants; nothing when it took too long, or another one needed its place.
-    pub async fn hear<T>(mut self, words: impl Future<Output = T>) -> Option<T> {
+    pub async fn await_request<T>(mut self, words: impl Future<Output = T>) -> Option<T> {
         tokio::select! {
             heard = timeout(self.patience, words) => heard.ok(),
             _ = &mut self.shown_out => None,
@@ -48,11 +48,11 @@ impl Knock {
 }
 
 /// Receives everybody who comes, until `cut` says so, and waits for those who are left.
-pub async fn receive_visitors<F>(
+pub async fn accept_connections<F>(
     listener: TcpListener,
     cut: &CancellationToken,
-    limits: VisitLimits,
-    visit: impl Fn(TcpStream, Knock) -> F,
+    limits: ConnectionLimits,
+    visit: impl Fn(TcpStream, PendingConnection) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -75,7 +75,7 @@ pub async fn receive_visitors<F>(
                     }
                     let (knocker, shown_out) = oneshot::channel();
                     knockers.push_back(knocker);
-                    visits.spawn(visit(stream, Knock { shown_out, patience: limits.knock }));
+                    visits.spawn(visit(stream, PendingConnection { shown_out, patience: limits.knock }));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "could not let a client in");

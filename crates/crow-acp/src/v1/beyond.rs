@@ -4,7 +4,7 @@ use agent_client_protocol as sdk;
 use sdk::v1::schema as wire;
 use serde::{Deserialize, Serialize};
 
-use crate::incoming::Steered;
+use crate::incoming::SteerOutcome;
 
 /// Words for the turn that runs; advertised as `_meta.steering`.
 #[derive(Debug, Clone, Serialize, Deserialize, sdk::JsonRpcRequest)]
@@ -20,10 +20,10 @@ pub(crate) struct SteerResponse {
     outcome: String,
 }
 
-pub(crate) fn steered(steered: Steered) -> SteerResponse {
+pub(crate) fn steer_response(steered: SteerOutcome) -> SteerResponse {
     let outcome = match steered {
-        Steered::Injected => "injected",
-        Steered::StartedNewTurn => "startedNewTurn",
+        SteerOutcome::Injected => "injected",
+        SteerOutcome::StartedNewTurn => "startedNewTurn",
     };
     SteerResponse { outcome: outcome.to_owned() }
 }

@@ -5,52 +5,54 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{CallId, Content, Facets, Prints, Status, ToolKind, Update};
+use crow_core::{
+    CallId, OutputStreaming, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
+};
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::v1::opening::meta;
+use crate::v1::opening::to_meta;
 
 /// Spells what happens to a call; `None` for everything that is not about one.
-pub(super) fn spell(update: Update) -> Option<wire::SessionUpdate> {
+pub(super) fn to_call_update(update: SessionUpdate) -> Option<wire::SessionUpdate> {
     Some(match update {
-        Update::Call { call, name, facets, arguments, status, content, prints } => {
+        SessionUpdate::Call { call, name, facets, arguments, status, content, prints } => {
             let announced = wire::ToolCall::new(call.to_string(), facets.title.clone())
                 .name(name)
                 .kind(tool_kind(facets.kind))
                 .status(tool_status(status))
-                .locations(locations(&facets))
+                .locations(tool_call_locations(&facets))
                 .raw_input(Value::Object(arguments));
             let content: Vec<_> = content.into_iter().map(tool_content).collect();
             wire::SessionUpdate::ToolCall(match prints {
-                Prints::Live { cwd } => {
+                OutputStreaming::Live { cwd } => {
                     let info = json!({ "terminal_info": { "terminal_id": call.to_string(), "cwd": cwd } });
-                    announced.content(vec![terminal(&call.to_string())]).meta(meta(info))
+                    announced.content(vec![terminal_content(&call.to_string())]).meta(to_meta(info))
                 }
-                Prints::Nothing => announced.content(content),
+                OutputStreaming::Nothing => announced.content(content),
             })
         }
-        Update::Terminal { call, id } => {
+        SessionUpdate::Terminal { call, id } => {
             let fields = wire::ToolCallUpdateFields::new()
                 .status(wire::ToolCallStatus::InProgress)
-                .content(vec![terminal(&id)]);
+                .content(vec![terminal_content(&id)]);
             wire::SessionUpdate::ToolCallUpdate(wire::ToolCallUpdate::new(call.to_string(), fields))
         }
-        Update::Output { call, text } => {
+        SessionUpdate::Output { call, text } => {
             let output = json!({ "terminal_id": call.to_string(), "data": text });
-            in_terminal(call, json!({ "terminal_output": output }))
+            terminal_update(call, json!({ "terminal_output": output }))
         }
-        Update::Exited { call, code, signal } => {
+        SessionUpdate::Exited { call, code, signal } => {
             let exit = json!({ "terminal_id": call.to_string(), "exit_code": code, "signal": signal.map(|n| n.to_string()) });
-            in_terminal(call, json!({ "terminal_exit": exit }))
+            terminal_update(call, json!({ "terminal_exit": exit }))
         }
-        Update::CallChanged { call, status, content } => {
+        SessionUpdate::CallChanged { call, status, content } => {
             let fields = wire::ToolCallUpdateFields::new()
                 .status(tool_status(status))
                 .content(content.map(|content| content.into_iter().map(tool_content).collect::<Vec<_>>()));
             wire::SessionUpdate::ToolCallUpdate(wire::ToolCallUpdate::new(call.to_string(), fields))
         }
-        Update::CallAgain { call, facets, status, content } => {
+        SessionUpdate::CallAgain { call, facets, status, content } => {
             let fields = wire::ToolCallUpdateFields::new()
                 .title(facets.title.clone())
                 .kind(tool_kind(facets.kind))
@@ -62,16 +64,16 @@ pub(super) fn spell(update: Update) -> Option<wire::SessionUpdate> {
     })
 }
 
-fn terminal(id: &str) -> wire::ToolCallContent {
+fn terminal_content(id: &str) -> wire::ToolCallContent {
     wire::ToolCallContent::Terminal(wire::Terminal::new(wire::TerminalId::new(id)))
 }
 
-fn in_terminal(call: CallId, said: Value) -> wire::SessionUpdate {
+fn terminal_update(call: CallId, said: Value) -> wire::SessionUpdate {
     let update = wire::ToolCallUpdate::new(call.to_string(), wire::ToolCallUpdateFields::new());
-    wire::SessionUpdate::ToolCallUpdate(update.meta(meta(said)))
+    wire::SessionUpdate::ToolCallUpdate(update.meta(to_meta(said)))
 }
 
-pub(super) fn locations(facets: &Facets) -> Vec<wire::ToolCallLocation> {
+pub(super) fn tool_call_locations(facets: &ToolCallInfo) -> Vec<wire::ToolCallLocation> {
     let places = facets.locations.iter();
     places.map(|place| wire::ToolCallLocation::new(place.path.as_str()).line(place.line)).collect()
 }
@@ -88,21 +90,21 @@ pub(super) fn tool_kind(kind: ToolKind) -> wire::ToolKind {
     }
 }
 
-fn tool_status(status: Status) -> wire::ToolCallStatus {
+fn tool_status(status: ToolCallStatus) -> wire::ToolCallStatus {
     match status {
-        Status::Pending => wire::ToolCallStatus::Pending,
-        Status::Running => wire::ToolCallStatus::InProgress,
-        Status::Done => wire::ToolCallStatus::Completed,
-        Status::Failed => wire::ToolCallStatus::Failed,
+        ToolCallStatus::Pending => wire::ToolCallStatus::Pending,
+        ToolCallStatus::Running => wire::ToolCallStatus::InProgress,
+        ToolCallStatus::Done => wire::ToolCallStatus::Completed,
+        ToolCallStatus::Failed => wire::ToolCallStatus::Failed,
     }
 }
 
-pub(super) fn tool_content(content: Content) -> wire::ToolCallContent {
+pub(super) fn tool_content(content: ToolCallContent) -> wire::ToolCallContent {
     match content {
-        Content::Text(text) => wire::ToolCallContent::from(text),
-        Content::Image { mime, data } => {
+        ToolCallContent::Text(text) => wire::ToolCallContent::from(text),
+        ToolCallContent::Image { mime, data } => {
             wire::ToolCallContent::from(wire::ContentBlock::Image(wire::ImageContent::new(data, mime)))
         }
-        Content::Diff { path, old, new } => wire::Diff::new(path, new).old_text(old).into(),
+        ToolCallContent::Diff { path, old, new } => wire::Diff::new(path, new).old_text(old).into(),
     }
 }

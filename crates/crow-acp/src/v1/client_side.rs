@@ -6,7 +6,7 @@ use agent_client_protocol as sdk;
 use crow_core::SessionId;
 use sdk::v1::schema as wire;
 
-use crate::editor::{ClientError, ClientOutput, Exit, Launch};
+use crate::editor::{ClientError, ClientTerminalOutput, TerminalCommand, TerminalExit};
 use crate::v1::session_id;
 
 pub(crate) fn read_file(session: &SessionId, path: &Path) -> wire::ReadTextFileRequest {
@@ -17,7 +17,7 @@ pub(crate) fn write_file(session: &SessionId, path: &Path, text: &str) -> wire::
     wire::WriteTextFileRequest::new(session_id(session), path, text)
 }
 
-pub(crate) fn create_terminal(session: &SessionId, launch: Launch) -> wire::CreateTerminalRequest {
+pub(crate) fn create_terminal(session: &SessionId, launch: TerminalCommand) -> wire::CreateTerminalRequest {
     let env = launch.env.into_iter().map(|(name, value)| wire::EnvVariable::new(name, value));
     wire::CreateTerminalRequest::new(session_id(session), launch.program)
         .args(launch.args)
@@ -46,15 +46,15 @@ pub(crate) fn release_terminal(session: &SessionId, id: &str) -> wire::ReleaseTe
     wire::ReleaseTerminalRequest::new(session_id(session), wire::TerminalId::new(id))
 }
 
-pub(crate) fn exit(status: &wire::TerminalExitStatus) -> Exit {
-    Exit { code: status.exit_code, signal: status.signal.clone() }
+pub(crate) fn to_terminal_exit(status: &wire::TerminalExitStatus) -> TerminalExit {
+    TerminalExit { code: status.exit_code, signal: status.signal.clone() }
 }
 
-pub(crate) fn terminal_output(response: wire::TerminalOutputResponse) -> ClientOutput {
-    ClientOutput {
+pub(crate) fn terminal_output(response: wire::TerminalOutputResponse) -> ClientTerminalOutput {
+    ClientTerminalOutput {
         text: response.output,
         is_cut: response.truncated,
-        exit: response.exit_status.as_ref().map(exit),
+        exit: response.exit_status.as_ref().map(to_terminal_exit),
     }
 }
 

@@ -8,8 +8,8 @@ use crow_core::SessionId;
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::form::{Choice, Form, Formed};
-use crate::v1::opening::meta;
+use crate::form::{ElicitationChoice, ElicitationForm, ElicitationOutcome};
+use crate::v1::opening::to_meta;
 use crate::v1::permission::ASKS;
 use crate::v1::session_id;
 
@@ -25,7 +25,10 @@ const TRUST: &str = "trust";
 const OPTIONS_MAX: usize = 100;
 
 /// Spells a form. Where words of one's own are an answer, no choice is wanted beside them.
-pub(crate) fn form_request(session: &SessionId, form: &Form) -> wire::CreateElicitationRequest {
+pub(crate) fn to_elicitation_request(
+    session: &SessionId,
+    form: &ElicitationForm,
+) -> wire::CreateElicitationRequest {
     let mut schema = wire::ElicitationSchema::new();
     if !form.options.is_empty() {
         let options = form.options.iter().map(|choice| {
@@ -37,29 +40,33 @@ pub(crate) fn form_request(session: &SessionId, form: &Form) -> wire::CreateElic
     }
     if form.free_text {
         let title = if form.options.is_empty() { "Answer" } else { "Or in your own words" };
-        let chars_max = u32::try_from(Form::ANSWER_CHARS_MAX).ok();
+        let chars_max = u32::try_from(ElicitationForm::ANSWER_CHARS_MAX).ok();
         let words = wire::StringPropertySchema::new().title(title.to_owned()).max_length(chars_max);
         schema = schema.property(OTHER, words, form.options.is_empty());
     }
     let scope = wire::ElicitationSessionScope::new(session_id(session));
     let mode = wire::ElicitationFormMode::new(scope, schema);
     let request = wire::CreateElicitationRequest::new(mode, form.message.clone());
-    if form.is_about_trust { request.meta(meta(json!({ ASKS: TRUST }))) } else { request }
+    if form.is_about_trust { request.meta(to_meta(json!({ ASKS: TRUST }))) } else { request }
 }
 
 /// Reads what came of a form. What was not on offer is no answer.
-pub(crate) fn formed(answer: Result<wire::CreateElicitationResponse, sdk::Error>, form: &Form) -> Formed {
+pub(crate) fn elicitation_outcome(
+    answer: Result<wire::CreateElicitationResponse, sdk::Error>,
+    form: &ElicitationForm,
+) -> ElicitationOutcome {
     let content = match answer.map(|answer| answer.action) {
         Ok(wire::ElicitationAction::Accept(accepted)) => accepted.content.unwrap_or_default(),
-        Ok(wire::ElicitationAction::Cancel) => return Formed::Cancelled,
-        Ok(_) => return Formed::Declined,
+        Ok(wire::ElicitationAction::Cancel) => return ElicitationOutcome::Cancelled,
+        Ok(_) => return ElicitationOutcome::Declined,
         Err(error) if matches!(i32::from(error.code), -32700 | -32602) => {
-            return Formed::Nobody { why: "the client's answer cannot be read".into() };
+            return ElicitationOutcome::Nobody { why: "the client's answer cannot be read".into() };
         }
-        Err(error) => return Formed::Nobody { why: error.message },
+        Err(error) => return ElicitationOutcome::Nobody { why: error.message },
     };
     let is_offered = |said: &str| form.options.iter().any(|choice| choice.label == said);
-    let not_offered = || Formed::Nobody { why: "the answer was not on offer or is too long".into() };
+    let not_offered =
+        || ElicitationOutcome::Nobody { why: "the answer was not on offer or is too long".into() };
     let said = |name: &str| match content.get(name) {
         // A client that fills a field with nothing leaves it out.
         Some(wire::ElicitationContentValue::String(said)) if said.trim().is_empty() => Ok(None),
@@ -69,25 +76,25 @@ pub(crate) fn formed(answer: Result<wire::CreateElicitationResponse, sdk::Error>
     };
     match (said(OTHER), said(ANSWER)) {
         // Who took the trouble to write means that, whatever stands chosen beside it.
-        (Ok(Some(words)), _) => {
-            form.words(words).map_or_else(not_offered, |words| Formed::Chosen(words.into()))
-        }
-        (Ok(None), Ok(Some(label))) if is_offered(label) => Formed::Chosen(label.clone()),
-        (Ok(None), Ok(None)) => Formed::Declined,
+        (Ok(Some(words)), _) => form
+            .free_text_answer(words)
+            .map_or_else(not_offered, |words| ElicitationOutcome::Chosen(words.into())),
+        (Ok(None), Ok(Some(label))) if is_offered(label) => ElicitationOutcome::Chosen(label.clone()),
+        (Ok(None), Ok(None)) => ElicitationOutcome::Declined,
         (Err(refused), _) | (_, Err(refused)) => refused,
         (Ok(None), Ok(Some(_))) => not_offered(),
     }
 }
 
 /// A form that an agent wants filled in, and how the answer to it is spelled.
-pub(crate) struct AskedForm {
+pub(crate) struct FormRequest {
     pub(crate) session: SessionId,
-    pub(crate) form: Form,
-    pub(crate) spelling: Spelling,
+    pub(crate) form: ElicitationForm,
+    pub(crate) spelling: FormFieldNames,
 }
 
 /// What an agent calls the parts of its form.
-pub(crate) struct Spelling {
+pub(crate) struct FormFieldNames {
     choice: Option<String>,
     /// The value of each option.
     values: Vec<String>,
@@ -95,7 +102,7 @@ pub(crate) struct Spelling {
 }
 
 /// Reads a form of any agent; nothing when it is more than one question, or none of a session.
-pub(crate) fn asked_form(request: wire::CreateElicitationRequest) -> Option<AskedForm> {
+pub(crate) fn parse_form_request(request: wire::CreateElicitationRequest) -> Option<FormRequest> {
     let asks = request.meta.as_ref().and_then(|meta| meta.get(ASKS)).and_then(Value::as_str);
     let is_about_trust = asks == Some(TRUST);
     let wire::ElicitationMode::Form(mode) = request.mode else { return None };
@@ -104,7 +111,7 @@ pub(crate) fn asked_form(request: wire::CreateElicitationRequest) -> Option<Aske
     let (mut choice, mut words) = (None, None);
     for (name, property) in mode.requested_schema.properties {
         let wire::ElicitationPropertySchema::String(property) = property else { return None };
-        let taken = match options(property) {
+        let taken = match form_choices(property) {
             Some(options) => choice.replace((name, options)).is_some(),
             None => words.replace(name).is_some(),
         };
@@ -121,18 +128,21 @@ pub(crate) fn asked_form(request: wire::CreateElicitationRequest) -> Option<Aske
         return None;
     }
     let free_text = words.is_some() && !is_required(&choice);
-    Some(AskedForm {
+    Some(FormRequest {
         session: SessionId::new(&*scope.session_id.0),
-        form: Form { message: request.message, options, free_text, is_about_trust },
-        spelling: Spelling { choice, values, words },
+        form: ElicitationForm { message: request.message, options, free_text, is_about_trust },
+        spelling: FormFieldNames { choice, values, words },
     })
 }
 
 /// Reads what a property lets one choose from, each with its value; nothing when it takes any text.
-fn options(property: wire::StringPropertySchema) -> Option<Vec<(String, Choice)>> {
-    let plain = |value: String| (value.clone(), Choice { label: value, meaning: String::new() });
+fn form_choices(property: wire::StringPropertySchema) -> Option<Vec<(String, ElicitationChoice)>> {
+    let plain = |value: String| (value.clone(), ElicitationChoice { label: value, meaning: String::new() });
     let titled = |option: wire::EnumOption| {
-        (option.value, Choice { label: option.title, meaning: option.description.unwrap_or_default() })
+        (
+            option.value,
+            ElicitationChoice { label: option.title, meaning: option.description.unwrap_or_default() },
+        )
     };
     match (property.one_of, property.enum_values) {
         (Some(options), _) => Some(options.into_iter().map(titled).collect()),
@@ -142,19 +152,19 @@ fn options(property: wire::StringPropertySchema) -> Option<Vec<(String, Choice)>
 }
 
 /// Spells what came of a form; why nobody could be asked is an error.
-pub(crate) fn form_response(
-    AskedForm { form, spelling, .. }: AskedForm,
-    formed: Formed,
+pub(crate) fn to_elicitation_response(
+    FormRequest { form, spelling, .. }: FormRequest,
+    formed: ElicitationOutcome,
 ) -> Result<wire::CreateElicitationResponse, sdk::Error> {
     let said = match formed {
-        Formed::Chosen(said) => said,
-        Formed::Declined => {
+        ElicitationOutcome::Chosen(said) => said,
+        ElicitationOutcome::Declined => {
             return Ok(wire::CreateElicitationResponse::new(wire::ElicitationAction::Decline));
         }
-        Formed::Cancelled => {
+        ElicitationOutcome::Cancelled => {
             return Ok(wire::CreateElicitationResponse::new(wire::ElicitationAction::Cancel));
         }
-        Formed::Nobody { why } => return Err(super::nobody(&why)),
+        ElicitationOutcome::Nobody { why } => return Err(super::no_user_error(&why)),
     };
     let at = form.options.iter().position(|choice| choice.label == said);
     let chosen = at.and_then(|at| spelling.values.get(at).cloned());

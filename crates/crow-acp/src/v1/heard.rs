@@ -6,19 +6,19 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{CommandInfo, Content, SessionId, Status, ToolKind};
+use crow_core::{CommandInfo, SessionId, ToolCallContent, ToolCallStatus, ToolKind};
 use sdk::v1::schema as wire;
 
-use super::permission::{offer, subject};
+use super::permission::{grant_offer, permission_subject};
 use super::{plan, tree};
-use crate::client::{Heard, PermissionChoice, PermissionQuestion, StopReason};
+use crate::client::{AgentPermissionRequest, AgentUpdate, PermissionOption, StopReason};
 
-pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
+pub(crate) fn to_agent_update(update: wire::SessionUpdate) -> Option<AgentUpdate> {
     Some(match update {
-        wire::SessionUpdate::UserMessageChunk(chunk) => Heard::Prompt(text_of(chunk.content)?),
-        wire::SessionUpdate::AgentMessageChunk(chunk) => Heard::Text(text_of(chunk.content)?),
-        wire::SessionUpdate::AgentThoughtChunk(chunk) => Heard::Thought(text_of(chunk.content)?),
-        wire::SessionUpdate::ToolCall(call) => Heard::Call {
+        wire::SessionUpdate::UserMessageChunk(chunk) => AgentUpdate::Prompt(block_text(chunk.content)?),
+        wire::SessionUpdate::AgentMessageChunk(chunk) => AgentUpdate::Text(block_text(chunk.content)?),
+        wire::SessionUpdate::AgentThoughtChunk(chunk) => AgentUpdate::Thought(block_text(chunk.content)?),
+        wire::SessionUpdate::ToolCall(call) => AgentUpdate::Call {
             id: call.tool_call_id.0.to_string(),
             title: Some(call.title),
             kind: Some(tool_kind(&call.kind)),
@@ -26,7 +26,7 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
             content: Some(call.content.into_iter().filter_map(tool_content).collect()),
             input: call.raw_input,
         },
-        wire::SessionUpdate::ToolCallUpdate(call) => Heard::Call {
+        wire::SessionUpdate::ToolCallUpdate(call) => AgentUpdate::Call {
             id: call.tool_call_id.0.to_string(),
             title: call.fields.title,
             kind: call.fields.kind.as_ref().map(tool_kind),
@@ -37,7 +37,9 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
                 .map(|content| content.into_iter().filter_map(tool_content).collect()),
             input: call.fields.raw_input,
         },
-        wire::SessionUpdate::Plan(plan) => Heard::Plan(plan.entries.into_iter().map(plan::heard).collect()),
+        wire::SessionUpdate::Plan(plan) => {
+            AgentUpdate::Plan(plan.entries.into_iter().map(plan::from_wire_entry).collect())
+        }
         wire::SessionUpdate::AvailableCommandsUpdate(update) => {
             let commands = update.available_commands.into_iter().map(|command| CommandInfo {
                 name: command.name,
@@ -47,28 +49,30 @@ pub(crate) fn heard(update: wire::SessionUpdate) -> Option<Heard> {
                     _ => None,
                 }),
             });
-            Heard::Commands(commands.collect())
+            AgentUpdate::Commands(commands.collect())
         }
-        wire::SessionUpdate::SessionInfoUpdate(info) => Heard::Title(info.title.value()?.clone()),
+        wire::SessionUpdate::SessionInfoUpdate(info) => AgentUpdate::Title(info.title.value()?.clone()),
         wire::SessionUpdate::UsageUpdate(usage) => {
             let meta = usage.meta.as_ref();
-            Heard::Usage {
+            AgentUpdate::Usage {
                 used: usage.used,
                 size: usage.size,
-                spent: tree::spent(meta),
-                cost: usage.cost.as_ref().and_then(tree::heard_cost),
-                is_guess: tree::is_guess(meta),
+                spent: tree::tokens_spent(meta),
+                cost: usage.cost.as_ref().and_then(tree::from_wire_cost),
+                is_guess: tree::is_estimate(meta),
             }
         }
-        wire::SessionUpdate::CurrentModeUpdate(mode) => Heard::Mode(mode.current_mode_id.0.to_string()),
-        wire::SessionUpdate::Notice(notice) => Heard::Notice(notice.title),
-        wire::SessionUpdate::CompactionUpdate(update) => Heard::Compaction(compaction(update)?),
+        wire::SessionUpdate::CurrentModeUpdate(mode) => AgentUpdate::Mode(mode.current_mode_id.0.to_string()),
+        wire::SessionUpdate::Notice(notice) => AgentUpdate::Notice(notice.title),
+        wire::SessionUpdate::CompactionUpdate(update) => {
+            AgentUpdate::Compaction(compaction_sentence(update)?)
+        }
         _ => return None,
     })
 }
 
 /// Names the message that an update is part of, where the agent does.
-pub(crate) fn message(update: &wire::SessionUpdate) -> Option<String> {
+pub(crate) fn message_id(update: &wire::SessionUpdate) -> Option<String> {
     match update {
         wire::SessionUpdate::AgentMessageChunk(chunk) | wire::SessionUpdate::AgentThoughtChunk(chunk) => {
             chunk.message_id.as_ref().map(|id| id.0.to_string())
@@ -77,10 +81,12 @@ pub(crate) fn message(update: &wire::SessionUpdate) -> Option<String> {
     }
 }
 
-pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, PermissionQuestion) {
-    let (subject, offer) = (subject(&request), offer(&request));
+pub(crate) fn parse_permission_request(
+    request: wire::RequestPermissionRequest,
+) -> (SessionId, AgentPermissionRequest) {
+    let (subject, offer) = (permission_subject(&request), grant_offer(&request));
     let fields = request.tool_call.fields;
-    let choices = request.options.into_iter().map(|option| PermissionChoice {
+    let choices = request.options.into_iter().map(|option| PermissionOption {
         id: option.option_id.0.to_string(),
         name: option.name,
         allows: matches!(
@@ -93,7 +99,7 @@ pub(crate) fn question(request: wire::RequestPermissionRequest) -> (SessionId, P
         ),
     });
     let content = fields.content.unwrap_or_default();
-    let question = PermissionQuestion {
+    let question = AgentPermissionRequest {
         subject,
         call: request.tool_call.tool_call_id.0.to_string(),
         title: fields.title.unwrap_or_else(|| "run a tool".into()),
@@ -117,11 +123,11 @@ pub(crate) fn stop_reason(reason: wire::StopReason) -> StopReason {
 }
 
 /// Reads how a compaction ended, in a sentence; nothing while it goes on.
-fn compaction(update: wire::CompactionUpdate) -> Option<String> {
+fn compaction_sentence(update: wire::CompactionUpdate) -> Option<String> {
     match update.status {
         wire::CompactionStatus::Completed => {
             let summary = update.summary.take().unwrap_or_default();
-            let said = summary.into_iter().next().and_then(text_of);
+            let said = summary.into_iter().next().and_then(block_text);
             Some(said.unwrap_or_else(|| "the conversation was compacted".to_owned()))
         }
         wire::CompactionStatus::Failed => {
@@ -132,7 +138,7 @@ fn compaction(update: wire::CompactionUpdate) -> Option<String> {
     }
 }
 
-fn text_of(block: wire::ContentBlock) -> Option<String> {
+fn block_text(block: wire::ContentBlock) -> Option<String> {
     match block {
         wire::ContentBlock::Text(text) => Some(text.text),
         wire::ContentBlock::ResourceLink(link) => Some(format!("[{}]({})", link.name, link.uri)),
@@ -153,24 +159,24 @@ fn tool_kind(kind: &wire::ToolKind) -> ToolKind {
     }
 }
 
-fn tool_status(status: wire::ToolCallStatus) -> Status {
+fn tool_status(status: wire::ToolCallStatus) -> ToolCallStatus {
     match status {
-        wire::ToolCallStatus::InProgress => Status::Running,
-        wire::ToolCallStatus::Completed => Status::Done,
-        wire::ToolCallStatus::Failed => Status::Failed,
-        _ => Status::Pending,
+        wire::ToolCallStatus::InProgress => ToolCallStatus::Running,
+        wire::ToolCallStatus::Completed => ToolCallStatus::Done,
+        wire::ToolCallStatus::Failed => ToolCallStatus::Failed,
+        _ => ToolCallStatus::Pending,
     }
 }
 
-fn tool_content(content: wire::ToolCallContent) -> Option<Content> {
+fn tool_content(content: wire::ToolCallContent) -> Option<ToolCallContent> {
     match content {
         wire::ToolCallContent::Content(content) => match content.content {
             wire::ContentBlock::Image(image) => {
-                Some(Content::Image { mime: image.mime_type, data: image.data })
+                Some(ToolCallContent::Image { mime: image.mime_type, data: image.data })
             }
-            other => text_of(other).map(Content::Text),
+            other => block_text(other).map(ToolCallContent::Text),
         },
-        wire::ToolCallContent::Diff(diff) => Some(Content::Diff {
+        wire::ToolCallContent::Diff(diff) => Some(ToolCallContent::Diff {
             path: diff.path.to_string_lossy().into_owned(),
             old: diff.old_text,
             new: diff.new_text,

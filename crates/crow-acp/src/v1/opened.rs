@@ -7,14 +7,14 @@
 use agent_client_protocol as sdk;
 use sdk::v1::schema as wire;
 
-use crate::client::SessionOption;
+use crate::client::ConfigOption;
 
 /// Reads what can be chosen in a session.
-pub(crate) fn session_options(options: Option<Vec<wire::SessionConfigOption>>) -> Vec<SessionOption> {
+pub(crate) fn session_options(options: Option<Vec<wire::SessionConfigOption>>) -> Vec<ConfigOption> {
     options.unwrap_or_default().into_iter().filter_map(session_option).collect()
 }
 
-fn session_option(option: wire::SessionConfigOption) -> Option<SessionOption> {
+fn session_option(option: wire::SessionConfigOption) -> Option<ConfigOption> {
     let wire::SessionConfigKind::Select(select) = option.kind else { return None };
     let choices = match select.options {
         wire::SessionConfigSelectOptions::Ungrouped(choices) => choices,
@@ -29,5 +29,5 @@ fn session_option(option: wire::SessionConfigOption) -> Option<SessionOption> {
         _ => None,
     });
     let values = choices.into_iter().map(|choice| choice.value.0.to_string()).collect();
-    Some(SessionOption { id: option.id.0.to_string(), category, values })
+    Some(ConfigOption { id: option.id.0.to_string(), category, values })
 }

@@ -5,13 +5,13 @@
 )]
 
 use agent_client_protocol as sdk;
-use crow_core::{Failure, FailureKind, McpServer, McpTransport, Mode, Options, ThoughtLevel};
+use crow_core::{Failure, FailureKind, McpServer, McpTransport, Mode, SessionConfigOptions, ThoughtLevel};
 use sdk::schema::ProtocolVersion;
 use sdk::v1::schema as wire;
 use serde_json::{Value, json};
 
-use crate::abilities::Abilities;
-use crate::incoming::{About, Opened, Place, SessionPage};
+use crate::abilities::AcpClientCapabilities;
+use crate::incoming::{AgentInfo, OpenSessionResult, SessionLocation, SessionPage};
 use crate::v1::session_id;
 
 /// The one method of signing in that the agent does by itself.
@@ -24,11 +24,11 @@ const SIGN_IN_IN_TERMINAL: &str = "set-up";
 const SET_UP_ARGUMENT: &str = "--set-up";
 
 /// A client's terminals and files, and what else it says it can do.
-pub(crate) fn abilities(hello: &wire::InitializeRequest) -> Abilities {
+pub(crate) fn client_capabilities(hello: &wire::InitializeRequest) -> AcpClientCapabilities {
     let can = &hello.client_capabilities;
     let said =
         |name: &str| can.meta.as_ref().and_then(|meta| meta.get(name)).and_then(Value::as_bool) == Some(true);
-    Abilities {
+    AcpClientCapabilities {
         reads_files: can.fs.read_text_file,
         writes_files: can.fs.write_text_file,
         terminals: can.terminal,
@@ -37,14 +37,17 @@ pub(crate) fn abilities(hello: &wire::InitializeRequest) -> Abilities {
         compactions: can.session.as_ref().is_some_and(|session| session.compaction.is_some()),
         forms: can.elicitation.as_ref().is_some_and(wire::ElicitationCapabilities::supports_form),
         children: can.subagents.is_some(),
-        depth: super::tree::depth(can.meta.as_ref()),
+        depth: super::tree::tree_depth(can.meta.as_ref()),
         terminal_auth: can.auth.terminal,
         terminal_auth_by_command: said("terminal-auth"),
     }
 }
 
 /// Answers a hello. The version is ours whatever was asked: it is the only one there is.
-pub(crate) fn initialized(about: &About, client: Abilities) -> wire::InitializeResponse {
+pub(crate) fn initialize_response(
+    about: &AgentInfo,
+    client: AcpClientCapabilities,
+) -> wire::InitializeResponse {
     let sessions = wire::SessionCapabilities::new()
         .list(wire::SessionListCapabilities::new())
         .resume(wire::SessionResumeCapabilities::new())
@@ -62,15 +65,15 @@ pub(crate) fn initialized(about: &About, client: Abilities) -> wire::InitializeR
         .agent_capabilities(capabilities)
         .agent_info(wire::Implementation::new("crow-cli", about.version).title("Crow".to_owned()))
         .auth_methods(auth_methods(about, client))
-        .meta(meta(json!({ "steering": { "supported": true } })))
+        .meta(to_meta(json!({ "steering": { "supported": true } })))
 }
 
-fn auth_methods(about: &About, client: Abilities) -> Vec<wire::AuthMethod> {
+fn auth_methods(about: &AgentInfo, client: AcpClientCapabilities) -> Vec<wire::AuthMethod> {
     let by_itself = wire::AuthMethodAgent::new(SIGN_IN, "Use the configured models")
         .description("Reads the configuration and the keys in it again".to_owned());
     let in_terminal = "Choose a provider and enter its key";
     let by_itself = match &about.program {
-        Some(program) if client.terminal_auth_by_command => by_itself.meta(meta(json!({
+        Some(program) if client.terminal_auth_by_command => by_itself.meta(to_meta(json!({
             "terminal-auth": { "label": in_terminal, "command": program, "args": ["auth"], "env": {} }
         }))),
         Some(_) | None => by_itself,
@@ -85,7 +88,7 @@ fn auth_methods(about: &About, client: Abilities) -> Vec<wire::AuthMethod> {
 }
 
 /// Checks which method of signing in was chosen.
-pub(crate) fn sign_in_method(method: &str) -> Result<(), Failure> {
+pub(crate) fn check_sign_in_method(method: &str) -> Result<(), Failure> {
     let why = match method {
         SIGN_IN => return Ok(()),
         SIGN_IN_IN_TERMINAL => {
@@ -96,45 +99,45 @@ pub(crate) fn sign_in_method(method: &str) -> Result<(), Failure> {
     Err(Failure::new(FailureKind::InvalidValue, why))
 }
 
-pub(crate) fn meta(value: Value) -> Option<wire::Meta> {
+pub(crate) fn to_meta(value: Value) -> Option<wire::Meta> {
     match value {
         Value::Object(object) => Some(object),
         _ => None,
     }
 }
 
-pub(crate) fn session_opened(opened: &Opened) -> wire::NewSessionResponse {
+pub(crate) fn new_session_response(opened: &OpenSessionResult) -> wire::NewSessionResponse {
     wire::NewSessionResponse::new(session_id(&opened.session))
-        .modes(modes(opened.options.mode))
+        .modes(mode_state(opened.options.mode))
         .config_options(config_options(&opened.options))
 }
 
-pub(crate) fn session_loaded(opened: &Opened) -> wire::LoadSessionResponse {
+pub(crate) fn load_session_response(opened: &OpenSessionResult) -> wire::LoadSessionResponse {
     wire::LoadSessionResponse::new()
-        .modes(modes(opened.options.mode))
+        .modes(mode_state(opened.options.mode))
         .config_options(config_options(&opened.options))
 }
 
-pub(crate) fn session_resumed(opened: &Opened) -> wire::ResumeSessionResponse {
+pub(crate) fn resume_session_response(opened: &OpenSessionResult) -> wire::ResumeSessionResponse {
     wire::ResumeSessionResponse::new()
-        .modes(modes(opened.options.mode))
+        .modes(mode_state(opened.options.mode))
         .config_options(config_options(&opened.options))
 }
 
-pub(crate) fn session_forked(opened: &Opened) -> wire::ForkSessionResponse {
+pub(crate) fn fork_session_response(opened: &OpenSessionResult) -> wire::ForkSessionResponse {
     wire::ForkSessionResponse::new(session_id(&opened.session))
-        .modes(modes(opened.options.mode))
+        .modes(mode_state(opened.options.mode))
         .config_options(config_options(&opened.options))
 }
 
-pub(crate) fn session_page(page: SessionPage) -> wire::ListSessionsResponse {
+pub(crate) fn list_sessions_response(page: SessionPage) -> wire::ListSessionsResponse {
     let sessions = page.sessions.into_iter().map(|info| {
         wire::SessionInfo::new(session_id(&info.session), info.cwd).title(info.title).updated_at(info.updated)
     });
     wire::ListSessionsResponse::new(sessions.collect::<Vec<_>>()).next_cursor(page.next)
 }
 
-fn modes(current: Mode) -> wire::SessionModeState {
+fn mode_state(current: Mode) -> wire::SessionModeState {
     let all = Mode::ALL.map(|mode| {
         wire::SessionMode::new(mode.as_str(), mode.as_str()).description(mode.description().to_owned())
     });
@@ -142,7 +145,7 @@ fn modes(current: Mode) -> wire::SessionModeState {
 }
 
 /// Spells every option; clients show them in this order.
-pub(crate) fn config_options(options: &Options) -> Vec<wire::SessionConfigOption> {
+pub(crate) fn config_options(options: &SessionConfigOptions) -> Vec<wire::SessionConfigOption> {
     let modes = Mode::ALL.map(|mode| {
         wire::SessionConfigSelectOption::new(mode.as_str(), mode.as_str())
             .description(mode.description().to_owned())
@@ -154,7 +157,7 @@ pub(crate) fn config_options(options: &Options) -> Vec<wire::SessionConfigOption
         .category(wire::SessionConfigOptionCategory::Mode);
     let model = options.model.as_deref().map(|current| {
         let current = wire::SessionConfigValueId::new(current);
-        wire::SessionConfigOption::select("model", "Model", current, models(options))
+        wire::SessionConfigOption::select("model", "Model", current, model_options(options))
             .category(wire::SessionConfigOptionCategory::Model)
     });
     let level = wire::SessionConfigOption::select(
@@ -168,7 +171,7 @@ pub(crate) fn config_options(options: &Options) -> Vec<wire::SessionConfigOption
 }
 
 /// Models of several providers stand under their providers.
-fn models(options: &Options) -> wire::SessionConfigSelectOptions {
+fn model_options(options: &SessionConfigOptions) -> wire::SessionConfigSelectOptions {
     let choice = |name: &str| {
         wire::SessionConfigSelectOption::new(wire::SessionConfigValueId::new(name), name.to_owned())
     };
@@ -189,13 +192,13 @@ fn models(options: &Options) -> wire::SessionConfigSelectOptions {
 }
 
 /// Reads where a session works.
-pub(crate) fn place(
+pub(crate) fn session_location(
     cwd: std::path::PathBuf,
     more_roots: Vec<std::path::PathBuf>,
     servers: Vec<wire::McpServer>,
-) -> Result<Place, Failure> {
+) -> Result<SessionLocation, Failure> {
     let servers = servers.into_iter().map(mcp_server).collect::<Result<_, _>>()?;
-    Ok(Place { cwd, more_roots, servers })
+    Ok(SessionLocation { cwd, more_roots, servers })
 }
 
 fn mcp_server(server: wire::McpServer) -> Result<McpServer, Failure> {

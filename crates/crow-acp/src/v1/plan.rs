@@ -9,9 +9,9 @@ use crow_core::{PlanEntry, PlanPriority, PlanStatus};
 use sdk::v1::schema as wire;
 use serde_json::Value;
 
-use crate::v1::opening::meta;
+use crate::v1::opening::to_meta;
 
-pub(super) fn spelled(entry: PlanEntry) -> wire::PlanEntry {
+pub(super) fn to_wire_entry(entry: PlanEntry) -> wire::PlanEntry {
     let status = match entry.status {
         PlanStatus::Pending => wire::PlanEntryStatus::Pending,
         PlanStatus::InProgress => wire::PlanEntryStatus::InProgress,
@@ -22,10 +22,10 @@ pub(super) fn spelled(entry: PlanEntry) -> wire::PlanEntry {
         PlanPriority::Medium => wire::PlanEntryPriority::Medium,
         PlanPriority::Low => wire::PlanEntryPriority::Low,
     };
-    wire::PlanEntry::new(entry.text, priority, status).meta(entry.meta.and_then(meta))
+    wire::PlanEntry::new(entry.text, priority, status).meta(entry.meta.and_then(to_meta))
 }
 
-pub(super) fn heard(entry: wire::PlanEntry) -> PlanEntry {
+pub(super) fn from_wire_entry(entry: wire::PlanEntry) -> PlanEntry {
     let status = match entry.status {
         wire::PlanEntryStatus::InProgress => PlanStatus::InProgress,
         wire::PlanEntryStatus::Completed => PlanStatus::Completed,
@@ -48,25 +48,25 @@ mod tests {
 
     /// Spells a step, and reads back what was spelled.
     #[track_caller]
-    fn check(step: &PlanEntry, expected: &Expect) {
-        let spelled = spelled(step.clone());
+    fn check_entry(step: &PlanEntry, expected: &Expect) {
+        let spelled = to_wire_entry(step.clone());
         let line = serde_json::to_string(&spelled);
         expected.assert_eq(&line.unwrap_or_else(|error| error.to_string()));
-        assert_eq!(&heard(spelled), step);
+        assert_eq!(&from_wire_entry(spelled), step);
     }
 
     #[test]
     fn a_step_says_how_much_hangs_on_it() {
         let step = |priority| PlanEntry { priority, ..PlanEntry::new("look", PlanStatus::Completed) };
-        check(
+        check_entry(
             &step(PlanPriority::High),
             &expect![[r#"{"content":"look","priority":"high","status":"completed"}"#]],
         );
-        check(
+        check_entry(
             &PlanEntry::new("do", PlanStatus::InProgress),
             &expect![[r#"{"content":"do","priority":"medium","status":"in_progress"}"#]],
         );
-        check(
+        check_entry(
             &PlanEntry { meta: Some(json!({"speckit": {"id": "T012"}})), ..step(PlanPriority::Low) },
             &expect![[
                 r#"{"content":"look","priority":"low","status":"completed","_meta":{"speckit":{"id":"T012"}}}"#

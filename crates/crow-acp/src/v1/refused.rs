@@ -12,7 +12,7 @@ const QUOTED_CHARS_MAX: usize = 200;
 const MARK: &str = r#""error":{"#;
 
 /// Gives an error line without a kind of ours its kind and its sentence; every other line stays as it is.
-pub(crate) fn with_kind(line: String) -> String {
+pub(crate) fn with_failure_kind(line: String) -> String {
     if !line.contains(MARK) {
         return line;
     }
@@ -21,12 +21,12 @@ pub(crate) fn with_kind(line: String) -> String {
     if error.pointer("/data/kind").is_some() {
         return line;
     }
-    let (kind, details) = said(error);
+    let (kind, details) = describe_error(error);
     error["data"] = json!({ "kind": kind.as_str(), "details": details });
     message.to_string()
 }
 
-fn said(error: &Value) -> (FailureKind, String) {
+fn describe_error(error: &Value) -> (FailureKind, String) {
     let data = &error["data"];
     match error["code"].as_i64() {
         Some(-32700) => {
@@ -36,12 +36,13 @@ fn said(error: &Value) -> (FailureKind, String) {
             let why = data.as_str().unwrap_or("send JSON-RPC 2.0 messages");
             (
                 FailureKind::InvalidValue,
-                format!("It is no request that can be answered here: {}.", short(why)),
+                format!("It is no request that can be answered here: {}.", shorten_text(why)),
             )
         }
         Some(-32601) => {
             let method = data.as_str().unwrap_or("of that name");
-            let why = format!("There is no method {}. `initialize` tells what there is.", short(method));
+            let why =
+                format!("There is no method {}. `initialize` tells what there is.", shorten_text(method));
             (FailureKind::InvalidValue, why)
         }
         Some(-32602) => {
@@ -49,7 +50,7 @@ fn said(error: &Value) -> (FailureKind, String) {
             // The names of our types say nothing to anybody else.
             let why =
                 if why.contains("untagged enum") { "a value has another type than is wanted" } else { why };
-            let why = format!("The parameters do not fit the method: {}.", short(why));
+            let why = format!("The parameters do not fit the method: {}.", shorten_text(why));
             (FailureKind::InvalidValue, why)
         }
         _ => {
@@ -63,7 +64,7 @@ fn said(error: &Value) -> (FailureKind, String) {
 }
 
 /// Bounds what the SDK says: it may quote the request.
-fn short(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     text.chars().take(QUOTED_CHARS_MAX).collect()
 }
 

@@ -2,19 +2,19 @@
 //! the rest can offer what comes next and tell a script how it went.
 
 use agent_client_protocol as sdk;
-use crow_core::{Handoff, MessageId, ReportOutcome};
+use crow_core::{MessageId, ReportOutcome, SuggestedCommand};
 use sdk::v1::schema as wire;
 use serde_json::json;
 
-use crate::v1::opening::meta;
+use crate::v1::opening::to_meta;
 
 const SPECKIT: &str = "speckit";
 const OUTCOME: &str = "outcome";
 
-pub(super) fn spelled(
+pub(super) fn report_update(
     message: &MessageId,
     text: String,
-    (outcome, next): (ReportOutcome, &[Handoff]),
+    (outcome, next): (ReportOutcome, &[SuggestedCommand]),
 ) -> wire::SessionUpdate {
     let mut said = json!({ OUTCOME: outcome.as_str() });
     if !next.is_empty() {
@@ -24,12 +24,12 @@ pub(super) fn spelled(
     wire::SessionUpdate::AgentMessageChunk(
         wire::ContentChunk::new(text.into())
             .message_id(wire::MessageId::new(message.as_str()))
-            .meta(meta(json!({ SPECKIT: said }))),
+            .meta(to_meta(json!({ SPECKIT: said }))),
     )
 }
 
 /// Reads how reported work ended; nothing where an update reports none.
-pub(crate) fn outcome(update: &wire::SessionUpdate) -> Option<ReportOutcome> {
+pub(crate) fn report_outcome(update: &wire::SessionUpdate) -> Option<ReportOutcome> {
     let wire::SessionUpdate::AgentMessageChunk(chunk) = update else { return None };
     let said = chunk.meta.as_ref()?.get(SPECKIT)?.get(OUTCOME)?;
     said.as_str().and_then(ReportOutcome::parse)
@@ -44,32 +44,32 @@ mod tests {
 
     /// Spells a report, and reads back how it ended.
     #[track_caller]
-    fn check(ended: ReportOutcome, next: &[&str], expected: &Expect) {
-        let next = next.iter().map(|next| Handoff { label: "go".into(), command: (*next).into() });
-        let next: Vec<Handoff> = next.collect();
-        let update = spelled(&MessageId::new("note-1"), "It is over.".into(), (ended, &next));
-        assert_eq!(outcome(&update), Some(ended));
+    fn check_report(ended: ReportOutcome, next: &[&str], expected: &Expect) {
+        let next = next.iter().map(|next| SuggestedCommand { label: "go".into(), command: (*next).into() });
+        let next: Vec<SuggestedCommand> = next.collect();
+        let update = report_update(&MessageId::new("note-1"), "It is over.".into(), (ended, &next));
+        assert_eq!(report_outcome(&update), Some(ended));
         expected.assert_eq(&serde_json::to_value(&update).unwrap()["_meta"].to_string());
     }
 
     #[test]
     fn a_report_says_how_it_ended_and_what_comes_next() {
-        check(
+        check_report(
             ReportOutcome::Done,
             &["speckit.plan"],
             &expect![[
                 r#"{"speckit":{"outcome":"done","handoffs":[{"label":"go","command":"speckit.plan"}]}}"#
             ]],
         );
-        check(ReportOutcome::Left, &[], &expect![[r#"{"speckit":{"outcome":"left"}}"#]]);
-        check(ReportOutcome::Refused, &[], &expect![[r#"{"speckit":{"outcome":"refused"}}"#]]);
+        check_report(ReportOutcome::Left, &[], &expect![[r#"{"speckit":{"outcome":"left"}}"#]]);
+        check_report(ReportOutcome::Refused, &[], &expect![[r#"{"speckit":{"outcome":"refused"}}"#]]);
     }
 
     #[test]
     fn what_is_no_outcome_is_none() {
         let chunk = |said: Value| {
-            let chunk = wire::ContentChunk::new("Hi".into()).meta(meta(said));
-            outcome(&wire::SessionUpdate::AgentMessageChunk(chunk))
+            let chunk = wire::ContentChunk::new("Hi".into()).meta(to_meta(said));
+            report_outcome(&wire::SessionUpdate::AgentMessageChunk(chunk))
         };
         assert_eq!(chunk(json!({})), None);
         assert_eq!(chunk(json!({ "speckit": "done" })), None);

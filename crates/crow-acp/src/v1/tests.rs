@@ -3,9 +3,9 @@ use crow_core::{CrowPart, SpeckitPart};
 use super::*;
 
 /// Reads content blocks as a client spells them.
-fn read(blocks: &Value) -> Vec<Spoken> {
+fn read(blocks: &Value) -> Vec<PromptBlock> {
     let blocks: Vec<wire::ContentBlock> = serde_json::from_value(blocks.clone()).unwrap();
-    parts(blocks).unwrap()
+    prompt_blocks(blocks).unwrap()
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn nothing_that_a_client_sends_is_crows() {
         ];
         for block in resources.chain(others) {
             for spoken in read(&json!([block])) {
-                let is_crows = matches!(&spoken, Spoken::Part(part) if part.added().is_some());
+                let is_crows = matches!(&spoken, PromptBlock::Part(part) if part.crow_part().is_some());
                 assert!(!is_crows, "{block} is taken for {spoken:?}");
             }
         }
@@ -55,6 +55,6 @@ fn a_resource_goes_back_as_it_came() {
         "type": "resource",
         "resource": { "uri": "crow:speckit/report", "text": "x", "mimeType": "text/plain" },
     });
-    let [Spoken::Part(part)] = &read(&json!([block]))[..] else { panic!("it is one part") };
+    let [PromptBlock::Part(part)] = &read(&json!([block]))[..] else { panic!("it is one part") };
     assert_eq!(serde_json::to_value(content_block(part.clone())).unwrap(), block);
 }

@@ -10,9 +10,9 @@ use sdk::v1::schema as wire;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::client::{AgentAbilities, Hello};
-use crate::incoming::Until;
-use crate::v1::opening::meta;
+use crate::client::{AcpAgentCapabilities, ClientInfo};
+use crate::incoming::TurnScope;
+use crate::v1::opening::to_meta;
 use crate::v1::session_id;
 
 /// Under which key of a `_meta` our own words stand.
@@ -50,7 +50,7 @@ pub(crate) struct ReleaseNotification {
 }
 
 /// Spells the first request to an agent.
-pub(crate) fn hello(hello: Hello) -> wire::InitializeRequest {
+pub(crate) fn initialize_request(hello: ClientInfo) -> wire::InitializeRequest {
     let can = hello.abilities;
     let compaction = can.compactions.then(wire::CompactionCapabilities::new);
     let notices = can.notices.then(wire::NoticeCapabilities::new);
@@ -65,14 +65,14 @@ pub(crate) fn hello(hello: Hello) -> wire::InitializeRequest {
         .terminal(can.terminals)
         .session(session)
         .elicitation(forms)
-        .meta(place.and_then(meta));
+        .meta(place.and_then(to_meta));
     wire::InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(wire::Implementation::new("crow-cli", hello.version))
 }
 
 /// Reads an agent's first answer.
-pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<AgentAbilities, Failure> {
+pub(crate) fn agent_capabilities(answer: &wire::InitializeResponse) -> Result<AcpAgentCapabilities, Failure> {
     if answer.protocol_version != ProtocolVersion::V1 {
         let why = format!(
             "The agent speaks version {} of the protocol; Crow speaks version 1.",
@@ -81,7 +81,7 @@ pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<Agent
         return Err(Failure::new(FailureKind::Protocol, why));
     }
     let steering = answer.meta.as_ref().and_then(|meta| meta.get("steering"));
-    Ok(AgentAbilities {
+    Ok(AcpAgentCapabilities {
         loads: answer.agent_capabilities.load_session,
         resumes: answer.agent_capabilities.session_capabilities.resume.is_some(),
         forks: answer.agent_capabilities.session_capabilities.fork.is_some(),
@@ -91,13 +91,18 @@ pub(crate) fn agent_abilities(answer: &wire::InitializeResponse) -> Result<Agent
 }
 
 /// Reads how deep in a tree the client has us stand.
-pub(super) fn depth(said: Option<&wire::Meta>) -> Option<u32> {
+pub(super) fn tree_depth(said: Option<&wire::Meta>) -> Option<u32> {
     let depth = said?.get(CROW)?.get("depth")?.as_u64()?;
     Some(u32::try_from(depth).unwrap_or(u32::MAX))
 }
 
 /// Spells that a session started another.
-pub(super) fn child(child: &SessionId, title: String, cwd: String, is_working: bool) -> wire::SessionUpdate {
+pub(super) fn child_update(
+    child: &SessionId,
+    title: String,
+    cwd: String,
+    is_working: bool,
+) -> wire::SessionUpdate {
     let state = match is_working {
         true => wire::StateUpdate::Running(wire::RunningStateUpdate::new()),
         false => wire::StateUpdate::Idle(wire::IdleStateUpdate::new()),
@@ -107,26 +112,26 @@ pub(super) fn child(child: &SessionId, title: String, cwd: String, is_working: b
 }
 
 /// Spells when the turn of a prompt is over.
-pub(crate) fn until_meta(until: Until) -> Option<wire::Meta> {
+pub(crate) fn turn_scope_meta(until: TurnScope) -> Option<wire::Meta> {
     match until {
-        Until::Answered => None,
-        Until::TasksEnded => meta(json!({ CROW: { "until": TASKS_ENDED } })),
+        TurnScope::Answered => None,
+        TurnScope::TasksEnded => to_meta(json!({ CROW: { "until": TASKS_ENDED } })),
     }
 }
 
 /// Reads when the turn of a prompt is over.
-pub(crate) fn until(said: Option<&wire::Meta>) -> Until {
+pub(crate) fn turn_scope(said: Option<&wire::Meta>) -> TurnScope {
     let said = said.and_then(|said| said.get(CROW)?.get("until")?.as_str());
-    if said == Some(TASKS_ENDED) { Until::TasksEnded } else { Until::Answered }
+    if said == Some(TASKS_ENDED) { TurnScope::TasksEnded } else { TurnScope::Answered }
 }
 
 /// Spells what a session has cost, in billionths of a dollar.
-pub(super) fn cost(billionths: u64) -> wire::Cost {
+pub(super) fn to_wire_cost(billionths: u64) -> wire::Cost {
     wire::Cost::new(billionths as f64 / BILLION, DOLLARS)
 }
 
 /// Reads what a session has cost, where it is told in dollars.
-pub(super) fn heard_cost(cost: &wire::Cost) -> Option<u64> {
+pub(super) fn from_wire_cost(cost: &wire::Cost) -> Option<u64> {
     let is_sensible = cost.currency == DOLLARS && cost.amount.is_finite() && cost.amount >= 0.0;
     // The conversion saturates.
     is_sensible.then(|| (cost.amount * BILLION).round() as u64)
@@ -138,15 +143,15 @@ pub(super) fn usage_meta(spent: Option<u64>, is_guess: bool) -> Option<wire::Met
     let guess = is_guess.then(|| (ESTIMATED, json!(true)));
     let said: serde_json::Map<_, _> =
         spent.into_iter().chain(guess).map(|(name, value)| (name.to_owned(), value)).collect();
-    (!said.is_empty()).then(|| meta(json!({ CROW: said }))).flatten()
+    (!said.is_empty()).then(|| to_meta(json!({ CROW: said }))).flatten()
 }
 
 /// Reads what a session and its children have cost.
-pub(super) fn spent(said: Option<&wire::Meta>) -> Option<u64> {
+pub(super) fn tokens_spent(said: Option<&wire::Meta>) -> Option<u64> {
     said?.get(CROW)?.get(SPENT)?.as_u64()
 }
 
 /// Tells whether how full the context is was not counted.
-pub(super) fn is_guess(said: Option<&wire::Meta>) -> bool {
+pub(super) fn is_estimate(said: Option<&wire::Meta>) -> bool {
     said.and_then(|said| said.get(CROW)?.get(ESTIMATED)?.as_bool()) == Some(true)
 }

@@ -10,29 +10,29 @@ fn prefix(text: &str) -> Grant {
 fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
     let folder = tempfile::tempdir().unwrap();
     let (config, project, other) = (folder.path(), Path::new("/a/b"), Path::new("/a/c"));
-    assert_eq!(read(config, project), Ok(Grants::default()));
-    let grants = Grants::from_iter([prefix("cargo test"), Grant::Edits]);
-    write(config, project, &grants).unwrap();
-    assert_eq!(read(config, project), Ok(grants));
-    assert_eq!(read(config, other), Ok(Grants::default()));
+    assert_eq!(read_grants(config, project), Ok(GrantSet::default()));
+    let grants = GrantSet::from_iter([prefix("cargo test"), Grant::Edits]);
+    write_grants(config, project, &grants).unwrap();
+    assert_eq!(read_grants(config, project), Ok(grants));
+    assert_eq!(read_grants(config, other), Ok(GrantSet::default()));
 
     // A copy for another project allows nothing there.
-    let path = |project| records(config).path(project);
+    let path = |project| grant_records(config).path(project);
     fs::copy(path(project), path(other)).unwrap();
-    assert!(read(config, other).unwrap_err().contains("it is about another project"));
+    assert!(read_grants(config, other).unwrap_err().contains("it is about another project"));
     let listed = list_permissions(config);
     assert_eq!(listed.iter().filter(|listed| listed.is_ok()).count(), 1, "{listed:?}");
 
     fs::write(path(other), "{").unwrap();
-    let told = read(config, other).unwrap_err();
+    let told = read_grants(config, other).unwrap_err();
     assert!(told.starts_with(&format!("{}: ", path(other).display())), "{told}");
     // What a person answered before is not lost with the next answer.
-    assert_eq!(change(config, other, |kept| kept.extend([Grant::Edits])), Err(told));
+    assert_eq!(change_grants(config, other, |kept| kept.extend([Grant::Edits])), Err(told));
     assert_eq!(fs::read_to_string(path(other)).unwrap(), "{");
-    let more = change(config, project, |kept| kept.extend([Grant::Searches])).unwrap();
-    assert_eq!(read(config, project), Ok(more));
+    let more = change_grants(config, project, |kept| kept.extend([Grant::Searches])).unwrap();
+    assert_eq!(read_grants(config, project), Ok(more));
 
-    write(config, project, &Grants::default()).unwrap();
+    write_grants(config, project, &GrantSet::default()).unwrap();
     assert!(!path(project).exists());
 }
 
@@ -42,8 +42,8 @@ fn the_record_is_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let project = Path::new("/a/b");
-    write(folder.path(), project, &Grants::from_iter([Grant::Edits])).unwrap();
+    write_grants(folder.path(), project, &GrantSet::from_iter([Grant::Edits])).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let path = records(folder.path()).path(project);
+    let path = grant_records(folder.path()).path(project);
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 }

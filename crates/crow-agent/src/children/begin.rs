@@ -3,19 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use crow_core::{AgentReach, AgentServer, SessionId};
-use crow_store::{Attending, NewSession, invent_name};
+use crow_core::{AgentServer, AgentTransport, SessionId};
+use crow_store::{NewSession, TaskLease, invent_name};
 use crow_tools::Worktree;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::children::book::Seat;
-use crate::children::child::{self, Child, Opening, Round, RoundOrder, Standing, Wake};
-use crate::children::hearing::{Hearing, OPEN_MAX, Spot, Trusted};
-use crate::children::living::Living;
-use crate::children::view::{self, View};
-use crate::children::{Children, ORDERS_LEN, OWN, unknown};
+use crate::children::book::BudgetSlot;
+use crate::children::child::{
+    self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest, NotifyParent,
+};
+use crate::children::hearing::{ChildEventHandler, ChildKind, OPEN_MAX, ParentCall};
+use crate::children::living::ChildHandle;
+use crate::children::view::{self, ChildView};
+use crate::children::{ChildAgents, ORDERS_LEN, OWN, unknown_task};
 use crate::clock;
 
 /// Characters of a title that is made of a prompt.
@@ -23,7 +25,7 @@ const TITLE_CHARS: usize = 40;
 
 /// A task about to begin.
 #[derive(Debug)]
-pub(crate) struct NewTask {
+pub(crate) struct NewTaskRequest {
     pub(crate) prompt: String,
     pub(crate) agent: Option<String>,
     pub(crate) cwd: Option<PathBuf>,
@@ -31,11 +33,11 @@ pub(crate) struct NewTask {
     pub(crate) title: Option<String>,
     /// It gets a git worktree of its own.
     pub(crate) worktree: bool,
-    pub(crate) wake: Wake,
+    pub(crate) wake: NotifyParent,
 }
 
 /// What a child is to be.
-struct Work {
+struct ChildSpec {
     task: SessionId,
     title: String,
     agent: AgentServer,
@@ -48,40 +50,41 @@ struct Work {
     n_before: u64,
 }
 
-impl Children {
+impl ChildAgents {
     /// Begins a task; gives its name, or says why there is none.
-    pub(crate) async fn begin(
+    pub(crate) async fn start_task(
         &self,
-        new: NewTask,
-        spot: Spot,
+        new: NewTaskRequest,
+        spot: ParentCall,
         cut: &CancellationToken,
     ) -> Result<SessionId, String> {
         let family = &self.family;
-        let agent = self.agent(new.agent.as_deref())?;
-        let seat = self.seat().await?;
-        let surroundings = family.surroundings();
+        let agent = self.find_agent(new.agent.as_deref())?;
+        let seat = self.acquire_slot().await?;
+        let surroundings = family.environment();
         let here = surroundings.place.cwd.clone();
         let is_far = agent.cwd.is_some();
         let cwd = new.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| here.clone());
         if !is_far {
-            is_folder(&cwd).await?;
+            check_folder(&cwd).await?;
         }
-        let title = new.title.as_deref().map_or_else(|| self::title(&new.prompt), view::line);
+        let title =
+            new.title.as_deref().map_or_else(|| self::title_from_prompt(&new.prompt), view::single_line);
         let task = invent_name();
         let worktree = match new.worktree {
-            true if is_far || matches!(agent.reach, AgentReach::Socket { .. }) => {
+            true if is_far || matches!(agent.reach, AgentTransport::Socket { .. }) => {
                 return Err(format!("{} does not share our folders; it can have no worktree", agent.name));
             }
-            true => Some(self.worktree(&cwd, &task, cut).await?),
+            true => Some(self.create_worktree(&cwd, &task, cut).await?),
             false => None,
         };
         let folder = cwd.clone();
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
-        let trusted = self.trusted(&agent);
+        let trusted = self.child_kind(&agent);
         let stood = family.standing.borrow().clone();
         let model = match trusted {
-            Trusted::Itself => self.own_model(new.model.as_deref())?,
-            Trusted::Nobody => new.model.clone(),
+            ChildKind::Itself => self.resolve_own_model(new.model.as_deref())?,
+            ChildKind::Nobody => new.model.clone(),
         };
         let session = NewSession {
             cwd: cwd.display().to_string(),
@@ -91,7 +94,7 @@ impl Children {
             // Crow makes its own when it opens the session.
             system_prompt: String::new(),
             parent: Some(family.parent.clone()),
-            agent_type: (trusted == Trusted::Nobody).then(|| agent.name.clone()),
+            agent_type: (trusted == ChildKind::Nobody).then(|| agent.name.clone()),
             now: clock::now(),
         };
         let stored = async {
@@ -99,73 +102,73 @@ impl Children {
             if worktree.is_some() {
                 family.kit.store.set_config(&task, WORKTREE_OF, Some(json!(folder))).await?;
             }
-            family.kit.store.attend(&task).await
+            family.kit.store.acquire_task_lease(&task).await
         };
         let attending = stored.await.map_err(|error| error.to_string())?;
         let opening = match trusted {
-            Trusted::Itself => Opening::Own,
-            Trusted::Nobody => Opening::New { model },
+            ChildKind::Itself => ChildSessionStart::Own,
+            ChildKind::Nobody => ChildSessionStart::New { model },
         };
-        let shows = (new.wake == Wake::Yes).then(|| has_begun(&task));
-        let order = self.order(new.prompt, seat, (new.wake, Spot { shows, ..spot }));
+        let shows = (new.wake == NotifyParent::Yes).then(|| task_started_text(&task));
+        let order = self.child_turn_request(new.prompt, seat, (new.wake, ParentCall { shows, ..spot }));
         let starts_in = if is_far { here } else { cwd.clone() };
-        let work = Work { task: task.clone(), title, agent, cwd, starts_in, worktree, n_before: 0 };
-        self.start(work, (attending, opening, order)).await?;
+        let work = ChildSpec { task: task.clone(), title, agent, cwd, starts_in, worktree, n_before: 0 };
+        self.start_child(work, (attending, opening, order)).await?;
         Ok(task)
     }
 
     /// Finds the model that Crow itself is to ask: the one named, or that of the session.
-    fn own_model(&self, name: Option<&str>) -> Result<Option<String>, String> {
+    fn resolve_own_model(&self, name: Option<&str>) -> Result<Option<String>, String> {
         match name {
             None => Ok(self.family.standing.borrow().model.clone()),
             Some(name) => {
-                let found = self.family.kit.model(Some(name));
+                let found = self.family.kit.find_model(Some(name));
                 found.map(|model| Some(model.name)).map_err(|failure| failure.sentence)
             }
         }
     }
 
     /// Goes on with a task whose agent has ended.
-    pub(super) async fn again(
+    pub(super) async fn resume_task(
         &self,
         task: &SessionId,
         text: String,
-        wake: Wake,
-        spot: Spot,
+        wake: NotifyParent,
+        spot: ParentCall,
     ) -> Result<(), String> {
         let family = &self.family;
         let store = &family.kit.store;
-        let row = self.row(task).await?;
-        if let Some(living) = self.living(task) {
+        let row = self.task_row(task).await?;
+        if let Some(living) = self.child_handle(task) {
             // It takes no orders any longer and ends in a moment.
             living.gone.cancelled().await;
         }
-        let seat = self.seat().await?;
-        let stored = store.load(task).await.map_err(|error| error.to_string())?;
-        let Some(stored) = stored else { return Err(unknown(task)) };
-        let agent = self.agent(row.agent_type.as_deref())?;
-        let opening = match (self.trusted(&agent), stored.session.agent_session_id) {
-            (Trusted::Itself, _) => Opening::Own,
-            (Trusted::Nobody, Some(name)) => Opening::Again { name },
-            (Trusted::Nobody, None) => {
+        let seat = self.acquire_slot().await?;
+        let stored = store.load_session(task).await.map_err(|error| error.to_string())?;
+        let Some(stored) = stored else { return Err(unknown_task(task)) };
+        let agent = self.find_agent(row.agent_type.as_deref())?;
+        let opening = match (self.child_kind(&agent), stored.session.agent_session_id) {
+            (ChildKind::Itself, _) => ChildSessionStart::Own,
+            (ChildKind::Nobody, Some(name)) => ChildSessionStart::Again { name },
+            (ChildKind::Nobody, None) => {
                 return Err("its agent never opened a session; give a new task".to_owned());
             }
         };
-        let attending = store.attend(task).await.map_err(|error| error.to_string())?;
+        let attending = store.acquire_task_lease(task).await.map_err(|error| error.to_string())?;
         let cwd = PathBuf::from(stored.session.cwd);
-        let tip = store.tip(task).await.map_err(|error| error.to_string())?;
-        let worktree = match tip.as_ref().and_then(|tip| worktree_of(&tip.config)) {
-            Some(folder) => Some(self.worktree(&folder, task, &family.cut).await?),
+        let tip = store.session_tip(task).await.map_err(|error| error.to_string())?;
+        let worktree = match tip.as_ref().and_then(|tip| stored_worktree(&tip.config)) {
+            Some(folder) => Some(self.create_worktree(&folder, task, &family.cut).await?),
             None => None,
         };
         // The same folder, if the repository has not moved.
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
-        let order = self.order(text, seat, (wake, spot));
+        let order = self.child_turn_request(text, seat, (wake, spot));
         let starts_in = match agent.cwd {
-            Some(_) => family.surroundings().place.cwd,
+            Some(_) => family.environment().place.cwd,
             None => cwd.clone(),
         };
-        let work = Work {
+        let work = ChildSpec {
             task: task.clone(),
             title: row.title,
             agent,
@@ -174,28 +177,32 @@ impl Children {
             worktree,
             n_before: row.n_tokens,
         };
-        self.start(work, (attending, opening, order)).await
+        self.start_child(work, (attending, opening, order)).await
     }
 
-    pub(super) fn order(&self, text: String, seat: Seat, (wake, spot): (Wake, Spot)) -> RoundOrder {
-        RoundOrder { text, seat, cut: self.family.cut.child_token(), wake, spot }
-    }
-
-    async fn start(
+    pub(super) fn child_turn_request(
         &self,
-        Work { task, title, agent, cwd, starts_in, worktree, n_before }: Work,
-        (attending, opening, order): (Attending, Opening, RoundOrder),
+        text: String,
+        seat: BudgetSlot,
+        (wake, spot): (NotifyParent, ParentCall),
+    ) -> ChildTurnRequest {
+        ChildTurnRequest { text, seat, cut: self.family.cut.child_token(), wake, spot }
+    }
+
+    async fn start_child(
+        &self,
+        ChildSpec { task, title, agent, cwd, starts_in, worktree, n_before }: ChildSpec,
+        (attending, opening, order): (TaskLease, ChildSessionStart, ChildTurnRequest),
     ) -> Result<(), String> {
         let family = self.family.clone();
         let begun = family.kit.store.begin_task(&attending, &title, clock::now()).await;
         begun.map_err(|error| error.to_string())?;
         let (orders, inbox) = mpsc::channel(ORDERS_LEN);
-        let standing = Arc::new(watch::Sender::new(Standing::begun()));
-        let (view, seen) = (Arc::<Mutex<View>>::default(), Arc::new(watch::Sender::new(())));
-        let trusted = self.trusted(&agent);
-        let who = who(trusted, &agent.name, &title);
+        let standing = Arc::new(watch::Sender::new(ChildStatus::new_working()));
+        let (view, seen) = (Arc::<Mutex<ChildView>>::default(), Arc::new(watch::Sender::new(())));
+        let trusted = self.child_kind(&agent);
         let gone = CancellationToken::new();
-        let living = Living {
+        let living = ChildHandle {
             gone: gone.clone(),
             orders,
             standing: standing.clone(),
@@ -203,32 +210,33 @@ impl Children {
             seen: seen.clone(),
             round: Arc::new(Mutex::new(order.cut.clone())),
         };
-        let hearing = Hearing {
+        let hearing = ChildEventHandler {
             // A client shows files of its own folders; a worktree is none of them.
-            upstream: worktree.is_none().then(|| child::upstream(&family)),
+            upstream: worktree.is_none().then(|| child::parent_client(&family)),
             task: task.clone(),
-            who,
+            who: child_label(trusted, &agent.name, &title),
             spot: order.spot.clone(),
             trusted,
-            is_near: agent.cwd.is_none() && matches!(agent.reach, AgentReach::Program { .. }),
+            is_near: agent.cwd.is_none() && matches!(agent.reach, AgentTransport::Program { .. }),
             cwd: cwd.clone(),
             view,
             seen,
             record: None,
             approved: Arc::default(),
-            shares_approvals: trusted == Trusted::Itself && (worktree.is_some() || family.works_in(&cwd)),
+            shares_approvals: trusted == ChildKind::Itself
+                && (worktree.is_some() || family.is_session_folder(&cwd)),
             seats: Arc::default(),
             // Crow counts anew with each process, others over a session.
-            n_told: if trusted == Trusted::Itself { 0 } else { n_before },
+            n_told: if trusted == ChildKind::Itself { 0 } else { n_before },
             n_round: 0,
             open: Arc::new(Semaphore::new(OPEN_MAX)),
             n_refused: 0,
             family: family.clone(),
         };
-        hearing.tell_state(true);
-        let round = Some(Round::new(order, family.kit.settings().tree_limits.time_max));
+        hearing.send_child_state(true);
+        let round = Some(ChildTurn::new(order, family.kit.config().tree_limits.time_max));
         let AgentServer { name, reach, .. } = agent;
-        let child = Child {
+        let child = ChildActor {
             task: task.clone(),
             title,
             agent: name,
@@ -243,67 +251,67 @@ impl Children {
             worktree,
             gone: gone.drop_guard(),
         };
-        self.all().insert(task, living);
+        self.lock_children().insert(task, living);
         family.lives.spawn(child.run(opening));
         Ok(())
     }
 
     /// Tells whether an agent of this name is Crow itself.
-    pub(crate) fn is_own(&self, name: &str) -> bool {
-        self.agent(Some(name)).is_ok_and(|agent| self.trusted(&agent) == Trusted::Itself)
+    pub(crate) fn is_own_agent(&self, name: &str) -> bool {
+        self.find_agent(Some(name)).is_ok_and(|agent| self.child_kind(&agent) == ChildKind::Itself)
     }
 
-    async fn worktree(
+    async fn create_worktree(
         &self,
         folder: &Path,
         task: &SessionId,
         cut: &CancellationToken,
     ) -> Result<Worktree, String> {
-        let (kit, workspace) = (&self.family.kit, self.family.surroundings().workspace);
-        let git = kit.own_tools.tools.git(&workspace);
-        let settings = kit.settings();
+        let (kit, workspace) = (&self.family.kit, self.family.environment().workspace);
+        let git = kit.own_tools.tools.git_for(&workspace);
+        let settings = kit.config();
         let former = &settings.former_worktrees_dir;
         let is_former = tokio::fs::try_exists(former.join(task.as_str())).await.unwrap_or_default();
         let at = if is_former { former } else { &settings.worktrees_dir };
-        let made = Worktree::make(&git, folder, at, task.as_str(), cut).await;
+        let made = Worktree::create(&git, folder, at, task.as_str(), cut).await;
         made.map_err(|error| format!("could not make a worktree: {error}"))
     }
 
-    pub(super) async fn seat(&self) -> Result<Seat, String> {
+    pub(super) async fn acquire_slot(&self) -> Result<BudgetSlot, String> {
         let family = &self.family;
-        let limits = family.kit.settings().tree_limits;
+        let limits = family.kit.config().tree_limits;
         if !limits.may_start(family.depth) {
             return Err(format!(
                 "this agent stands {} levels below the root, and agents.max_depth allows {}; do it yourself",
                 family.depth, limits.depth_max
             ));
         }
-        family.book.claim().await
+        family.book.acquire_slot().await
     }
 
     /// Finds an agent by its name.
-    pub(super) fn agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
-        let settings = self.family.kit.settings();
+    pub(super) fn find_agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
+        let settings = self.family.kit.config();
         let name = name.unwrap_or(OWN);
         let configured = settings.agent_servers.iter().find(|server| server.name == name);
         let own = || settings.own_agent.clone().filter(|_| name == OWN);
         configured.cloned().or_else(own).ok_or_else(|| {
             let names = settings.agent_servers.iter().map(|server| server.name.as_str());
             let known: Vec<_> = std::iter::once(OWN).chain(names).collect();
-            format!("there is no agent {}; the agents are: {}", view::line(name), known.join(", "))
+            format!("there is no agent {}; the agents are: {}", view::single_line(name), known.join(", "))
         })
     }
 
-    pub(super) fn trusted(&self, agent: &AgentServer) -> Trusted {
-        match self.family.kit.settings().own_agent.as_ref() == Some(agent) {
-            true => Trusted::Itself,
-            false => Trusted::Nobody,
+    pub(super) fn child_kind(&self, agent: &AgentServer) -> ChildKind {
+        match self.family.kit.config().own_agent.as_ref() == Some(agent) {
+            true => ChildKind::Itself,
+            false => ChildKind::Nobody,
         }
     }
 }
 
 /// What a call shows that began a task and does not wait for its end.
-pub(crate) fn has_begun(task: &SessionId) -> String {
+pub(crate) fn task_started_text(task: &SessionId) -> String {
     format!(
         "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To \
          look at it: task_read. To stop it: task_cancel.\n"
@@ -311,27 +319,27 @@ pub(crate) fn has_begun(task: &SessionId) -> String {
 }
 
 /// What a call shows that began a further round and does not wait for its end.
-pub(crate) fn goes_on(task: &SessionId) -> String {
+pub(crate) fn task_resumed_text(task: &SessionId) -> String {
     format!("Task {task} goes on. Its end comes to you as a message.\n")
 }
 
 /// How a child is called where it asks.
-fn who(trusted: Trusted, agent: &str, title: &str) -> String {
+fn child_label(trusted: ChildKind, agent: &str, title: &str) -> String {
     match trusted {
-        Trusted::Itself => title.to_owned(),
-        Trusted::Nobody => format!("{agent}, {title}"),
+        ChildKind::Itself => title.to_owned(),
+        ChildKind::Nobody => format!("{agent}, {title}"),
     }
 }
 
 /// Where a session remembers, beside what else is set in it, the folder that its worktree was made of.
 const WORKTREE_OF: &str = "worktree_of";
 
-fn worktree_of(config: &str) -> Option<PathBuf> {
+fn stored_worktree(config: &str) -> Option<PathBuf> {
     let config: Value = serde_json::from_str(config).ok()?;
     config.get(WORKTREE_OF)?.as_str().map(PathBuf::from)
 }
 
-async fn is_folder(path: &Path) -> Result<(), String> {
+async fn check_folder(path: &Path) -> Result<(), String> {
     match tokio::fs::metadata(path).await {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) | Err(_) => Err(format!("there is no folder {}", path.display())),
@@ -339,8 +347,8 @@ async fn is_folder(path: &Path) -> Result<(), String> {
 }
 
 /// Makes a title of a prompt.
-fn title(prompt: &str) -> String {
-    let line = view::line(prompt);
+fn title_from_prompt(prompt: &str) -> String {
+    let line = view::single_line(prompt);
     match line.char_indices().nth(TITLE_CHARS) {
         Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
         None => line,

@@ -6,21 +6,22 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crow_acp::{
-    Abilities, AgentCommand, AgentProgram, ClientEvent, Connection, Hello, Lines, Until, Upstream, drive,
+    AcpClientCapabilities, AgentCommand, AgentConnection, AgentProgram, ClientEvent, ClientInfo,
+    LineTransport, ParentClient, TurnScope, drive_agent,
 };
-use crow_core::{AgentReach, Failure, FailureKind, Mode, SessionId};
-use crow_store::{Attending, TaskState};
+use crow_core::{AgentTransport, Failure, FailureKind, Mode, SessionId};
+use crow_store::{TaskLease, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::children::book::Seat;
-use crate::children::ending::{RoundEnd, came_to, ended};
-use crate::children::hearing::{Hearing, Spot, Trusted};
-use crate::children::record::Record;
-use crate::children::view::View;
-use crate::children::{DEPTH_VARIABLE, Family};
+use crate::children::book::BudgetSlot;
+use crate::children::ending::{ChildTurnEnd, end_program, turn_end_from};
+use crate::children::hearing::{ChildEventHandler, ChildKind, ParentCall};
+use crate::children::record::ChildRecorder;
+use crate::children::view::ChildView;
+use crate::children::{ChildrenShared, DEPTH_VARIABLE};
 use crate::clock;
 
 /// Events of a child that may wait until they are looked at, which takes microseconds.
@@ -46,26 +47,26 @@ const IDLE_MAX: Duration = Duration::from_secs(300);
 
 /// What a child is told to do.
 #[derive(Debug)]
-pub(super) enum Order {
+pub(super) enum ChildCommand {
     /// A further round.
-    Round(RoundOrder),
+    Round(ChildTurnRequest),
     /// Words for the round that runs.
     Steer { text: String, answer: oneshot::Sender<Result<(), String>> },
 }
 
 /// A round with all that it needs.
 #[derive(Debug)]
-pub(super) struct RoundOrder {
+pub(super) struct ChildTurnRequest {
     pub(super) text: String,
-    pub(super) seat: Seat,
+    pub(super) seat: BudgetSlot,
     pub(super) cut: CancellationToken,
-    pub(super) wake: Wake,
-    pub(super) spot: Spot,
+    pub(super) wake: NotifyParent,
+    pub(super) spot: ParentCall,
 }
 
 /// Whether the parent is woken by the end of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wake {
+pub(crate) enum NotifyParent {
     /// It is.
     Yes,
     /// A call of it waits for the end already.
@@ -74,7 +75,7 @@ pub(crate) enum Wake {
 
 /// What a child has come to.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct ChildStatus {
     /// How many rounds have ended.
     pub(crate) n_ended: u32,
     pub(crate) state: TaskState,
@@ -84,16 +85,16 @@ pub(crate) struct Standing {
     pub(crate) diff: Option<String>,
 }
 
-impl Standing {
+impl ChildStatus {
     /// Its first round runs.
-    pub(super) fn begun() -> Self {
+    pub(super) fn new_working() -> Self {
         Self { n_ended: 0, state: TaskState::Running, report: String::new(), diff: None }
     }
 }
 
 /// Which session of its agent a child goes on with.
 #[derive(Debug)]
-pub(super) enum Opening {
+pub(super) enum ChildSessionStart {
     /// The one that its parent stored: the agent is Crow itself.
     Own,
     /// A new one of an agent of others.
@@ -103,49 +104,49 @@ pub(super) enum Opening {
 }
 
 /// One child.
-pub(super) struct Child {
+pub(super) struct ChildActor {
     pub(super) task: SessionId,
     pub(super) title: String,
     pub(super) agent: String,
-    pub(super) reach: AgentReach,
+    pub(super) reach: AgentTransport,
     pub(super) cwd: PathBuf,
     pub(super) starts_in: PathBuf,
-    pub(super) hearing: Hearing,
-    pub(super) orders: mpsc::Receiver<Order>,
-    pub(super) standing: Arc<watch::Sender<Standing>>,
-    pub(super) attending: Attending,
-    pub(super) round: Option<Round>,
+    pub(super) hearing: ChildEventHandler,
+    pub(super) orders: mpsc::Receiver<ChildCommand>,
+    pub(super) standing: Arc<watch::Sender<ChildStatus>>,
+    pub(super) attending: TaskLease,
+    pub(super) round: Option<ChildTurn>,
     pub(super) worktree: Option<Worktree>,
     /// Tells that somebody else may drive the task.
     pub(super) gone: DropGuard,
 }
 
 /// A round that runs.
-pub(super) struct Round {
+pub(super) struct ChildTurn {
     text: String,
     cut: CancellationToken,
     /// Its questions are open.
     pub(super) asks: CancellationToken,
-    pub(super) wake: Wake,
+    pub(super) wake: NotifyParent,
     deadline: Instant,
-    _seat: Seat,
+    _seat: BudgetSlot,
 }
 
 /// Why a child cannot go on.
-pub(super) enum Broke {
+pub(super) enum ChildStop {
     /// Its round is over, and its folder goes with it.
-    Over(RoundEnd),
+    Over(ChildTurnEnd),
     /// It was stopped, or nobody wants it any longer.
     Stopped,
     /// It did not end when it was stopped.
-    Deaf(RoundEnd),
+    Deaf(ChildTurnEnd),
     /// It has ended, or the way to it has.
     Gone(String),
     /// It says that it cannot, or something here cannot.
     Failed(String),
 }
 
-impl From<Failure> for Broke {
+impl From<Failure> for ChildStop {
     fn from(failure: Failure) -> Self {
         let sentence = failure.sentence.trim_end();
         let stop = if sentence.ends_with(['.', '!', '?']) { "" } else { "." };
@@ -154,9 +155,9 @@ impl From<Failure> for Broke {
     }
 }
 
-impl Round {
-    pub(super) fn new(order: RoundOrder, time_max: Duration) -> Self {
-        let RoundOrder { text, seat, cut, wake, .. } = order;
+impl ChildTurn {
+    pub(super) fn new(order: ChildTurnRequest, time_max: Duration) -> Self {
+        let ChildTurnRequest { text, seat, cut, wake, .. } = order;
         Self {
             text,
             cut,
@@ -168,61 +169,61 @@ impl Round {
     }
 }
 
-impl Child {
+impl ChildActor {
     /// Lives until nobody has orders for it any longer, or it cannot go on.
-    pub(super) async fn run(mut self, opening: Opening) {
+    pub(super) async fn run(mut self, opening: ChildSessionStart) {
         let cut = self.round.as_ref().map(|round| round.cut.clone()).unwrap_or_default();
-        let launched = cut.run_until_cancelled(self.launch()).await;
+        let launched = cut.run_until_cancelled(self.open_transport()).await;
         let (broke, last_words) = match launched {
             Some(Ok((lines, program))) => {
-                let lived = self.live(lines, opening, &cut).await;
-                let last_words = ended(program, lived.as_ref().err()).await;
+                let lived = self.drive_child(lines, opening, &cut).await;
+                let last_words = end_program(program, lived.as_ref().err()).await;
                 (lived.err(), last_words)
             }
-            Some(Err(why)) => (Some(Broke::Failed(why)), String::new()),
-            None => (Some(Broke::Stopped), String::new()),
+            Some(Err(why)) => (Some(ChildStop::Failed(why)), String::new()),
+            None => (Some(ChildStop::Stopped), String::new()),
         };
-        let is_late = self.take_last_order();
+        let is_late = self.take_last_command();
         let end = match broke {
             _ if is_late => {
                 let why = "its agent ended just then; send it again".to_owned();
-                RoundEnd { state: TaskState::Failed, why: Some(why) }
+                ChildTurnEnd { state: TaskState::Failed, why: Some(why) }
             }
-            None | Some(Broke::Stopped) => RoundEnd { state: TaskState::Cancelled, why: None },
-            Some(Broke::Deaf(end) | Broke::Over(end)) => end,
-            Some(Broke::Gone(why) | Broke::Failed(why)) => {
-                RoundEnd { state: TaskState::Failed, why: Some(format!("{why}{last_words}")) }
+            None | Some(ChildStop::Stopped) => ChildTurnEnd { state: TaskState::Cancelled, why: None },
+            Some(ChildStop::Deaf(end) | ChildStop::Over(end)) => end,
+            Some(ChildStop::Gone(why) | ChildStop::Failed(why)) => {
+                ChildTurnEnd { state: TaskState::Failed, why: Some(format!("{why}{last_words}")) }
             }
         };
-        self.finish(end).await;
+        self.finish_turn(end).await;
         let Self { attending, hearing, gone, .. } = self;
-        hearing.family.kit.store.end_attending(attending).await;
+        hearing.family.kit.store.release_task_lease(attending).await;
         drop(gone);
     }
 
     /// Takes no more orders; tells whether one came when the way to the agent broke, which fails with it.
-    fn take_last_order(&mut self) -> bool {
+    fn take_last_command(&mut self) -> bool {
         let has_round = self.round.is_some();
         self.orders.close();
         while let Ok(order) = self.orders.try_recv() {
-            if let (Order::Round(order), None) = (order, &self.round) {
-                self.round = Some(Round::new(order, Duration::ZERO));
+            if let (ChildCommand::Round(order), None) = (order, &self.round) {
+                self.round = Some(ChildTurn::new(order, Duration::ZERO));
             }
         }
         !has_round && self.round.is_some()
     }
 
     /// Starts its program, or connects to it.
-    async fn launch(&self) -> Result<(Lines, Option<AgentProgram>), String> {
+    async fn open_transport(&self) -> Result<(LineTransport, Option<AgentProgram>), String> {
         let kit = &self.hearing.family.kit;
         match &self.reach {
-            AgentReach::Program { command, args, env } => {
+            AgentTransport::Program { command, args, env } => {
                 let depth = (DEPTH_VARIABLE.to_owned(), (self.hearing.family.depth + 1).to_string());
                 let is_given = |name: &String| env.iter().any(|(given, _)| given == name);
-                let told = self.hearing.family.surroundings().workspace.variables();
+                let told = self.hearing.family.environment().workspace.variables();
                 let secret = match self.hearing.trusted {
-                    Trusted::Itself => Vec::new(),
-                    Trusted::Nobody => kit.settings().secret_variables.clone(),
+                    ChildKind::Itself => Vec::new(),
+                    ChildKind::Nobody => kit.config().secret_variables.clone(),
                 };
                 let command = AgentCommand {
                     program: command.clone(),
@@ -236,8 +237,8 @@ impl Child {
                     started.map_err(|error| format!("it could not be started: {error}"))?;
                 Ok((lines, Some(program)))
             }
-            AgentReach::Socket { url, headers } => {
-                let connected = crow_acp::connect(url, headers, Instant::now() + OPEN_WAIT_MAX).await;
+            AgentTransport::Socket { url, headers } => {
+                let connected = crow_acp::connect_socket(url, headers, Instant::now() + OPEN_WAIT_MAX).await;
                 let lines = connected.map_err(|error| format!("it could not be reached: {error}"))?;
                 Ok((lines, None))
             }
@@ -245,20 +246,25 @@ impl Child {
     }
 
     /// Drives it for as long as its connection lasts.
-    async fn live(&mut self, lines: Lines, opening: Opening, cut: &CancellationToken) -> Result<(), Broke> {
+    async fn drive_child(
+        &mut self,
+        lines: LineTransport,
+        opening: ChildSessionStart,
+        cut: &CancellationToken,
+    ) -> Result<(), ChildStop> {
         let (events, heard) = mpsc::channel(EVENTS_LEN);
-        let hello = Hello {
+        let hello = ClientInfo {
             version: env!("CARGO_PKG_VERSION"),
-            abilities: self.abilities(),
-            keeps_words: self.hearing.family.client.abilities().children,
+            abilities: self.client_capabilities(),
+            keeps_words: self.hearing.family.client.capabilities().children,
         };
         // From the first session on it hears itself that it is stopped.
         let (talks, is_silent) = (CancellationToken::new(), cut.clone());
         let begun = talks.clone();
         let (over, is_over) = oneshot::channel();
-        let driven = drive(lines, hello, events, async |connection| {
+        let driven = drive_agent(lines, hello, events, async |connection| {
             begun.cancel();
-            drop(over.send(self.talk(&connection, heard, opening).await));
+            drop(over.send(self.run_connection(&connection, heard, opening).await));
         });
         tokio::pin!(driven);
         tokio::select! {
@@ -268,65 +274,71 @@ impl Child {
                 drop(timeout(LEAVE_WAIT_MAX, driven).await);
                 talked
             }
-            driven = &mut driven => driven.map_err(Broke::from),
+            driven = &mut driven => driven.map_err(ChildStop::from),
             () = async {
                 is_silent.cancelled().await;
                 if talks.is_cancelled() {
                     std::future::pending::<()>().await;
                 }
-            } => Err(Broke::Stopped),
+            } => Err(ChildStop::Stopped),
         }
     }
 
     /// What the child is told that its client can do.
-    fn abilities(&self) -> Abilities {
+    fn client_capabilities(&self) -> AcpClientCapabilities {
         let depth = Some(self.hearing.family.depth + 1);
         let client = match self.hearing.upstream {
-            Some(_) => self.hearing.family.client.abilities(),
-            None => Abilities::default(),
+            Some(_) => self.hearing.family.client.capabilities(),
+            None => AcpClientCapabilities::default(),
         };
-        let Abilities { reads_files, writes_files, terminals, .. } = client;
-        Abilities { reads_files, writes_files, terminals, depth, ..Abilities::default() }
+        let AcpClientCapabilities { reads_files, writes_files, terminals, .. } = client;
+        AcpClientCapabilities {
+            reads_files,
+            writes_files,
+            terminals,
+            depth,
+            ..AcpClientCapabilities::default()
+        }
     }
 
-    async fn talk(
+    async fn run_connection(
         &mut self,
-        connection: &Connection,
+        connection: &AgentConnection,
         mut heard: mpsc::Receiver<ClientEvent>,
-        opening: Opening,
-    ) -> Result<(), Broke> {
-        let session = self.open(connection, &mut heard, opening).await?;
+        opening: ChildSessionStart,
+    ) -> Result<(), ChildStop> {
+        let session = self.open_session(connection, &mut heard, opening).await?;
         loop {
-            let end = self.round(connection, &mut heard, &session).await?;
+            let end = self.run_turn(connection, &mut heard, &session).await?;
             if self.worktree.is_some() {
-                return Err(Broke::Over(end));
+                return Err(ChildStop::Over(end));
             }
-            self.finish(end).await;
-            let Some(order) = self.idle(connection, &mut heard).await else {
+            self.finish_turn(end).await;
+            let Some(order) = self.wait_for_turn(connection, &mut heard).await else {
                 // From here on whoever has an order waits for the end and begins anew.
                 self.orders.close();
                 return Ok(());
             };
-            self.begin(order).await?;
+            self.begin_turn(order).await?;
         }
     }
 
     /// Opens its session.
-    async fn open(
+    async fn open_session(
         &mut self,
-        connection: &Connection,
+        connection: &AgentConnection,
         heard: &mut mpsc::Receiver<ClientEvent>,
-        opening: Opening,
-    ) -> Result<SessionId, Broke> {
+        opening: ChildSessionStart,
+    ) -> Result<SessionId, ChildStop> {
         let (task, cwd, store) = (self.task.clone(), self.cwd.clone(), self.hearing.family.kit.store.clone());
-        let is_replay = matches!(opening, Opening::Again { .. });
+        let is_replay = matches!(opening, ChildSessionStart::Again { .. });
         let opened = async move {
             match opening {
-                Opening::Own => connection.resume_session(&task, &cwd).await.map(|()| task),
-                Opening::New { model } => {
+                ChildSessionStart::Own => connection.resume_session(&task, &cwd).await.map(|()| task),
+                ChildSessionStart::New { model } => {
                     let opened = connection.new_session(&cwd).await?;
                     if let Some(model) = model {
-                        let option = opened.option("model").map_or("model", |option| option.id.as_str());
+                        let option = opened.find_option("model").map_or("model", |option| option.id.as_str());
                         connection.set_option(&opened.session, option, &model).await?;
                     }
                     let session = opened.session;
@@ -334,9 +346,9 @@ impl Child {
                     stored.map_err(crate::run_turn::store_failure)?;
                     Ok(session)
                 }
-                Opening::Again { name } => {
+                ChildSessionStart::Again { name } => {
                     let session = SessionId::new(name);
-                    go_on(connection, &session, &cwd).await?;
+                    resume_session(connection, &session, &cwd).await?;
                     Ok(session)
                 }
             }
@@ -349,58 +361,58 @@ impl Child {
             tokio::select! {
                 biased;
                 opened = &mut opened => return Ok(opened?),
-                () = cut.cancelled() => return Err(Broke::Stopped),
+                () = cut.cancelled() => return Err(ChildStop::Stopped),
                 () = sleep_until(late) => {
                     let seconds = OPEN_WAIT_MAX.as_secs();
-                    return Err(Broke::Failed(format!("it did not open a session within {seconds} s")));
+                    return Err(ChildStop::Failed(format!("it did not open a session within {seconds} s")));
                 }
                 // What an earlier session replays was seen when it was said.
                 Some(event) = heard.recv() => if !is_replay {
-                    self.hearing.hear(event, &asks);
+                    self.hearing.handle_event(event, &asks);
                 },
             }
         }
     }
 
     /// Begins a further round.
-    async fn begin(&mut self, order: RoundOrder) -> Result<(), Broke> {
-        *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = View::default();
+    async fn begin_turn(&mut self, order: ChildTurnRequest) -> Result<(), ChildStop> {
+        *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = ChildView::default();
         self.hearing.n_round = 0;
         self.hearing.spot = order.spot.clone();
         // From here on it has an end, whatever comes.
-        self.round = Some(Round::new(order, self.hearing.family.kit.settings().tree_limits.time_max));
+        self.round = Some(ChildTurn::new(order, self.hearing.family.kit.config().tree_limits.time_max));
         let store = &self.hearing.family.kit.store;
         let begun = store.begin_task(&self.attending, &self.title, clock::now()).await;
-        begun.map_err(|error| Broke::Failed(error.to_string()))?;
-        self.hearing.tell_state(true);
+        begun.map_err(|error| ChildStop::Failed(error.to_string()))?;
+        self.hearing.send_child_state(true);
         self.standing.send_modify(|standing| standing.state = TaskState::Running);
         Ok(())
     }
 
     /// Has the child work until it is done or must not go on.
-    async fn round(
+    async fn run_turn(
         &mut self,
-        connection: &Connection,
+        connection: &AgentConnection,
         heard: &mut mpsc::Receiver<ClientEvent>,
         session: &SessionId,
-    ) -> Result<RoundEnd, Broke> {
-        let Some(round) = &self.round else { return Err(Broke::Stopped) };
+    ) -> Result<ChildTurnEnd, ChildStop> {
+        let Some(round) = &self.round else { return Err(ChildStop::Stopped) };
         let (text, cut, asks) = (round.text.clone(), round.cut.clone(), round.asks.clone());
         let deadline = round.deadline;
-        self.record(&text).await?;
+        self.begin_record(&text).await?;
         let family = self.hearing.family.clone();
         let mut standing = family.standing.clone();
         let mode = standing.borrow_and_update().mode;
-        self.has_mode(connection, session, (mode, &cut)).await?;
-        let (prompted, exhausted) =
-            (connection.prompt(session, &text, Until::TasksEnded), family.book.exhausted());
+        self.sync_mode(connection, session, (mode, &cut)).await?;
+        let prompted = connection.send_prompt(session, &text, TurnScope::TasksEnded);
+        let exhausted = family.book.wait_until_exhausted();
         tokio::pin!(prompted, exhausted);
-        let mut stopping: Option<(Instant, RoundEnd)> = None;
+        let mut stopping: Option<(Instant, ChildTurnEnd)> = None;
         let stop = |state, why| {
-            connection.cancel(session);
+            connection.cancel_turn(session);
             // A child that loses its question first takes that for the end of its own turn.
             asks.cancel();
-            Some((Instant::now() + STOP_WAIT_MAX, RoundEnd { state, why }))
+            Some((Instant::now() + STOP_WAIT_MAX, ChildTurnEnd { state, why }))
         };
         loop {
             let given_up = stopping.as_ref().map(|(at, _)| *at);
@@ -408,38 +420,38 @@ impl Child {
                 biased;
                 () = cut.cancelled(), if stopping.is_none() => stopping = stop(TaskState::Cancelled, None),
                 () = sleep_until(deadline), if stopping.is_none() => {
-                    stopping = stop(TaskState::Failed, Some(too_long(family.kit.settings().tree_limits.time_max)));
+                    stopping = stop(TaskState::Failed, Some(timeout_message(family.kit.config().tree_limits.time_max)));
                 }
                 why = &mut exhausted, if stopping.is_none() => stopping = stop(TaskState::Failed, Some(why)),
                 () = sleep_until(given_up.unwrap_or(deadline)), if given_up.is_some() => {
-                    let Some((_, end)) = stopping else { return Err(Broke::Stopped) };
-                    return Err(Broke::Deaf(end));
+                    let Some((_, end)) = stopping else { return Err(ChildStop::Stopped) };
+                    return Err(ChildStop::Deaf(end));
                 }
                 ended = &mut prompted => {
-                    self.hear_rest(heard, &asks);
+                    self.drain_events(heard, &asks);
                     let prompted = match (ended, stopping) {
                         // Some die of being stopped.
-                        (Err(_), Some((_, end))) => return Err(Broke::Over(end)),
+                        (Err(_), Some((_, end))) => return Err(ChildStop::Over(end)),
                         (Ok(_), Some((_, end))) => return Ok(end),
                         (ended, None) => ended?,
                     };
                     if let Some(spent) = prompted.spent {
-                        self.hearing.spent(spent);
+                        self.hearing.record_spent(spent);
                     }
-                    return Ok(came_to(prompted.reason));
+                    return Ok(turn_end_from(prompted.reason));
                 }
                 // A client that follows children is waited for, and so is everybody behind it.
                 Some(event) = async {
-                    family.client.room().await;
+                    family.client.wait_for_capacity().await;
                     heard.recv().await
                 } => {
-                    self.hearing.hear(event, &asks);
+                    self.hearing.handle_event(event, &asks);
                     if self.hearing.is_flooded() && stopping.is_none() {
                         stopping = stop(TaskState::Failed, Some(FLOODED.to_owned()));
                     }
                 }
-                Some(order) = self.orders.recv() => steer(connection, session, order),
-                Ok(()) = standing.changed(), if self.hearing.trusted == Trusted::Itself => {
+                Some(order) = self.orders.recv() => steer_child(connection, session, order),
+                Ok(()) = standing.changed(), if self.hearing.trusted == ChildKind::Itself => {
                     set_mode(connection, session, standing.borrow_and_update().mode);
                 }
             }
@@ -447,41 +459,41 @@ impl Child {
     }
 
     /// Hears what it said before it ended, which is here by then.
-    fn hear_rest(&mut self, heard: &mut mpsc::Receiver<ClientEvent>, asks: &CancellationToken) {
+    fn drain_events(&mut self, heard: &mut mpsc::Receiver<ClientEvent>, asks: &CancellationToken) {
         while let Ok(event) = heard.try_recv() {
-            self.hearing.hear(event, asks);
+            self.hearing.handle_event(event, asks);
         }
     }
 
     /// Has a child that is Crow begin in the mode that its parent is in by now.
-    async fn has_mode(
+    async fn sync_mode(
         &self,
-        connection: &Connection,
+        connection: &AgentConnection,
         session: &SessionId,
         (mode, cut): (Mode, &CancellationToken),
-    ) -> Result<(), Broke> {
-        if self.hearing.trusted == Trusted::Nobody {
+    ) -> Result<(), ChildStop> {
+        if self.hearing.trusted == ChildKind::Nobody {
             return Ok(());
         }
         let set = cut.run_until_cancelled(connection.set_option(session, "mode", mode.as_str())).await;
-        Ok(set.ok_or(Broke::Stopped)??)
+        Ok(set.ok_or(ChildStop::Stopped)??)
     }
 
     /// Begins to store what an agent of others is told and says; Crow itself does so on its own.
-    async fn record(&mut self, text: &str) -> Result<(), Broke> {
-        if self.hearing.trusted == Trusted::Nobody {
-            let record = Record::begin(&self.hearing.family.kit.store, &self.task, text).await;
-            self.hearing.record = Some(record.map_err(|error| Broke::Failed(error.to_string()))?);
+    async fn begin_record(&mut self, text: &str) -> Result<(), ChildStop> {
+        if self.hearing.trusted == ChildKind::Nobody {
+            let record = ChildRecorder::begin(&self.hearing.family.kit.store, &self.task, text).await;
+            self.hearing.record = Some(record.map_err(|error| ChildStop::Failed(error.to_string()))?);
         }
         Ok(())
     }
 
     /// Waits for a further order; nothing when there will be none.
-    async fn idle(
+    async fn wait_for_turn(
         &mut self,
-        connection: &Connection,
+        connection: &AgentConnection,
         heard: &mut mpsc::Receiver<ClientEvent>,
-    ) -> Option<RoundOrder> {
+    ) -> Option<ChildTurnRequest> {
         let family = self.hearing.family.clone();
         // Whoever finds no room here is started again when it is wanted.
         let Ok(_room) = family.idle.try_acquire() else { return None };
@@ -491,34 +503,38 @@ impl Child {
                 biased;
                 () = ends.cancelled() => return None,
                 order = self.orders.recv() => match order? {
-                    Order::Round(order) => return Some(order),
-                    Order::Steer { answer, .. } => {
+                    ChildCommand::Round(order) => return Some(order),
+                    ChildCommand::Steer { answer, .. } => {
                         // Whoever steers looks first whether there is a round.
                         drop(answer);
                     }
                 },
-                () = sleep_until(late) => return self.last_order(),
-                () = connection.closed() => return self.last_order(),
-                Some(event) = heard.recv() => self.hearing.hear_between(&event),
+                () = sleep_until(late) => return self.last_turn_request(),
+                () = connection.wait_closed() => return self.last_turn_request(),
+                Some(event) = heard.recv() => self.hearing.handle_idle_event(&event),
             }
         }
     }
 
     /// Takes no more orders; one that was given already would be waited for.
-    fn last_order(&mut self) -> Option<RoundOrder> {
+    fn last_turn_request(&mut self) -> Option<ChildTurnRequest> {
         self.orders.close();
         loop {
             match self.orders.try_recv().ok()? {
-                Order::Round(order) => return Some(order),
-                Order::Steer { answer, .. } => drop(answer),
+                ChildCommand::Round(order) => return Some(order),
+                ChildCommand::Steer { answer, .. } => drop(answer),
             }
         }
     }
 }
 
 /// Has an agent of others open an earlier session. There are some that say they resume sessions, and only load them.
-async fn go_on(connection: &Connection, session: &SessionId, cwd: &Path) -> Result<(), Failure> {
-    let can = connection.abilities();
+async fn resume_session(
+    connection: &AgentConnection,
+    session: &SessionId,
+    cwd: &Path,
+) -> Result<(), Failure> {
+    let can = connection.capabilities();
     if can.resumes {
         let resumed = connection.resume_session(session, cwd).await;
         if resumed.is_ok() || !can.loads {
@@ -532,13 +548,13 @@ async fn go_on(connection: &Connection, session: &SessionId, cwd: &Path) -> Resu
     Err(Failure::new(FailureKind::InvalidValue, why))
 }
 
-fn too_long(time_max: Duration) -> String {
+fn timeout_message(time_max: Duration) -> String {
     let minutes = time_max.as_secs().div_ceil(60);
     format!("it was at work for {minutes} min, as long as agents.max_minutes allows")
 }
 
 /// Has a child that is Crow work in the mode of its parent from here on.
-fn set_mode(connection: &Connection, session: &SessionId, mode: Mode) {
+fn set_mode(connection: &AgentConnection, session: &SessionId, mode: Mode) {
     let (connection, session) = (connection.clone(), session.clone());
     tokio::spawn(async move {
         if let Err(failure) = connection.set_option(&session, "mode", mode.as_str()).await {
@@ -548,12 +564,12 @@ fn set_mode(connection: &Connection, session: &SessionId, mode: Mode) {
 }
 
 /// Passes words on to a round that runs.
-fn steer(connection: &Connection, session: &SessionId, order: Order) {
+fn steer_child(connection: &AgentConnection, session: &SessionId, order: ChildCommand) {
     match order {
-        Order::Steer { text, answer } if connection.abilities().steers => {
+        ChildCommand::Steer { text, answer } if connection.capabilities().steers => {
             let (connection, session) = (connection.clone(), session.clone());
             tokio::spawn(async move {
-                let steering = connection.steer(&session, &text);
+                let steering = connection.send_steering(&session, &text);
                 tokio::pin!(steering);
                 let steered = timeout(STEER_WAIT_MAX, &mut steering).await;
                 let is_open = steered.is_err();
@@ -567,16 +583,16 @@ fn steer(connection: &Connection, session: &SessionId, order: Order) {
                 }
             });
         }
-        Order::Steer { answer, .. } => {
+        ChildCommand::Steer { answer, .. } => {
             let why = "it is at work, and this agent takes no words meanwhile; wait for its end or cancel it";
             drop(answer.send(Err(why.to_owned())));
         }
         // A seat that is dropped is free again, and the sender sees no round begin.
-        Order::Round(order) => drop(order),
+        ChildCommand::Round(order) => drop(order),
     }
 }
 
 /// Gives a child the client of its parent.
-pub(super) fn upstream(family: &Family) -> Arc<Upstream> {
-    Arc::new(Upstream::new(family.client.clone(), family.parent.clone()))
+pub(super) fn parent_client(family: &ChildrenShared) -> Arc<ParentClient> {
+    Arc::new(ParentClient::new(family.client.clone(), family.parent.clone()))
 }

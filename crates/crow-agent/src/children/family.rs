@@ -4,39 +4,39 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crow_acp::{Client, Lasting, Place};
-use crow_core::{GrantOffer, SessionId, Update};
+use crow_acp::{Client, GrantScope, SessionLocation};
+use crow_core::{GrantOffer, SessionId, SessionUpdate};
 use crow_store::TaskState;
 use crow_tools::Workspace;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::approvals::{Approvals, project_of};
-use crate::children::book::Book;
+use crate::approvals::{GrantStore, project_root};
+use crate::children::book::TreeBudget;
 use crate::handle::SessionMsg;
-use crate::kit::Kit;
+use crate::kit::AgentRuntime;
 use crate::session;
-use crate::supplies::Stock;
+use crate::supplies::ProjectConfigLoader;
 
 /// What surrounds a session, which may move.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
-    pub(crate) place: Place,
+pub(crate) struct SessionEnvironment {
+    pub(crate) place: SessionLocation,
     pub(crate) workspace: Arc<Workspace>,
-    pub(crate) stock: Arc<Stock>,
+    pub(crate) stock: Arc<ProjectConfigLoader>,
 }
 
 /// What all children of a session share.
-pub(crate) struct Family {
-    pub(crate) kit: Arc<Kit>,
+pub(crate) struct ChildrenShared {
+    pub(crate) kit: Arc<AgentRuntime>,
     pub(crate) client: Client,
     pub(crate) parent: SessionId,
-    pub(crate) standing: watch::Receiver<session::Standing>,
-    pub(super) surroundings: watch::Receiver<Surroundings>,
+    pub(crate) standing: watch::Receiver<session::SessionSettings>,
+    pub(super) surroundings: watch::Receiver<SessionEnvironment>,
     /// What the person allowed beyond single calls.
-    pub(crate) approvals: Approvals,
-    pub(crate) book: Arc<Book>,
+    pub(crate) approvals: GrantStore,
+    pub(crate) book: Arc<TreeBudget>,
     /// Levels between the root and the session.
     pub(super) depth: u32,
     pub(super) own: mpsc::WeakSender<SessionMsg>,
@@ -54,47 +54,49 @@ pub(crate) struct Family {
     pub(super) lives: TaskTracker,
 }
 
-impl Family {
-    pub(crate) fn surroundings(&self) -> Surroundings {
+impl ChildrenShared {
+    pub(crate) fn environment(&self) -> SessionEnvironment {
         self.surroundings.borrow().clone()
     }
 
     /// Tells whether this is the folder that the session works in.
-    pub(super) fn works_in(&self, folder: &Path) -> bool {
+    pub(super) fn is_session_folder(&self, folder: &Path) -> bool {
         self.surroundings.borrow().place.cwd == folder
     }
 
     /// Remembers a yes that a child of Crow's own got; the child itself remembers it until it ends.
     pub(super) async fn remember_for_child(
         &self,
-        lasting: Lasting,
+        lasting: GrantScope,
         offer: &GrantOffer,
         shares: bool,
         cwd: &Path,
     ) {
         let remembered = match lasting {
-            _ if shares => self.approvals.remember(lasting, offer).await,
+            _ if shares => self.approvals.remember_grant(lasting, offer).await,
             // It works elsewhere, where the parent's answers mean something else.
-            Lasting::Session => Ok(()),
-            Lasting::Project => self.approvals.remember_in(&project_of(cwd), &offer.project).await.map(drop),
+            GrantScope::Session => Ok(()),
+            GrantScope::Project => {
+                self.approvals.remember_for_project(&project_root(cwd), &offer.project).await.map(drop)
+            }
         };
         if let Err(why) = remembered {
-            self.client.tell(&self.parent, Update::Notice(why));
+            self.client.send_update(&self.parent, SessionUpdate::Notice(why));
         }
     }
 
     /// Writes down what a child has cost, and tells whoever counts above.
-    pub(super) fn spend(&self, n_tokens: u64) {
-        self.book.spend(n_tokens);
+    pub(super) fn add_tokens(&self, n_tokens: u64) {
+        self.book.add_child_tokens(n_tokens);
         if n_tokens > 0
-            && let Some(context) = self.book.fill()
+            && let Some(context) = self.book.last_context()
         {
-            self.client.tell(&self.parent, self.book.told(context));
+            self.client.send_update(&self.parent, self.book.usage_update(context));
         }
     }
 
     /// Tells the session that something waits in its mailbox. What a person stopped wakes nobody.
-    pub(super) fn mail_came(&self, state: TaskState) {
+    pub(super) fn notify_mail(&self, state: TaskState) {
         self.has_mail.store(true, Ordering::Relaxed);
         self.ended.notify_waiters();
         if state == TaskState::Cancelled {

@@ -3,9 +3,9 @@
 
 use crow_core::SessionId;
 use crow_store::TaskState;
-use crow_tools::{Settled, Worktree};
+use crow_tools::{SettledWorktree, Worktree};
 
-use crate::children::view::{ChangedFile, View};
+use crate::children::view::{ChildFileChange, ChildView};
 
 /// Of an answer, what a model gets at once; the whole of it is in the child's session.
 const ANSWER_CHARS_MAX: usize = 24_000;
@@ -17,7 +17,7 @@ const ANSWER_HEAD_CHARS: usize = 6_000;
 const FILES_NAMED_MAX: usize = 50;
 
 /// What is known of a round that ended.
-pub(crate) struct Ended<'a> {
+pub(crate) struct ChildTurnSummary<'a> {
     pub(crate) task: &'a SessionId,
     pub(crate) who: &'a str,
     pub(crate) state: TaskState,
@@ -29,7 +29,7 @@ pub(crate) struct Ended<'a> {
 }
 
 /// Says how a round ended.
-pub(crate) fn report(ended: &Ended<'_>, view: &View) -> String {
+pub(crate) fn render_report(ended: &ChildTurnSummary<'_>, view: &ChildView) -> String {
     let state = match ended.state {
         TaskState::Running => "is at work",
         TaskState::Done => "is done",
@@ -46,11 +46,11 @@ pub(crate) fn report(ended: &Ended<'_>, view: &View) -> String {
     if answer.is_empty() {
         text.push_str("\nIt said nothing.\n");
     } else {
-        text.push_str(&format!("\n{}\n", shortened(answer, is_cut)));
+        text.push_str(&format!("\n{}\n", shorten_answer(answer, is_cut)));
     }
     match ended.worktree {
         Some(worktree) => text.push_str(&format!("\n{}\n", worktree.trim_end())),
-        None => changes(&mut text, view.changed()),
+        None => push_changes(&mut text, view.changed_files()),
     }
     if let Some(n_tokens) = ended.n_tokens.filter(|n_tokens| *n_tokens > 0) {
         text.push_str(&format!("\nIt used {n_tokens} tokens.\n"));
@@ -63,7 +63,7 @@ pub(crate) fn report(ended: &Ended<'_>, view: &View) -> String {
 }
 
 /// Says what a child did in a worktree of its own.
-pub(crate) fn of_worktree(worktree: &Worktree, settled: &Settled) -> String {
+pub(crate) fn describe_worktree(worktree: &Worktree, settled: &SettledWorktree) -> String {
     let mut text = match &settled.branch {
         None => "It worked in a git worktree of its own and changed nothing.\n".to_owned(),
         Some(branch) => format!(
@@ -84,7 +84,7 @@ pub(crate) fn of_worktree(worktree: &Worktree, settled: &Settled) -> String {
     text
 }
 
-fn shortened(answer: &str, is_cut: bool) -> String {
+fn shorten_answer(answer: &str, is_cut: bool) -> String {
     let n_chars = answer.chars().count();
     if n_chars <= ANSWER_CHARS_MAX {
         return if is_cut { format!("[…]\n{answer}") } else { answer.to_owned() };
@@ -95,7 +95,7 @@ fn shortened(answer: &str, is_cut: bool) -> String {
     format!("{head}\n[… {n_left_out} characters are left out here …]\n{tail}")
 }
 
-fn changes(text: &mut String, (files, n_uncounted): (Vec<ChangedFile>, usize)) {
+fn push_changes(text: &mut String, (files, n_uncounted): (Vec<ChildFileChange>, usize)) {
     if files.is_empty() && n_uncounted == 0 {
         return;
     }

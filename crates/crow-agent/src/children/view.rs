@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crow_acp::Heard;
-use crow_core::{Content, Status, ToolKind};
+use crow_acp::AgentUpdate;
+use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
 
 /// Calls that are seen at a time; of those before them the number is enough.
 const CALLS_SHOWN: usize = 12;
@@ -29,8 +29,8 @@ const FILES_BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// What is seen of one round.
 #[derive(Debug, Default)]
-pub(crate) struct View {
-    calls: VecDeque<SeenCall>,
+pub(crate) struct ChildView {
+    calls: VecDeque<ViewedCall>,
     n_calls: usize,
     /// Its words since its last call, which at the end are its answer.
     answer: String,
@@ -38,68 +38,68 @@ pub(crate) struct View {
     is_cut: bool,
     /// Words that came since the last call; a message after a call begins a new answer.
     begins_anew: bool,
-    changes: BTreeMap<String, Change>,
+    changes: BTreeMap<String, ViewedChange>,
     n_bytes: usize,
     n_files_uncounted: usize,
 }
 
 #[derive(Debug)]
-struct SeenCall {
+struct ViewedCall {
     id: String,
     title: String,
     kind: Option<ToolKind>,
-    status: Status,
+    status: ToolCallStatus,
 }
 
 /// What became of a file.
 #[derive(Debug)]
-struct Change {
+struct ViewedChange {
     old: Option<String>,
     new: String,
 }
 
 /// A file that a child changed, and by how many lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ChangedFile {
+pub(crate) struct ChildFileChange {
     pub(crate) path: String,
     pub(crate) n_added: usize,
     pub(crate) n_removed: usize,
 }
 
-impl View {
+impl ChildView {
     /// Takes in what was heard; tells whether there is something else to see.
-    pub(crate) fn heard(&mut self, heard: &Heard) -> bool {
+    pub(crate) fn apply_update(&mut self, heard: &AgentUpdate) -> bool {
         match heard {
-            Heard::Text(text) => self.says(text),
-            Heard::Call { id, title, kind, status, content, input: _ } => {
-                self.call(id, title.as_deref(), *status);
+            AgentUpdate::Text(text) => self.push_text(text),
+            AgentUpdate::Call { id, title, kind, status, content, input: _ } => {
+                self.update_call(id, title.as_deref(), *status);
                 if let (Some(call), Some(kind)) = (self.seen_mut(id), kind) {
                     call.kind = Some(*kind);
                 }
-                content.iter().flatten().for_each(|content| self.content(content));
+                content.iter().flatten().for_each(|content| self.apply_content(content));
             }
-            Heard::Notice(text) | Heard::Compaction(text) => {
+            AgentUpdate::Notice(text) | AgentUpdate::Compaction(text) => {
                 self.n_calls += 1;
-                self.push(SeenCall {
+                self.push_call(ViewedCall {
                     id: String::new(),
-                    title: line(text),
+                    title: single_line(text),
                     kind: None,
-                    status: Status::Done,
+                    status: ToolCallStatus::Done,
                 });
             }
-            Heard::Prompt(_)
-            | Heard::Thought(_)
-            | Heard::Plan(_)
-            | Heard::Title(_)
-            | Heard::Usage { .. }
-            | Heard::Mode(_)
-            | Heard::Commands(_)
-            | Heard::Outcome(_) => return false,
+            AgentUpdate::Prompt(_)
+            | AgentUpdate::Thought(_)
+            | AgentUpdate::Plan(_)
+            | AgentUpdate::Title(_)
+            | AgentUpdate::Usage { .. }
+            | AgentUpdate::Mode(_)
+            | AgentUpdate::Commands(_)
+            | AgentUpdate::Outcome(_) => return false,
         }
         true
     }
 
-    fn says(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         if std::mem::take(&mut self.begins_anew) {
             self.answer.clear();
             self.is_cut = false;
@@ -114,22 +114,22 @@ impl View {
         }
     }
 
-    fn call(&mut self, id: &str, title: Option<&str>, status: Option<Status>) {
+    fn update_call(&mut self, id: &str, title: Option<&str>, status: Option<ToolCallStatus>) {
         if let Some(call) = self.seen_mut(id) {
             if let Some(title) = title {
-                call.title = line(title);
+                call.title = single_line(title);
             }
             call.status = status.unwrap_or(call.status);
         } else if let Some(title) = title {
             // Its words from here on are another answer.
             self.begins_anew = true;
             self.n_calls += 1;
-            let status = status.unwrap_or(Status::Pending);
-            self.push(SeenCall { id: id.to_owned(), title: line(title), kind: None, status });
+            let status = status.unwrap_or(ToolCallStatus::Pending);
+            self.push_call(ViewedCall { id: id.to_owned(), title: single_line(title), kind: None, status });
         }
     }
 
-    fn seen_mut(&mut self, id: &str) -> Option<&mut SeenCall> {
+    fn seen_mut(&mut self, id: &str) -> Option<&mut ViewedCall> {
         self.calls.iter_mut().rev().find(|call| call.id == id)
     }
 
@@ -138,15 +138,15 @@ impl View {
         self.calls.iter().rev().find(|call| call.id == id)?.kind
     }
 
-    fn push(&mut self, call: SeenCall) {
+    fn push_call(&mut self, call: ViewedCall) {
         self.calls.push_back(call);
         if self.calls.len() > CALLS_SHOWN {
             self.calls.pop_front();
         }
     }
 
-    fn content(&mut self, content: &Content) {
-        let Content::Diff { path, old, new } = content else { return };
+    fn apply_content(&mut self, content: &ToolCallContent) {
+        let ToolCallContent::Diff { path, old, new } = content else { return };
         let n_bytes = old.as_ref().map_or(0, String::len) + new.len();
         if let Some(change) = self.changes.get_mut(path) {
             if new.len() <= FILE_BYTES_MAX && self.n_bytes + new.len() <= FILES_BYTES_MAX {
@@ -158,7 +158,7 @@ impl View {
             && self.n_bytes + n_bytes <= FILES_BYTES_MAX
         {
             self.n_bytes += n_bytes;
-            self.changes.insert(path.clone(), Change { old: old.clone(), new: new.clone() });
+            self.changes.insert(path.clone(), ViewedChange { old: old.clone(), new: new.clone() });
         } else {
             self.n_files_uncounted += 1;
         }
@@ -170,20 +170,20 @@ impl View {
     }
 
     /// The files it changed, and how many more there are that were not counted.
-    pub(crate) fn changed(&self) -> (Vec<ChangedFile>, usize) {
+    pub(crate) fn changed_files(&self) -> (Vec<ChildFileChange>, usize) {
         let files = self.changes.iter().filter(|(_, change)| change.old.as_deref() != Some(&*change.new));
         let files = files.map(|(path, change)| {
             let diff = similar::TextDiff::from_lines(change.old.as_deref().unwrap_or_default(), &change.new);
             let n_of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
             let (n_added, n_removed) = (n_of(similar::ChangeTag::Insert), n_of(similar::ChangeTag::Delete));
-            ChangedFile { path: path.clone(), n_added, n_removed }
+            ChildFileChange { path: path.clone(), n_added, n_removed }
         });
         (files.collect(), self.n_files_uncounted)
     }
 
     /// What it did to files, for a client.
-    pub(crate) fn diffs(&self) -> impl Iterator<Item = Content> + '_ {
-        self.changes.iter().map(|(path, change)| Content::Diff {
+    pub(crate) fn file_diffs(&self) -> impl Iterator<Item = ToolCallContent> + '_ {
+        self.changes.iter().map(|(path, change)| ToolCallContent::Diff {
             path: path.clone(),
             old: change.old.clone(),
             new: change.new.clone(),
@@ -191,7 +191,7 @@ impl View {
     }
 
     /// The calls it made, a line each.
-    pub(crate) fn calls(&self) -> String {
+    pub(crate) fn render_calls(&self) -> String {
         let mut text = String::new();
         let n_before = self.n_calls.saturating_sub(self.calls.len());
         if n_before > 0 {
@@ -199,10 +199,10 @@ impl View {
         }
         for call in &self.calls {
             let mark = match call.status {
-                Status::Pending => "·",
-                Status::Running => "▸",
-                Status::Done => "✓",
-                Status::Failed => "✗",
+                ToolCallStatus::Pending => "·",
+                ToolCallStatus::Running => "▸",
+                ToolCallStatus::Done => "✓",
+                ToolCallStatus::Failed => "✗",
             };
             text.push_str(&format!("{mark} {}\n", call.title));
         }
@@ -210,8 +210,8 @@ impl View {
     }
 
     /// What is seen of it now.
-    pub(crate) fn shown(&self) -> String {
-        let mut text = self.calls();
+    pub(crate) fn render_view(&self) -> String {
+        let mut text = self.render_calls();
         let said = self.answer.trim();
         let n_over = said.chars().count().saturating_sub(SAID_SHOWN_CHARS);
         if n_over > 0 {
@@ -224,7 +224,7 @@ impl View {
 }
 
 /// Makes one line of what may be anything.
-pub(crate) fn line(text: &str) -> String {
+pub(crate) fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     match line.char_indices().nth(TITLE_CHARS_MAX) {

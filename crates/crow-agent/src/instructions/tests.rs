@@ -17,7 +17,8 @@ fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
             None => fs::write(path, text).unwrap(),
         }
     }
-    let (content, nested) = (content(&root.join(cwd), &root.join("config")), nested(&root.join(cwd)));
+    let (content, nested) =
+        (read_instructions(&root.join(cwd), &root.join("config")), nested_instructions(&root.join(cwd)));
     expected.assert_eq(&format!("{content}\nnested {nested:?}"));
 }
 
@@ -125,7 +126,7 @@ fn too_much_is_cut() {
     let long = "é".repeat(BYTES_MAX);
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join(FILE), long).unwrap();
-    let said = content(folder.path(), Path::new("/nowhere"));
+    let said = read_instructions(folder.path(), Path::new("/nowhere"));
     assert!(said.len() < BYTES_MAX + 20 && said.ends_with("… cut"), "{}", said.len());
 }
 
@@ -149,7 +150,7 @@ fn a_link_that_comes_and_goes_is_not_followed() {
             }
         });
         let told = (0..20_000).find_map(|_| {
-            Some(content(&project, &root.join("config"))).filter(|content| content.contains("keys"))
+            Some(read_instructions(&project, &root.join("config"))).filter(|content| content.contains("keys"))
         });
         is_over.store(true, Relaxed);
         assert_eq!(told, None);

@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use crow_core::{
-    Arguments, Call, Confinement, Content, CrowPart, Facets, Outcome, Part, SandboxSupport, Status, Update,
-    Verdict, link, visible_start,
+    Confinement, ContentPart, CrowPart, PermissionDecision, SandboxSupport, SessionUpdate, ToolArguments,
+    ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolResult, escape_hidden_start, link,
 };
-use crow_tools::{ToolCx, Tools};
+use crow_tools::{ToolCx, ToolRegistry};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
-use crate::calls::{Gate, announce, permit};
-use crate::run_turn::{Conversation, TurnCx};
+use crate::calls::{PermissionGate, announce_call, approve_call};
+use crate::run_turn::{SessionState, TurnCx};
 use crate::{confirm, hooks};
 
 /// The tool by whose name images are judged.
@@ -27,10 +27,14 @@ const BYTES_MAX: usize = 12 * 1024 * 1024;
 /// Characters of an address in a sentence.
 const URI_CHARS_MAX: usize = 200;
 
-type FetchedImage = Result<Part, String>;
+type FetchedImage = Result<ContentPart, String>;
 
 /// Adds to each link to an image on the web the image, or why it is missing.
-pub(super) async fn with_images(cx: &TurnCx<'_>, talk: &mut Conversation, parts: Vec<Part>) -> Vec<Part> {
+pub(super) async fn with_images(
+    cx: &TurnCx<'_>,
+    talk: &mut SessionState,
+    parts: Vec<ContentPart>,
+) -> Vec<ContentPart> {
     let mut links: Vec<String> = Vec::new();
     for uri in parts.iter().filter_map(image_link) {
         if !links.contains(uri) {
@@ -59,37 +63,42 @@ pub(super) async fn with_images(cx: &TurnCx<'_>, talk: &mut Conversation, parts:
 
 /// The model of the session, where it reads text only.
 fn text_only_model(cx: &TurnCx<'_>) -> Option<String> {
-    cx.model().ok().filter(|model| !model.reads_images).map(|model| model.name)
+    cx.current_model().ok().filter(|model| !model.reads_images).map(|model| model.name)
 }
 
 /// Tells the person that the model does not see the images that they sent.
-pub(super) fn tell_unseen(cx: &TurnCx<'_>, parts: &[Part]) {
-    let n_images = parts.iter().filter(|part| matches!(part, Part::Image { .. })).count();
+pub(super) fn tell_unseen(cx: &TurnCx<'_>, parts: &[ContentPart]) {
+    let n_images = parts.iter().filter(|part| matches!(part, ContentPart::Image { .. })).count();
     if let Some(model) = text_only_model(cx).filter(|_| n_images > 0) {
         let images = if n_images == 1 { "the image" } else { "the images" };
         let notice = format!(
             "the model {model} reads text only: it gets a note instead of {images}; /model switches to another"
         );
-        cx.client.tell(cx.session, Update::Notice(notice));
+        cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     }
 }
 
-fn image_link(part: &Part) -> Option<&String> {
+fn image_link(part: &ContentPart) -> Option<&String> {
     match part {
-        Part::Link { uri, mime, .. } => Some(uri).filter(|uri| link::is_web_image(uri, mime.as_deref())),
-        Part::Text(_) | Part::Image { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
+        ContentPart::Link { uri, mime, .. } => {
+            Some(uri).filter(|uri| link::is_web_image(uri, mime.as_deref()))
+        }
+        ContentPart::Text(_)
+        | ContentPart::Image { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::FromCrow { .. } => None,
     }
 }
 
 /// Fetches images, side by side once it is known which of them may be.
 async fn fetch(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
+    talk: &mut SessionState,
     links: Vec<String>,
 ) -> BTreeMap<String, FetchedImage> {
-    let set = cx.tools();
+    let set = cx.current_tools();
     let tools = &set.tools;
-    let gate = Gate::new(cx, tools, &[], talk, SandboxSupport::Full);
+    let gate = PermissionGate::new(cx, tools, &[], talk, SandboxSupport::Full);
     let mut requests = Vec::with_capacity(links.len());
     for (index, uri) in links.into_iter().enumerate() {
         let mut request = ImageRequest::new(cx, talk, tools, uri);
@@ -117,8 +126,8 @@ async fn fetch(
     images
 }
 
-fn within(room: &mut usize, image: Part) -> FetchedImage {
-    let Part::Image { data, .. } = &image else { return Ok(image) };
+fn within(room: &mut usize, image: ContentPart) -> FetchedImage {
+    let ContentPart::Image { data, .. } = &image else { return Ok(image) };
     *room = room
         .checked_sub(data.len())
         .ok_or_else(|| "the other images of this prompt are large already".to_owned())?;
@@ -126,45 +135,55 @@ fn within(room: &mut usize, image: Part) -> FetchedImage {
 }
 
 /// Tells the person and the model why an image is missing.
-fn missing(cx: &TurnCx<'_>, uri: &str, why: &str) -> Part {
-    let shown = visible_start(uri, URI_CHARS_MAX);
+fn missing(cx: &TurnCx<'_>, uri: &str, why: &str) -> ContentPart {
+    let shown = escape_hidden_start(uri, URI_CHARS_MAX);
     let notice = format!("the image {shown} was left out: {why}; the model gets its address only");
-    cx.client.tell(cx.session, Update::Notice(notice));
+    cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     let text = format!("The image was not fetched: {why}.");
-    Part::FromCrow { what: CrowPart::MissingImage(shown), text }
+    ContentPart::FromCrow { what: CrowPart::MissingImage(shown), text }
 }
 
 /// The fetching of one image, in the form of a call that no reply made.
 struct ImageRequest {
     uri: String,
-    call: Call,
-    facets: Facets,
+    call: ToolCall,
+    facets: ToolCallInfo,
     /// The client shows the call, because it was asked about it.
     is_announced: bool,
 }
 
 impl ImageRequest {
-    fn new(cx: &TurnCx<'_>, talk: &Conversation, tools: &Tools, uri: String) -> Self {
+    fn new(cx: &TurnCx<'_>, talk: &SessionState, tools: &ToolRegistry, uri: String) -> Self {
         let arguments = Map::from_iter([("url".to_owned(), Value::String(uri.clone()))]);
-        let call = Call {
-            id: confirm::call(cx, talk),
+        let call = ToolCall {
+            id: confirm::synthetic_call_id(cx, talk),
             provider_id: String::new(),
             name: FETCH.to_owned(),
-            arguments: Arguments::Valid(arguments),
+            arguments: ToolArguments::Valid(arguments),
         };
-        Self { uri, facets: tools.facets(&call, cx.workspace), call, is_announced: false }
+        Self { uri, facets: tools.call_info(&call, cx.workspace), call, is_announced: false }
     }
 
     /// Finds out whether the image may be fetched, as of a call of `web_fetch`.
-    async fn permit(&mut self, cx: &TurnCx<'_>, tools: &Tools, gate: &Gate) -> Result<(), String> {
-        let refused = |outcome: Outcome| match outcome.for_model.into_iter().next() {
-            Some(Part::Text(why)) => why.strip_prefix("not run: ").unwrap_or(&why).to_owned(),
-            Some(Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. })
+    async fn permit(
+        &mut self,
+        cx: &TurnCx<'_>,
+        tools: &ToolRegistry,
+        gate: &PermissionGate,
+    ) -> Result<(), String> {
+        let refused = |outcome: ToolResult| match outcome.for_model.into_iter().next() {
+            Some(ContentPart::Text(why)) => why.strip_prefix("not run: ").unwrap_or(&why).to_owned(),
+            Some(
+                ContentPart::Image { .. }
+                | ContentPart::Link { .. }
+                | ContentPart::Resource { .. }
+                | ContentPart::FromCrow { .. },
+            )
             | None => "it may not be fetched".to_owned(),
         };
         hooks::before_call(cx, &self.call).await.map_err(refused)?;
-        if matches!(gate.judge(cx, &self.call, &self.facets), Verdict::Ask { .. }) {
-            announce(cx, tools, &self.call, &self.facets);
+        if matches!(gate.evaluate_call(cx, &self.call, &self.facets), PermissionDecision::Ask { .. }) {
+            announce_call(cx, tools, &self.call, &self.facets);
             self.is_announced = true;
         }
         let tool_cx = ToolCx {
@@ -177,7 +196,7 @@ impl ImageRequest {
             progress: &|_| (),
             keeper: None,
         };
-        let permitted = permit(cx, tools, &self.call, (&self.facets, tool_cx), gate).await;
+        let permitted = approve_call(cx, tools, &self.call, (&self.facets, tool_cx), gate).await;
         permitted.map(drop).map_err(refused)
     }
 
@@ -186,15 +205,19 @@ impl ImageRequest {
             return;
         }
         let (status, content) = match fetched {
-            Ok(Part::Image { mime, data }) => {
-                (Status::Done, vec![Content::Image { mime: mime.clone(), data: data.clone() }])
-            }
-            Ok(Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. }) => {
-                (Status::Done, Vec::new())
-            }
-            Err(why) => (Status::Failed, vec![Content::Text(why.clone())]),
+            Ok(ContentPart::Image { mime, data }) => (
+                ToolCallStatus::Done,
+                vec![ToolCallContent::Image { mime: mime.clone(), data: data.clone() }],
+            ),
+            Ok(
+                ContentPart::Text(_)
+                | ContentPart::Link { .. }
+                | ContentPart::Resource { .. }
+                | ContentPart::FromCrow { .. },
+            ) => (ToolCallStatus::Done, Vec::new()),
+            Err(why) => (ToolCallStatus::Failed, vec![ToolCallContent::Text(why.clone())]),
         };
-        let update = Update::CallChanged { call: self.call.id, status, content: Some(content) };
-        cx.client.tell(cx.session, update);
+        let update = SessionUpdate::CallChanged { call: self.call.id, status, content: Some(content) };
+        cx.client.send_update(cx.session, update);
     }
 }

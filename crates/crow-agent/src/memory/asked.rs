@@ -24,30 +24,32 @@ const WORDS_MAX: usize = 32;
 
 /// Why a call was not done, as a sentence for the model.
 #[derive(Debug)]
-pub(super) struct Refusal(pub(super) String);
+pub(super) struct MemoryRefusal(pub(super) String);
 
-impl From<StoreError> for Refusal {
+impl From<StoreError> for MemoryRefusal {
     fn from(error: StoreError) -> Self {
         Self(format!("could not read the sessions: {error}"))
     }
 }
 
 /// Reads arguments into what a tool wants; what it does not know is passed over.
-pub(super) fn parse<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, Refusal> {
+pub(super) fn parse_arguments<T: DeserializeOwned>(
+    arguments: &Map<String, Value>,
+) -> Result<T, MemoryRefusal> {
     serde_json::from_value(Value::Object(arguments.clone()))
-        .map_err(|error| Refusal(format!("the arguments do not fit: {error}")))
+        .map_err(|error| MemoryRefusal(format!("the arguments do not fit: {error}")))
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct AskedMemory {
+pub(super) struct QueryMemoryArgs {
     pub(super) query: String,
     limit: Option<i64>,
     offset: Option<i64>,
 }
 
-impl AskedMemory {
+impl QueryMemoryArgs {
     pub(super) fn limit(&self) -> u32 {
-        limit(self.limit)
+        clamp_limit(self.limit)
     }
 
     pub(super) fn offset(&self) -> u32 {
@@ -55,7 +57,7 @@ impl AskedMemory {
     }
 }
 
-fn limit(asked: Option<i64>) -> u32 {
+fn clamp_limit(asked: Option<i64>) -> u32 {
     let asked = asked.map_or(LIMIT, |asked| u32::try_from(asked.max(1)).unwrap_or(LIMIT_MAX));
     asked.min(LIMIT_MAX)
 }
@@ -63,7 +65,7 @@ fn limit(asked: Option<i64>) -> u32 {
 /// How much of the messages is shown and searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Detail {
+pub(super) enum RecordDetail {
     /// What people and models said.
     #[default]
     Conversation,
@@ -75,12 +77,12 @@ pub(super) enum Detail {
     Full,
 }
 
-impl Detail {
-    pub(super) fn thoughts(self) -> bool {
+impl RecordDetail {
+    pub(super) fn shows_thoughts(self) -> bool {
         matches!(self, Self::WithThinking | Self::Full)
     }
 
-    pub(super) fn tools(self) -> bool {
+    pub(super) fn shows_tools(self) -> bool {
         matches!(self, Self::WithTools | Self::Full)
     }
 }
@@ -88,7 +90,7 @@ impl Detail {
 /// From which end messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Order {
+pub(super) enum MessageOrder {
     /// The newest.
     #[default]
     Desc,
@@ -97,15 +99,15 @@ pub(super) enum Order {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Written {
+pub(super) struct QuerySessionArgs {
     session_id: Option<String>,
     query: Option<String>,
     #[serde(default)]
-    mode: Detail,
+    mode: RecordDetail,
     #[serde(default)]
-    order: Order,
-    after: Option<Edge>,
-    before: Option<Edge>,
+    order: MessageOrder,
+    after: Option<PageBoundArg>,
+    before: Option<PageBoundArg>,
     context: Option<i64>,
     limit: Option<i64>,
     offset: Option<i64>,
@@ -114,27 +116,27 @@ pub(super) struct Written {
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Edge {
+enum PageBoundArg {
     Number(i64),
     Text(String),
 }
 
 /// Where a page begins or ends, itself not in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Bound {
+pub(super) enum PageBound {
     Place(u64),
     Time(Timestamp),
 }
 
-impl Edge {
-    fn read(self) -> Result<Bound, Refusal> {
+impl PageBoundArg {
+    fn parse_bound(self) -> Result<PageBound, MemoryRefusal> {
         match self {
-            Self::Number(place) => Ok(Bound::Place(place.max(0).cast_unsigned())),
+            Self::Number(place) => Ok(PageBound::Place(place.max(0).cast_unsigned())),
             Self::Text(text) => {
-                let place = text.trim().trim_start_matches("msg-").parse().ok().map(Bound::Place);
-                place.or_else(|| clock::read(text.trim()).map(Bound::Time)).ok_or_else(|| {
+                let place = text.trim().trim_start_matches("msg-").parse().ok().map(PageBound::Place);
+                place.or_else(|| clock::parse_time(text.trim()).map(PageBound::Time)).ok_or_else(|| {
                     let why = "is neither the number of a message nor a time such as 2026-01-31T12:00:00";
-                    Refusal(format!("`{text}` {why}"))
+                    MemoryRefusal(format!("`{text}` {why}"))
                 })
             }
         }
@@ -143,23 +145,26 @@ impl Edge {
 
 /// Which messages of which session.
 #[derive(Debug)]
-pub(super) struct AskedSession {
+pub(super) struct SessionQuery {
     pub(super) session: SessionId,
     /// In lower case; all must occur.
     pub(super) words: Vec<String>,
-    pub(super) detail: Detail,
-    pub(super) order: Order,
-    pub(super) after: Option<Bound>,
-    pub(super) before: Option<Bound>,
+    pub(super) detail: RecordDetail,
+    pub(super) order: MessageOrder,
+    pub(super) after: Option<PageBound>,
+    pub(super) before: Option<PageBound>,
     pub(super) context: u64,
     pub(super) limit: usize,
     pub(super) offset: usize,
     pub(super) start: usize,
 }
 
-impl AskedSession {
+impl SessionQuery {
     /// Makes sense of what was written in a call of this session.
-    pub(super) fn read(written: Written, here: Option<&SessionId>) -> Result<Self, Refusal> {
+    pub(super) fn from_args(
+        written: QuerySessionArgs,
+        here: Option<&SessionId>,
+    ) -> Result<Self, MemoryRefusal> {
         let named = written.session_id.filter(|id| !id.is_empty() && id != CURRENT).map(SessionId::new);
         let session = named.or_else(|| here.cloned());
         let count =
@@ -167,14 +172,14 @@ impl AskedSession {
         let query = written.query.unwrap_or_default().to_lowercase();
         Ok(Self {
             session: session
-                .ok_or_else(|| Refusal("say which session: `session_id` is missing".to_owned()))?,
+                .ok_or_else(|| MemoryRefusal("say which session: `session_id` is missing".to_owned()))?,
             words: query.split_whitespace().take(WORDS_MAX).map(str::to_owned).collect(),
             detail: written.mode,
             order: written.order,
-            after: written.after.map(Edge::read).transpose()?,
-            before: written.before.map(Edge::read).transpose()?,
+            after: written.after.map(PageBoundArg::parse_bound).transpose()?,
+            before: written.before.map(PageBoundArg::parse_bound).transpose()?,
             context: written.context.unwrap_or_default().max(0).cast_unsigned().min(CONTEXT_MAX),
-            limit: limit(written.limit) as usize,
+            limit: clamp_limit(written.limit) as usize,
             offset: count(written.offset),
             start: count(written.start_index),
         })

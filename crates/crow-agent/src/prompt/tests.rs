@@ -19,7 +19,7 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     fs::create_dir_all(&settings.prompts_dir).unwrap();
     fs::write(settings.prompts_dir.join(TEMPLATE_NAME), template).unwrap();
     let session = SessionId::new("brave-otter");
-    let rendered = match render((&root.join(cwd), &[]), &session, &settings, "2026-01-02") {
+    let rendered = match render_system_prompt((&root.join(cwd), &[]), &session, &settings, "2026-01-02") {
         Ok(rendered) => rendered.text,
         Err(failure) => failure.to_string(),
     };
@@ -96,7 +96,9 @@ fn our_own_template_renders() {
     let folder = tempfile::tempdir().unwrap();
     let session = SessionId::new("brave-otter");
     let text =
-        render((folder.path(), &[]), &session, &bare_settings(folder.path()), "2026-01-02").unwrap().text;
+        render_system_prompt((folder.path(), &[]), &session, &bare_settings(folder.path()), "2026-01-02")
+            .unwrap()
+            .text;
     assert!(text.starts_with("You are Crow"), "{text}");
     assert!(text.contains(&folder.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");
@@ -116,7 +118,9 @@ fn our_own_template_names_skills_and_nested_instructions() {
         fs::write(root.join(name), text).unwrap();
     }
     let session = SessionId::new("brave-otter");
-    let text = render((&root.join("p"), &[]), &session, &bare_settings(&root), "2026-01-02").unwrap().text;
+    let text = render_system_prompt((&root.join("p"), &[]), &session, &bare_settings(&root), "2026-01-02")
+        .unwrap()
+        .text;
     let text = text.replace(&root.display().to_string(), "$ROOT");
     let (_, end) = text.split_once("(AGENTS.md):").unwrap();
     expect![[r#"
@@ -138,8 +142,10 @@ fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
     let root = folder.path();
     let mut settings = bare_settings(root);
     fs::create_dir_all(&settings.prompts_dir).unwrap();
-    let begins = |settings: &KitSettings| {
-        let rendered = render((root, &[]), &SessionId::new("brave-otter"), settings, "2026-01-02").unwrap();
+    let begins = |settings: &AgentConfig| {
+        let rendered =
+            render_system_prompt((root, &[]), &SessionId::new("brave-otter"), settings, "2026-01-02")
+                .unwrap();
         rendered.text.lines().next().unwrap_or_default().to_owned()
     };
     let ours = begins(&settings);
@@ -158,8 +164,10 @@ fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
 #[test]
 fn what_an_earlier_version_wrote_is_known_by_its_content() {
     let hashes = ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"];
-    assert!(is_one_of(&hashes, "abc") && is_one_of(&hashes, "\nabc \n"));
-    assert!(!is_one_of(&hashes, "abc, and a line of my own") && !is_one_of(&EARLIER_DEFAULTS, TEMPLATE));
+    assert!(has_known_hash(&hashes, "abc") && has_known_hash(&hashes, "\nabc \n"));
+    assert!(
+        !has_known_hash(&hashes, "abc, and a line of my own") && !has_known_hash(&EARLIER_DEFAULTS, TEMPLATE)
+    );
 }
 
 #[test]

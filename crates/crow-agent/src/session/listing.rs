@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crow_core::SessionId;
-use crow_store::{BegunBy, ListQuery, Store};
+use crow_store::{CreatorFilter, ListQuery, Store};
 
 use crate::clock;
 use crate::run_turn::store_failure;
@@ -12,20 +12,22 @@ use crate::run_turn::store_failure;
 const SHOWN: u32 = 10;
 
 /// Lists the newest sessions of a folder, for one of them.
-pub(super) async fn list(store: &Store, cwd: &Path, here: &SessionId) -> String {
+pub(super) async fn render_sessions(store: &Store, cwd: &Path, here: &SessionId) -> String {
     let cwd = Some(cwd.display().to_string());
-    let rows =
-        match store.list(ListQuery { cwd, begun_by: BegunBy::Person, before: None, limit: SHOWN }).await {
-            Ok(rows) => rows,
-            Err(error) => return format!("{}\n", store_failure(error)),
-        };
+    let rows = match store
+        .list_sessions(ListQuery { cwd, begun_by: CreatorFilter::Person, before: None, limit: SHOWN })
+        .await
+    {
+        Ok(rows) => rows,
+        Err(error) => return format!("{}\n", store_failure(error)),
+    };
     if rows.is_empty() {
         return "No sessions in this folder yet.\n".into();
     }
     let lines = rows.iter().map(|row| {
         let this = if row.id == *here { " (this one)" } else { "" };
         let title = row.title.as_deref().unwrap_or("no title");
-        format!("- `{}`{this}, {} UTC: {title}\n", row.id, clock::minute(row.updated))
+        format!("- `{}`{this}, {} UTC: {title}\n", row.id, clock::format_minute(row.updated))
     });
     let lines: String = lines.collect();
     format!("{lines}\nGo on with one: `crow-cli run -s ID`, or open it in your editor.\n")

@@ -1,59 +1,63 @@
 //! What a session stands at and how it is changed: by the client's options and by slash commands alike.
 
-use crow_core::{Failure, FailureKind, Mode, Options, ThoughtLevel, Update};
+use crow_core::{Failure, FailureKind, Mode, SessionConfigOptions, SessionUpdate, ThoughtLevel};
 use crow_store::StoreError;
 
-use crate::commands::{self, Command};
+use crate::commands::{self, SessionCommand};
 use crate::run_turn::store_failure;
-use crate::session::{Session, listing};
+use crate::session::{SessionDriver, listing};
 
-impl Session {
+impl SessionDriver {
     /// Does what a command says and gives the words to answer with.
-    pub(super) async fn run_command(&mut self, command: &Command<'_>) -> String {
+    pub(super) async fn run_command(&mut self, command: &SessionCommand<'_>) -> String {
         let standing = self.standing.borrow().clone();
         let result = match command {
-            Command::Help => return commands::help(self.stock.commands().await),
-            Command::Stop => {
+            SessionCommand::Help => return commands::render_help(self.stock.available_commands().await),
+            SessionCommand::Stop => {
                 self.on_cancel();
                 return "Stopped.\n".into();
             }
-            Command::Sessions => {
-                return listing::list(&self.kit.store, &self.place.cwd, &self.id).await;
+            SessionCommand::Sessions => {
+                return listing::render_sessions(&self.kit.store, &self.place.cwd, &self.id).await;
             }
-            Command::Tasks => {
-                let listed = self.children.listed().await;
+            SessionCommand::Tasks => {
+                let listed = self.children.list_tasks().await;
                 return listed.unwrap_or_else(|error| format!("Could not list the tasks: {error}.\n"));
             }
-            Command::Trust(Some(order)) => return self.stock.trust(*order).await,
-            Command::Trust(None) => {
+            SessionCommand::Trust(Some(order)) => return self.stock.run_trust_action(*order).await,
+            SessionCommand::Trust(None) => {
                 return "Nothing was changed: write /trust, /trust yes, /trust session or /trust no.\n"
                     .into();
             }
-            Command::Permissions(Some(order)) => {
-                return self.children.approvals().order(*order, &self.place.cwd).await;
+            SessionCommand::Permissions(Some(order)) => {
+                return self.children.grant_store().run_permissions_action(*order, &self.place.cwd).await;
             }
-            Command::Permissions(None) => {
+            SessionCommand::Permissions(None) => {
                 return "Nothing was changed: write /permissions, /permissions remove N or /permissions clear.\n"
                     .into();
             }
-            Command::Undo(None) => {
+            SessionCommand::Undo(None) => {
                 return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
             }
             // An idle session makes a turn of it.
-            Command::Undo(Some(_)) => {
+            SessionCommand::Undo(Some(_)) => {
                 return "A turn runs. Stop it first, with /stop, then undo what it did.\n".into();
             }
-            Command::Mode("") => {
-                return format!("The mode is {}. There are {}.\n", standing.mode.as_str(), commands::modes());
+            SessionCommand::Mode("") => {
+                return format!(
+                    "The mode is {}. There are {}.\n",
+                    standing.mode.as_str(),
+                    commands::mode_list()
+                );
             }
-            Command::Model("") => {
-                let options = self.options();
+            SessionCommand::Model("") => {
+                let options = self.current_options();
                 let current = options.model.unwrap_or_else(|| "not set".into());
                 let names: Vec<_> = options.models.iter().map(|model| model.name.as_str()).collect();
                 return format!("The model is {current}. Configured: {}.\n", names.join(", "));
             }
-            Command::Mode(value) => self.set_option("mode", value).await,
-            Command::Model(value) => self.set_option("model", value).await,
+            SessionCommand::Mode(value) => self.set_option("mode", value).await,
+            SessionCommand::Model(value) => self.set_option("model", value).await,
         };
         match result {
             Ok(options) => {
@@ -65,21 +69,25 @@ impl Session {
     }
 
     /// Changes an option, on disk first, and tells the client.
-    pub(super) async fn set_option(&mut self, option: &str, value: &str) -> Result<Options, Failure> {
+    pub(super) async fn set_option(
+        &mut self,
+        option: &str,
+        value: &str,
+    ) -> Result<SessionConfigOptions, Failure> {
         let invalid = |why: String| Failure::new(FailureKind::InvalidValue, why);
-        self.arrive().await;
+        self.wait_until_stored().await;
         match option {
             "mode" => {
                 let mode = Mode::parse(value).ok_or_else(|| {
-                    invalid(format!("There is no mode {value}. Modes: {}.", commands::modes()))
+                    invalid(format!("There is no mode {value}. Modes: {}.", commands::mode_list()))
                 })?;
-                known(self.kit.store.set_mode(&self.id, mode).await)?;
+                ignore_missing_session(self.kit.store.set_mode(&self.id, mode).await)?;
                 self.standing.send_modify(|standing| standing.mode = mode);
-                self.client.tell(&self.id, Update::Mode(mode));
+                self.client.send_update(&self.id, SessionUpdate::Mode(mode));
             }
             "model" => {
-                let model = self.kit.model(Some(value))?.name;
-                known(self.kit.store.set_model(&self.id, &model).await)?;
+                let model = self.kit.find_model(Some(value))?.name;
+                ignore_missing_session(self.kit.store.set_model(&self.id, &model).await)?;
                 self.standing.send_modify(|standing| standing.model = Some(model));
             }
             "thought_level" => {
@@ -87,7 +95,7 @@ impl Session {
                     let levels = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
                     invalid(format!("There is no thought level {value}. Levels: {levels}."))
                 })?;
-                known(self.kit.store.set_thought_level(&self.id, level).await)?;
+                ignore_missing_session(self.kit.store.set_thought_level(&self.id, level).await)?;
                 self.standing.send_modify(|standing| standing.thought_level = level);
             }
             _ => {
@@ -95,14 +103,14 @@ impl Session {
                 return Err(invalid(why));
             }
         }
-        let options = self.options();
-        self.client.tell(&self.id, Update::Options(options.clone()));
+        let options = self.current_options();
+        self.client.send_update(&self.id, SessionUpdate::Options(options.clone()));
         Ok(options)
     }
 }
 
 /// A session that could not be stored yet has no row; its first prompt stores what it stands at.
-fn known(changed: Result<(), StoreError>) -> Result<(), Failure> {
+fn ignore_missing_session(changed: Result<(), StoreError>) -> Result<(), Failure> {
     match changed {
         Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
         Err(error) => Err(store_failure(error)),

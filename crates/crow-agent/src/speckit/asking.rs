@@ -1,21 +1,22 @@
 //! Questions of a step and their answers: as a form where the client has them, else as text whose answer is the person's
 //! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
 
-use crow_acp::{Client, Form, Formed};
+use crow_acp::{Client, ElicitationForm, ElicitationOutcome};
 use crow_core::{
-    CallId, CrowPart, Entry, Failure, Outcome, Reply, SessionId, SpeckitPart, Status, Transcript,
+    CallId, CrowPart, Failure, Reply, SessionId, SpeckitPart, ToolCallStatus, ToolResult, Transcript,
+    TranscriptEntry,
 };
-use crow_speckit::{Answer, AnswerFacts, Aside, Command, Question};
-use crow_tools::{Keeper, Workspace};
+use crow_speckit::{AnswerFacts, AuxiliaryPrompt, QuestionAnswer, StepQuestion, WorkflowCommand};
+use crow_tools::{UndoRecorder, Workspace};
 use tokio_util::sync::CancellationToken;
 
-use crate::speckit::record::Record;
-use crate::speckit::step::Step;
+use crate::speckit::record::AnswerRecord;
+use crate::speckit::step::WorkflowStep;
 use crate::speckit::tools::{self, ASK};
 
 /// What became of a question.
-pub(super) enum Asked {
-    Answered(Answer),
+pub(super) enum QuestionOutcome {
+    Answered(QuestionAnswer),
     /// It was closed, or the turn was cut.
     Cancelled,
     /// It has to be shown, and is answered by a prompt.
@@ -23,127 +24,131 @@ pub(super) enum Asked {
 }
 
 /// Asks in a form.
-pub(super) async fn ask(
+pub(super) async fn ask_question(
     client: &Client,
     session: &SessionId,
-    question: &Question,
+    question: &StepQuestion,
     cut: &CancellationToken,
-) -> Asked {
-    if !client.abilities().forms {
-        return Asked::Later;
+) -> QuestionOutcome {
+    if !client.capabilities().forms {
+        return QuestionOutcome::Later;
     }
-    let options = question.shown().into_iter();
-    let options = options
-        .map(|choice| crow_acp::Choice { label: choice.label.clone(), meaning: choice.meaning.clone() });
+    let options = question.ordered_options().into_iter();
+    let options = options.map(|choice| crow_acp::ElicitationChoice {
+        label: choice.label.clone(),
+        meaning: choice.meaning.clone(),
+    });
     // Nobody must take it for a question of Crow's own, such as one for permission.
     let about = question.topic.as_ref().map(|topic| format!(" ({topic})")).unwrap_or_default();
     let message = format!("The model asks{about}: {}", question.question);
-    let form = Form { message, options: options.collect(), free_text: true, is_about_trust: false };
-    match client.elicit(session, &form, cut).await {
-        Formed::Chosen(text) if question.options.iter().any(|choice| choice.label == text) => {
-            Asked::Answered(Answer::Given(text))
+    let form =
+        ElicitationForm { message, options: options.collect(), free_text: true, is_about_trust: false };
+    match client.elicit_form(session, &form, cut).await {
+        ElicitationOutcome::Chosen(text) if question.options.iter().any(|choice| choice.label == text) => {
+            QuestionOutcome::Answered(QuestionAnswer::Given(text))
         }
-        Formed::Chosen(text) => Asked::Answered(question.read(&text)),
-        Formed::Declined => Asked::Answered(Answer::NoMore),
-        Formed::Cancelled => Asked::Cancelled,
-        Formed::Nobody { .. } => Asked::Later,
+        ElicitationOutcome::Chosen(text) => QuestionOutcome::Answered(question.parse_answer(&text)),
+        ElicitationOutcome::Declined => QuestionOutcome::Answered(QuestionAnswer::NoMore),
+        ElicitationOutcome::Cancelled => QuestionOutcome::Cancelled,
+        ElicitationOutcome::Nobody { .. } => QuestionOutcome::Later,
     }
 }
 
 /// Writes an answer down where it belongs.
-pub(super) async fn written(
-    record: Option<&Record>,
-    (question, answer): (&Question, &Answer),
-    (keeper, workspace): (Option<&dyn Keeper>, &Workspace),
+pub(super) async fn write_answer(
+    record: Option<&AnswerRecord>,
+    (question, answer): (&StepQuestion, &QuestionAnswer),
+    (keeper, workspace): (Option<&dyn UndoRecorder>, &Workspace),
 ) -> Result<(), String> {
     match (record, answer) {
-        (Some(record), Answer::Given(given)) => {
-            record.add((&question.question, given), keeper, workspace).await
+        (Some(record), QuestionAnswer::Given(given)) => {
+            record.add_answer((&question.question, given), keeper, workspace).await
         }
         (Some(_) | None, _) => Ok(()),
     }
 }
 
 /// What the model is told of an answer that came as a prompt.
-pub(super) async fn told(
-    step: &Step<'_>,
-    (question, answer): (&Question, &Answer),
+pub(super) async fn answer_message(
+    step: &WorkflowStep<'_>,
+    (question, answer): (&StepQuestion, &QuestionAnswer),
     left: usize,
 ) -> Result<String, Failure> {
     let answer = match answer {
-        Answer::Given(text) => text.clone(),
-        Answer::NoMore | Answer::Stop => String::new(),
+        QuestionAnswer::Given(text) => text.clone(),
+        QuestionAnswer::NoMore | QuestionAnswer::Stop => String::new(),
     };
     let facts = AnswerFacts { question: question.question.clone(), answer, left };
-    step.aside(Aside::Answer, |all| all.answer = facts).await
+    step.render_side_prompt(AuxiliaryPrompt::Answer, |all| all.answer = facts).await
 }
 
 /// What waits for the person's word: which step asked what, and how often it has asked.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Open {
-    pub(super) command: Command,
-    pub(super) question: Question,
+pub(crate) struct OpenQuestion {
+    pub(super) command: WorkflowCommand,
+    pub(super) question: StepQuestion,
     pub(super) n_asked: usize,
 }
 
 /// Finds the question that the last reply left open.
-pub(crate) fn open(transcript: &Transcript) -> Option<Open> {
+pub(crate) fn find_open_question(transcript: &Transcript) -> Option<OpenQuestion> {
     let entries = transcript.entries();
-    let answered_until = entries.iter().rposition(|entry| matches!(entry, Entry::Reply(_)))?;
-    let Entry::Reply(Reply { calls, .. }) = &entries[answered_until] else { return None };
-    let is_shown = |outcome: &Outcome| outcome.status == Status::Done;
+    let answered_until = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)))?;
+    let TranscriptEntry::Reply(Reply { calls, .. }) = &entries[answered_until] else { return None };
+    let is_shown = |outcome: &ToolResult| outcome.status == ToolCallStatus::Done;
     let results = &entries[answered_until + 1..];
     // Whatever was said since then is no answer to it.
     let shown = results.iter().map(|entry| match entry {
-        Entry::Result { call, outcome, .. } => Some((call, is_shown(outcome))),
-        Entry::Prompt(_) | Entry::Reply(_) => None,
+        TranscriptEntry::Result { call, outcome, .. } => Some((call, is_shown(outcome))),
+        TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => None,
     });
     let shown: Vec<_> = shown.collect::<Option<_>>()?;
     let call = calls
         .iter()
         .find(|call| call.name == ASK && shown.iter().any(|(id, is_shown)| **id == call.id && *is_shown))?;
-    let question = tools::question(&call.arguments.object()).ok()?;
+    let question = tools::parse_question(&call.arguments.to_object()).ok()?;
     let (begun, command) =
-        entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, begins(entry)?)))?;
-    let asks: Vec<_> = entries[begun..].iter().flat_map(asks).collect();
-    let is_asked = |entry: &&Entry| match entry {
-        Entry::Result { call, outcome, .. } => asks.contains(call) && is_shown(outcome),
-        Entry::Prompt(_) | Entry::Reply(_) => false,
+        entries.iter().enumerate().rev().find_map(|(at, entry)| Some((at, started_step(entry)?)))?;
+    let asks: Vec<_> = entries[begun..].iter().flat_map(question_calls).collect();
+    let is_asked = |entry: &&TranscriptEntry| match entry {
+        TranscriptEntry::Result { call, outcome, .. } => asks.contains(call) && is_shown(outcome),
+        TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => false,
     };
     let n_asked = entries[begun..].iter().filter(is_asked).count();
-    Some(Open { command, question, n_asked })
+    Some(OpenQuestion { command, question, n_asked })
 }
 
 /// The calls of a reply that ask something.
-fn asks(entry: &Entry) -> Vec<CallId> {
-    let Entry::Reply(reply) = entry else { return Vec::new() };
+fn question_calls(entry: &TranscriptEntry) -> Vec<CallId> {
+    let TranscriptEntry::Reply(reply) = entry else { return Vec::new() };
     reply.calls.iter().filter(|call| call.name == ASK).map(|call| call.id).collect()
 }
 
 /// Tells which step a prompt began.
-fn begins(entry: &Entry) -> Option<Command> {
-    let step =
-        |what: &SpeckitPart| if let SpeckitPart::Step(step) = what { Command::parse(step) } else { None };
-    added(entry).find_map(step)
+fn started_step(entry: &TranscriptEntry) -> Option<WorkflowCommand> {
+    let step = |what: &SpeckitPart| {
+        if let SpeckitPart::Step(step) = what { WorkflowCommand::parse(step) } else { None }
+    };
+    workflow_parts(entry).find_map(step)
 }
 
 /// Tells whether a prompt says what a run of tasks stands for.
-pub(super) fn begins_run(entry: &Entry) -> bool {
-    begins(entry) == Some(Command::Implement)
+pub(super) fn is_run_start(entry: &TranscriptEntry) -> bool {
+    started_step(entry) == Some(WorkflowCommand::Implement)
 }
 
 /// Tells whether a prompt says something of the workflow.
-pub(super) fn speaks_of_it(entry: &Entry) -> bool {
-    added(entry).next().is_some()
+pub(super) fn mentions_workflow(entry: &TranscriptEntry) -> bool {
+    workflow_parts(entry).next().is_some()
 }
 
 /// What the workflow added to a prompt.
-fn added(entry: &Entry) -> impl Iterator<Item = &SpeckitPart> {
+fn workflow_parts(entry: &TranscriptEntry) -> impl Iterator<Item = &SpeckitPart> {
     let parts = match entry {
-        Entry::Prompt(prompt) => prompt.parts.as_slice(),
-        Entry::Reply(_) | Entry::Result { .. } => &[],
+        TranscriptEntry::Prompt(prompt) => prompt.parts.as_slice(),
+        TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => &[],
     };
-    parts.iter().filter_map(|part| match part.added() {
+    parts.iter().filter_map(|part| match part.crow_part() {
         Some(CrowPart::Speckit(what)) => Some(what),
         Some(_) | None => None,
     })

@@ -3,25 +3,25 @@
 
 use std::pin::Pin;
 
-use crow_acp::{Answered, Answers, Subject};
+use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
 use crow_core::{
-    CallId, Confinement, Content, Facets, Failure, Outcome, Part, Prints, SessionId, Status, ToolKind, Touch,
-    Update,
+    CallId, Confinement, ContentPart, Failure, OutputStreaming, SessionId, SessionUpdate, ToolAccess,
+    ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult,
 };
-use crow_speckit::{Aside, Task, TaskFacts, TaskId, TaskList};
+use crow_speckit::{AuxiliaryPrompt, TaskFacts, TaskId, TaskItem, TaskList};
 use crow_store::DeliveryId;
-use crow_tools::{Progress, ToolCx};
+use crow_tools::{ToolCx, ToolProgress};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Map, Value};
 
-use crate::children::{Awaited, NewTask, Spot, Wake};
-use crate::confirm::{Matter, confirm};
-use crate::kit::Parallel;
-use crate::run_turn::Conversation;
+use crate::children::{AwaitedTurn, NewTaskRequest, NotifyParent, ParentCall};
+use crate::confirm::{ConfirmationRequest, ask_confirmation};
+use crate::kit::ParallelMode;
+use crate::run_turn::SessionState;
 use crate::speckit::implement;
-use crate::speckit::scope::TaskResult;
-use crate::speckit::step::{BY, Step};
+use crate::speckit::scope::StepTaskResult;
+use crate::speckit::step::{BY, WorkflowStep};
 use crate::tasks;
 
 /// Children that one step of the list starts at once; the limits of the tree count as well.
@@ -32,7 +32,7 @@ const RESULT: &str = "RESULT:";
 
 /// What the person says to tasks being done side by side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Leave {
+pub(super) struct ParallelConsent {
     /// Whether these may be.
     pub(super) is_given: bool,
     /// Whether that is to be asked again in this run.
@@ -40,129 +40,141 @@ pub(super) struct Leave {
 }
 
 /// Asks the person, unless the configuration says so already.
-pub(super) async fn ask(step: &Step<'_>, asked: &[Task], talk: &Conversation) -> Leave {
+pub(super) async fn ask_consent(
+    step: &WorkflowStep<'_>,
+    asked: &[TaskItem],
+    talk: &SessionState,
+) -> ParallelConsent {
     match step.ground.settings.parallel {
-        Parallel::Never => return Leave { is_given: false, lasts: true },
-        Parallel::Always => return Leave { is_given: true, lasts: true },
-        Parallel::Ask => {}
+        ParallelMode::Never => return ParallelConsent { is_given: false, lasts: true },
+        ParallelMode::Always => return ParallelConsent { is_given: true, lasts: true },
+        ParallelMode::Ask => {}
     }
     // The others are asked about when it is their turn.
     let asked = &asked[..asked.len().min(CHILDREN_MAX)];
     let ids: Vec<&str> = asked.iter().map(|task| task.id.as_str()).collect();
     let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
     let lines = asked.iter().map(|task| format!("{} {}", task.id, task.text));
-    let content = vec![Content::Text(lines.collect::<Vec<_>>().join("\n"))];
-    let answered = confirm(
+    let content = vec![ToolCallContent::Text(lines.collect::<Vec<_>>().join("\n"))];
+    let answered = ask_confirmation(
         &step.cx,
-        Matter { by: BY, title: &title, content, subject: Subject::Offer, answers: Answers::Session },
+        ConfirmationRequest {
+            by: BY,
+            title: &title,
+            content,
+            subject: PermissionSubject::Offer,
+            answers: OfferedAnswers::Session,
+        },
         talk,
     )
     .await;
-    Leave {
-        is_given: answered.allows(),
+    ParallelConsent {
+        is_given: answered.is_allowed(),
         // Whoever cannot be asked now cannot be asked later.
-        lasts: !matches!(answered, Answered::AllowOnce | Answered::Reject),
+        lasts: !matches!(answered, PermissionOutcome::AllowOnce | PermissionOutcome::Reject),
     }
 }
 
 /// What a child came to.
-pub(super) struct Report {
+pub(super) struct ChildTaskReport {
     /// Which of the tasks.
     pub(super) task: TaskId,
-    pub(super) result: TaskResult,
+    pub(super) result: StepTaskResult,
     /// What the model is told of it.
     pub(super) text: String,
 }
 
-type AtWork<'a> = Pin<Box<dyn Future<Output = Report> + Send + 'a>>;
+type PendingReport<'a> = Pin<Box<dyn Future<Output = ChildTaskReport> + Send + 'a>>;
 
 /// The children of one step of the list.
-pub(super) struct Family<'a> {
-    step: &'a Step<'a>,
-    at_work: FuturesUnordered<AtWork<'a>>,
+pub(super) struct ParallelTasks<'a> {
+    step: &'a WorkflowStep<'a>,
+    at_work: FuturesUnordered<PendingReport<'a>>,
     calls: Vec<CallId>,
     tasks: Vec<TaskId>,
 }
 
-impl Family<'_> {
+impl ParallelTasks<'_> {
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty()
     }
 
     /// The tasks that got one.
-    pub(super) fn tasks(&self) -> Vec<TaskId> {
+    pub(super) fn task_ids(&self) -> Vec<TaskId> {
         self.tasks.clone()
     }
 
     /// Waits for the next one to end.
-    pub(super) async fn next(&mut self) -> Option<Report> {
+    pub(super) async fn next_report(&mut self) -> Option<ChildTaskReport> {
         self.at_work.next().await
     }
 
     /// What the mailbox has of what they came to.
-    pub(super) fn claims(&self) -> Vec<DeliveryId> {
-        self.calls.iter().flat_map(|call| self.step.cx.children.claims(*call)).collect()
+    pub(super) fn claimed_deliveries(&self) -> Vec<DeliveryId> {
+        self.calls.iter().flat_map(|call| self.step.cx.children.deliveries_for_call(*call)).collect()
     }
 }
 
 /// Starts a child for each task, each in a call of its own that shows what it does. A task that gets none stays open.
-pub(super) async fn start<'a>(
-    step: &'a Step<'a>,
+pub(super) async fn start_children<'a>(
+    step: &'a WorkflowStep<'a>,
     list: &TaskList,
-    asked: &[Task],
-    talk: &Conversation,
-) -> Result<Family<'a>, Failure> {
-    let mut family = Family { step, at_work: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
+    asked: &[TaskItem],
+    talk: &SessionState,
+) -> Result<ParallelTasks<'a>, Failure> {
+    let mut family =
+        ParallelTasks { step, at_work: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
     let asked = &asked[..asked.len().min(CHILDREN_MAX)];
-    let all: Vec<TaskFacts> = asked.iter().map(|task| implement::facts_of(list, task)).collect();
+    let all: Vec<TaskFacts> = asked.iter().map(|task| implement::task_facts(list, task)).collect();
     // Whatever can fail comes before the first of them is there.
     let mut prompts = Vec::new();
     for (at, own) in all.iter().enumerate() {
         let beside = all.iter().enumerate().filter(|(other, _)| *other != at).map(|(_, facts)| facts.clone());
         let (current, beside) = (vec![own.clone()], beside.collect());
-        let prompt = step.aside(Aside::Child, |facts| {
+        let prompt = step.render_side_prompt(AuxiliaryPrompt::Child, |facts| {
             facts.tasks.current = current;
             facts.tasks.beside = beside;
         });
         prompts.push(prompt.await?);
     }
     for (task, prompt) in asked.iter().zip(prompts) {
-        let (call, facets) = (step.call(talk), facets(task));
-        let announced = Update::Call {
+        let (call, facets) = (step.synthetic_call_id(talk), task_call_info(task));
+        let announced = SessionUpdate::Call {
             call,
             name: "task".to_owned(),
             facets: facets.clone(),
             arguments: Map::from_iter([("task".to_owned(), Value::from(task.id.as_str()))]),
-            status: Status::Running,
+            status: ToolCallStatus::Running,
             content: Vec::new(),
-            prints: Prints::Nothing,
+            prints: OutputStreaming::Nothing,
         };
-        step.cx.client.tell(step.cx.session, announced);
-        let new = NewTask {
+        step.cx.client.send_update(step.cx.session, announced);
+        let new = NewTaskRequest {
             prompt,
             agent: None,
             cwd: None,
             model: None,
             title: Some(facets.title.clone()),
             worktree: false,
-            wake: Wake::No,
+            wake: NotifyParent::No,
         };
-        let spot = Spot { call, facets, shows: None };
-        let begun = step.cx.children.begin(new, spot, step.cx.cut).await;
+        let spot = ParentCall { call, facets, shows: None };
+        let begun = step.cx.children.start_task(new, spot, step.cx.cut).await;
         let begun = begun.and_then(|child| {
-            let awaited = step.cx.children.awaited(&child).ok_or("it ended at once")?;
+            let awaited = step.cx.children.running_turn(&child).ok_or("it ended at once")?;
             Ok((child, awaited))
         });
         match begun {
             Ok((child, awaited)) => {
                 family.calls.push(call);
                 family.tasks.push(task.id.clone());
-                family.at_work.push(Box::pin(ended(step, (call, task.id.clone()), (child, awaited))));
+                let report = wait_for_report(step, (call, task.id.clone()), (child, awaited));
+                family.at_work.push(Box::pin(report));
             }
             Err(why) => {
-                let content = Some(vec![Content::Text(format!("No child could be started: {why}"))]);
-                let failed = Update::CallChanged { call, status: Status::Failed, content };
-                step.cx.client.tell(step.cx.session, failed);
+                let content = Some(vec![ToolCallContent::Text(format!("No child could be started: {why}"))]);
+                let failed = SessionUpdate::CallChanged { call, status: ToolCallStatus::Failed, content };
+                step.cx.client.send_update(step.cx.session, failed);
             }
         }
     }
@@ -170,70 +182,79 @@ pub(super) async fn start<'a>(
 }
 
 /// Shows a child until it has ended.
-async fn ended(
-    step: &Step<'_>,
+async fn wait_for_report(
+    step: &WorkflowStep<'_>,
     (call, task): (CallId, TaskId),
-    (child, awaited): (SessionId, Awaited),
-) -> Report {
+    (child, awaited): (SessionId, AwaitedTurn),
+) -> ChildTaskReport {
     let cx = step.cx;
-    let progress = |progress: Progress| {
-        if let Progress::Shows(content) = progress {
-            let shown = Update::CallChanged { call, status: Status::Running, content: Some(content) };
-            cx.client.tell(cx.session, shown);
+    let progress = |progress: ToolProgress| {
+        if let ToolProgress::Shows(content) = progress {
+            let shown =
+                SessionUpdate::CallChanged { call, status: ToolCallStatus::Running, content: Some(content) };
+            cx.client.send_update(cx.session, shown);
         }
     };
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: None,
-        touch: &Touch::Nothing,
+        touch: &ToolAccess::Nothing,
         call: Some(call),
         confinement: Confinement::Free,
         cut: cx.cut,
         progress: &progress,
         keeper: None,
     };
-    let outcome = tasks::ended(cx.children, &child, awaited, tool_cx).await;
-    let text = text_of(&outcome);
-    let result = result(outcome.status, &text);
+    let outcome = tasks::wait_for_turn(cx.children, &child, awaited, tool_cx).await;
+    let text = outcome_text(&outcome);
+    let result = parse_result(outcome.status, &text);
     let status = match &result {
-        TaskResult::Done { .. } => Status::Done,
-        TaskResult::Failed { .. } => Status::Failed,
+        StepTaskResult::Done { .. } => ToolCallStatus::Done,
+        StepTaskResult::Failed { .. } => ToolCallStatus::Failed,
     };
-    cx.client.tell(cx.session, Update::CallChanged { call, status, content: Some(outcome.for_client) });
-    Report { text: format!("{task}:\n{text}"), task, result }
+    cx.client.send_update(
+        cx.session,
+        SessionUpdate::CallChanged { call, status, content: Some(outcome.for_client) },
+    );
+    ChildTaskReport { text: format!("{task}:\n{text}"), task, result }
 }
 
-fn text_of(outcome: &Outcome) -> String {
+fn outcome_text(outcome: &ToolResult) -> String {
     let texts = outcome.for_model.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.as_str()),
-        Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
+        ContentPart::Text(text) => Some(text.as_str()),
+        ContentPart::Image { .. }
+        | ContentPart::Link { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::FromCrow { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Reads what a child says it came to: its last word on that counts, and no word is none of success.
-fn result(status: Status, text: &str) -> TaskResult {
+fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
     let said = text.lines().rev().find_map(|line| line.trim().trim_matches(['*', '`']).strip_prefix(RESULT));
     let said = said.map(|said| said.trim().trim_matches(['*', '`']).trim());
-    let failed = |why: &str| TaskResult::Failed { why: why.to_owned() };
+    let failed = |why: &str| StepTaskResult::Failed { why: why.to_owned() };
     match (status, said) {
-        (Status::Done, Some("done")) => TaskResult::Done { note: "done by a child agent".to_owned() },
-        (Status::Done, Some(said)) => {
+        (ToolCallStatus::Done, Some("done")) => {
+            StepTaskResult::Done { note: "done by a child agent".to_owned() }
+        }
+        (ToolCallStatus::Done, Some(said)) => {
             failed(said.strip_prefix("failed").unwrap_or(said).trim_start_matches([':', ' ']))
         }
-        (Status::Done, None) => failed("the child agent did not say what became of it"),
-        (Status::Failed | Status::Pending | Status::Running, _) => {
+        (ToolCallStatus::Done, None) => failed("the child agent did not say what became of it"),
+        (ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running, _) => {
             failed(text.lines().next().unwrap_or("the child agent failed"))
         }
     }
 }
 
-fn facets(task: &Task) -> Facets {
-    Facets {
-        title: crate::children::line(&format!("{} {}", task.id, task.text)),
+fn task_call_info(task: &TaskItem) -> ToolCallInfo {
+    ToolCallInfo {
+        title: crate::children::single_line(&format!("{} {}", task.id, task.text)),
         kind: ToolKind::Other,
         locations: Vec::new(),
-        touch: Touch::Nothing,
+        touch: ToolAccess::Nothing,
     }
 }
 
@@ -242,20 +263,24 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(status: Status, text: &str, expected: &str) {
-        let shown = match result(status, text) {
-            TaskResult::Done { .. } => "done".to_owned(),
-            TaskResult::Failed { why } => why,
+    fn check_result(status: ToolCallStatus, text: &str, expected: &str) {
+        let shown = match parse_result(status, text) {
+            StepTaskResult::Done { .. } => "done".to_owned(),
+            StepTaskResult::Failed { why } => why,
         };
         assert_eq!(shown, expected, "{text:?}");
     }
 
     #[test]
     fn the_last_word_of_a_child_counts() {
-        check(Status::Done, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
-        check(Status::Done, "**RESULT: done**", "done");
-        check(Status::Done, "RESULT: done\nno, wait\nRESULT: failed: tests are red", "tests are red");
-        check(Status::Done, "I did it.", "the child agent did not say what became of it");
-        check(Status::Failed, "Task x was cancelled.\nRESULT: done", "Task x was cancelled.");
+        check_result(ToolCallStatus::Done, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
+        check_result(ToolCallStatus::Done, "**RESULT: done**", "done");
+        check_result(
+            ToolCallStatus::Done,
+            "RESULT: done\nno, wait\nRESULT: failed: tests are red",
+            "tests are red",
+        );
+        check_result(ToolCallStatus::Done, "I did it.", "the child agent did not say what became of it");
+        check_result(ToolCallStatus::Failed, "Task x was cancelled.\nRESULT: done", "Task x was cancelled.");
     }
 }

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use crate::calls::run_calls;
 use crate::clock;
-use crate::run_turn::{Conversation, TurnCx};
-use crate::speckit::hooking::{Moment, approved_text};
-use crate::supplies::Approved;
-use crow_core::{Arguments, Call, CallId, Ended, Entry, Failure, MessageId, Reply, Status};
+use crate::run_turn::{SessionState, TurnCx};
+use crate::speckit::hooking::{HookContext, approved_text};
+use crate::supplies::ApprovedFiles;
+use crow_core::{
+    CallId, Failure, MessageId, Reply, ReplyEnd, ToolArguments, ToolCall, ToolCallStatus, TranscriptEntry,
+};
 use crow_speckit::{
-    BranchFacts, BranchNumber, BranchNumbering, BranchWish, CommitStyle, Feature, GitConfig, Hook,
-    SpeckitError, branch, branches, exact_branch, features, is_repository,
+    BranchFacts, BranchNumber, BranchNumbering, BranchRequest, CommitStyle, Feature, GitExtensionConfig,
+    SpeckitError, SpeckitHook, exact_branch_name, is_repository, list_branches, list_features, name_branch,
 };
 
 const INITIALIZE: &str = "speckit.git.initialize";
@@ -20,9 +22,9 @@ pub(super) const COMMIT: &str = "speckit.git.commit";
 
 /// How Crow does what a hook asks.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum HookAction {
     /// By these calls, one after the other.
-    Calls(Vec<OwnCall>),
+    Calls(Vec<SyntheticCall>),
     /// There is nothing to do.
     Nothing,
     /// By the model.
@@ -31,71 +33,82 @@ pub(super) enum Way {
 
 /// A call that Crow makes in the model's place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct OwnCall {
+pub(super) struct SyntheticCall {
     tool: &'static str,
     arguments: Vec<(&'static str, String)>,
 }
 
-impl OwnCall {
+impl SyntheticCall {
     /// Writes a file.
-    pub(super) fn write(path: &Path, text: String) -> Self {
+    pub(super) fn write_file(path: &Path, text: String) -> Self {
         Self { tool: "write", arguments: vec![("file_path", path.display().to_string()), ("content", text)] }
     }
 
-    fn command(line: String) -> Self {
+    fn shell_command(line: String) -> Self {
         Self { tool: "terminal", arguments: vec![("command", line)] }
     }
 }
 
 /// Finds the commands for a hook. Blocks.
-pub(super) fn way(moment: &Moment<'_>, hook: &Hook, approved: &Approved) -> Result<Way, SpeckitError> {
+pub(super) fn hook_action(
+    moment: &HookContext<'_>,
+    hook: &SpeckitHook,
+    approved: &ApprovedFiles,
+) -> Result<HookAction, SpeckitError> {
     let project = &moment.ground.project;
-    let (is_there, git) = (is_repository(project.root()), git_in(moment));
+    let (is_there, git) = (is_repository(project.root()), git_command(moment));
     if ![INITIALIZE, FEATURE, COMMIT].contains(&hook.command.as_str()) {
-        return Ok(Way::Model);
+        return Ok(HookAction::Model);
     }
     // Without the file there are the usual settings.
-    let settings = approved_text(project, approved, &GitConfig::file(project))?.unwrap_or_default();
-    let config = GitConfig::parse(&settings)?;
+    let settings =
+        approved_text(project, approved, &GitExtensionConfig::config_path(project))?.unwrap_or_default();
+    let config = GitExtensionConfig::parse(&settings)?;
     Ok(match hook.command.as_str() {
-        INITIALIZE if is_there => Way::Nothing,
-        INITIALIZE => commands([
+        INITIALIZE if is_there => HookAction::Nothing,
+        INITIALIZE => shell_commands([
             format!("{git} init --quiet"),
             format!("{git} add ."),
-            format!("{git} commit --quiet --message {}", quoted(&config.init_commit_message)),
+            format!("{git} commit --quiet --message {}", quote_word(&config.init_commit_message)),
         ]),
-        FEATURE if !is_there => Way::Nothing,
-        FEATURE => new_branch(moment, &config)?,
+        FEATURE if !is_there => HookAction::Nothing,
+        FEATURE => create_branch_action(moment, &config)?,
         _ => match config.commit_message(moment.when, moment.command) {
-            Some(_) if is_there && config.commit_style == CommitStyle::Conventional => Way::Model,
-            Some(message) if is_there => commands([
+            Some(_) if is_there && config.commit_style == CommitStyle::Conventional => HookAction::Model,
+            Some(message) if is_there => shell_commands([
                 format!("{git} add ."),
                 // Where nothing changed there is nothing to commit.
-                format!("{git} diff --cached --quiet || {git} commit --quiet --message {}", quoted(&message)),
+                format!(
+                    "{git} diff --cached --quiet || {git} commit --quiet --message {}",
+                    quote_word(&message)
+                ),
             ]),
-            Some(_) | None => Way::Nothing,
+            Some(_) | None => HookAction::Nothing,
         },
     })
 }
 
-fn new_branch(moment: &Moment<'_>, config: &GitConfig) -> Result<Way, SpeckitError> {
-    let Some(asked) = moment.asked else { return Ok(Way::Model) };
+fn create_branch_action(
+    moment: &HookContext<'_>,
+    config: &GitExtensionConfig,
+) -> Result<HookAction, SpeckitError> {
+    let Some(asked) = moment.asked else { return Ok(HookAction::Model) };
     // Whose name stands in it only git can tell.
     if config.branch_template.contains("{author}") {
-        return Ok(Way::Model);
+        return Ok(HookAction::Model);
     }
     let (project, naming) = (&moment.ground.project, &asked.naming);
     let named = match &naming.branch {
-        Some(name) => exact_branch(name)?,
+        Some(name) => exact_branch_name(name)?,
         None => {
-            let directories: Vec<String> = features(project, &moment.ground.settings.specs_root)?
+            let directories: Vec<String> = list_features(project, &moment.ground.settings.specs_root)?
                 .into_iter()
                 .map(|Feature { name, .. }| name)
                 .collect();
-            let known = branches(project.root());
+            let known = list_branches(project.root());
             let app = project.root().file_name().map(|name| name.display().to_string()).unwrap_or_default();
             let facts = BranchFacts { directories: &directories, branches: &known, author: "", app: &app };
-            let stamp = clock::local().strftime("%Y%m%d-%H%M%S").to_string();
+            let stamp = clock::local_now().strftime("%Y%m%d-%H%M%S").to_string();
             let is_timed = naming.timestamp || config.numbering == BranchNumbering::Timestamp;
             let number = match (is_timed, naming.number) {
                 (true, _) => BranchNumber::Timestamp(&stamp),
@@ -103,54 +116,57 @@ fn new_branch(moment: &Moment<'_>, config: &GitConfig) -> Result<Way, SpeckitErr
                 (false, None) => BranchNumber::Next,
             };
             let short_name = naming.short_name.as_deref();
-            branch(config, &facts, &BranchWish { number, short_name, description: &asked.text })?
+            name_branch(config, &facts, &BranchRequest { number, short_name, description: &asked.text })?
         }
     };
-    Ok(commands([format!("{} checkout --quiet -b {}", git_in(moment), quoted(&named.name))]))
+    Ok(shell_commands([format!("{} checkout --quiet -b {}", git_command(moment), quote_word(&named.name))]))
 }
 
-fn commands<const N: usize>(lines: [String; N]) -> Way {
-    Way::Calls(lines.map(OwnCall::command).into())
+fn shell_commands<const N: usize>(lines: [String; N]) -> HookAction {
+    HookAction::Calls(lines.map(SyntheticCall::shell_command).into())
 }
 
 /// How git is called from the session's folder for the project.
-fn git_in(moment: &Moment<'_>) -> String {
+fn git_command(moment: &HookContext<'_>) -> String {
     let root = moment.ground.project.root();
     match root == moment.ground.cwd {
         true => "git".to_owned(),
-        false => format!("git -C {}", quoted(&root.display().to_string())),
+        false => format!("git -C {}", quote_word(&root.display().to_string())),
     }
 }
 
 /// Spells a word for a shell.
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// Runs a call as one that the model might have made; tells whether it was done.
-pub(super) async fn run(cx: &TurnCx<'_>, talk: &mut Conversation, own: OwnCall) -> Result<bool, Failure> {
+pub(super) async fn run_synthetic_call(
+    cx: &TurnCx<'_>,
+    talk: &mut SessionState,
+    own: SyntheticCall,
+) -> Result<bool, Failure> {
     let seq = talk.transcript.next_seq();
-    let call = Call {
-        id: CallId::at(seq, 0),
+    let call = ToolCall {
+        id: CallId::from_position(seq, 0),
         provider_id: format!("crow_{seq}"),
         name: own.tool.to_owned(),
-        arguments: Arguments::Valid(
+        arguments: ToolArguments::Valid(
             own.arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
         ),
     };
     let reply = Reply {
-        id: MessageId::at(seq),
+        id: MessageId::from_seq(seq),
         thought: String::new(),
         text: String::new(),
         calls: vec![call.clone()],
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
         sealed: None,
         answered_by: None,
     };
-    cx.append(talk, Entry::Reply(reply)).await?;
-    run_calls(cx, &cx.tools().tools, &[call], talk).await?;
-    let is_done =
-        |entry: &Entry| matches!(entry, Entry::Result { outcome, .. } if outcome.status == Status::Done);
+    cx.append_entry(talk, TranscriptEntry::Reply(reply)).await?;
+    run_calls(cx, &cx.current_tools().tools, &[call], talk).await?;
+    let is_done = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Result { outcome, .. } if outcome.status == ToolCallStatus::Done);
     Ok(talk.transcript.entries().last().is_some_and(is_done))
 }

@@ -4,13 +4,15 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use crow_core::{Call, ToolSpec, Touch};
-use crow_speckit::{Command, Feature, IssueFacts, Repository, Task, TaskFacts, TaskId, github_repository};
+use crow_core::{ToolAccess, ToolCall, ToolSpec};
+use crow_speckit::{
+    Feature, GithubRepository, IssueFacts, TaskFacts, TaskId, TaskItem, WorkflowCommand, github_repository,
+};
 
 use crate::run_turn::TurnCx;
-use crate::speckit::ground::Ground;
-use crate::speckit::implement::facts_of;
-use crate::speckit::record::off;
+use crate::speckit::ground::ProjectContext;
+use crate::speckit::implement::task_facts;
+use crate::speckit::record::run_blocking;
 
 /// What servers call the tool that makes an issue, the newest name first.
 const WRITE_TOOLS: [&str; 2] = ["issue_write", "create_issue"];
@@ -20,7 +22,7 @@ const LIST_TOOLS: [&str; 2] = ["list_issues", "search_issues"];
 
 /// Where issues go.
 pub(super) struct IssueHome {
-    repository: Repository,
+    repository: GithubRepository,
     server: String,
     /// The tools, as the model is told of them.
     write_tool: String,
@@ -34,25 +36,25 @@ impl IssueHome {
     /// Finds the repository, the server and the tasks; the other side is why no issue can be made.
     pub(super) async fn find(
         cx: &TurnCx<'_>,
-        ground: &Ground,
+        ground: &ProjectContext,
         (feature, scope): (&Feature, &str),
     ) -> Result<Self, String> {
         let (project, feature, scope) = (ground.project.clone(), feature.clone(), scope.to_owned());
-        let (repository, tasks) = off(move || {
+        let (repository, tasks) = run_blocking(move || {
             let repository = github_repository(&project)?;
-            let list = feature.task_list()?;
-            let among = list.selection(&scope);
+            let list = feature.read_task_list()?;
+            let among = list.select_tasks(&scope);
             let is_meant =
-                |task: &&Task| !task.done && among.as_ref().is_none_or(|among| among.contains(&task.id));
+                |task: &&TaskItem| !task.done && among.as_ref().is_none_or(|among| among.contains(&task.id));
             let tasks: Vec<TaskFacts> =
-                list.tasks.iter().filter(is_meant).map(|task| facts_of(&list, task)).collect();
+                list.tasks.iter().filter(is_meant).map(|task| task_facts(&list, task)).collect();
             Ok((repository, tasks))
         })
         .await?;
-        cx.toolbox.settled(cx.cut).await;
+        cx.toolbox.wait_until_connected(cx.cut).await;
         let served = cx.toolbox.served();
         let Some((server, write_tool)) = writer(&served) else {
-            return Err(unserved(&cx.kit.settings().config_dir.join("config.yaml").display().to_string()));
+            return Err(unserved(&cx.kit.config().config_dir.join("config.yaml").display().to_string()));
         };
         let lister = LIST_TOOLS.iter().find_map(|name| {
             served
@@ -82,16 +84,16 @@ impl IssueHome {
     }
 
     /// Says why a call is not for this step: it is about another repository, or makes another issue than one for a task.
-    pub(super) fn refused(&self, call: &Call, touch: &Touch) -> Option<String> {
-        let Touch::Calls { server, tool } = touch else { return None };
-        let (command, repository) = (Command::TasksToIssues, &self.repository);
+    pub(super) fn refused(&self, call: &ToolCall, touch: &ToolAccess) -> Option<String> {
+        let ToolAccess::Calls { server, tool } = touch else { return None };
+        let (command, repository) = (WorkflowCommand::TasksToIssues, &self.repository);
         let writes = WRITE_TOOLS.contains(&tool.as_str());
         if *server != self.server {
             let why =
                 format!("{command} makes issues with {} of the server {} only", self.write_tool, self.server);
             return writes.then_some(why);
         }
-        let arguments = call.arguments.object();
+        let arguments = call.arguments.to_object();
         let word = |key: &str| arguments.get(key).and_then(serde_json::Value::as_str);
         let is_ours = |key: &str, ours: &str| word(key).is_some_and(|word| word.eq_ignore_ascii_case(ours));
         let is_elsewhere = |key: &str, ours: &str| arguments.contains_key(key) && !is_ours(key, ours);
@@ -121,10 +123,11 @@ impl IssueHome {
     }
 
     /// Remembers an issue that was made.
-    pub(super) fn done(&self, call: &Call, touch: &Touch) {
-        let arguments = call.arguments.object();
+    pub(super) fn done(&self, call: &ToolCall, touch: &ToolAccess) {
+        let arguments = call.arguments.to_object();
         let title = arguments.get("title").and_then(serde_json::Value::as_str);
-        let is_write = matches!(touch, Touch::Calls { tool, .. } if WRITE_TOOLS.contains(&tool.as_str()));
+        let is_write =
+            matches!(touch, ToolAccess::Calls { tool, .. } if WRITE_TOOLS.contains(&tool.as_str()));
         if let Some(id) = title.and_then(task_of).filter(|_| is_write) {
             self.made.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
         }
@@ -168,6 +171,6 @@ fn unserved(file: &str) -> String {
          {file}, with a token that may write issues, and begin a new session:\n\n```yaml\nmcpServers:\n  github:\n    url: \
          https://api.githubcopilot.com/mcp/\n    headers: {{ Authorization: \"Bearer ${{GITHUB_TOKEN}}\" }}\n```\n\nNothing \
          was sent.",
-        Command::TasksToIssues
+        WorkflowCommand::TasksToIssues
     )
 }

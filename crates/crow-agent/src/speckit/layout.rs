@@ -3,135 +3,141 @@
 use std::path::PathBuf;
 
 use crow_speckit::{
-    Command, Created, Feature, Invocation, Naming, NewFeature, Numbering, Project, REQUIREMENTS,
-    SpeckitError, create, init, setup_plan, take_up, untouched, usual_numbering, would_create, write_pointer,
+    CommandInvocation, CreatedFeature, Feature, FeatureNaming, FeatureNumbering, NewFeature, REQUIREMENTS,
+    SpeckitError, SpeckitProject, WorkflowCommand, create_feature, default_numbering, init_project,
+    is_untouched, preview_feature, resume_feature, setup_plan, write_pointer,
 };
 
 use crate::clock;
-use crate::confirm::call;
-use crate::keeping::CallKeeper;
-use crate::run_turn::{Conversation, TurnCx};
-use crate::speckit::ground::Ground;
-use crate::speckit::record::{self, off};
+use crate::confirm::synthetic_call_id;
+use crate::keeping::CallUndoRecorder;
+use crate::run_turn::{SessionState, TurnCx};
+use crate::speckit::ground::ProjectContext;
+use crate::speckit::record::{self, run_blocking};
 use crate::speckit::short_name;
-use crate::speckit::work::note_to;
+use crate::speckit::work::send_note;
 
 /// Checks that everything can be laid out. Writes nothing.
-pub(super) fn check(
-    ground: &Ground,
-    asked: &Invocation,
+pub(super) fn check_layout(
+    ground: &ProjectContext,
+    asked: &CommandInvocation,
     feature: Option<&Feature>,
 ) -> Result<(), SpeckitError> {
-    let now = clock::local();
+    let now = clock::local_now();
     match asked.command {
-        Command::Constitution => ground.page("constitution-template").map(drop),
-        Command::Specify => {
-            ground.page("spec-template")?;
-            ground.page("requirements-template")?;
-            let dir = directory(asked);
-            would_create(&ground.project, &new_feature(ground, asked, (None, dir.as_deref()), &now)).map(drop)
+        WorkflowCommand::Constitution => ground.find_page("constitution-template").map(drop),
+        WorkflowCommand::Specify => {
+            ground.find_page("spec-template")?;
+            ground.find_page("requirements-template")?;
+            let dir = requested_directory(asked);
+            preview_feature(&ground.project, &new_feature(ground, asked, (None, dir.as_deref()), &now))
+                .map(drop)
         }
-        Command::Plan if feature.is_some_and(|feature| !feature.plan().is_file()) => {
-            ground.page("plan-template").map(drop)
+        WorkflowCommand::Plan if feature.is_some_and(|feature| !feature.plan_path().is_file()) => {
+            ground.find_page("plan-template").map(drop)
         }
-        Command::Plan => Ok(()),
-        Command::Tasks => ground.page("tasks-template").map(drop),
-        Command::Checklist => ground.page("checklist-template").map(drop),
-        Command::Clarify
-        | Command::Analyze
-        | Command::Implement
-        | Command::Converge
-        | Command::TasksToIssues => Ok(()),
+        WorkflowCommand::Plan => Ok(()),
+        WorkflowCommand::Tasks => ground.find_page("tasks-template").map(drop),
+        WorkflowCommand::Checklist => ground.find_page("checklist-template").map(drop),
+        WorkflowCommand::Clarify
+        | WorkflowCommand::Analyze
+        | WorkflowCommand::Implement
+        | WorkflowCommand::Converge
+        | WorkflowCommand::TasksToIssues => Ok(()),
     }
 }
 
 /// Lays out what a step begins with; gives its feature.
 pub(super) async fn lay_out(
     cx: &TurnCx<'_>,
-    talk: &Conversation,
-    (ground, asked): (&Ground, &Invocation),
+    talk: &SessionState,
+    (ground, asked): (&ProjectContext, &CommandInvocation),
     feature: Option<Feature>,
 ) -> Result<Option<Feature>, String> {
-    let taken_up = taken_up(ground, asked).await?;
+    let taken_up = find_begun_feature(ground, asked).await?;
     let naming = &asked.naming;
     let is_unnamed = naming.short_name.is_none() && naming.directory.is_none() && taken_up.is_none();
-    let short_name = match asked.command == Command::Specify && is_unnamed {
-        true => short_name::ask(cx, &asked.text).await,
+    let short_name = match asked.command == WorkflowCommand::Specify && is_unnamed {
+        true => short_name::ask_short_name(cx, &asked.text).await,
         false => naming.short_name.clone(),
     };
     if cx.is_over() {
         return Ok(feature);
     }
     let (on, asked) = (ground.clone(), asked.clone());
-    let laid = off(move || made(&on, &asked, short_name.as_deref(), (feature, taken_up))).await?;
+    let laid =
+        run_blocking(move || write_files(&on, &asked, short_name.as_deref(), (feature, taken_up))).await?;
     for note in &laid.notes {
-        note_to(cx, note);
+        send_note(cx, note);
     }
-    let keeper = CallKeeper::new(cx, talk.turn, call(cx, talk));
-    record::made(&keeper, cx.workspace, laid.made).await?;
+    let keeper = CallUndoRecorder::new(cx, talk.turn, synthetic_call_id(cx, talk));
+    record::record_written_files(&keeper, cx.workspace, laid.made).await?;
     Ok(laid.feature)
 }
 
 /// Finds the feature that the same words began before, when nothing came of it.
-async fn taken_up(ground: &Ground, asked: &Invocation) -> Result<Option<Feature>, String> {
-    let is_again = asked.command == Command::Specify && ground.last == Some(Command::Specify);
-    if !is_again || asked.naming != Naming::default() {
+async fn find_begun_feature(
+    ground: &ProjectContext,
+    asked: &CommandInvocation,
+) -> Result<Option<Feature>, String> {
+    let is_again = asked.command == WorkflowCommand::Specify && ground.last == Some(WorkflowCommand::Specify);
+    if !is_again || asked.naming != FeatureNaming::default() {
         return Ok(None);
     }
     let (on, text) = (ground.clone(), asked.text.clone());
-    off(move || {
+    run_blocking(move || {
         let Some(dir) = &on.bound else { return Ok(None) };
-        let (feature, pages) = (Feature::at(dir.clone()), |name: &str| on.page(name));
-        Ok(untouched(&feature, &text, &pages)?.then_some(feature))
+        let (feature, pages) = (Feature::from_dir(dir.clone()), |name: &str| on.find_page(name));
+        Ok(is_untouched(&feature, &text, &pages)?.then_some(feature))
     })
     .await
 }
 
 /// What was laid out.
-struct Laid {
+struct LayoutResult {
     feature: Option<Feature>,
-    made: Vec<Made>,
+    made: Vec<LayoutFile>,
     notes: Vec<String>,
 }
 
 /// A file that Crow wrote: what was in it before, and what is in it now.
-pub(super) struct Made {
+pub(super) struct LayoutFile {
     pub(super) path: PathBuf,
     pub(super) before: Option<String>,
     pub(super) now: String,
 }
 
-fn made(
-    ground: &Ground,
-    asked: &Invocation,
+fn write_files(
+    ground: &ProjectContext,
+    asked: &CommandInvocation,
     short_name: Option<&str>,
     (feature, taken_up): (Option<Feature>, Option<Feature>),
-) -> Result<Laid, SpeckitError> {
-    let (project, now) = (&ground.project, clock::local());
-    let pages = |name: &str| ground.page(name);
-    let mut laid = Laid { feature, made: Vec::new(), notes: Vec::new() };
+) -> Result<LayoutResult, SpeckitError> {
+    let (project, now) = (&ground.project, clock::local_now());
+    let pages = |name: &str| ground.find_page(name);
+    let mut laid = LayoutResult { feature, made: Vec::new(), notes: Vec::new() };
     let mut new: Vec<PathBuf> = Vec::new();
-    let pointer = project.specify("feature.json");
-    let pointed = Project::read(&pointer)?;
+    let pointer = project.specify_path("feature.json");
+    let pointed = SpeckitProject::read_file(&pointer)?;
     match (asked.command, &laid.feature) {
-        (Command::Constitution, _) => new = init(project, &pages)?,
-        (Command::Specify, _) => {
-            if !project.is_begun() {
-                new = init(project, &pages)?;
+        (WorkflowCommand::Constitution, _) => new = init_project(project, &pages)?,
+        (WorkflowCommand::Specify, _) => {
+            if !project.is_initialized() {
+                new = init_project(project, &pages)?;
             }
             let feature = match taken_up {
                 Some(feature) => {
-                    new.extend(take_up(project, &feature, &asked.text, &now, &pages)?);
+                    new.extend(resume_feature(project, &feature, &asked.text, &now, &pages)?);
                     laid.notes
                         .push(format!("{} is taken up again: nothing came of it before.", feature.name));
                     feature
                 }
                 None => {
-                    let dir = directory(asked);
+                    let dir = requested_directory(asked);
                     let wanted = new_feature(ground, asked, (short_name, dir.as_deref()), &now);
-                    let Created { feature, notes, .. } = create(project, &wanted, &pages)?;
+                    let CreatedFeature { feature, notes, .. } = create_feature(project, &wanted, &pages)?;
                     laid.notes = notes;
-                    new.extend([feature.spec(), feature.checklists().join(REQUIREMENTS)]);
+                    new.extend([feature.spec_path(), feature.checklists_dir().join(REQUIREMENTS)]);
                     feature
                 }
             };
@@ -140,40 +146,40 @@ fn made(
             }
             laid.feature = Some(feature);
         }
-        (Command::Plan, Some(feature)) if setup_plan(project, feature, &now, &pages)? => {
-            new = vec![feature.plan()];
+        (WorkflowCommand::Plan, Some(feature)) if setup_plan(project, feature, &now, &pages)? => {
+            new = vec![feature.plan_path()];
         }
         (
-            Command::Clarify
-            | Command::Plan
-            | Command::Checklist
-            | Command::Tasks
-            | Command::Analyze
-            | Command::Implement
-            | Command::Converge
-            | Command::TasksToIssues,
+            WorkflowCommand::Clarify
+            | WorkflowCommand::Plan
+            | WorkflowCommand::Checklist
+            | WorkflowCommand::Tasks
+            | WorkflowCommand::Analyze
+            | WorkflowCommand::Implement
+            | WorkflowCommand::Converge
+            | WorkflowCommand::TasksToIssues,
             _,
         ) => {}
     }
     for path in new {
         // Folders among them cannot be read.
-        if let Ok(Some(now)) = Project::read(&path) {
-            laid.made.push(Made { path, before: None, now });
+        if let Ok(Some(now)) = SpeckitProject::read_file(&path) {
+            laid.made.push(LayoutFile { path, before: None, now });
         }
     }
-    if let Some(now) = Project::read(&pointer)?.filter(|now| pointed.as_ref() != Some(now)) {
-        laid.made.push(Made { path: pointer, before: pointed, now });
+    if let Some(now) = SpeckitProject::read_file(&pointer)?.filter(|now| pointed.as_ref() != Some(now)) {
+        laid.made.push(LayoutFile { path: pointer, before: pointed, now });
     }
     Ok(laid)
 }
 
-fn directory(asked: &Invocation) -> Option<String> {
+fn requested_directory(asked: &CommandInvocation) -> Option<String> {
     asked.naming.directory.as_ref().map(|dir| dir.display().to_string())
 }
 
 fn new_feature<'a>(
-    ground: &'a Ground,
-    asked: &'a Invocation,
+    ground: &'a ProjectContext,
+    asked: &'a CommandInvocation,
     (short_name, dir): (Option<&'a str>, Option<&'a str>),
     now: &'a jiff::Zoned,
 ) -> NewFeature<'a> {
@@ -182,9 +188,9 @@ fn new_feature<'a>(
         description: &asked.text,
         short_name,
         numbering: match (naming.timestamp, naming.number) {
-            (true, _) => Numbering::Timestamp,
-            (false, Some(number)) => Numbering::Prefer(number),
-            (false, None) => usual_numbering(&ground.project),
+            (true, _) => FeatureNumbering::Timestamp,
+            (false, Some(number)) => FeatureNumbering::Prefer(number),
+            (false, None) => default_numbering(&ground.project),
         },
         dir,
         specs_root: &ground.settings.specs_root,

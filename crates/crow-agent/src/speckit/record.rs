@@ -5,56 +5,57 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crow_core::ContentHash;
-use crow_core::undo::Before;
-use crow_speckit::{Project, SpeckitError};
-use crow_tools::{Keeper, Workspace};
+use crow_core::undo::UndoSnapshot;
+use crow_speckit::{SpeckitError, SpeckitProject};
+use crow_tools::{UndoRecorder, Workspace};
 use sha2::{Digest as _, Sha256};
 
 use crate::clock;
-use crate::speckit::layout::Made;
+use crate::speckit::layout::LayoutFile;
 
 /// Where the answers to questions are written down.
 #[derive(Debug, Clone)]
-pub(super) struct Record {
+pub(super) struct AnswerRecord {
     pub(super) spec: PathBuf,
 }
 
-impl Record {
+impl AnswerRecord {
     /// Adds a question with its answer to the spec.
-    pub(super) async fn add(
+    pub(super) async fn add_answer(
         &self,
         (question, answer): (&str, &str),
-        keeper: Option<&dyn Keeper>,
+        keeper: Option<&dyn UndoRecorder>,
         workspace: &Workspace,
     ) -> Result<(), String> {
         let spec = self.spec.clone();
-        let read = off(move || Project::read(&placed(&spec)?)).await?;
+        let read = run_blocking(move || SpeckitProject::read_file(&resolve_write_path(&spec)?)).await?;
         let old = read.ok_or_else(|| format!("{} is gone", self.spec.display()))?;
         let new = crow_speckit::add_clarification(&old, &clock::today(), question, answer);
-        write(keeper, workspace, &self.spec, &new).await
+        write_project_file(keeper, workspace, &self.spec, &new).await
     }
 }
 
 /// Replaces a file. A link is not followed: whoever laid it out decides where it leads.
-pub(super) async fn write(
-    keeper: Option<&dyn Keeper>,
+pub(super) async fn write_project_file(
+    keeper: Option<&dyn UndoRecorder>,
     workspace: &Workspace,
     path: &Path,
     text: &str,
 ) -> Result<(), String> {
     let at = path.to_owned();
-    let (resolved, before) = off(move || Ok((placed(&at)?, before(&at)?))).await?;
+    let (resolved, before) =
+        run_blocking(move || Ok((resolve_write_path(&at)?, content_before(&at)?))).await?;
     if let Some(keeper) = keeper {
-        keeper.keep(&resolved, before, hash(text)).await?;
+        keeper.record_change(&resolved, before, hash_text(text)).await?;
     }
     let (to, new) = (resolved.clone(), text.to_owned());
-    off(move || Project::write(&to, &new)).await?;
-    workspace.wrote(resolved, text);
+    run_blocking(move || SpeckitProject::write_file(&to, &new)).await?;
+    workspace.record_write(resolved, text);
     Ok(())
 }
 
 /// Where a file is, once the links on the way to its folder are followed; one that is a link itself is refused.
-fn placed(path: &Path) -> Result<PathBuf, SpeckitError> {
+fn resolve_write_path(path: &Path) -> Result<PathBuf, SpeckitError> {
     if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
         let path = path.to_owned();
         return Err(SpeckitError::Broken {
@@ -62,26 +63,30 @@ fn placed(path: &Path) -> Result<PathBuf, SpeckitError> {
             why: "it is a link, and what it leads to is not written".to_owned(),
         });
     }
-    let folder = path.parent().map(crow_tools::resolve).unwrap_or_default();
+    let folder = path.parent().map(crow_tools::resolve_links).unwrap_or_default();
     Ok(path.file_name().map_or_else(|| folder.clone(), |name| folder.join(name)))
 }
 
 /// Keeps what Crow made, so that it can be undone.
-pub(super) async fn made(keeper: &dyn Keeper, workspace: &Workspace, files: Vec<Made>) -> Result<(), String> {
-    for Made { path, before, now } in files {
-        let resolved = off(move || placed(&path)).await?;
+pub(super) async fn record_written_files(
+    keeper: &dyn UndoRecorder,
+    workspace: &Workspace,
+    files: Vec<LayoutFile>,
+) -> Result<(), String> {
+    for LayoutFile { path, before, now } in files {
+        let resolved = run_blocking(move || resolve_write_path(&path)).await?;
         let before = match before {
-            Some(text) => Before::Content { bytes: text.into_bytes(), mode: None },
-            None => Before::Missing,
+            Some(text) => UndoSnapshot::Content { bytes: text.into_bytes(), mode: None },
+            None => UndoSnapshot::Missing,
         };
-        keeper.keep(&resolved, before, hash(&now)).await?;
-        workspace.wrote(resolved, &now);
+        keeper.record_change(&resolved, before, hash_text(&now)).await?;
+        workspace.record_write(resolved, &now);
     }
     Ok(())
 }
 
-fn before(path: &Path) -> Result<Before, SpeckitError> {
-    let Some(text) = Project::read(path)? else { return Ok(Before::Missing) };
+fn content_before(path: &Path) -> Result<UndoSnapshot, SpeckitError> {
+    let Some(text) = SpeckitProject::read_file(path)? else { return Ok(UndoSnapshot::Missing) };
     #[cfg(unix)]
     let mode = {
         use std::os::unix::fs::PermissionsExt as _;
@@ -89,15 +94,15 @@ fn before(path: &Path) -> Result<Before, SpeckitError> {
     };
     #[cfg(not(unix))]
     let mode = None;
-    Ok(Before::Content { bytes: text.into_bytes(), mode })
+    Ok(UndoSnapshot::Content { bytes: text.into_bytes(), mode })
 }
 
-pub(super) fn hash(text: &str) -> ContentHash {
+pub(super) fn hash_text(text: &str) -> ContentHash {
     ContentHash::new(Sha256::digest(text).into())
 }
 
 /// Does what blocks off the loop; an error says what to do first.
-pub(super) async fn off<T: Send + 'static>(
+pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SpeckitError> + Send + 'static,
 ) -> Result<T, String> {
     let joined = tokio::task::spawn_blocking(work).await;

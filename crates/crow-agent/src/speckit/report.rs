@@ -1,10 +1,12 @@
 //! What Crow says of a step when it is over: facts from the disk, what is still wrong, what usually comes next.
 
-use crow_core::{Handoff, TurnEnd};
-use crow_speckit::{Command, Feature, Origin, SpeckitError, Task, TaskList, checklists};
+use crow_core::{SuggestedCommand, TurnEnd};
+use crow_speckit::{
+    Feature, FeatureOrigin, SpeckitError, TaskItem, TaskList, WorkflowCommand, checklist_facts,
+};
 
-use crate::speckit::ground::Ground;
-use crate::speckit::implement::Progress;
+use crate::speckit::ground::ProjectContext;
+use crate::speckit::implement::TaskRunProgress;
 
 /// Problems that are shown; the model was told of all.
 const PROBLEMS_SHOWN: usize = 10;
@@ -13,7 +15,7 @@ const PROBLEMS_SHOWN: usize = 10;
 const TASKS_REMINDED: usize = 10;
 
 /// Says what a step came to.
-pub(super) fn summed_up(command: Command, came_to: &[String], problems: &[String]) -> String {
+pub(super) fn render_summary(command: WorkflowCommand, came_to: &[String], problems: &[String]) -> String {
     let mut text = format!("\n**{command}**\n");
     for line in came_to {
         text.push_str(&format!("- {line}\n"));
@@ -32,13 +34,14 @@ pub(super) fn summed_up(command: Command, came_to: &[String], problems: &[String
 }
 
 /// Says what a run of tasks came to.
-pub(super) fn implemented(
-    progress: &Progress,
+pub(super) fn render_run_summary(
+    progress: &TaskRunProgress,
     list: &TaskList,
     (end, note): (&TurnEnd, Option<&str>),
 ) -> String {
-    let (n_done, n_all) = (list.n_done(), list.tasks.len());
-    let mut text = format!("\n**{}**\n- Done in this run: {}\n", Command::Implement, progress.done.len());
+    let (n_done, n_all) = (list.done_count(), list.tasks.len());
+    let mut text =
+        format!("\n**{}**\n- Done in this run: {}\n", WorkflowCommand::Implement, progress.done.len());
     text.push_str(&format!("- tasks.md: {n_done} of {n_all} done\n"));
     for (id, why) in &progress.failed {
         text.push_str(&format!("- {id} failed: {why}\n"));
@@ -57,14 +60,17 @@ pub(super) fn implemented(
             TurnEnd::Refused => "The model refused; the run",
             TurnEnd::Failed(_) => "The model could not be asked; the run",
         };
-        text.push_str(&format!("\n{why} goes on with {} at the first open task.\n", Command::Implement));
+        text.push_str(&format!(
+            "\n{why} goes on with {} at the first open task.\n",
+            WorkflowCommand::Implement
+        ));
     }
     text
 }
 
 /// The steps that come next, as a client offers them.
-pub(super) fn handoffs(steps: &[Command]) -> Vec<Handoff> {
-    let handoff = |step: &Command| Handoff {
+pub(super) fn step_handoffs(steps: &[WorkflowCommand]) -> Vec<SuggestedCommand> {
+    let handoff = |step: &WorkflowCommand| SuggestedCommand {
         label: step.description().to_owned(),
         command: format!("speckit.{}", step.as_str()),
     };
@@ -72,42 +78,45 @@ pub(super) fn handoffs(steps: &[Command]) -> Vec<Handoff> {
 }
 
 /// Spells them for a person.
-pub(super) fn next_line(next: &[Handoff]) -> String {
+pub(super) fn render_handoffs(next: &[SuggestedCommand]) -> String {
     let names: Vec<String> = next.iter().map(|step| format!("`/{}`", step.command)).collect();
     if names.is_empty() { String::new() } else { format!("\nNext: {}\n", names.join(", ")) }
 }
 
 /// Says which feature a step is for, where that is not what everybody would think.
-pub(super) fn on_origin(ground: &Ground, feature: &Feature, origin: Origin) -> Vec<String> {
-    let shown = ground.project.shown(&feature.dir);
+pub(super) fn origin_notes(ground: &ProjectContext, feature: &Feature, origin: FeatureOrigin) -> Vec<String> {
+    let shown = ground.project.display_path(&feature.dir);
     match origin {
-        Origin::Bound => {
+        FeatureOrigin::Bound => {
             let pointer = crow_speckit::read_pointer(&ground.project).ok().flatten();
-            let elsewhere =
-                pointer.filter(|pointer| crow_tools::resolve(pointer) != crow_tools::resolve(&feature.dir));
+            let elsewhere = pointer.filter(|pointer| {
+                crow_tools::resolve_links(pointer) != crow_tools::resolve_links(&feature.dir)
+            });
             elsewhere.map_or_else(Vec::new, |pointer| {
-                let pointer = ground.project.shown(&pointer);
+                let pointer = ground.project.display_path(&pointer);
                 vec![format!("This session works on {shown}; the project points at {pointer} (`/speckit use` changes both).")]
             })
         }
-        Origin::Branch => {
+        FeatureOrigin::Branch => {
             vec![format!("Nothing says which feature is meant, so it is that of the branch: {shown}.")]
         }
-        Origin::Only => vec![format!("Nothing says which feature is meant, so it is the only one: {shown}.")],
-        Origin::Named | Origin::Variable | Origin::Pointer => Vec::new(),
+        FeatureOrigin::Only => {
+            vec![format!("Nothing says which feature is meant, so it is the only one: {shown}.")]
+        }
+        FeatureOrigin::Named | FeatureOrigin::Variable | FeatureOrigin::Pointer => Vec::new(),
     }
 }
 
 /// Says how far a feature is.
-pub(super) fn stands(feature: &Feature) -> Result<String, SpeckitError> {
-    let list = feature.task_list()?;
+pub(super) fn feature_progress(feature: &Feature) -> Result<String, SpeckitError> {
+    let list = feature.read_task_list()?;
     let mut has: Vec<String> = Vec::new();
-    has.extend(feature.spec().is_file().then(|| "spec".to_owned()));
-    has.extend(feature.plan().is_file().then(|| "plan".to_owned()));
+    has.extend(feature.spec_path().is_file().then(|| "spec".to_owned()));
+    has.extend(feature.plan_path().is_file().then(|| "plan".to_owned()));
     if !list.tasks.is_empty() {
-        has.push(format!("{} of {} tasks done", list.n_done(), list.tasks.len()));
+        has.push(format!("{} of {} tasks done", list.done_count(), list.tasks.len()));
     }
-    let lists = checklists(feature)?;
+    let lists = checklist_facts(feature)?;
     let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
     if n_open > 0 {
         has.push(format!("{n_open} open checklist items"));
@@ -116,31 +125,34 @@ pub(super) fn stands(feature: &Feature) -> Result<String, SpeckitError> {
 }
 
 /// The step that a feature waits for.
-pub(super) fn next_of(feature: &Feature) -> Option<Command> {
-    if !feature.spec().is_file() {
-        return Some(Command::Specify);
+pub(super) fn next_step(feature: &Feature) -> Option<WorkflowCommand> {
+    if !feature.spec_path().is_file() {
+        return Some(WorkflowCommand::Specify);
     }
-    if !feature.plan().is_file() {
-        return Some(Command::Plan);
+    if !feature.plan_path().is_file() {
+        return Some(WorkflowCommand::Plan);
     }
-    let list = feature.task_list().ok()?;
-    Some(match list.n_done() {
-        _ if list.tasks.is_empty() => Command::Tasks,
-        n_done if n_done < list.tasks.len() => Command::Implement,
-        _ => Command::Converge,
+    let list = feature.read_task_list().ok()?;
+    Some(match list.done_count() {
+        _ if list.tasks.is_empty() => WorkflowCommand::Tasks,
+        n_done if n_done < list.tasks.len() => WorkflowCommand::Implement,
+        _ => WorkflowCommand::Converge,
     })
 }
 
 /// What the model is told of a feature that it no longer remembers.
-pub(super) fn reminder(feature: &Feature, last: Option<Command>) -> Result<String, SpeckitError> {
-    let list = feature.task_list()?;
+pub(super) fn feature_reminder(
+    feature: &Feature,
+    last: Option<WorkflowCommand>,
+) -> Result<String, SpeckitError> {
+    let list = feature.read_task_list()?;
     let last = last.map(|last| format!(" The last step was {last}.")).unwrap_or_default();
     let mut text = format!(
         "This session works on the feature in {}: {}.{last}\n",
         feature.dir.display(),
-        stands(feature)?
+        feature_progress(feature)?
     );
-    let open: Vec<&Task> = list.tasks.iter().filter(|task| !task.done).collect();
+    let open: Vec<&TaskItem> = list.tasks.iter().filter(|task| !task.done).collect();
     for task in open.iter().take(TASKS_REMINDED) {
         text.push_str(&format!("- open: {} {}\n", task.id, task.text));
     }

@@ -4,23 +4,28 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crow_core::{Call, Facets, Mode, Outcome, Part, Status, Touch, Verdict};
-use crow_speckit::{BackgroundWork, Change, ChangeWatch, Command, Gap, Guard, Project, Touched};
+use crow_core::{
+    ContentPart, Mode, PermissionDecision, ToolAccess, ToolCall, ToolCallInfo, ToolCallStatus, ToolResult,
+};
+use crow_speckit::{
+    BackgroundWork, ChangeWatch, ConvergenceGap, ProtectedChange, ProtectedChangeKind, SpeckitProject,
+    WorkflowCommand, WriteGuard,
+};
 use crow_tools::Tool;
 
 use crate::run_turn::TurnCx;
 use crate::speckit::issues::IssueHome;
-use crate::speckit::record::off;
-use crate::undo::plain;
+use crate::speckit::record::run_blocking;
+use crate::undo::escape_path;
 
 /// The tools that give work to child agents.
 const GIVES_WORK: [&str; 2] = ["task", "task_send"];
 
 /// One step at work.
-pub(crate) struct Scope {
-    pub(super) command: Command,
-    pub(super) guard: Guard,
-    pub(super) desk: Arc<Desk>,
+pub(crate) struct StepPolicy {
+    pub(super) command: WorkflowCommand,
+    pub(super) guard: WriteGuard,
+    pub(super) desk: Arc<SharedStepState>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
     /// The files that nobody may change meanwhile but the person.
     pub(super) watch: Arc<Mutex<ChangeWatch>>,
@@ -28,26 +33,33 @@ pub(crate) struct Scope {
     pub(super) issues: Option<IssueHome>,
 }
 
-impl Scope {
+impl StepPolicy {
     /// The tools that there are beside the others.
-    pub(crate) fn tools(&self) -> Vec<Arc<dyn Tool>> {
+    pub(crate) fn step_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools.clone()
     }
 
     /// Takes from what is allowed what the step is not for.
-    pub(crate) fn narrowed(&self, verdict: Verdict, (call, touch): (&Call, &Touch)) -> Verdict {
+    pub(crate) fn narrow_decision(
+        &self,
+        verdict: PermissionDecision,
+        (call, touch): (&ToolCall, &ToolAccess),
+    ) -> PermissionDecision {
         if let Some(why) = self.issues.as_ref().and_then(|home| home.refused(call, touch)) {
-            return Verdict::Deny(why);
+            return PermissionDecision::Deny(why);
         }
         // A child would not be bound by what the step may write.
-        if GIVES_WORK.contains(&call.name.as_str()) && self.command != Command::Implement {
-            return Verdict::Deny(format!("{} gives no work to others; do it yourself", self.command));
+        if GIVES_WORK.contains(&call.name.as_str()) && self.command != WorkflowCommand::Implement {
+            return PermissionDecision::Deny(format!(
+                "{} gives no work to others; do it yourself",
+                self.command
+            ));
         }
-        match (self.refused_write(touch), verdict) {
-            (Some(why), _) => Verdict::Deny(why),
+        match (self.write_refusal(touch), verdict) {
+            (Some(why), _) => PermissionDecision::Deny(why),
             // The person is not in a mode that they could change.
-            (None, Verdict::Deny(_)) if self.only_reads(touch) => {
-                Verdict::Deny(format!("{} runs nothing but what reads", self.command))
+            (None, PermissionDecision::Deny(_)) if self.only_reads(touch) => {
+                PermissionDecision::Deny(format!("{} runs nothing but what reads", self.command))
             }
             (None, verdict) => verdict,
         }
@@ -55,34 +67,38 @@ impl Scope {
 
     /// Notes that a call begins which may change any file. What changed before it is the person's.
     pub(crate) async fn begin_call(&self, background: BackgroundWork) {
-        let begun = self.watched(move |watch| watch.begin_call(background)).await;
+        let begun = self.with_watch(move |watch| watch.begin_call(background)).await;
         if let Err(why) = begun {
             tracing::warn!(why, "the files of the workflow could not be looked at before a call");
         }
     }
 
     /// Notes that such a call has ended; what it may not change is put back, and the model told.
-    async fn end_call(&self, mut outcome: Outcome, cx: &TurnCx<'_>) -> Outcome {
-        let (workspace, background) = (cx.workspace, cx.background());
-        let put_back = match self.watched(move |watch| watch.end_call(background)).await {
+    async fn end_call(&self, mut outcome: ToolResult, cx: &TurnCx<'_>) -> ToolResult {
+        let (workspace, background) = (cx.workspace, cx.background_work());
+        let put_back = match self.with_watch(move |watch| watch.end_call(background)).await {
             Ok(put_back) => put_back,
             Err(why) => {
                 tracing::warn!(why, "the files of the workflow could not be looked at after a call");
                 return outcome;
             }
         };
-        for Touched { path, is_undone, change } in put_back {
+        for ProtectedChange { path, is_undone, change } in put_back {
             let what = match change {
                 _ if is_undone => "it is as it was before the call",
-                Change::Created => "it is new and stays where it is",
-                Change::Changed | Change::Removed => "it could not be put back",
+                ProtectedChangeKind::Created => "it is new and stays where it is",
+                ProtectedChangeKind::Changed | ProtectedChangeKind::Removed => "it could not be put back",
             };
-            let shown = plain(&path.display().to_string());
-            outcome.for_model.push(Part::Text(format!("({} may not change {shown}: {what})", self.command)));
+            let shown = escape_path(&path.display().to_string());
+            outcome
+                .for_model
+                .push(ContentPart::Text(format!("({} may not change {shown}: {what})", self.command)));
             if self.guard.may_write(&path).is_ok() {
-                let read = off(move || Ok(Project::read(&path)?.map(|text| (path, text)))).await;
+                let read =
+                    run_blocking(move || Ok(SpeckitProject::read_file(&path)?.map(|text| (path, text))))
+                        .await;
                 if let Ok(Some((path, text))) = read {
-                    workspace.wrote(path, &text);
+                    workspace.record_write(path, &text);
                 }
             }
         }
@@ -90,65 +106,73 @@ impl Scope {
     }
 
     /// Does something with the watched files, off the loop.
-    pub(super) async fn watched<T: Send + 'static>(
+    pub(super) async fn with_watch<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut ChangeWatch) -> T + Send + 'static,
     ) -> Result<T, String> {
         let watch = self.watch.clone();
-        off(move || Ok(work(&mut watch.lock().unwrap_or_else(PoisonError::into_inner)))).await
+        run_blocking(move || Ok(work(&mut watch.lock().unwrap_or_else(PoisonError::into_inner)))).await
     }
 
     /// Whether a call may change files: by itself, or through a child agent.
-    fn watches(tool: &str, touch: &Touch) -> bool {
+    fn may_change_files(tool: &str, touch: &ToolAccess) -> bool {
         match touch {
-            Touch::Runs(_) | Touch::Calls { .. } | Touch::Writes(_) => true,
-            Touch::Nothing | Touch::Reads(_) | Touch::Fetches { .. } | Touch::Searches => {
-                GIVES_WORK.contains(&tool)
-            }
+            ToolAccess::Runs(_) | ToolAccess::Calls { .. } | ToolAccess::Writes(_) => true,
+            ToolAccess::Nothing
+            | ToolAccess::Reads(_)
+            | ToolAccess::Fetches { .. }
+            | ToolAccess::Searches => GIVES_WORK.contains(&tool),
         }
     }
 
-    fn only_reads(&self, touch: &Touch) -> bool {
-        self.command == Command::Analyze && matches!(touch, Touch::Runs(_) | Touch::Calls { .. })
+    fn only_reads(&self, touch: &ToolAccess) -> bool {
+        self.command == WorkflowCommand::Analyze
+            && matches!(touch, ToolAccess::Runs(_) | ToolAccess::Calls { .. })
     }
 
     /// The mode that a call is judged in. Who starts a step wants the files that it is for; everything else stays as it
     /// was, and analysing only reads.
-    pub(crate) fn mode(&self, mode: Mode, touch: &Touch) -> Mode {
+    pub(crate) fn effective_mode(&self, mode: Mode, touch: &ToolAccess) -> Mode {
         match (mode, touch) {
             (_, touch) if self.only_reads(touch) => Mode::Plan,
-            (Mode::Ask, Touch::Writes(_)) if self.command != Command::Implement => Mode::AcceptEdits,
+            (Mode::Ask, ToolAccess::Writes(_)) if self.command != WorkflowCommand::Implement => {
+                Mode::AcceptEdits
+            }
             (mode, _) => mode,
         }
     }
 
-    fn refused_write(&self, touch: &Touch) -> Option<String> {
-        let Touch::Writes(paths) = touch else { return None };
+    fn write_refusal(&self, touch: &ToolAccess) -> Option<String> {
+        let ToolAccess::Writes(paths) = touch else { return None };
         paths.iter().find_map(|path| self.guard.may_write(Path::new(path)).err())
     }
 
     /// Tells whether the model has said what it was asked for, or waits for the person: nothing more is asked of it now.
     pub(crate) fn is_over(&self) -> bool {
-        self.desk.state().is_over
+        self.desk.lock_state().is_over
     }
 }
 
 /// Has the step at work look at its files before a call that may change any.
-pub(crate) async fn begin_watching<'a>(cx: &TurnCx<'a>, call: &Call, facets: &Facets) -> Option<&'a Scope> {
-    let scope = cx.scope.filter(|_| Scope::watches(&call.name, &facets.touch))?;
-    scope.begin_call(cx.background()).await;
+pub(crate) async fn begin_watching<'a>(
+    cx: &TurnCx<'a>,
+    call: &ToolCall,
+    facets: &ToolCallInfo,
+) -> Option<&'a StepPolicy> {
+    let scope = cx.scope.filter(|_| StepPolicy::may_change_files(&call.name, &facets.touch))?;
+    scope.begin_call(cx.background_work()).await;
     Some(scope)
 }
 
 /// Has the step look at its files again, and put back what the call may not change.
 pub(crate) async fn end_watching(
     cx: &TurnCx<'_>,
-    (watching, call, facets): (Option<&Scope>, &Call, &Facets),
-    outcome: Outcome,
-) -> Outcome {
+    (watching, call, facets): (Option<&StepPolicy>, &ToolCall, &ToolCallInfo),
+    outcome: ToolResult,
+) -> ToolResult {
     match watching {
         Some(scope) => {
-            if let Some(home) = scope.issues.as_ref().filter(|_| outcome.status == Status::Done) {
+            if let Some(home) = scope.issues.as_ref().filter(|_| outcome.status == ToolCallStatus::Done) {
                 home.done(call, &facets.touch);
             }
             scope.end_call(outcome, cx).await
@@ -159,10 +183,10 @@ pub(crate) async fn end_watching(
 
 /// Where the tools of a step leave what the model said.
 #[derive(Debug, Default)]
-pub(super) struct Desk(Mutex<DeskState>);
+pub(super) struct SharedStepState(Mutex<StepState>);
 
 #[derive(Debug, Default)]
-pub(super) struct DeskState {
+pub(super) struct StepState {
     /// Nothing more is asked of the model in this turn.
     pub(super) is_over: bool,
     /// Questions that were asked since the step began.
@@ -173,34 +197,34 @@ pub(super) struct DeskState {
     pub(super) is_waiting: bool,
     /// The task that the model works on, and what became of it.
     pub(super) task: Option<String>,
-    pub(super) result: Option<TaskResult>,
+    pub(super) result: Option<StepTaskResult>,
     /// What the code lacks.
-    pub(super) gaps: Option<Vec<Gap>>,
+    pub(super) gaps: Option<Vec<ConvergenceGap>>,
 }
 
 /// What became of a task, as whoever did it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum TaskResult {
+pub(super) enum StepTaskResult {
     Done { note: String },
     Failed { why: String },
 }
 
-impl Desk {
-    pub(super) fn state(&self) -> MutexGuard<'_, DeskState> {
+impl SharedStepState {
+    pub(super) fn lock_state(&self) -> MutexGuard<'_, StepState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Hands out a task.
-    pub(super) fn hand_out(&self, id: &str) {
-        let mut state = self.state();
+    pub(super) fn set_current_task(&self, id: &str) {
+        let mut state = self.lock_state();
         state.task = Some(id.to_owned());
         state.result = None;
         state.is_over = false;
     }
 
     /// Lets the model be asked again.
-    pub(super) fn reopen(&self) {
-        let mut state = self.state();
+    pub(super) fn allow_further_replies(&self) {
+        let mut state = self.lock_state();
         state.is_over = false;
         state.is_waiting = false;
     }

@@ -1,12 +1,12 @@
 //! What a new feature is called: the model is asked for a few words, and what it says is cleaned like any name. Where it says
 //! nothing usable, the name is made of the description.
 
-use crow_core::Ended;
-use crow_speckit::{Aside, Facts, PromptKind, clean, render};
+use crow_core::ReplyEnd;
+use crow_speckit::{AuxiliaryPrompt, PromptFacts, PromptKind, clean_short_name, render_prompt};
 
 use crate::compact;
 use crate::run_turn::TurnCx;
-use crate::speckit::record::off;
+use crate::speckit::record::run_blocking;
 
 /// What the model is here.
 const SYSTEM: &str = "You name things in a few words.";
@@ -21,41 +21,45 @@ const NAME_BYTES_MAX: usize = 40;
 const DESCRIPTION_CHARS_MAX: usize = 4_000;
 
 /// Asks for a name.
-pub(super) async fn ask(cx: &TurnCx<'_>, description: &str) -> Option<String> {
+pub(super) async fn ask_short_name(cx: &TurnCx<'_>, description: &str) -> Option<String> {
     let args: String = description.chars().take(DESCRIPTION_CHARS_MAX).collect();
-    let facts = Facts { args, ..Facts::default() };
-    let asked = off(move || render(Aside::ShortName.built_in(), PromptKind::Jinja, &facts)).await.ok()?;
-    let model = cx.model().ok()?;
-    let transcript = compact::transcript(SYSTEM.to_owned(), vec![asked]).ok()?;
-    let reply = compact::ask(cx, &model, &transcript).await;
-    usable(&reply.text).filter(|_| reply.ended == Ended::Normally)
+    let facts = PromptFacts { args, ..PromptFacts::default() };
+    let asked = run_blocking(move || {
+        render_prompt(AuxiliaryPrompt::ShortName.built_in_text(), PromptKind::Jinja, &facts)
+    })
+    .await
+    .ok()?;
+    let model = cx.current_model().ok()?;
+    let transcript = compact::dialogue_transcript(SYSTEM.to_owned(), vec![asked]).ok()?;
+    let reply = compact::send_side_request(cx, &model, &transcript).await;
+    parse_short_name(&reply.text).filter(|_| reply.ended == ReplyEnd::Normally)
 }
 
 /// Reads a name out of what a model said: its first line that says anything.
-fn usable(said: &str) -> Option<String> {
+fn parse_short_name(said: &str) -> Option<String> {
     let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
-    let name = clean(line.trim_matches(['`', '"', '\'', '*']));
+    let name = clean_short_name(line.trim_matches(['`', '"', '\'', '*']));
     let n_words = name.split('-').count();
     (WORDS.contains(&n_words) && name.len() <= NAME_BYTES_MAX).then_some(name)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::usable;
+    use super::parse_short_name;
 
     #[track_caller]
-    fn check(said: &str, expected: Option<&str>) {
-        assert_eq!(usable(said).as_deref(), expected, "{said:?}");
+    fn check_short_name(said: &str, expected: Option<&str>) {
+        assert_eq!(parse_short_name(said).as_deref(), expected, "{said:?}");
     }
 
     #[test]
     fn a_name_is_a_few_words() {
-        check("photo-albums", Some("photo-albums"));
-        check("\n `Photo Albums`\n", Some("photo-albums"));
-        check("photos", None);
-        check("I would call this feature the photo albums feature", None);
-        check("", None);
-        check("../../etc/passwd-x", Some("etc-passwd-x"));
-        check(&"long-".repeat(20), None);
+        check_short_name("photo-albums", Some("photo-albums"));
+        check_short_name("\n `Photo Albums`\n", Some("photo-albums"));
+        check_short_name("photos", None);
+        check_short_name("I would call this feature the photo albums feature", None);
+        check_short_name("", None);
+        check_short_name("../../etc/passwd-x", Some("etc-passwd-x"));
+        check_short_name(&"long-".repeat(20), None);
     }
 }

@@ -3,31 +3,35 @@
 
 use std::path::Path;
 
-use crow_speckit::{Facts, Part, PromptKind, PromptSource, SpeckitError, built_in, command_prompt, render};
+use crow_speckit::{
+    PromptFacts, PromptKind, PromptPart, PromptSource, SpeckitError, built_in_prompt, command_prompt,
+    render_prompt,
+};
 
-use crate::speckit::ground::Ground;
-use crate::supplies::Approved;
+use crate::speckit::ground::ProjectContext;
+use crate::supplies::ApprovedFiles;
 
 /// The prompt of a step, not rendered yet.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
-    parts: Vec<Part>,
+pub(super) struct StepPrompt {
+    parts: Vec<PromptPart>,
 }
 
-impl Source {
+impl StepPrompt {
     /// Finds the prompt of a step; the other value is what the person should know about it.
-    pub(super) fn find(
-        ground: &Ground,
-        command: crow_speckit::Command,
-        approved: &Approved,
+    pub(super) fn find_prompt(
+        ground: &ProjectContext,
+        command: crow_speckit::WorkflowCommand,
+        approved: &ApprovedFiles,
     ) -> (Self, Option<String>) {
-        let ours =
-            || Self { parts: vec![Part { kind: PromptKind::Jinja, text: built_in(command).to_owned() }] };
+        let ours = || Self {
+            parts: vec![PromptPart { kind: PromptKind::Jinja, text: built_in_prompt(command).to_owned() }],
+        };
         let found = match command_prompt(&ground.project, Some(&ground.prompts_dir), command) {
             Ok(found) => found,
             Err(error) => return (ours(), Some(format!("{error}; {command} uses Crow's own prompt."))),
         };
-        match unapproved(&found, ground.project.root(), approved) {
+        match unapproved_file(&found, ground.project.root(), approved) {
             None => (Self { parts: found.parts }, None),
             Some(path) => {
                 let why = format!("Nobody approved {path}; {command} uses Crow's own prompt.");
@@ -37,14 +41,18 @@ impl Source {
     }
 
     /// Makes the text of it.
-    pub(super) fn render(&self, facts: &Facts) -> Result<String, SpeckitError> {
-        self.parts.iter().map(|part| render(&part.text, part.kind, facts)).collect()
+    pub(super) fn render_prompt(&self, facts: &PromptFacts) -> Result<String, SpeckitError> {
+        self.parts.iter().map(|part| render_prompt(&part.text, part.kind, facts)).collect()
     }
 }
 
 /// Names a file of the repository in it that nobody approved as it is.
-pub(super) fn unapproved(source: &PromptSource, root: &Path, approved: &Approved) -> Option<String> {
+pub(super) fn unapproved_file(
+    source: &PromptSource,
+    root: &Path,
+    approved: &ApprovedFiles,
+) -> Option<String> {
     let files = source.files.iter();
-    let mut unknown = files.filter(|(path, bytes)| !approved.has(&root.join(path), bytes));
+    let mut unknown = files.filter(|(path, bytes)| !approved.is_approved(&root.join(path), bytes));
     unknown.next().map(|(path, _)| path.display().to_string())
 }

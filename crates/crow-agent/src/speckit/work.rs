@@ -5,33 +5,34 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use crow_acp::Spoken;
-use crow_core::{Failure, Part, ReportOutcome, SpeckitPart, TurnEnd, Update};
+use crow_acp::PromptBlock;
+use crow_core::{ContentPart, Failure, ReportOutcome, SessionUpdate, SpeckitPart, TurnEnd};
 use crow_speckit::{
-    Answer, Aside, Baseline, ChangeWatch, Command, Done, Feature, Guard, Hold, Invocation, Snapshot,
-    SpeckitError, When, check_needs, flip, needs_of, unfilled_constitution,
+    AuxiliaryPrompt, ChangeWatch, CommandInvocation, Feature, FeatureLock, GuardSnapshot, HookTiming,
+    QuestionAnswer, SpeckitError, StepBaseline, TickState, WorkflowCommand, WriteGuard,
+    check_feature_prerequisites, prerequisites_for, set_task_ticked, unfilled_constitution_note,
 };
-use crow_tools::Keeper;
+use crow_tools::UndoRecorder;
 use tokio::sync::mpsc;
 
 use crate::calls;
-use crate::confirm::visible;
-use crate::handle::MoreWords;
-use crate::hooks::{self, NotAsked};
+use crate::confirm::replace_control_chars;
+use crate::handle::SteeringInput;
+use crate::hooks::{self, PromptRejection};
 use crate::linked;
-use crate::run_turn::{Conversation, TurnCx, store_failure};
-use crate::speckit::asking::{self, Open};
+use crate::run_turn::{SessionState, TurnCx, store_failure};
+use crate::speckit::asking::{self, OpenQuestion};
 use crate::speckit::converge;
-use crate::speckit::ground::Ground;
-use crate::speckit::hooking::{self, Moment};
+use crate::speckit::ground::ProjectContext;
+use crate::speckit::hooking::{self, HookContext};
 use crate::speckit::implement;
 use crate::speckit::issues::IssueHome;
 use crate::speckit::layout;
-use crate::speckit::record::{Record, off};
+use crate::speckit::record::{AnswerRecord, run_blocking};
 use crate::speckit::report;
-use crate::speckit::scope::{Desk, Scope};
-use crate::speckit::source::Source;
-use crate::speckit::step::{Step, failed, hidden};
+use crate::speckit::scope::{SharedStepState, StepPolicy};
+use crate::speckit::source::StepPrompt;
+use crate::speckit::step::{WorkflowStep, hidden_part, project_failure};
 use crate::speckit::tools;
 use crate::{spoken, undo};
 
@@ -40,48 +41,48 @@ pub(super) const STOPPED: &str =
     "The person ended this step here. What is written stays; do not go on with it.";
 
 /// What a person said, with what they did since.
-pub(super) struct Said {
-    pub(super) spoken: Vec<Spoken>,
-    pub(super) untold: Option<Part>,
+pub(super) struct StepInput {
+    pub(super) spoken: Vec<PromptBlock>,
+    pub(super) untold: Option<ContentPart>,
 }
 
 /// Where a turn's further words come from.
-pub(super) type Words<'a> = &'a mut mpsc::Receiver<MoreWords>;
+pub(super) type SteeringReceiver<'a> = &'a mut mpsc::Receiver<SteeringInput>;
 
 /// What is known before anything is written.
-struct Ready {
+struct StepPrerequisites {
     feature: Option<Feature>,
     /// What the person should know.
     notes: Vec<String>,
 }
 
 /// Does a step from its beginning; the other side of the inner result is why it cannot begin.
-pub(super) async fn begin(
+pub(super) async fn begin_step(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    (invocation, said): (Invocation, Said),
-    words: Words<'_>,
+    talk: &mut SessionState,
+    (invocation, said): (CommandInvocation, StepInput),
+    words: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let command = invocation.command;
     // Without a model nothing comes of what is laid out.
-    cx.model()?;
-    let ground = match Ground::find(cx).await? {
+    cx.current_model()?;
+    let ground = match ProjectContext::find_project(cx).await? {
         Ok(ground) => ground,
         Err(why) => return Ok(Err(why)),
     };
     let (on, asked) = (ground.clone(), invocation.clone());
-    let ready = match off(move || preflight(&on, &asked)).await {
+    let ready = match run_blocking(move || check_prerequisites(&on, &asked)).await {
         Ok(ready) => ready,
         Err(why) => return Ok(Err(why)),
     };
-    if let Some(why) = forbidden(cx, (&ground, command), ready.feature.as_ref()) {
+    if let Some(why) = forbidden_write_reason(cx, (&ground, command), ready.feature.as_ref()) {
         return Ok(Err(why));
     }
     for note in &ready.notes {
-        note_to(cx, note);
+        send_note(cx, note);
     }
     let issues = match (command, &ready.feature) {
-        (Command::TasksToIssues, Some(feature)) => {
+        (WorkflowCommand::TasksToIssues, Some(feature)) => {
             match IssueHome::find(cx, &ground, (feature, &invocation.text)).await {
                 Ok(home) => Some(home),
                 Err(why) => return Ok(Err(why)),
@@ -89,19 +90,19 @@ pub(super) async fn begin(
         }
         _ => None,
     };
-    if command == Command::Implement
-        && let Some(end) = implement::gate(cx, &ready.feature, talk).await?
+    if command == WorkflowCommand::Implement
+        && let Some(end) = implement::confirm_open_checklists(cx, &ready.feature, talk).await?
     {
         return Ok(Ok(end));
     }
     // From here on something may be left behind, and belongs to these words.
     talk.turn = talk.transcript.next_seq();
-    if let Some(end) = say_first(cx, talk, (said, None)).await? {
+    if let Some(end) = append_user_prompt(cx, talk, (said, None)).await? {
         return Ok(Ok(end));
     }
     let asked = Some(&invocation);
-    let moment = Moment { when: When::Before, command, ground: &ground, asked, plan: None };
-    if let Some(end) = hooking::run(cx, talk, moment, words).await? {
+    let moment = HookContext { when: HookTiming::Before, command, ground: &ground, asked, plan: None };
+    if let Some(end) = hooking::run_hooks(cx, talk, moment, words).await? {
         return Ok(Ok(end));
     }
     let feature = match layout::lay_out(cx, talk, (&ground, &invocation), ready.feature).await {
@@ -111,115 +112,126 @@ pub(super) async fn begin(
     if cx.is_over() {
         return Ok(Ok(TurnEnd::Cancelled));
     }
-    ground.bind(cx, feature.as_ref(), Some(command)).await?;
-    let mut step = match stand(cx, ground, feature, (command, invocation.text), 0).await {
+    ground.bind_feature(cx, feature.as_ref(), Some(command)).await?;
+    let mut step = match prepare_step(cx, ground, feature, (command, invocation.text), 0).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
     };
     step.scope.issues = issues;
-    work(&step, talk, words).await
+    run_step(&step, talk, words).await
 }
 
 /// Goes on with a step that asked something.
-pub(super) async fn go_on(
+pub(super) async fn resume_step(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    (open, said): (Open, Said),
-    words: Words<'_>,
+    talk: &mut SessionState,
+    (open, said): (OpenQuestion, StepInput),
+    words: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
-    let Open { command, question, n_asked } = open;
-    let answer = question.read(&said.text());
-    let ground = match Ground::find(cx).await? {
+    let OpenQuestion { command, question, n_asked } = open;
+    let answer = question.parse_answer(&said.spoken_text());
+    let ground = match ProjectContext::find_project(cx).await? {
         Ok(ground) => ground,
         Err(why) => return Ok(Err(why)),
     };
     let on = ground.clone();
-    let feature = match needs_of(command).is_some() || command == Command::Specify {
-        true => match off(move || on.feature(None)).await {
+    let feature = match prerequisites_for(command).is_some() || command == WorkflowCommand::Specify {
+        true => match run_blocking(move || on.find_feature(None)).await {
             Ok((feature, _)) => Some(feature),
             Err(why) => return Ok(Err(why)),
         },
         false => None,
     };
-    let n_asked = if answer == Answer::NoMore { tools::questions_max(command) } else { n_asked };
+    let n_asked = if answer == QuestionAnswer::NoMore { tools::questions_max(command) } else { n_asked };
     talk.turn = talk.transcript.next_seq();
-    let step = match stand(cx, ground, feature, (command, String::new()), n_asked).await {
+    let step = match prepare_step(cx, ground, feature, (command, String::new()), n_asked).await {
         Ok(step) => step,
         Err(why) => return Ok(Err(why)),
     };
     let left = tools::questions_max(command).saturating_sub(n_asked);
     let told = match &answer {
-        Answer::Stop => STOPPED.to_owned(),
-        Answer::Given(_) | Answer::NoMore => asking::told(&step, (&question, &answer), left).await?,
+        QuestionAnswer::Stop => STOPPED.to_owned(),
+        QuestionAnswer::Given(_) | QuestionAnswer::NoMore => {
+            asking::answer_message(&step, (&question, &answer), left).await?
+        }
     };
-    if let Some(end) = say_first(cx, talk, (said, Some(hidden(SpeckitPart::Answer, told)))).await? {
+    if let Some(end) =
+        append_user_prompt(cx, talk, (said, Some(hidden_part(SpeckitPart::Answer, told)))).await?
+    {
         return Ok(Ok(end));
     }
-    if answer == Answer::Stop {
-        step.note(&format!("{command} ends here. What is written stays."));
+    if answer == QuestionAnswer::Stop {
+        step.send_note(&format!("{command} ends here. What is written stays."));
         return Ok(Ok(TurnEnd::Done));
     }
-    let keeper = step.keeper(talk);
-    let with = (Some(&keeper as &dyn Keeper), cx.workspace);
-    if let Err(why) = asking::written(step.record().as_ref(), (&question, &answer), with).await {
+    let keeper = step.undo_recorder(talk);
+    let with = (Some(&keeper as &dyn UndoRecorder), cx.workspace);
+    if let Err(why) = asking::write_answer(step.answer_record().as_ref(), (&question, &answer), with).await {
         return Ok(Err(why));
     }
     let before = match talk.before.take() {
         Some(before) => *before,
-        None => step.baseline().await?.late(),
+        None => step.take_baseline().await?.mark_late(),
     };
-    let end = step.go(talk, words).await?;
-    finish(&step, talk, (end, before), words).await.map(Ok)
+    let end = step.continue_turn(talk, words).await?;
+    finish_step(&step, talk, (end, before), words).await.map(Ok)
 }
 
 /// Checks what a step needs. Writes nothing.
-fn preflight(ground: &Ground, asked: &Invocation) -> Result<Ready, SpeckitError> {
+fn check_prerequisites(
+    ground: &ProjectContext,
+    asked: &CommandInvocation,
+) -> Result<StepPrerequisites, SpeckitError> {
     let command = asked.command;
-    if command == Command::Specify && asked.text.trim().is_empty() {
+    if command == WorkflowCommand::Specify && asked.text.trim().is_empty() {
         let why = format!("there is nothing to specify; say behind {command} what to build and why");
         return Err(SpeckitError::Invalid(why));
     }
-    let mut ready = Ready { feature: None, notes: ground.notes() };
-    if let Some(needs) = needs_of(command) {
-        let (feature, origin) = ground.feature(asked.feature.as_deref())?;
-        check_needs(&ground.project, &feature, needs)?;
-        if matches!(command, Command::Implement | Command::Converge | Command::TasksToIssues) {
-            tasks_are_ready(&feature, asked)?;
+    let mut ready = StepPrerequisites { feature: None, notes: ground.project_notes() };
+    if let Some(needs) = prerequisites_for(command) {
+        let (feature, origin) = ground.find_feature(asked.feature.as_deref())?;
+        check_feature_prerequisites(&ground.project, &feature, needs)?;
+        if matches!(
+            command,
+            WorkflowCommand::Implement | WorkflowCommand::Converge | WorkflowCommand::TasksToIssues
+        ) {
+            check_tasks_ready(&feature, asked)?;
         }
-        ready.notes.extend(report::on_origin(ground, &feature, origin));
+        ready.notes.extend(report::origin_notes(ground, &feature, origin));
         ready.feature = Some(feature);
     }
     // Each step ends with the facts of the project, which hold the ground rules: what cannot be read is told before.
-    ground.project.read_own(&ground.project.constitution())?;
-    layout::check(ground, asked, ready.feature.as_ref())?;
+    ground.project.read_project_file(&ground.project.constitution_path())?;
+    layout::check_layout(ground, asked, ready.feature.as_ref())?;
     Ok(ready)
 }
 
-fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitError> {
+fn check_tasks_ready(feature: &Feature, asked: &CommandInvocation) -> Result<(), SpeckitError> {
     let command = asked.command;
-    let text = feature.read("tasks.md")?.unwrap_or_default();
-    let list = feature.task_list()?;
+    let text = feature.read_page("tasks.md")?.unwrap_or_default();
+    let list = feature.read_task_list()?;
     let unmet = |why: &str, next| Err(SpeckitError::Unmet { why: why.to_owned(), next: Some(next) });
     if list.tasks.is_empty() {
-        return unmet("there is no task in tasks.md", Command::Tasks);
+        return unmet("there is no task in tasks.md", WorkflowCommand::Tasks);
     }
-    if command == Command::Converge && list.n_done() == 0 {
+    if command == WorkflowCommand::Converge && list.done_count() == 0 {
         let why = format!(
             "no task is done yet, so there is nothing to compare; {} comes first",
-            Command::Implement
+            WorkflowCommand::Implement
         );
         return Err(SpeckitError::Invalid(why));
     }
-    if command == Command::Implement && list.n_done() == list.tasks.len() {
-        let why = format!("every task is done; {} finds out what the code still lacks", Command::Converge);
+    if command == WorkflowCommand::Implement && list.done_count() == list.tasks.len() {
+        let why =
+            format!("every task is done; {} finds out what the code still lacks", WorkflowCommand::Converge);
         return Err(SpeckitError::Invalid(why));
     }
-    if command == Command::TasksToIssues && list.n_done() == list.tasks.len() {
+    if command == WorkflowCommand::TasksToIssues && list.done_count() == list.tasks.len() {
         let why = "every task is done, so there is nothing to make an issue of".to_owned();
         return Err(SpeckitError::Invalid(why));
     }
-    let takes_some = matches!(command, Command::Implement | Command::TasksToIssues);
-    if takes_some && list.selection(&asked.text).is_some_and(|meant| meant.is_empty()) {
+    let takes_some = matches!(command, WorkflowCommand::Implement | WorkflowCommand::TasksToIssues);
+    if takes_some && list.select_tasks(&asked.text).is_some_and(|meant| meant.is_empty()) {
         let why = format!(
             "no open task is meant by that; name others, or say {command} alone for all that are open"
         );
@@ -228,166 +240,181 @@ fn tasks_are_ready(feature: &Feature, asked: &Invocation) -> Result<(), SpeckitE
     // What cannot be ticked is better known before it is done.
     let mut seen = HashSet::new();
     let twice = list.tasks.iter().find(|task| !seen.insert(&task.id));
-    match twice.filter(|_| command == Command::Implement).map(|task| flip(&text, &task.id, Done::Yes)) {
+    match twice
+        .filter(|_| command == WorkflowCommand::Implement)
+        .map(|task| set_task_ticked(&text, &task.id, TickState::Yes))
+    {
         Some(Err(error)) => Err(SpeckitError::Invalid(format!("a tick would be lost: {error}"))),
         Some(Ok(_)) | None => Ok(()),
     }
 }
 
 /// Says which rule of the configuration keeps Crow from the files that a step is for.
-fn forbidden(
+fn forbidden_write_reason(
     cx: &TurnCx<'_>,
-    (ground, command): (&Ground, Command),
+    (ground, command): (&ProjectContext, WorkflowCommand),
     feature: Option<&Feature>,
 ) -> Option<String> {
     let files: Vec<PathBuf> = match (command, feature) {
-        (Command::Constitution, _) => vec![ground.project.constitution()],
-        (Command::Clarify, Some(feature)) => vec![feature.spec()],
-        (Command::Plan, Some(feature)) => vec![feature.plan()],
-        (Command::Tasks | Command::Implement | Command::Converge, Some(feature)) => vec![feature.tasks()],
-        (Command::Specify | Command::Checklist | Command::Analyze | Command::TasksToIssues, _) => Vec::new(),
+        (WorkflowCommand::Constitution, _) => vec![ground.project.constitution_path()],
+        (WorkflowCommand::Clarify, Some(feature)) => vec![feature.spec_path()],
+        (WorkflowCommand::Plan, Some(feature)) => vec![feature.plan_path()],
+        (WorkflowCommand::Tasks | WorkflowCommand::Implement | WorkflowCommand::Converge, Some(feature)) => {
+            vec![feature.tasks_path()]
+        }
         (
-            Command::Clarify | Command::Plan | Command::Tasks | Command::Implement | Command::Converge,
+            WorkflowCommand::Specify
+            | WorkflowCommand::Checklist
+            | WorkflowCommand::Analyze
+            | WorkflowCommand::TasksToIssues,
+            _,
+        ) => Vec::new(),
+        (
+            WorkflowCommand::Clarify
+            | WorkflowCommand::Plan
+            | WorkflowCommand::Tasks
+            | WorkflowCommand::Implement
+            | WorkflowCommand::Converge,
             None,
         ) => Vec::new(),
     };
-    files.iter().find_map(|path| calls::forbidden_write(cx, path))
+    files.iter().find_map(|path| calls::forbidden_write_reason(cx, path))
 }
 
 /// Stores what the person said, with what it stands for; gives how the turn ends where it is not to be asked.
-pub(super) async fn say_first(
+pub(super) async fn append_user_prompt(
     cx: &TurnCx<'_>,
-    talk: &mut Conversation,
-    (said, meaning): (Said, Option<Part>),
+    talk: &mut SessionState,
+    (said, meaning): (StepInput, Option<ContentPart>),
 ) -> Result<Option<TurnEnd>, Failure> {
-    let Said { spoken, untold } = said;
-    let mut parts = match hooks::on_prompt(cx, spoken::parts(spoken).await?).await {
+    let StepInput { spoken, untold } = said;
+    let mut parts = match hooks::on_prompt(cx, spoken::load_prompt_parts(spoken).await?).await {
         Ok(parts) => linked::with_contents(cx, talk, parts).await,
-        Err(NotAsked::Refused(why)) => {
-            note_to(cx, &why);
+        Err(PromptRejection::Refused(why)) => {
+            send_note(cx, &why);
             return Ok(Some(TurnEnd::Done));
         }
-        Err(NotAsked::Cut) => return Ok(Some(TurnEnd::Cancelled)),
+        Err(PromptRejection::Cut) => return Ok(Some(TurnEnd::Cancelled)),
     };
     if let Some(meaning) = meaning {
         parts.insert(parts.len().min(1), meaning);
     }
     let has_untold = untold.is_some();
     parts.extend(untold);
-    let mail = cx.children.mail().await.map_err(store_failure)?;
+    let mail = cx.children.take_deliveries().await.map_err(store_failure)?;
     cx.append_prompt(talk, parts, mail).await?;
     if has_untold {
-        undo::told(&cx.kit.store, cx.session).await.map_err(store_failure)?;
+        undo::clear_pending_undo(&cx.kit.store, cx.session).await.map_err(store_failure)?;
     }
     Ok(None)
 }
 
-impl Said {
-    fn text(&self) -> String {
+impl StepInput {
+    fn spoken_text(&self) -> String {
         let texts = self.spoken.iter().filter_map(|spoken| match spoken {
-            Spoken::Part(Part::Text(text)) => Some(text.as_str()),
-            Spoken::Part(_) | Spoken::ImageAt { .. } => None,
+            PromptBlock::Part(ContentPart::Text(text)) => Some(text.as_str()),
+            PromptBlock::Part(_) | PromptBlock::ImageAt { .. } => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
 }
 
 /// Makes a step stand: its limits, its tools, its prompt.
-async fn stand<'a>(
+async fn prepare_step<'a>(
     cx: &TurnCx<'a>,
-    ground: Ground,
+    ground: ProjectContext,
     feature: Option<Feature>,
-    (command, text): (Command, String),
+    (command, text): (WorkflowCommand, String),
     n_asked: usize,
-) -> Result<Step<'a>, String> {
-    let desk = Arc::new(Desk::default());
-    desk.state().n_asked = n_asked;
-    let approved = cx.stock.now().approved.clone();
+) -> Result<WorkflowStep<'a>, String> {
+    let desk = Arc::new(SharedStepState::default());
+    desk.lock_state().n_asked = n_asked;
+    let approved = cx.stock.current_config().approved.clone();
     let (on, of) = (ground.clone(), feature.clone());
-    let (source, note, guard, watch) = off(move || {
-        let (source, note) = Source::find(&on, command, &approved);
+    let (source, note, guard, watch) = run_blocking(move || {
+        let (source, note) = StepPrompt::find_prompt(&on, command, &approved);
         let dir = of.as_ref().map(|feature| feature.dir.as_path());
-        let guard = Guard::new(command, on.project.root(), dir);
-        let watch = ChangeWatch::new(Snapshot::take(&guard)?, of);
+        let guard = WriteGuard::new(command, on.project.root(), dir);
+        let watch = ChangeWatch::new(GuardSnapshot::capture(&guard)?, of);
         Ok((source, note, guard, watch))
     })
     .await?;
     if let Some(note) = note {
-        note_to(cx, &note);
+        send_note(cx, &note);
     }
-    let clarified = feature.as_ref().filter(|_| command == Command::Clarify);
-    let record = clarified.map(|feature| Record { spec: feature.spec() });
-    let tools = tools::of(command, &desk, (cx.kit, cx.client, cx.session), record);
+    let clarified = feature.as_ref().filter(|_| command == WorkflowCommand::Clarify);
+    let record = clarified.map(|feature| AnswerRecord { spec: feature.spec_path() });
+    let tools = tools::step_tools(command, &desk, (cx.kit, cx.client, cx.session), record);
     let watch = Arc::new(Mutex::new(watch));
-    let scope = Scope { command, guard, desk, tools, watch, issues: None };
-    Ok(Step { cx: *cx, ground, command, feature, text, scope, source })
+    let scope = StepPolicy { command, guard, desk, tools, watch, issues: None };
+    Ok(WorkflowStep { cx: *cx, ground, command, feature, text, scope, source })
 }
 
 /// Has the model do its part.
-async fn work(
-    step: &Step<'_>,
-    talk: &mut Conversation,
-    words: Words<'_>,
+async fn run_step(
+    step: &WorkflowStep<'_>,
+    talk: &mut SessionState,
+    words: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
-    if let (Command::Implement, Some(feature)) = (step.command, step.feature.clone()) {
+    if let (WorkflowCommand::Implement, Some(feature)) = (step.command, step.feature.clone()) {
         let project = step.ground.project.clone();
         // Two sessions would do the same task.
-        let _hold = match off(move || Hold::take(&project, &feature)).await {
+        let _hold = match run_blocking(move || FeatureLock::acquire(&project, &feature)).await {
             Ok(hold) => hold,
             Err(why) => return Ok(Err(why)),
         };
-        return implemented(step, talk, words).await.map(Ok);
+        return run_implement(step, talk, words).await.map(Ok);
     }
-    let before = step.baseline().await?;
+    let before = step.take_baseline().await?;
     let current = step.scope.issues.as_ref().map(|home| home.tasks.clone()).unwrap_or_default();
-    let opening = step.opening(current).await?;
-    let end = step.turn(talk, vec![opening], words).await?;
-    finish(step, talk, (end, before), words).await.map(Ok)
+    let opening = step.opening_part(current).await?;
+    let end = step.run_turn(talk, vec![opening], words).await?;
+    finish_step(step, talk, (end, before), words).await.map(Ok)
 }
 
 /// Checks what the model wrote, has it put right what is wrong, and tells what came of the step.
-async fn finish(
-    step: &Step<'_>,
-    talk: &mut Conversation,
-    (mut end, before): (TurnEnd, Baseline),
-    words: Words<'_>,
+async fn finish_step(
+    step: &WorkflowStep<'_>,
+    talk: &mut SessionState,
+    (mut end, before): (TurnEnd, StepBaseline),
+    words: SteeringReceiver<'_>,
 ) -> Result<TurnEnd, Failure> {
     let mut problems = Vec::new();
     for n_left in (0..=repairs_max(step.command)).rev() {
         if end != TurnEnd::Done {
-            return step.broken(end, talk).await;
+            return step.report_interruption(end, talk).await;
         }
         if step.has_stopped() {
-            step.note(&format!("{} ends here. What is written stays.", step.command));
+            step.send_note(&format!("{} ends here. What is written stays.", step.command));
             return Ok(end);
         }
-        if step.scope.desk.state().is_waiting {
+        if step.scope.desk.lock_state().is_waiting {
             // The answer comes as a prompt, and the step goes on with it.
             talk.before = Some(Box::new(before));
             return Ok(end);
         }
-        problems = match step.command == Command::Converge {
-            true => converge::unsaid(step),
-            false => step.problems(&before).await?,
+        problems = match step.command == WorkflowCommand::Converge {
+            true => converge::missing_report_prompts(step),
+            false => step.find_problems(&before).await?,
         };
         if problems.is_empty() || n_left == 0 {
             break;
         }
-        step.scope.desk.reopen();
+        step.scope.desk.allow_further_replies();
         let told = problems.clone();
-        let repair = step.aside(Aside::Repair, |facts| facts.problems = told).await?;
-        end = step.turn(talk, vec![hidden(SpeckitPart::Repair, repair)], words).await?;
+        let repair = step.render_side_prompt(AuxiliaryPrompt::Repair, |facts| facts.problems = told).await?;
+        end = step.run_turn(talk, vec![hidden_part(SpeckitPart::Repair, repair)], words).await?;
     }
-    let converged = match step.command == Command::Converge {
-        true => Some(converge::settle(step, talk).await?),
+    let converged = match step.command == WorkflowCommand::Converge {
+        true => Some(converge::append_gap_tasks(step, talk).await?),
         false => None,
     };
-    let hooked = after(step, talk, words).await?;
-    if matches!(step.command, Command::Tasks | Command::Converge) {
-        step.tell_plan(&[]).await?;
+    let hooked = run_after_hooks(step, talk, words).await?;
+    if matches!(step.command, WorkflowCommand::Tasks | WorkflowCommand::Converge) {
+        step.send_plan(&[]).await?;
     }
     let is_whole = problems.is_empty();
-    let (mut came_to, mut next) = (step.came_to(&before).await?, step.command.next());
+    let (mut came_to, mut next) = (step.list_results(&before).await?, step.command.next_commands());
     came_to.extend(step.scope.issues.as_ref().map(IssueHome::line));
     if let Some(converged) = converged {
         came_to.push(converged.line);
@@ -397,62 +424,71 @@ async fn finish(
         // What comes next would stand on it.
         next = &[];
     }
-    let text = report::summed_up(step.command, &came_to, &problems);
+    let text = report::render_summary(step.command, &came_to, &problems);
     let outcome = if is_whole { ReportOutcome::Done } else { ReportOutcome::Left };
-    step.report((text, report::handoffs(next)), outcome, talk).await?;
+    step.send_report((text, report::step_handoffs(next)), outcome, talk).await?;
     Ok(hooked.unwrap_or(end))
 }
 
 /// Works through the task list.
-async fn implemented(step: &Step<'_>, talk: &mut Conversation, words: Words<'_>) -> Result<TurnEnd, Failure> {
-    let (mut end, progress) = implement::run(step, talk, words).await?;
-    let list = step.tasks().await?;
-    let is_whole = list.n_done() == list.tasks.len();
+async fn run_implement(
+    step: &WorkflowStep<'_>,
+    talk: &mut SessionState,
+    words: SteeringReceiver<'_>,
+) -> Result<TurnEnd, Failure> {
+    let (mut end, progress) = implement::run_tasks(step, talk, words).await?;
+    let list = step.read_task_list().await?;
+    let is_whole = list.done_count() == list.tasks.len();
     if end == TurnEnd::Done
         && is_whole
-        && let Some(other) = after(step, talk, words).await?
+        && let Some(other) = run_after_hooks(step, talk, words).await?
     {
         end = other;
     }
     let outcome = if progress.is_as_asked { ReportOutcome::Done } else { ReportOutcome::Left };
     let project = step.ground.project.clone();
-    let unfilled = off(move || unfilled_constitution(&project)).await.map_err(failed)?;
-    let text = report::implemented(&progress, &list, (&end, unfilled.as_deref()));
+    let unfilled =
+        run_blocking(move || unfilled_constitution_note(&project)).await.map_err(project_failure)?;
+    let text = report::render_run_summary(&progress, &list, (&end, unfilled.as_deref()));
     // A run of tasks that stopped goes on first.
-    let next = if is_whole { Command::Implement.next() } else { &[Command::Implement] };
-    step.report((text, report::handoffs(next)), outcome, talk).await?;
+    let next =
+        if is_whole { WorkflowCommand::Implement.next_commands() } else { &[WorkflowCommand::Implement] };
+    step.send_report((text, report::step_handoffs(next)), outcome, talk).await?;
     Ok(end)
 }
 
 /// Runs the hooks behind a step; gives how the turn ends if it ends with that.
-async fn after(
-    step: &Step<'_>,
-    talk: &mut Conversation,
-    words: Words<'_>,
+async fn run_after_hooks(
+    step: &WorkflowStep<'_>,
+    talk: &mut SessionState,
+    words: SteeringReceiver<'_>,
 ) -> Result<Option<TurnEnd>, Failure> {
-    let plan = step.feature.as_ref().map(Feature::plan);
-    let (when, command) = (When::After, step.command);
-    let moment = Moment { when, command, ground: &step.ground, asked: None, plan: plan.as_deref() };
-    hooking::run(&step.cx, talk, moment, words).await
+    let plan = step.feature.as_ref().map(Feature::plan_path);
+    let (when, command) = (HookTiming::After, step.command);
+    let moment = HookContext { when, command, ground: &step.ground, asked: None, plan: plan.as_deref() };
+    hooking::run_hooks(&step.cx, talk, moment, words).await
 }
 
 /// How often the model may put right what it wrote.
-pub(super) fn repairs_max(command: Command) -> usize {
+pub(super) fn repairs_max(command: WorkflowCommand) -> usize {
     match command {
-        Command::Tasks | Command::Plan | Command::Constitution => 2,
-        Command::Specify | Command::Clarify | Command::Checklist | Command::Converge => 1,
-        Command::Analyze | Command::Implement | Command::TasksToIssues => 0,
+        WorkflowCommand::Tasks | WorkflowCommand::Plan | WorkflowCommand::Constitution => 2,
+        WorkflowCommand::Specify
+        | WorkflowCommand::Clarify
+        | WorkflowCommand::Checklist
+        | WorkflowCommand::Converge => 1,
+        WorkflowCommand::Analyze | WorkflowCommand::Implement | WorkflowCommand::TasksToIssues => 0,
     }
 }
 
-pub(super) fn note_to(cx: &TurnCx<'_>, text: &str) {
-    let text = format!("{}\n", visible(text.trim_end()));
-    cx.client.tell(cx.session, Update::Text { message: cx.kit.next_note(), text });
+pub(super) fn send_note(cx: &TurnCx<'_>, text: &str) {
+    let text = format!("{}\n", replace_control_chars(text.trim_end()));
+    cx.client.send_update(cx.session, SessionUpdate::Text { message: cx.kit.next_message_id(), text });
 }
 
 /// Says why something is not done.
-pub(super) fn refuse(cx: &TurnCx<'_>, why: &str) {
-    let text = format!("{}\n", visible(why.trim_end()));
-    let (message, outcome) = (cx.kit.next_note(), ReportOutcome::Refused);
-    cx.client.tell(cx.session, Update::Report { message, text, outcome, next: Vec::new() });
+pub(super) fn report_refusal(cx: &TurnCx<'_>, why: &str) {
+    let text = format!("{}\n", replace_control_chars(why.trim_end()));
+    let (message, outcome) = (cx.kit.next_message_id(), ReportOutcome::Refused);
+    cx.client.send_update(cx.session, SessionUpdate::Report { message, text, outcome, next: Vec::new() });
 }

@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use crow_core::{ContentHash, Ledger, Supply, Word};
+use crow_core::{ContentHash, TrustAnswer, TrustLedger, TrustSubject};
 use serde::{Deserialize, Serialize};
 
-use super::found::{SupplyFile, hash};
+use super::found::{ProjectConfigFile, hash_content};
 use super::trusting::TrustedRepository;
-use crate::records::Records;
+use crate::records::ProjectRecords;
 
 /// The folder in the configuration folder.
 const FOLDER: &str = "trust";
@@ -26,14 +26,14 @@ const ENTRIES_MAX: usize = 1024;
 
 /// The file of one repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct File {
+struct TrustRecordFile {
     repository: String,
     /// The latest last.
-    entries: Vec<Entry>,
+    entries: Vec<TrustRecordEntry>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Entry {
+struct TrustRecordEntry {
     path: String,
     sha256: String,
     word: String,
@@ -44,26 +44,26 @@ struct Entry {
 
 /// What is kept of one repository.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    pub(super) ledger: Ledger,
-    file: File,
+pub(super) struct TrustRecord {
+    pub(super) ledger: TrustLedger,
+    file: TrustRecordFile,
 }
 
-impl Kept {
+impl TrustRecord {
     /// Shows the content at a path that was approved last.
-    pub(super) fn approved(&self, path: &str) -> Option<&str> {
+    pub(super) fn approved_text(&self, path: &str) -> Option<&str> {
         let mut entries = self.file.entries.iter().rev();
         entries.find(|entry| entry.path == path && entry.text.is_some())?.text.as_deref()
     }
 }
 
-fn records(config_dir: &Path) -> Records<'_> {
-    Records { config_dir, folder: FOLDER, file_bytes_max: FILE_BYTES_MAX }
+fn trust_records(config_dir: &Path) -> ProjectRecords<'_> {
+    ProjectRecords { config_dir, folder: FOLDER, file_bytes_max: FILE_BYTES_MAX }
 }
 
 /// Reads what is kept of a repository, or says why that cannot be believed.
-pub(super) fn read(config_dir: &Path, repository: &Path) -> Result<Kept, String> {
-    let records = records(config_dir);
+pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRecord, String> {
+    let records = trust_records(config_dir);
     let broken = |why: &str| {
         let path = records.path(repository);
         format!(
@@ -71,42 +71,43 @@ pub(super) fn read(config_dir: &Path, repository: &Path) -> Result<Kept, String>
             path.display()
         )
     };
-    let file: Option<File> = records.read(repository).map_err(|why| broken(&why))?;
-    let Some(file) = file else { return Ok(Kept::default()) };
-    if file.repository != spelled(repository) {
+    let file: Option<TrustRecordFile> = records.read(repository).map_err(|why| broken(&why))?;
+    let Some(file) = file else { return Ok(TrustRecord::default()) };
+    if file.repository != repository_key(repository) {
         return Err(broken("it is about another repository"));
     }
-    let mut ledger = Ledger::default();
+    let mut ledger = TrustLedger::default();
     for entry in &file.entries {
-        let word = Word::parse(&entry.word).ok_or_else(|| broken("a word in it is neither yes nor no"))?;
+        let word =
+            TrustAnswer::parse(&entry.word).ok_or_else(|| broken("a word in it is neither yes nor no"))?;
         let sha256 = ContentHash::parse(&entry.sha256).ok_or_else(|| broken("a hash in it is none"))?;
-        if entry.text.as_ref().is_some_and(|text| hash(text.as_bytes()) != sha256) {
+        if entry.text.as_ref().is_some_and(|text| hash_content(text.as_bytes()) != sha256) {
             return Err(broken("a content in it is not the one that was approved"));
         }
-        ledger.say(Supply { path: entry.path.clone(), hash: sha256 }, word);
+        ledger.record_answer(TrustSubject { path: entry.path.clone(), hash: sha256 }, word);
     }
-    Ok(Kept { ledger, file })
+    Ok(TrustRecord { ledger, file })
 }
 
 /// Keeps a word about contents for good.
-pub(super) fn keep<'a>(
+pub(super) fn store_decision<'a>(
     config_dir: &Path,
     repository: &Path,
-    files: impl Iterator<Item = &'a SupplyFile>,
-    word: Word,
+    files: impl Iterator<Item = &'a ProjectConfigFile>,
+    word: TrustAnswer,
 ) -> io::Result<()> {
     // Another process may have kept something meanwhile. What cannot be read is replaced: nothing of it counts.
-    let mut file = read(config_dir, repository).map(|kept| kept.file).unwrap_or_default();
-    file.repository = spelled(repository);
-    for SupplyFile { supply, text, .. } in files {
+    let mut file = read_trust(config_dir, repository).map(|kept| kept.file).unwrap_or_default();
+    file.repository = repository_key(repository);
+    for ProjectConfigFile { supply, text, .. } in files {
         let sha256 = supply.hash.to_string();
         file.entries.retain(|entry| entry.path != supply.path || entry.sha256 != sha256);
-        let is_yes = word == Word::Yes;
+        let is_yes = word == TrustAnswer::Yes;
         if is_yes {
             let before = file.entries.iter_mut().filter(|entry| entry.path == supply.path);
             before.for_each(|entry| entry.text = None);
         }
-        file.entries.push(Entry {
+        file.entries.push(TrustRecordEntry {
             path: supply.path.clone(),
             sha256,
             word: word.as_str().to_owned(),
@@ -116,20 +117,20 @@ pub(super) fn keep<'a>(
     }
     let n_beyond = file.entries.len().saturating_sub(ENTRIES_MAX);
     file.entries.drain(..n_beyond);
-    records(config_dir).write(repository, &file)
+    trust_records(config_dir).write(repository, &file)
 }
 
 /// Lists what is kept, by the repositories' paths.
-pub(super) fn list(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
-    let files = records(config_dir).list(|file: &File| &file.repository).into_iter();
+pub(super) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
+    let files = trust_records(config_dir).list(|file: &TrustRecordFile| &file.repository).into_iter();
     let listed = files.map(|file| {
         let kept = file?;
-        let about = |word: Word| {
+        let about = |word: TrustAnswer| {
             let entries = kept.entries.iter().filter(|entry| entry.word == word.as_str());
             let paths: BTreeSet<String> = entries.map(|entry| entry.path.clone()).collect();
             paths.into_iter().collect()
         };
-        let (trusted, refused) = (about(Word::Yes), about(Word::No));
+        let (trusted, refused) = (about(TrustAnswer::Yes), about(TrustAnswer::No));
         Ok(TrustedRepository { repository: kept.repository, trusted, refused })
     });
     let mut listed: Vec<_> = listed.collect();
@@ -139,11 +140,11 @@ pub(super) fn list(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> 
 }
 
 /// Forgets what is kept of a repository; tells whether there was something.
-pub(super) fn forget(config_dir: &Path, repository: &Path) -> io::Result<bool> {
-    records(config_dir).remove(repository)
+pub(super) fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
+    trust_records(config_dir).remove(repository)
 }
 
-fn forget_oldest(entries: &mut Vec<Entry>, path: &str) {
+fn forget_oldest(entries: &mut Vec<TrustRecordEntry>, path: &str) {
     let n_words = entries.iter().filter(|entry| entry.path == path).count();
     let mut n_beyond = n_words.saturating_sub(WORDS_MAX);
     entries.retain(|entry| {
@@ -153,6 +154,6 @@ fn forget_oldest(entries: &mut Vec<Entry>, path: &str) {
     });
 }
 
-fn spelled(repository: &Path) -> String {
+fn repository_key(repository: &Path) -> String {
     repository.display().to_string()
 }

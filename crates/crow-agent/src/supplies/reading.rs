@@ -7,7 +7,7 @@ use crow_tools::ReadError;
 
 /// Where a file has to be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Inside<'a> {
+pub(crate) enum AllowedRoot<'a> {
     /// Wherever its links lead: the person laid it out.
     Anywhere,
     /// Below this folder, which is spelled without links.
@@ -16,7 +16,7 @@ pub(crate) enum Inside<'a> {
 
 /// Why a file is left alone.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotRead {
+pub(crate) enum BoundedReadError {
     #[error("it leads out of the repository")]
     Outside,
     #[error("it is not a file")]
@@ -29,9 +29,9 @@ pub(crate) enum NotRead {
     System(#[from] io::Error),
 }
 
-impl Inside<'_> {
+impl AllowedRoot<'_> {
     /// Tells whether a path without links is where it has to be.
-    fn holds_resolved(self, path: &Path) -> bool {
+    fn contains_resolved(self, path: &Path) -> bool {
         match self {
             Self::Anywhere => true,
             Self::Folder(folder) => path.starts_with(folder),
@@ -41,26 +41,30 @@ impl Inside<'_> {
 
 /// Reads a whole text of at most `bytes_max`; `None` when there is no such file. Links are followed once, to a path that is
 /// judged; what is opened is that path and nothing that a link has it name by then.
-pub(crate) fn text(path: &Path, inside: Inside<'_>, bytes_max: u64) -> Result<Option<String>, NotRead> {
-    let path = crow_tools::resolve(path);
-    if !inside.holds_resolved(&path) {
+pub(crate) fn read_bounded_text(
+    path: &Path,
+    inside: AllowedRoot<'_>,
+    bytes_max: u64,
+) -> Result<Option<String>, BoundedReadError> {
+    let path = crow_tools::resolve_links(path);
+    if !inside.contains_resolved(&path) {
         // A link that leads nowhere is no file.
-        return if path.exists() { Err(NotRead::Outside) } else { Ok(None) };
+        return if path.exists() { Err(BoundedReadError::Outside) } else { Ok(None) };
     }
     let bytes = match crow_tools::read_file(&path, bytes_max) {
         Err(ReadError::Missing) => return Ok(None),
-        Err(ReadError::Folder | ReadError::NotAFile) => return Err(NotRead::NotAFile),
-        Err(ReadError::TooLarge { .. }) => return Err(NotRead::TooLarge { bytes_max }),
+        Err(ReadError::Folder | ReadError::NotAFile) => return Err(BoundedReadError::NotAFile),
+        Err(ReadError::TooLarge { .. }) => return Err(BoundedReadError::TooLarge { bytes_max }),
         Err(ReadError::System(error)) => return Err(error.into()),
         Ok(bytes) => bytes,
     };
-    String::from_utf8(bytes).map(Some).map_err(|_| NotRead::NotText)
+    String::from_utf8(bytes).map(Some).map_err(|_| BoundedReadError::NotText)
 }
 
 /// Lists the names in a folder in their order, at most `n_max`; a folder that is not there has none.
-pub(crate) fn names(folder: &Path, inside: Inside<'_>, n_max: usize) -> Vec<String> {
-    let folder = crow_tools::resolve(folder);
-    if !inside.holds_resolved(&folder) {
+pub(crate) fn list_names(folder: &Path, inside: AllowedRoot<'_>, n_max: usize) -> Vec<String> {
+    let folder = crow_tools::resolve_links(folder);
+    if !inside.contains_resolved(&folder) {
         return Vec::new();
     }
     crow_tools::list_names(&folder, n_max).unwrap_or_default()

@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use crow_core::{Ledger, Trust, trust};
+use crow_core::{TrustLedger, TrustState, evaluate_trust};
 
-use super::found::{self, Brings, Found, Places, SupplyFile};
-use super::kept::{self, Kept};
-use super::reading::{self, Inside};
+use super::found::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
+use super::kept::{self, TrustRecord};
+use super::reading::{self, AllowedRoot};
 use super::texts::{PromptFile, SKILL_FILE, Skill};
-use super::{Supplies, Variables, first_of_each};
-use crate::kit::KitSettings;
+use super::{ProjectConfig, VariableExpansion, dedup_by_name};
+use crate::kit::AgentConfig;
 
 /// The person's own files; far more than anyone has.
 const OWN_MAX: usize = 500;
@@ -23,20 +23,20 @@ const OWN_BYTES_MAX: u64 = 1024 * 1024;
 
 /// What there is to use.
 #[derive(Debug)]
-pub(super) struct Survey {
+pub(super) struct ConfigSurvey {
     skills: Vec<Skill>,
     prompts: Vec<PromptFile>,
-    pub(super) found: Found,
-    pub(super) kept: Kept,
+    pub(super) found: RepositoryScan,
+    pub(super) kept: TrustRecord,
     /// What the person should know, a sentence each.
     pub(super) problems: Vec<String>,
-    places: Places,
+    places: ScanLocations,
 }
 
-impl Survey {
+impl ConfigSurvey {
     /// Looks at the person's files, at those of the repository around a folder, and at what was said to them.
-    pub(super) fn take(settings: &KitSettings, cwd: &Path) -> Self {
-        let places = Places {
+    pub(super) fn take_survey(settings: &AgentConfig, cwd: &Path) -> Self {
+        let places = ScanLocations {
             cwd: cwd.to_owned(),
             config_dir: settings.config_dir.clone(),
             repositories: settings.repositories.clone(),
@@ -47,43 +47,48 @@ impl Survey {
             skills.extend(own_skills(folder, &mut problems));
         }
         let prompts = own_prompts(&settings.prompts_dir, &mut problems);
-        let mut found = found::look(&places);
+        let mut found = found::scan_repository(&places);
         problems.append(&mut found.problems);
         let kept = if found.files.is_empty() {
-            Kept::default()
+            TrustRecord::default()
         } else {
-            kept::read(&settings.config_dir, &found.repository).unwrap_or_else(|problem| {
+            kept::read_trust(&settings.config_dir, &found.repository).unwrap_or_else(|problem| {
                 problems.push(problem);
-                Kept::default()
+                TrustRecord::default()
             })
         };
         Self { skills, prompts, found, kept, problems, places }
     }
 
     /// Takes out what somebody has to be asked about.
-    pub(super) fn unknown(&self, session: &Ledger) -> Vec<&SupplyFile> {
-        let is_unknown = |file: &&SupplyFile| {
-            file.brings.is_something() && trust(&file.supply, session, &self.kept.ledger) == Trust::Unknown
+    pub(super) fn undecided_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
+        let is_unknown = |file: &&ProjectConfigFile| {
+            file.brings.needs_approval()
+                && evaluate_trust(&file.supply, session, &self.kept.ledger) == TrustState::Unknown
         };
         self.found.files.iter().filter(is_unknown).collect()
     }
 
     /// Adds what may be used to what is configured; of each name the person's own counts, then the nearer.
-    pub(super) fn into_supplies(self, session: &Ledger, mut supplies: Supplies) -> (Supplies, Vec<String>) {
+    pub(super) fn into_project_config(
+        self,
+        session: &TrustLedger,
+        mut supplies: ProjectConfig,
+    ) -> (ProjectConfig, Vec<String>) {
         let Self { skills, prompts, found, kept, mut problems, places } = self;
         supplies.skills.extend(skills);
         supplies.prompts.extend(prompts);
         for file in found.files {
-            if trust(&file.supply, session, &kept.ledger) != Trust::Trusted {
+            if evaluate_trust(&file.supply, session, &kept.ledger) != TrustState::Trusted {
                 continue;
             }
             match file.brings {
-                Brings::Config(shown) => {
-                    let listed = Variables::Listed(&shown.variables);
-                    let config = places.repositories.read(&file.path, &file.text, listed);
+                FileContribution::Config(shown) => {
+                    let listed = VariableExpansion::Listed(&shown.variables);
+                    let config = places.repositories.read_config(&file.path, &file.text, listed);
                     if !shown.keys.is_empty() {
                         let keys: Vec<String> = shown.keys.iter().cloned().collect();
-                        let keys = super::listed(keys.iter(), KEYS_SHOWN);
+                        let keys = super::join_items(keys.iter(), KEYS_SHOWN);
                         problems.push(format!(
                             "{} names {keys}, which no repository gets: variables that hold keys stay empty in it. Name the \
                              server in your own configuration where it needs one.",
@@ -96,45 +101,50 @@ impl Survey {
                     supplies.hooks.extend(config.hooks);
                     problems.extend(config.problems.iter().map(|problem| format!("{problem}.")));
                 }
-                Brings::Skill(skill) => supplies.skills.push(skill),
-                Brings::Prompt(prompt) => supplies.prompts.push(prompt),
-                Brings::Workflow(supplied) => supplies.approved.add(file.path, file.supply.hash, supplied),
+                FileContribution::Skill(skill) => supplies.skills.push(skill),
+                FileContribution::Prompt(prompt) => supplies.prompts.push(prompt),
+                FileContribution::Workflow(supplied) => {
+                    supplies.approved.add_file(file.path, file.supply.hash, supplied);
+                }
             }
         }
-        first_of_each(&mut supplies.servers, |server| server.name.clone());
-        first_of_each(&mut supplies.skills, |skill| skill.name.clone());
-        first_of_each(&mut supplies.prompts, |prompt| prompt.name.clone());
+        dedup_by_name(&mut supplies.servers, |server| server.name.clone());
+        dedup_by_name(&mut supplies.skills, |skill| skill.name.clone());
+        dedup_by_name(&mut supplies.prompts, |prompt| prompt.name.clone());
         (supplies, problems)
     }
 }
 
 /// The skills that a session in this folder may use before anybody is asked.
-pub(crate) fn known_skills(settings: &KitSettings, cwd: &Path) -> Vec<Skill> {
-    let survey = Survey::take(settings, cwd);
-    survey.into_supplies(&Ledger::default(), Supplies::default()).0.skills
+pub(crate) fn known_skills(settings: &AgentConfig, cwd: &Path) -> Vec<Skill> {
+    let survey = ConfigSurvey::take_survey(settings, cwd);
+    survey.into_project_config(&TrustLedger::default(), ProjectConfig::default()).0.skills
 }
 
 fn own_skills(folder: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
-    let names = reading::names(folder, Inside::Anywhere, OWN_MAX);
+    let names = reading::list_names(folder, AllowedRoot::Anywhere, OWN_MAX);
     let files = names.into_iter().map(|name| folder.join(name).join(SKILL_FILE));
     let read = |path: PathBuf| {
-        let text = own(&path, problems)?;
-        let folder = path.parent().map(crow_tools::resolve);
-        Skill::read(path, folder, &text)
+        let text = read_own_file(&path, problems)?;
+        let folder = path.parent().map(crow_tools::resolve_links);
+        Skill::parse_skill(path, folder, &text)
     };
     files.filter_map(read).collect()
 }
 
 fn own_prompts(folder: &Path, problems: &mut Vec<String>) -> Vec<PromptFile> {
-    let names = reading::names(folder, Inside::Anywhere, OWN_MAX);
+    let names = reading::list_names(folder, AllowedRoot::Anywhere, OWN_MAX);
     let files = names.into_iter().map(|name| folder.join(name));
     let files: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect();
-    files.iter().filter_map(|path| PromptFile::read(path, &own(path, problems)?)).collect()
+    files
+        .iter()
+        .filter_map(|path| PromptFile::parse_prompt_file(path, &read_own_file(path, problems)?))
+        .collect()
 }
 
-fn own(path: &Path, problems: &mut Vec<String>) -> Option<String> {
-    match reading::text(path, Inside::Anywhere, OWN_BYTES_MAX) {
+fn read_own_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
+    match reading::read_bounded_text(path, AllowedRoot::Anywhere, OWN_BYTES_MAX) {
         Ok(text) => text,
         Err(why) => {
             problems.push(format!("{} is left out: {why}.", path.display()));

@@ -4,40 +4,40 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crow_core::{
-    HookEvent, Ledger, Limits, Matcher, McpTransport, Mode, Network, Rule, Sandbox, Supply, TreeLimits,
-    Trust, Word, trust,
+    HookEvent, HookMatcher, McpTransport, Mode, NetworkAccess, PermissionRule, SandboxMode, TreeLimits,
+    TrustAnswer, TrustLedger, TrustState, TrustSubject, TurnLimits, evaluate_trust,
 };
 use expect_test::{Expect, expect};
 
-use super::survey::Survey;
+use super::survey::ConfigSurvey;
 use super::*;
-use crate::kit::KitSettings;
+use crate::kit::AgentConfig;
 
 /// Reads a line a word: `server NAME COMMAND`, `allow RULE`, `refused KEY`.
 #[derive(Debug)]
 struct Lines;
 
-impl ReadRepository for Lines {
-    fn read(&self, _: &Path, text: &str, variables: Variables<'_>) -> RepositoryConfig {
+impl RepositoryConfigReader for Lines {
+    fn read_config(&self, _: &Path, text: &str, variables: VariableExpansion<'_>) -> RepositoryConfig {
         let mut config = RepositoryConfig::default();
         for line in text.lines() {
             let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
             match (kind, rest.split_once(' ')) {
                 ("server", Some((name, command))) => {
                     let command = match variables {
-                        Variables::AsWritten => command.to_owned(),
-                        Variables::Listed(_) => command.replace("${X}", "replaced"),
+                        VariableExpansion::AsWritten => command.to_owned(),
+                        VariableExpansion::Listed(_) => command.replace("${X}", "replaced"),
                     };
                     let transport = McpTransport::Stdio { command, args: Vec::new(), env: Vec::new() };
                     config.servers.push(McpServer::new(name, transport));
                 }
-                ("hook", _) => config.hooks.push(Hook {
+                ("hook", _) => config.hooks.push(HookConfig {
                     event: HookEvent::PreToolUse,
-                    matcher: Matcher::default(),
+                    matcher: HookMatcher::default(),
                     command: rest.to_owned(),
                     timeout: std::time::Duration::from_secs(1),
                 }),
-                ("allow", _) => config.rules.allow.push(Rule::parse(rest).unwrap()),
+                ("allow", _) => config.rules.allow.push(PermissionRule::parse(rest).unwrap()),
                 ("refused", _) => config.refused.push(rest.to_owned()),
                 _ => {}
             }
@@ -47,20 +47,20 @@ impl ReadRepository for Lines {
 }
 
 /// Settings of a person whose configuration is in `root/config`, with nothing in them.
-pub(crate) fn bare_settings(root: &Path) -> KitSettings {
-    let config_dir = crow_tools::resolve(&root.join("config"));
-    KitSettings {
+pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
+    let config_dir = crow_tools::resolve_links(&root.join("config"));
+    AgentConfig {
         models: Vec::new(),
         mode: Mode::Ask,
-        rules: Rules::default(),
-        limits: Limits { requests_max: 1, compact_tokens_max: 1000 },
+        rules: PermissionRules::default(),
+        limits: TurnLimits { requests_max: 1, compact_tokens_max: 1000 },
         secret_variables: Vec::new(),
         prompts_dir: config_dir.join("prompts"),
         skills_dir: None,
         system_prompt_path: None,
-        workflow: crate::kit::WorkflowSettings::default(),
-        sandbox: Sandbox::default(),
-        network: Network::default(),
+        workflow: crate::kit::WorkflowConfig::default(),
+        sandbox: SandboxMode::default(),
+        network: NetworkAccess::default(),
         mcp_servers: Vec::new(),
         mcp_auth_dir: config_dir.join("mcp-auth"),
         hooks: Vec::new(),
@@ -104,23 +104,23 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
-    fn survey(&self, cwd: &str) -> Survey {
-        Survey::take(&bare_settings(&self.root), &self.root.join(cwd))
+    fn survey(&self, cwd: &str) -> ConfigSurvey {
+        ConfigSurvey::take_survey(&bare_settings(&self.root), &self.root.join(cwd))
     }
 
     /// Says a word about every file of the repository, for good.
-    fn say(&self, cwd: &str, word: Word) {
+    fn say(&self, cwd: &str, word: TrustAnswer) {
         let survey = self.survey(cwd);
         let config_dir = self.root.join("config");
-        kept::keep(&config_dir, &survey.found.repository, survey.found.files.iter(), word).unwrap();
+        kept::store_decision(&config_dir, &survey.found.repository, survey.found.files.iter(), word).unwrap();
     }
 
     /// Shows what is asked about, what is used and what the person is told.
-    fn shown(&self, cwd: &str, session: &Ledger) -> String {
+    fn shown(&self, cwd: &str, session: &TrustLedger) -> String {
         let survey = self.survey(cwd);
-        let unknown = survey.unknown(session);
+        let unknown = survey.undecided_files(session);
         let asked: Vec<String> = unknown.iter().map(|file| format!("ask {}\n", file.supply.path)).collect();
-        let (supplies, problems) = survey.into_supplies(session, Supplies::default());
+        let (supplies, problems) = survey.into_project_config(session, ProjectConfig::default());
         let mut shown = asked.concat();
         for server in &supplies.servers {
             let McpTransport::Stdio { command, .. } = &server.transport else { continue };
@@ -128,7 +128,7 @@ impl Stage {
         }
         shown +=
             &supplies.rules.allow.iter().map(|rule| format!("allow {}\n", rule.as_str())).collect::<String>();
-        for command in supplies.commands() {
+        for command in supplies.slash_commands() {
             let hint = command.hint.map(|hint| format!(" [{hint}]")).unwrap_or_default();
             shown += &format!("/{}{hint}: {}\n", command.name, command.description);
         }
@@ -138,7 +138,7 @@ impl Stage {
 
     #[track_caller]
     fn check(&self, expected: &Expect) {
-        expected.assert_eq(&self.shown("p", &Ledger::default()));
+        expected.assert_eq(&self.shown("p", &TrustLedger::default()));
     }
 }
 
@@ -168,7 +168,7 @@ fn what_a_repository_brings_is_asked_about_and_not_used() {
 #[test]
 fn what_is_trusted_is_used_and_not_asked_about() {
     let stage = Stage::new(WHOLE);
-    stage.say("p", Word::Yes);
+    stage.say("p", TrustAnswer::Yes);
     stage.check(&expect![[r#"
         server git git-replaced
         server web web
@@ -183,7 +183,7 @@ fn what_is_trusted_is_used_and_not_asked_about() {
 #[test]
 fn what_is_refused_is_neither() {
     let stage = Stage::new(WHOLE);
-    stage.say("p", Word::No);
+    stage.say("p", TrustAnswer::No);
     stage.check(&expect![[r#"
         ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
     "#]]);
@@ -192,7 +192,7 @@ fn what_is_refused_is_neither() {
 #[test]
 fn one_byte_more_asks_again_and_takes_back_what_was_used() {
     let stage = Stage::new(WHOLE);
-    stage.say("p", Word::Yes);
+    stage.say("p", TrustAnswer::Yes);
     stage.write("p/.mcp.json", "server web web ");
     stage.check(&expect![[r#"
         ask .mcp.json
@@ -204,15 +204,18 @@ fn one_byte_more_asks_again_and_takes_back_what_was_used() {
         ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
     "#]]);
     let survey = stage.survey("p");
-    assert_eq!(survey.kept.approved(".mcp.json"), Some("server web web"));
+    assert_eq!(survey.kept.approved_text(".mcp.json"), Some("server web web"));
     stage.write("p/.mcp.json", "server web web");
-    assert!(stage.survey("p").unknown(&Ledger::default()).is_empty(), "it is the approved one again");
+    assert!(
+        stage.survey("p").undecided_files(&TrustLedger::default()).is_empty(),
+        "it is the approved one again"
+    );
 }
 
 #[test]
 fn a_file_that_moves_is_another() {
     let stage = Stage::new(&[("p/.crow/prompts/a.md", "x")]);
-    stage.say("p", Word::Yes);
+    stage.say("p", TrustAnswer::Yes);
     fs::rename(stage.root.join("p/.crow/prompts/a.md"), stage.root.join("p/.crow/prompts/b.md")).unwrap();
     stage.check(&expect![[r#"
         ask .crow/prompts/b.md
@@ -223,14 +226,14 @@ fn a_file_that_moves_is_another() {
 fn repositories_share_no_trust_and_a_moved_one_is_another() {
     let stage =
         Stage::new(&[("p/.mcp.json", "server a a"), ("q/.mcp.json", "server a a"), ("q/.git/HEAD", "")]);
-    stage.say("p", Word::Yes);
-    assert_eq!(stage.shown("p", &Ledger::default()), "server a a\n");
-    assert_eq!(stage.shown("q", &Ledger::default()), "ask .mcp.json\n");
+    stage.say("p", TrustAnswer::Yes);
+    assert_eq!(stage.shown("p", &TrustLedger::default()), "server a a\n");
+    assert_eq!(stage.shown("q", &TrustLedger::default()), "ask .mcp.json\n");
     fs::rename(stage.root.join("p"), stage.root.join("moved")).unwrap();
-    assert_eq!(stage.shown("moved", &Ledger::default()), "ask .mcp.json\n");
+    assert_eq!(stage.shown("moved", &TrustLedger::default()), "ask .mcp.json\n");
     // What is laid out where the trusted one was counts by its content.
     symlink(stage.root.join("q"), stage.root.join("p")).unwrap();
-    assert_eq!(stage.shown("p", &Ledger::default()), "ask .mcp.json\n");
+    assert_eq!(stage.shown("p", &TrustLedger::default()), "ask .mcp.json\n");
 }
 
 #[test]
@@ -240,12 +243,12 @@ fn a_folder_of_the_repository_adds_to_its_root_and_counts_first() {
         ("p/.crow/prompts/b.md", "of the root"),
         ("p/sub/.crow/prompts/a.md", "of the folder"),
     ]);
-    stage.say("p/sub", Word::Yes);
+    stage.say("p/sub", TrustAnswer::Yes);
     expect![[r#"
         /a: of the folder
         /b: of the root
     "#]]
-    .assert_eq(&stage.shown("p/sub", &Ledger::default()));
+    .assert_eq(&stage.shown("p/sub", &TrustLedger::default()));
 }
 
 #[test]
@@ -257,7 +260,7 @@ fn the_persons_own_needs_no_word_and_counts_first() {
         ("p/.crow/skills/deploy/SKILL.md", "Theirs."),
         ("p/.crow/prompts/review.md", "Theirs."),
     ]);
-    stage.say("p", Word::Yes);
+    stage.say("p", TrustAnswer::Yes);
     stage.check(&expect![[r#"
         /review: Mine too.
         /deploy: Mine.
@@ -268,8 +271,8 @@ fn the_persons_own_needs_no_word_and_counts_first() {
 fn the_configuration_folder_is_no_repositorys() {
     let stage = Stage::new(&[("home/.crow/config.yaml", "server a a"), ("home/.crow/prompts/b.md", "mine")]);
     fs::create_dir(stage.root.join("config")).unwrap();
-    let settings = KitSettings { config_dir: stage.root.join("home/.crow"), ..bare_settings(&stage.root) };
-    let survey = Survey::take(&settings, &stage.root.join("home"));
+    let settings = AgentConfig { config_dir: stage.root.join("home/.crow"), ..bare_settings(&stage.root) };
+    let survey = ConfigSurvey::take_survey(&settings, &stage.root.join("home"));
     assert_eq!(survey.found.files.len(), 0, "{survey:?}");
 }
 
@@ -319,8 +322,9 @@ fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
     symlink("../../src", skills.join("source")).unwrap();
     symlink("../..", skills.join("whole")).unwrap();
     stage.write("p/SKILL.md", "x");
-    stage.say("p", Word::Yes);
-    let (supplies, _) = stage.survey("p").into_supplies(&Ledger::default(), Supplies::default());
+    stage.say("p", TrustAnswer::Yes);
+    let (supplies, _) =
+        stage.survey("p").into_project_config(&TrustLedger::default(), ProjectConfig::default());
     // What is laid out later is not looked at.
     fs::rename(stage.root.join("p/.agents"), stage.root.join("p/old")).unwrap();
     symlink("/etc", stage.root.join("p/.agents")).unwrap();
@@ -336,20 +340,20 @@ fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
         whole None
     "#]]
     .assert_eq(&folders.collect::<String>());
-    assert_eq!(supplies.folders().count(), 3);
+    assert_eq!(supplies.skill_folders().count(), 3);
 }
 
 #[test]
 fn what_was_swapped_after_the_look_is_not_what_is_used() {
     let stage = Stage::new(&[("p/.mcp.json", "server good good"), ("p/.crow/prompts/a.md", "good")]);
     let survey = stage.survey("p");
-    let mut session = Ledger::default();
-    for file in survey.unknown(&Ledger::default()) {
-        session.say(file.supply.clone(), Word::Yes);
+    let mut session = TrustLedger::default();
+    for file in survey.undecided_files(&TrustLedger::default()) {
+        session.record_answer(file.supply.clone(), TrustAnswer::Yes);
     }
     stage.write("p/.mcp.json", "server evil evil");
     stage.write("p/.crow/prompts/a.md", "evil");
-    let (supplies, _) = survey.into_supplies(&session, Supplies::default());
+    let (supplies, _) = survey.into_project_config(&session, ProjectConfig::default());
     assert_eq!(supplies.servers[0].name, "good");
     assert_eq!(supplies.prompts[0].body, "good");
     assert_eq!(stage.shown("p", &session), "ask .mcp.json\nask .crow/prompts/a.md\n");
@@ -359,7 +363,7 @@ fn what_was_swapped_after_the_look_is_not_what_is_used() {
 #[test]
 fn a_store_that_is_broken_trusts_nothing() {
     let stage = Stage::new(&[("p/.mcp.json", "server a a")]);
-    stage.say("p", Word::Yes);
+    stage.say("p", TrustAnswer::Yes);
     let folder = stage.root.join("config/trust");
     let file = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     let modes = [&folder, &file].map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
@@ -375,14 +379,14 @@ fn a_store_that_is_broken_trusts_nothing() {
     ];
     for text in broken {
         fs::write(&file, &text).unwrap();
-        let shown = stage.shown("p", &Ledger::default());
+        let shown = stage.shown("p", &TrustLedger::default());
         assert!(
             shown.starts_with("ask .mcp.json\n! What you trusted in this repository cannot be read"),
             "{text}: {shown}"
         );
     }
-    stage.say("p", Word::Yes);
-    assert_eq!(stage.shown("p", &Ledger::default()), "server a a\n");
+    stage.say("p", TrustAnswer::Yes);
+    assert_eq!(stage.shown("p", &TrustLedger::default()), "server a a\n");
 }
 
 #[test]
@@ -390,14 +394,14 @@ fn only_the_latest_words_about_a_path_are_kept() {
     let stage = Stage::new(&[]);
     for n in 0..20 {
         stage.write("p/.mcp.json", &format!("server a {n}"));
-        stage.say("p", Word::Yes);
+        stage.say("p", TrustAnswer::Yes);
     }
     let survey = stage.survey("p");
-    assert_eq!(survey.kept.approved(".mcp.json"), Some("server a 19"));
+    assert_eq!(survey.kept.approved_text(".mcp.json"), Some("server a 19"));
     let trusted = (0..20).filter(|n| {
-        let hash = found::hash(format!("server a {n}").as_bytes());
-        let supply = Supply { path: ".mcp.json".into(), hash };
-        trust(&supply, &Ledger::default(), &survey.kept.ledger) == Trust::Trusted
+        let hash = found::hash_content(format!("server a {n}").as_bytes());
+        let supply = TrustSubject { path: ".mcp.json".into(), hash };
+        evaluate_trust(&supply, &TrustLedger::default(), &survey.kept.ledger) == TrustState::Trusted
     });
     assert_eq!(trusted.collect::<Vec<_>>(), (12..20).collect::<Vec<_>>());
 }
@@ -408,14 +412,17 @@ fn a_command_stands_for_its_text_and_what_was_typed_stays() {
         ("config/prompts/review.md", "---\ndescription: d\n---\nReview $1, then $2."),
         ("config/skills/deploy/SKILL.md", "Run ship.sh for $ARGUMENTS and print $1."),
     ]);
-    let (supplies, _) = stage.survey("p").into_supplies(&Ledger::default(), Supplies::default());
+    let (supplies, _) =
+        stage.survey("p").into_project_config(&TrustLedger::default(), ProjectConfig::default());
     let shown = |text: &str| {
-        let link = Part::Link { uri: "file:///x".into(), name: "x".into(), mime: None };
-        let parts = supplies.expand(vec![Part::Text(text.to_owned()), link]);
+        let link = ContentPart::Link { uri: "file:///x".into(), name: "x".into(), mime: None };
+        let parts = supplies.expand_prompt(vec![ContentPart::Text(text.to_owned()), link]);
         let parts = parts.iter().map(|part| match part {
-            Part::Text(text) => format!("text {text:?}\n"),
-            Part::FromCrow { what, text } => format!("{what} {text:?}\n"),
-            Part::Link { .. } | Part::Image { .. } | Part::Resource { .. } => "link\n".to_owned(),
+            ContentPart::Text(text) => format!("text {text:?}\n"),
+            ContentPart::FromCrow { what, text } => format!("{what} {text:?}\n"),
+            ContentPart::Link { .. } | ContentPart::Image { .. } | ContentPart::Resource { .. } => {
+                "link\n".to_owned()
+            }
         });
         parts.collect::<String>().replace(&stage.root.display().to_string(), "$ROOT")
     };

@@ -37,29 +37,30 @@ pub(crate) struct PromptFile {
 
 impl Skill {
     /// Reads a skill; one that no command can be called is none.
-    pub(super) fn read(path: PathBuf, folder: Option<PathBuf>, text: &str) -> Option<Self> {
-        let read = FrontMatter::of(text);
+    pub(super) fn parse_skill(path: PathBuf, folder: Option<PathBuf>, text: &str) -> Option<Self> {
+        let read = FrontMatter::parse(text);
         let folder_name = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
         let names = [read.get("name"), folder_name];
-        let name = names.into_iter().flatten().find(|name| slash::is_name(name))?.to_owned();
-        let (description, hint) = (description(&read), hint(&read));
+        let name = names.into_iter().flatten().find(|name| slash::is_command_name(name))?.to_owned();
+        let (description, hint) = (read_description(&read), read_hint(&read));
         Some(Self { name, description, hint, body: read.body.to_owned(), path, folder })
     }
 }
 
 impl PromptFile {
     /// Reads a prompt file; its name is its file's.
-    pub(super) fn read(path: &Path, text: &str) -> Option<Self> {
+    pub(super) fn parse_prompt_file(path: &Path, text: &str) -> Option<Self> {
         let is_prompt = path.extension().is_some_and(|ending| ending == PROMPT_ENDING);
-        let name = path.file_stem().and_then(|name| name.to_str()).filter(|name| slash::is_name(name));
-        let read = FrontMatter::of(text);
-        let (description, hint) = (description(&read), hint(&read));
+        let name =
+            path.file_stem().and_then(|name| name.to_str()).filter(|name| slash::is_command_name(name));
+        let read = FrontMatter::parse(text);
+        let (description, hint) = (read_description(&read), read_hint(&read));
         let name = name.filter(|_| is_prompt)?.to_owned();
         Some(Self { name, description, hint, body: read.body.to_owned() })
     }
 }
 
-fn description(read: &FrontMatter<'_>) -> String {
+fn read_description(read: &FrontMatter<'_>) -> String {
     let first =
         || read.body.lines().map(|line| line.trim_start_matches('#').trim()).find(|line| !line.is_empty());
     let text = read.get("description").or_else(first).unwrap_or("(no description)");
@@ -70,6 +71,6 @@ fn description(read: &FrontMatter<'_>) -> String {
     }
 }
 
-fn hint(read: &FrontMatter<'_>) -> Option<String> {
+fn read_hint(read: &FrontMatter<'_>) -> Option<String> {
     read.get("argument-hint").map(str::to_owned)
 }

@@ -62,7 +62,7 @@ pub(super) fn read_spec() -> ToolSpec {
             "Looks at a task: what its agent does and says at the moment, or what came of it. Do not call it \
                       again and again to wait: the end of a task comes to you as a message."
                 .into(),
-        parameters: one("The name of the task"),
+        parameters: task_id_schema("The name of the task"),
     }
 }
 
@@ -70,11 +70,11 @@ pub(super) fn cancel_spec() -> ToolSpec {
     ToolSpec {
         name: "task_cancel".into(),
         description: "Stops a task that is at work, with all that its agent has started.".into(),
-        parameters: one("The name of the task"),
+        parameters: task_id_schema("The name of the task"),
     }
 }
 
-fn one(description: &str) -> serde_json::Value {
+fn task_id_schema(description: &str) -> serde_json::Value {
     json!({
         "type": "object",
         "properties": {"task": {"type": "string", "description": description}},

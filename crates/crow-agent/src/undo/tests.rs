@@ -2,18 +2,18 @@ use expect_test::expect;
 
 use super::*;
 
-fn file(path: &str, done: Done, why: Option<&str>, diff: Option<&str>) -> Undone {
+fn file(path: &str, done: UndoStatus, why: Option<&str>, diff: Option<&str>) -> UndoneFile {
     let (why, diff) = (why.map(str::to_owned), diff.map(str::to_owned));
-    Undone { path: path.into(), done, why, diff, settled: Vec::new() }
+    UndoneFile { path: path.into(), done, why, diff, settled: Vec::new() }
 }
 
 #[test]
 fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
     let files = vec![
-        file("/p/a.txt", Done::Restored, None, None),
-        file("/p/new/b", Done::Removed, None, None),
-        file("/elsewhere/c", Done::Already, None, None),
-        file("/p/d", Done::Conflict, Some("it has changed"), Some("-```\n+x")),
+        file("/p/a.txt", UndoStatus::Restored, None, None),
+        file("/p/new/b", UndoStatus::Removed, None, None),
+        file("/elsewhere/c", UndoStatus::Already, None, None),
+        file("/p/d", UndoStatus::Conflict, Some("it has changed"), Some("-```\n+x")),
     ];
     let undone = TurnUndone { turn: 0, files };
     expect![[r"
@@ -32,19 +32,20 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
 
         What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
     "]]
-    .assert_eq(&report(Some(&undone), Path::new("/p"), How::Do));
-    assert!(report(None, Path::new("/p"), How::Do).starts_with("There is nothing to undo"));
+    .assert_eq(&render_undo(Some(&undone), Path::new("/p"), UndoMode::Do));
+    assert!(render_undo(None, Path::new("/p"), UndoMode::Do).starts_with("There is nothing to undo"));
 }
 
 #[test]
 fn a_name_stays_on_its_line() {
     let name = "/p/a\n- `b`\u{1b}[2J";
-    let undone = TurnUndone { turn: 0, files: vec![file(name, Done::Restored, None, None)] };
+    let undone = TurnUndone { turn: 0, files: vec![file(name, UndoStatus::Restored, None, None)] };
     assert_eq!(
-        report(Some(&undone), Path::new("/p"), How::Show),
+        render_undo(Some(&undone), Path::new("/p"), UndoMode::Show),
         "- `a\u{fffd}- `b`\u{fffd}[2J`: would be put back\n"
     );
-    let Some(Part::FromCrow { text, .. }) = untold(&serde_json::json!({ "undone": [name] }).to_string())
+    let Some(ContentPart::FromCrow { text, .. }) =
+        pending_undo_part(&serde_json::json!({ "undone": [name] }).to_string())
     else {
         panic!("it is told")
     };
@@ -54,7 +55,7 @@ fn a_name_stays_on_its_line() {
 #[test]
 fn what_is_set_in_a_session_is_read_whatever_it_is() {
     for (text, wanted) in [("", 0), ("[1]", 0), (r#"{"undone":7}"#, 0), (r#"{"undone":["/a",1,"/b"]}"#, 2)] {
-        assert_eq!(listed(text).len(), wanted, "{text}");
+        assert_eq!(undone_files(text).len(), wanted, "{text}");
     }
-    assert_eq!(listed(r#"{"other":1,"undone":["/a"]}"#), ["/a"]);
+    assert_eq!(undone_files(r#"{"other":1,"undone":["/a"]}"#), ["/a"]);
 }

@@ -15,13 +15,13 @@ const FLAG: &str = "--no-token";
 /// Options that stood behind the command.
 #[derive(Debug, Parser)]
 #[command(name = "crow-cli acp-bridge", no_binary_name = true)]
-struct Behind {
+struct TrailingOptions {
     #[command(flatten)]
     options: BridgeOptions,
 }
 
 /// Gives the bridge's options and the agent's words. What stands behind wins.
-pub(super) fn sorted(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), clap::Error> {
+pub(super) fn split_arguments(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), clap::Error> {
     let BridgeArgs { options: before, command, own } = args;
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     let mut words = command.into_iter();
@@ -38,7 +38,7 @@ pub(super) fn sorted(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), c
         }
     }
     theirs.extend(own);
-    let behind = Behind::try_parse_from(ours)?.options;
+    let behind = TrailingOptions::try_parse_from(ours)?.options;
     let options = BridgeOptions {
         host: behind.host.or(before.host),
         port: behind.port.or(before.port),
@@ -59,14 +59,14 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::cli::{Cli, CliCommand};
 
     #[track_caller]
     fn check(line: &str, expected: &Expect) {
         let words = ["crow-cli", "acp-bridge"].into_iter().chain(line.split_whitespace());
         let sorted = Cli::try_parse_from(words).and_then(|cli| {
-            let Command::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
-            sorted(args)
+            let CliCommand::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
+            split_arguments(args)
         });
         let said = match sorted {
             Ok((options, words)) => {
@@ -93,8 +93,8 @@ mod tests {
         let line = "acp-bridge uv run agent --port 8766 --log debug --env A=1 --env B=x=y --no-token --path * \
                     --allow-origin http://localhost:3000";
         let cli = Cli::try_parse_from(["crow-cli"].into_iter().chain(line.split_whitespace())).unwrap();
-        let Command::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
-        let (options, words) = sorted(args).unwrap();
+        let CliCommand::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
+        let (options, words) = split_arguments(args).unwrap();
         assert_eq!(words.join(" "), "uv run agent");
         assert_eq!((options.port, options.log), (Some(8766), Some(tracing::Level::DEBUG)));
         assert_eq!(options.env, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);

@@ -1,14 +1,14 @@
 //! What `crow-cli run` is told for one run only. Decides nothing.
 
 use clap::{Args, ValueEnum};
-use crow_core::Rule;
+use crow_core::PermissionRule;
 
 /// What holds for this run, beside the configuration.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunWishes {
     /// Allow what this rule covers without asking, as `permissions.allow` does; may be given more than once
     #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "agent")]
-    pub(crate) allow: Vec<Rule>,
+    pub(crate) allow: Vec<PermissionRule>,
     /// End a turn after this many requests to the model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "agent")]
     pub(crate) max_turns: Option<u32>,
@@ -28,6 +28,6 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-fn rule(text: &str) -> Result<Rule, String> {
-    Rule::parse(text).map_err(|bad| format!("the rule {bad}"))
+fn rule(text: &str) -> Result<PermissionRule, String> {
+    PermissionRule::parse(text).map_err(|bad| format!("the rule {bad}"))
 }

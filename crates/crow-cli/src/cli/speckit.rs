@@ -17,12 +17,12 @@ pub(crate) struct SpeckitArgs {
     #[arg(short, long, global = true)]
     pub(crate) json: bool,
     #[command(subcommand)]
-    pub(crate) command: SpeckitCommand,
+    pub(crate) command: SpeckitSubcommand,
 }
 
 /// A step of Spec Kit.
 #[derive(Debug, Subcommand)]
-pub(crate) enum SpeckitCommand {
+pub(crate) enum SpeckitSubcommand {
     /// Print where the files of the feature are, there or not
     Paths,
     /// Check that the feature is planned, and list what was written for it

@@ -12,21 +12,21 @@ use std::{
     time::Duration,
 };
 
-use crow_agent::WorkflowSettings;
-use crow_core::{Mode, Network, Rules, Sandbox, TreeLimits};
-use crow_model::{Api, ModelSettings, ProviderSettings, ToolCalls};
-use crow_process::{Bounds, Command, Ended, Groups};
-use crow_store::Address;
-use crow_tools::{Shell, WebAccess};
+use crow_agent::WorkflowConfig;
+use crow_core::{Mode, NetworkAccess, PermissionRules, SandboxMode, TreeLimits};
+use crow_model::{ModelApi, ModelSettings, ProviderSettings, ToolCallMode};
+use crow_process::{CommandSpec, ExitReason, ProcessGroups, RunLimits};
+use crow_store::DatabaseAddress;
+use crow_tools::{Shell, WebConfig};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
 
-use self::model::{Pace, ScriptedModel};
+use self::model::{DemoPace, ScriptedModel};
 use crate::{
     agent,
     cli::{RunArgs, RunWishes},
-    failure::{Code, Exit},
-    run::{self, Onward, Plan, Speaker},
+    failure::{CliError, CliExitCode},
+    run::{self, RunOutput, RunPlan, SessionRetention},
     settings::{RepositoryReader, Settings},
 };
 
@@ -46,41 +46,41 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 const TEST_BYTES: usize = 4096;
 
 /// Chooses how fast the model writes: a person who watches wants to follow.
-pub(crate) fn pace() -> Pace {
-    if io::stdout().is_terminal() { Pace::Reading } else { Pace::Full }
+pub(crate) fn choose_pace() -> DemoPace {
+    if io::stdout().is_terminal() { DemoPace::Reading } else { DemoPace::Full }
 }
 
 /// Runs the demo in a folder that goes away with it.
-pub(crate) fn run(speaker: Box<dyn Speaker>, pace: Pace, say: &mut impl Write) -> Result<(), Exit> {
+pub(crate) fn run(speaker: Box<dyn RunOutput>, pace: DemoPace, say: &mut impl Write) -> Result<(), CliError> {
     let home = tempfile::tempdir()
-        .map_err(|error| failed(format!("could not make a folder to work in: {error}")))?;
+        .map_err(|error| demo_error(format!("could not make a folder to work in: {error}")))?;
     // The real path, so that what is shown and what is judged are the same.
-    let home_path = fs::canonicalize(home.path()).map_err(|error| failed(error.to_string()))?;
+    let home_path = fs::canonicalize(home.path()).map_err(|error| demo_error(error.to_string()))?;
     let project = home_path.join("shop");
     let written = fs::create_dir(&project)
         .and_then(|()| fs::write(project.join("price.sh"), PRICE))
         .and_then(|()| fs::write(project.join("test.sh"), TEST));
-    written.map_err(|error| failed(format!("could not write the project: {error}")))?;
-    let runtime = agent::runtime()?;
-    let done = runtime.block_on(show(&home_path, &project, speaker, pace, say));
+    written.map_err(|error| demo_error(format!("could not write the project: {error}")))?;
+    let runtime = agent::tokio_runtime()?;
+    let done = runtime.block_on(run_scripted_session(&home_path, &project, speaker, pace, say));
     runtime.shutdown_background();
     done
 }
 
-async fn show(
+async fn run_scripted_session(
     home: &Path,
     project: &Path,
-    speaker: Box<dyn Speaker>,
-    pace: Pace,
+    speaker: Box<dyn RunOutput>,
+    pace: DemoPace,
     say: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let model = ScriptedModel::start(pace).await;
-    let model = model.map_err(|error| failed(format!("could not listen on loopback: {error}")))?;
+    let model = model.map_err(|error| demo_error(format!("could not listen on loopback: {error}")))?;
     writeln!(say, "demo: a scripted model on {} stands in for a real one;", model.base_url())?;
     writeln!(say, "      the agent, its tools, its store and this client are the real ones")?;
     writeln!(say, "task: {TASK}\n")?;
     say.flush()?;
-    let settings = Arc::new(settings(home, model.base_url()));
+    let settings = Arc::new(demo_settings(home, model.base_url()));
     let args = RunArgs {
         wishes: RunWishes::default(),
         prompt: None,
@@ -97,18 +97,18 @@ async fn show(
         json: false,
     };
     let first = Some(TASK.into());
-    let plan = Plan { args, cwd: project.to_owned(), first, speaker, onward: Onward::Gone };
-    run::drive(plan, move || {
+    let plan = RunPlan { args, cwd: project.to_owned(), first, speaker, onward: SessionRetention::Gone };
+    run::drive_own_agent(plan, move || {
         let settings = settings.clone();
-        std::future::ready(agent::kit((*settings).clone()))
+        std::future::ready(agent::build_runtime((*settings).clone()))
     })
     .await?;
-    prove(project, say).await
+    check_tests_pass(project, say).await
 }
 
 /// Runs the project's tests once more, without the agent: what counts is what is on disk.
-async fn prove(project: &Path, say: &mut impl Write) -> Result<(), Exit> {
-    let command = Command {
+async fn check_tests_pass(project: &Path, say: &mut impl Write) -> Result<(), CliError> {
+    let command = CommandSpec {
         program: "sh".into(),
         args: vec!["test.sh".into()],
         cwd: project.to_owned(),
@@ -116,19 +116,25 @@ async fn prove(project: &Path, say: &mut impl Write) -> Result<(), Exit> {
         env_removed: Vec::new(),
     };
     let bounds =
-        Bounds { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill: None };
-    let ran =
-        crow_process::run(&Groups::default(), command, bounds, &CancellationToken::new(), |_: &str| {}).await;
-    let ran = ran.map_err(|error| failed(format!("could not run the tests: {error}")))?;
+        RunLimits { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill: None };
+    let ran = crow_process::run_program(
+        &ProcessGroups::default(),
+        command,
+        bounds,
+        &CancellationToken::new(),
+        |_: &str| {},
+    )
+    .await;
+    let ran = ran.map_err(|error| demo_error(format!("could not run the tests: {error}")))?;
     writeln!(say, "\n$ sh test.sh\n{}", ran.output.text.trim_end())?;
     match ran.ended {
-        Ended::Exited(0) => {
+        ExitReason::Exited(0) => {
             writeln!(say, "\ndone: the tests pass. The folder and its database are gone now;")?;
             writeln!(say, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` gives it work")?;
             Ok(())
         }
-        Ended::Exited(_) | Ended::Signalled(_) | Ended::TimedOut | Ended::Cancelled => {
-            Err(failed("the tests do not pass after the demo".into()))
+        ExitReason::Exited(_) | ExitReason::Signalled(_) | ExitReason::TimedOut | ExitReason::Cancelled => {
+            Err(demo_error("the tests do not pass after the demo".into()))
         }
     }
 }
@@ -137,7 +143,7 @@ fn model(base_url: &str) -> ModelSettings {
     let provider = ProviderSettings {
         name: "demo".into(),
         base_url: base_url.into(),
-        api: Api::default(),
+        api: ModelApi::default(),
         api_key: None,
         key_variable: None,
         headers: Vec::new(),
@@ -154,7 +160,7 @@ fn model(base_url: &str) -> ModelSettings {
         reasoning_effort: None,
         thought_levels: BTreeMap::new(),
         send_reasoning: None,
-        tool_calls: ToolCalls::default(),
+        tool_calls: ToolCallMode::default(),
         price: None,
         extra_body: Map::new(),
         retries_max: 0,
@@ -162,28 +168,28 @@ fn model(base_url: &str) -> ModelSettings {
     }
 }
 
-fn settings(home: &Path, base_url: &str) -> Settings {
+fn demo_settings(home: &Path, base_url: &str) -> Settings {
     Settings {
         dir: home.join("crow"),
         models: vec![model(base_url)],
-        database: Address::File(home.join("crow").join("crow.db")),
+        database: DatabaseAddress::File(home.join("crow").join("crow.db")),
         compact_tokens_max: WINDOW,
         requests_max: REQUESTS_MAX,
         mode: Mode::Ask,
-        sandbox: Sandbox::default(),
-        network: Network::Closed,
+        sandbox: SandboxMode::default(),
+        network: NetworkAccess::Closed,
         writable: Vec::new(),
         caches: Vec::new(),
         git_stores: Vec::new(),
-        rules: Rules::default(),
+        rules: PermissionRules::default(),
         secret_variables: Vec::new(),
         prompts_dir: home.join("crow").join("prompts"),
         skills_dir: None,
         system_prompt_path: None,
-        workflow: WorkflowSettings::default(),
+        workflow: WorkflowConfig::default(),
         shell: Shell::default(),
         session_logs: false,
-        terminals: crow_tools::Terminals::Own,
+        terminals: crow_tools::TerminalPreference::Own,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),
         agents_written: BTreeMap::new(),
@@ -195,12 +201,12 @@ fn settings(home: &Path, base_url: &str) -> Settings {
         home: None,
         runtime_dir: None,
         recordings_dir: None,
-        web: WebAccess::default(),
+        web: WebConfig::default(),
         hooks: Vec::new(),
         repositories: RepositoryReader::default(),
     }
 }
 
-fn failed(message: String) -> Exit {
-    Exit::new(Code::Failed, message)
+fn demo_error(message: String) -> CliError {
+    CliError::new(CliExitCode::Failed, message)
 }

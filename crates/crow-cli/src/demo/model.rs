@@ -20,7 +20,7 @@ const WORD_BEAT: Duration = Duration::from_millis(25);
 
 /// How fast the model writes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Pace {
+pub(crate) enum DemoPace {
     /// As a person reads.
     Reading,
     /// As fast as it goes.
@@ -28,14 +28,14 @@ pub(crate) enum Pace {
 }
 
 /// A reply of the script.
-struct Step {
+struct ScriptStep {
     text: &'static str,
     calls: Vec<(&'static str, Value)>,
 }
 
-fn script(step: usize) -> Step {
+fn script_step(step: usize) -> ScriptStep {
     match step {
-        0 => Step {
+        0 => ScriptStep {
             text: "I'll look at what fails first.",
             calls: vec![
                 (
@@ -49,21 +49,22 @@ fn script(step: usize) -> Step {
                 ("terminal", json!({"command": "sh test.sh"})),
             ],
         },
-        1 => Step {
+        1 => ScriptStep {
             text: "The discount is wrong. Where is it worked out?",
             calls: vec![("grep", json!({"pattern": "full"})), ("read", json!({"file_path": "price.sh"}))],
         },
-        2 => Step {
+        2 => ScriptStep {
             text: "A percentage is a part of **100**, and `price.sh` divides by 10.",
             calls: vec![(
                 "edit",
                 json!({"file_path": "price.sh", "old_string": "full * $3 / 10))", "new_string": "full * $3 / 100))"}),
             )],
         },
-        3 => {
-            Step { text: "Now the tests again.", calls: vec![("terminal", json!({"command": "sh test.sh"}))] }
-        }
-        _ => Step {
+        3 => ScriptStep {
+            text: "Now the tests again.",
+            calls: vec![("terminal", json!({"command": "sh test.sh"}))],
+        },
+        _ => ScriptStep {
             text: "Done: `total` in price.sh took the discount as a part of 10 instead of 100. Both tests pass.",
             calls: Vec::new(),
         },
@@ -78,12 +79,12 @@ pub(crate) struct ScriptedModel {
 
 impl ScriptedModel {
     /// Listens on a free port of loopback.
-    pub(crate) async fn start(pace: Pace) -> io::Result<Self> {
+    pub(crate) async fn start(pace: DemoPace) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                if let Err(error) = answer(stream, pace).await {
+                if let Err(error) = answer_request(stream, pace).await {
                     tracing::debug!(%error, "the scripted model lost its client");
                 }
             }
@@ -103,35 +104,35 @@ impl Drop for ScriptedModel {
     }
 }
 
-async fn answer(stream: TcpStream, pace: Pace) -> io::Result<()> {
+async fn answer_request(stream: TcpStream, pace: DemoPace) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     let request = read_request(&mut stream).await?;
     let messages = request["messages"].as_array().map_or(&[][..], Vec::as_slice);
     let step = messages.iter().filter(|message| message["role"] == "assistant").count();
-    let Step { text, calls } = script(step);
+    let ScriptStep { text, calls } = script_step(step);
     stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         .await?;
     let mut beat = tokio::time::interval(WORD_BEAT);
     for word in text.split_inclusive(' ') {
-        if let Pace::Reading = pace {
+        if let DemoPace::Reading = pace {
             beat.tick().await;
         }
-        send(&mut stream, json!({"content": word}), Value::Null).await?;
+        send_chunk(&mut stream, json!({"content": word}), Value::Null).await?;
     }
     for (index, (name, arguments)) in calls.iter().enumerate() {
         let function = json!({"name": name, "arguments": arguments.to_string()});
         let call = json!({"index": index, "id": format!("demo_{step}_{index}"), "type": "function", "function": function});
-        send(&mut stream, json!({"tool_calls": [call]}), Value::Null).await?;
+        send_chunk(&mut stream, json!({"tool_calls": [call]}), Value::Null).await?;
     }
     let reason = if calls.is_empty() { "stop" } else { "tool_calls" };
-    send(&mut stream, json!({}), reason.into()).await?;
+    send_chunk(&mut stream, json!({}), reason.into()).await?;
     stream.write_all(b"data: [DONE]\n\n").await?;
     stream.shutdown().await
 }
 
-async fn send(stream: &mut BufReader<TcpStream>, delta: Value, finish: Value) -> io::Result<()> {
+async fn send_chunk(stream: &mut BufReader<TcpStream>, delta: Value, finish: Value) -> io::Result<()> {
     let chunk = json!({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
     stream.write_all(format!("data: {chunk}\n\n").as_bytes()).await
 }

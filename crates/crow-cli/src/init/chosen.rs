@@ -1,8 +1,8 @@
 //! A model to configure, and what its server says of it. Pure.
 
-use crow_model::{ListedModel, Listing, Price, Server};
+use crow_model::{ListedModel, ModelListing, ModelPrice, ModelServerKind};
 
-use crate::providers::{is_told_when_loaded, remedy};
+use crate::providers::{has_window_only_when_loaded, window_remedy};
 
 /// What a model is configured with whose server does not say yet how much it gives it: enough to work in, and no more
 /// than most machines have room for.
@@ -12,27 +12,27 @@ const WINDOW_MIN: u64 = 16_384;
 
 /// A model to configure.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Chosen {
+pub(super) struct ModelChoice {
     /// Its name at the provider.
     pub(super) name: String,
     /// How many tokens it may read, where that is known.
     pub(super) window: Option<u64>,
     /// What it costs, where that is known.
-    pub(super) price: Option<Price>,
+    pub(super) price: Option<ModelPrice>,
     /// Whether calls of tools have to be written as text, because its server takes no others.
     pub(super) writes_calls: bool,
     /// Whether its server says that it reads no images.
     pub(super) is_text_only: bool,
 }
 
-impl Chosen {
+impl ModelChoice {
     /// Chooses a model of which only the name is known.
-    pub(super) fn named(name: impl Into<String>) -> Self {
+    pub(super) fn from_name(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    fn of(server: Option<Server>, model: &ListedModel) -> Self {
-        let made_for = model.window_max.map(|max| match is_told_when_loaded(server, model) {
+    fn from_listed(server: Option<ModelServerKind>, model: &ListedModel) -> Self {
+        let made_for = model.window_max.map(|max| match has_window_only_when_loaded(server, model) {
             true => max.min(WINDOW_ASSUMED),
             false => max,
         });
@@ -47,23 +47,23 @@ impl Chosen {
 }
 
 /// Chooses among the models of a server; says as well what a person should know of their windows.
-pub(super) fn choose<'a>(
-    listing: &Listing,
+pub(super) fn select_models<'a>(
+    listing: &ModelListing,
     models: impl Iterator<Item = &'a ListedModel>,
-) -> (Vec<Chosen>, Vec<String>) {
+) -> (Vec<ModelChoice>, Vec<String>) {
     let (mut chosen, mut untold, mut narrow) = (Vec::new(), Vec::new(), Vec::new());
     for model in models {
-        if is_told_when_loaded(listing.server, model) {
+        if has_window_only_when_loaded(listing.server, model) {
             untold.push(model.id.as_str());
         }
         if model.window.is_some_and(|window| window < WINDOW_MIN && model.window_max > Some(window)) {
             narrow.push(model.id.as_str());
         }
-        chosen.push(Chosen::of(listing.server, model));
+        chosen.push(ModelChoice::from_listed(listing.server, model));
     }
     let Some(server) = listing.server else { return (chosen, Vec::new()) };
     let (title, mut notes) = (server.as_str(), Vec::new());
-    let more = remedy(server, WINDOW_ASSUMED).unwrap_or_default();
+    let more = window_remedy(server, WINDOW_ASSUMED).unwrap_or_default();
     if !untold.is_empty() {
         let names = untold.join(", ");
         notes.push(format!(

@@ -1,23 +1,23 @@
 //! What the environment says of providers. Pure.
 
-use crow_model::{Api, ApiKey, ProviderSettings};
+use crow_model::{ApiKey, ModelApi, ProviderSettings};
 
-use super::chosen::Chosen;
+use super::chosen::ModelChoice;
 use crate::settings::Environment;
 
 /// A provider to configure.
 #[derive(Clone)]
-pub(super) struct Found {
+pub(super) struct ProviderChoice {
     pub(super) name: String,
     pub(super) base_url: String,
     /// The variable of the key and the key; a local server needs none.
     pub(super) key: Option<(String, String)>,
-    pub(super) models: Vec<Chosen>,
+    pub(super) models: Vec<ModelChoice>,
 }
 
 /// What a look at the environment found, and what is odd in it.
-pub(super) struct Scan {
-    pub(super) providers: Vec<Found>,
+pub(super) struct EnvironmentScan {
+    pub(super) providers: Vec<ProviderChoice>,
     pub(super) notes: Vec<String>,
 }
 
@@ -48,13 +48,13 @@ const NOT_FOR_CHAT: [&str; 13] = [
     "ocr",
 ];
 
-impl Found {
+impl ProviderChoice {
     /// Shows the provider as it will be configured.
-    pub(super) fn settings(&self) -> ProviderSettings {
+    pub(super) fn to_settings(&self) -> ProviderSettings {
         ProviderSettings {
             name: self.name.clone(),
             base_url: self.base_url.trim_end_matches('/').to_owned(),
-            api: Api::default(),
+            api: ModelApi::default(),
             api_key: self.key.as_ref().map(|(_, key)| ApiKey::new(key)),
             key_variable: self.key.as_ref().map(|(variable, _)| variable.clone()),
             headers: Vec::new(),
@@ -68,9 +68,9 @@ impl Found {
 }
 
 /// Finds every provider the environment describes: the person's own first, then the well-known.
-pub(super) fn scan(env: &Environment) -> Scan {
+pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
     let set = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
-    let mut scan = Scan { providers: Vec::new(), notes: Vec::new() };
+    let mut scan = EnvironmentScan { providers: Vec::new(), notes: Vec::new() };
     let names = env.keys().filter_map(|name| name.strip_prefix("LLM_"));
     let keyed = names.clone().filter_map(|name| name.strip_suffix("_API_KEY"));
     for part in keyed.filter(|part| !part.is_empty()) {
@@ -78,8 +78,8 @@ pub(super) fn scan(env: &Environment) -> Scan {
         let name = part.to_lowercase();
         let known = WELL_KNOWN.iter().find(|(known, _)| *known == name).map(|(_, url)| *url);
         match (set(&key_variable), set(&url_variable).or(known)) {
-            (Some(key), Some(url)) => scan.providers.push(Found {
-                models: set(&format!("LLM_{part}_MODEL")).map(Chosen::named).into_iter().collect(),
+            (Some(key), Some(url)) => scan.providers.push(ProviderChoice {
+                models: set(&format!("LLM_{part}_MODEL")).map(ModelChoice::from_name).into_iter().collect(),
                 key: Some((key_variable, key.to_owned())),
                 base_url: url.to_owned(),
                 name,
@@ -94,8 +94,8 @@ pub(super) fn scan(env: &Environment) -> Scan {
     for part in names.filter_map(|name| name.strip_suffix("_BASE_URL")).filter(|part| !part.is_empty()) {
         let url = set(&format!("LLM_{part}_BASE_URL"));
         if let (Some(url), false) = (url, env.contains_key(&format!("LLM_{part}_API_KEY"))) {
-            let models = set(&format!("LLM_{part}_MODEL")).map(Chosen::named).into_iter().collect();
-            scan.providers.push(Found {
+            let models = set(&format!("LLM_{part}_MODEL")).map(ModelChoice::from_name).into_iter().collect();
+            scan.providers.push(ProviderChoice {
                 name: part.to_lowercase(),
                 base_url: url.to_owned(),
                 key: None,
@@ -108,11 +108,11 @@ pub(super) fn scan(env: &Environment) -> Scan {
         let variable = format!("{part}_API_KEY");
         let is_new = scan.providers.iter().all(|provider| provider.name != name);
         if let (Some(key), true) = (set(&variable), is_new) {
-            scan.providers.push(Found {
+            scan.providers.push(ProviderChoice {
                 name: name.to_owned(),
                 base_url: set(&format!("{part}_BASE_URL")).unwrap_or(url).to_owned(),
                 key: Some((variable, key.to_owned())),
-                models: set(&format!("LLM_{part}_MODEL")).map(Chosen::named).into_iter().collect(),
+                models: set(&format!("LLM_{part}_MODEL")).map(ModelChoice::from_name).into_iter().collect(),
             });
         }
     }
@@ -127,7 +127,7 @@ pub(super) fn variable_part(name: &str) -> String {
 }
 
 /// Guesses from its name whether a model can chat.
-pub(super) fn is_for_chat(model: &str) -> bool {
+pub(super) fn is_chat_model(model: &str) -> bool {
     let model = model.to_lowercase();
     NOT_FOR_CHAT.iter().all(|part| !model.contains(part))
 }

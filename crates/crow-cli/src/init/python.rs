@@ -10,13 +10,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_store::{Address, StoreError, copy_python_database};
+use crow_store::{DatabaseAddress, StoreError, copy_python_database};
 
-use self::files::{Copied, Folder};
+use self::files::{CopyOutcome, SourceFolder};
 use super::write;
 use crate::{
-    failure::{Code, Exit},
-    settings::{CONFIG_FILE, DATABASE_KEYS, ENV_FILE, Environment, Settings, WarningKind, database_named},
+    failure::{CliError, CliExitCode},
+    settings::{
+        CONFIG_FILE, ConfigWarningKind, DATABASE_KEYS, ENV_FILE, Environment, Settings,
+        find_configured_database,
+    },
 };
 
 /// Where later Python versions kept their folder, from the home folder; earlier ones had it where ours is.
@@ -30,7 +33,7 @@ const SKILLS: &str = "skills";
 const INSTRUCTIONS: &str = "AGENTS.md";
 
 /// Tells where the Python version has a configuration, while this version has none.
-pub(super) fn to_bring_over(dir: &Path, env: &Environment) -> Option<PathBuf> {
+pub(super) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
     let home = env.get("HOME").filter(|home| !home.is_empty())?;
     let folder = Path::new(home).join(PLACE);
     let is_new = !dir.join(CONFIG_FILE).exists();
@@ -39,66 +42,68 @@ pub(super) fn to_bring_over(dir: &Path, env: &Environment) -> Option<PathBuf> {
 
 /// Copies what there is and says what became of it. The configuration comes last: while it is missing, it can be
 /// tried again.
-pub(super) fn bring_over(
+pub(super) fn import_python_config(
     from: &Path,
     dir: &Path,
     env: &Environment,
     log: &mut impl io::Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let config = dir.join(CONFIG_FILE);
     if fs::symlink_metadata(&config).is_ok() {
         let message = format!("{} exists and is left as it is", config.display());
-        return Err(Exit::new(Code::Config, message).with_hint("move it away, or name another --config-dir"));
+        return Err(CliError::new(CliExitCode::Config, message)
+            .with_hint("move it away, or name another --config-dir"));
     }
-    let folder = Folder::at(from).map_err(|error| {
-        Exit::new(Code::Config, format!("could not look into {}: {error}", from.display()))
+    let folder = SourceFolder::open(from).map_err(|error| {
+        CliError::new(CliExitCode::Config, format!("could not look into {}: {error}", from.display()))
     })?;
-    let text = folder.text(CONFIG_FILE).map_err(|error| {
+    let text = folder.read_text(CONFIG_FILE).map_err(|error| {
         let message = format!("could not read {}: {error}", from.join(CONFIG_FILE).display());
-        Exit::new(Code::Config, message).with_hint("name the folder of the Python version with --from")
+        CliError::new(CliExitCode::Config, message)
+            .with_hint("name the folder of the Python version with --from")
     })?;
-    let database = database(&folder, &text, env)?;
+    let database = locate_database(&folder, &text, env)?;
     let text = match database {
-        Database::Inside(_) => without_database(&folder, &text, env)?,
-        Database::Elsewhere(_) | Database::Unknown => text,
+        OldDatabase::Inside(_) => remove_database_key(&folder, &text, env)?,
+        OldDatabase::Elsewhere(_) | OldDatabase::Unknown => text,
     };
     let failed = |error: &io::Error| {
-        Exit::new(Code::Failed, format!("could not write into {}: {error}", dir.display()))
+        CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
     };
-    write::folder(dir).map_err(|error| failed(&error))?;
-    tell(log, ENV_FILE, &folder.copy(ENV_FILE, dir).map_err(|error| failed(&error))?)?;
+    write::create_private_folder(dir).map_err(|error| failed(&error))?;
+    report_copy(log, ENV_FILE, &folder.copy_file(ENV_FILE, dir).map_err(|error| failed(&error))?)?;
     for name in FOLDERS {
-        tell(log, name, &folder.copy_folder(name, dir).map_err(|error| failed(&error))?)?;
+        report_copy(log, name, &folder.copy_folder(name, dir).map_err(|error| failed(&error))?)?;
     }
-    shared(&folder, dir, log)?;
+    import_shared_files(&folder, dir, log)?;
     match database {
-        Database::Inside(path) => tell(log, DATABASE, &copy_database(&folder, &path, dir)?)?,
-        Database::Elsewhere(path) => {
+        OldDatabase::Inside(path) => report_copy(log, DATABASE, &copy_database(&folder, &path, dir)?)?,
+        OldDatabase::Elsewhere(path) => {
             writeln!(log, "note: the sessions stay in {}, which db_uri names", path.display())?;
         }
-        Database::Unknown => {}
+        OldDatabase::Unknown => {}
     }
-    write::atomically(dir, CONFIG_FILE, &text).map_err(|error| failed(&error))?;
+    write::write_atomically(dir, CONFIG_FILE, &text).map_err(|error| failed(&error))?;
     writeln!(log, "brought over {CONFIG_FILE}")?;
-    review(dir, env, log)?;
+    review_config(dir, env, log)?;
     Ok(writeln!(log, "{} stays as it was", from.display())?)
 }
 
 /// Brings over what the Python version shared with other agents.
-fn shared(folder: &Folder, dir: &Path, log: &mut impl io::Write) -> Result<(), Exit> {
-    let around = folder.around().filter(|around| around.path().ends_with(SHARED));
+fn import_shared_files(folder: &SourceFolder, dir: &Path, log: &mut impl io::Write) -> Result<(), CliError> {
+    let around = folder.parent().filter(|around| around.path().ends_with(SHARED));
     let failed = |error: io::Error| {
-        Exit::new(Code::Failed, format!("could not write into {}: {error}", dir.display()))
+        CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
     };
     for around in [Some(folder), around.as_ref()].into_iter().flatten() {
-        tell(log, SKILLS, &around.copy_folder(SKILLS, dir).map_err(failed)?)?;
-        tell(log, INSTRUCTIONS, &around.copy(INSTRUCTIONS, dir).map_err(failed)?)?;
+        report_copy(log, SKILLS, &around.copy_folder(SKILLS, dir).map_err(failed)?)?;
+        report_copy(log, INSTRUCTIONS, &around.copy_file(INSTRUCTIONS, dir).map_err(failed)?)?;
     }
     Ok(())
 }
 
 /// Where the old configuration has its database.
-enum Database {
+enum OldDatabase {
     /// In the folder, or to be made there.
     Inside(PathBuf),
     /// In a place that the configuration names.
@@ -107,60 +112,62 @@ enum Database {
     Unknown,
 }
 
-fn database(folder: &Folder, text: &str, env: &Environment) -> Result<Database, Exit> {
-    let path = match database_named(folder.path(), text, env)? {
-        Some((_, Address::File(path))) => path,
-        Some((_, Address::Server { .. })) => return Ok(Database::Unknown),
+fn locate_database(folder: &SourceFolder, text: &str, env: &Environment) -> Result<OldDatabase, CliError> {
+    let path = match find_configured_database(folder.path(), text, env)? {
+        Some((_, DatabaseAddress::File(path))) => path,
+        Some((_, DatabaseAddress::Server { .. })) => return Ok(OldDatabase::Unknown),
         None => folder.path().join(DATABASE),
     };
     let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
     Ok(match parent.zip(path.file_name()) {
-        Some((parent, name)) if parent.starts_with(folder.path()) => Database::Inside(parent.join(name)),
-        None if path.starts_with(folder.path()) => Database::Inside(path),
-        _ if path.exists() => Database::Elsewhere(path),
-        _ => Database::Unknown,
+        Some((parent, name)) if parent.starts_with(folder.path()) => OldDatabase::Inside(parent.join(name)),
+        None if path.starts_with(folder.path()) => OldDatabase::Inside(path),
+        _ if path.exists() => OldDatabase::Elsewhere(path),
+        _ => OldDatabase::Unknown,
     })
 }
 
 /// Copies the database under its usual name.
-fn copy_database(folder: &Folder, path: &Path, dir: &Path) -> Result<Copied, Exit> {
+fn copy_database(folder: &SourceFolder, path: &Path, dir: &Path) -> Result<CopyOutcome, CliError> {
     let to = dir.join(DATABASE);
-    let source = match folder.find(path) {
+    let source = match folder.find_file(path) {
         Ok(Some(source)) => source,
-        Ok(None) => return Ok(Copied::Missing),
-        Err(error) => return Ok(Copied::Refused(error.to_string())),
+        Ok(None) => return Ok(CopyOutcome::Missing),
+        Err(error) => return Ok(CopyOutcome::Refused(error.to_string())),
     };
     if fs::symlink_metadata(&to).is_ok() {
-        return Ok(Copied::there_already());
+        return Ok(CopyOutcome::already_present());
     }
-    let failed =
-        |error: io::Error| Exit::new(Code::Failed, format!("could not write {}: {error}", to.display()));
+    let failed = |error: io::Error| {
+        CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", to.display()))
+    };
     let copy = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
     match copy_python_database(&source, copy.path()) {
         Ok(()) => {}
         Err(error @ (StoreError::OtherProgram { .. } | StoreError::NotADatabase { .. })) => {
-            return Ok(Copied::Refused(error.to_string()));
+            return Ok(CopyOutcome::Refused(error.to_string()));
         }
         Err(error) => return Err(error.into()),
     }
     copy.persist_noclobber(&to).map_err(|error| failed(error.error))?;
-    Ok(Copied::Whole)
+    Ok(CopyOutcome::Whole)
 }
 
 /// Takes the place of the database out of a configuration, so that the copy is used and not the original. Where that
 /// does not work out, nothing may come over: the original would become a database of this version.
-fn without_database(folder: &Folder, text: &str, env: &Environment) -> Result<String, Exit> {
-    let text = commented(text);
-    let left = database_named(folder.path(), &text, env)?;
+fn remove_database_key(folder: &SourceFolder, text: &str, env: &Environment) -> Result<String, CliError> {
+    let text = comment_out_database(text);
+    let left = find_configured_database(folder.path(), &text, env)?;
     let Some((line, _)) = left else { return Ok(text) };
     let config = folder.path().join(CONFIG_FILE);
     let message =
         format!("could not take db_uri out of {}, line {line}; nothing was brought over", config.display());
-    Err(Exit::new(Code::Config, message).with_hint("write db_uri on a line of its own there, or take it out"))
+    Err(CliError::new(CliExitCode::Config, message)
+        .with_hint("write db_uri on a line of its own there, or take it out"))
 }
 
 /// Makes comments of the lines that name the database.
-fn commented(text: &str) -> String {
+fn comment_out_database(text: &str) -> String {
     let mut is_inside = false;
     let lines = text.split_inclusive('\n').map(|line| {
         let key = line.split_once(':').map(|(key, _)| key.trim_end().trim_matches(['"', '\'']));
@@ -173,15 +180,15 @@ fn commented(text: &str) -> String {
 }
 
 /// Says what this version makes of the configuration.
-fn review(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io::Result<()> {
+fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io::Result<()> {
     let (settings, warnings) = match Settings::load(dir, env) {
         Ok(read) => read,
         Err(error) => return writeln!(log, "note: it needs a change: {error}"),
     };
     for warning in warnings {
         match warning.kind {
-            WarningKind::Odd => writeln!(log, "note: {warning}")?,
-            WarningKind::Retired => writeln!(log, "note: {warning} has no effect in this version")?,
+            ConfigWarningKind::Odd => writeln!(log, "note: {warning}")?,
+            ConfigWarningKind::Retired => writeln!(log, "note: {warning} has no effect in this version")?,
         }
     }
     if settings.models.is_empty() {
@@ -190,14 +197,14 @@ fn review(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io::Result
     Ok(())
 }
 
-fn tell(log: &mut impl io::Write, name: &str, copied: &Copied) -> io::Result<()> {
+fn report_copy(log: &mut impl io::Write, name: &str, copied: &CopyOutcome) -> io::Result<()> {
     match copied {
-        Copied::Missing => Ok(()),
-        Copied::Whole => writeln!(log, "brought over {name}"),
-        Copied::Left { n_others: 0, n_left: 1, unread } if unread.is_empty() => {
+        CopyOutcome::Missing => Ok(()),
+        CopyOutcome::Whole => writeln!(log, "brought over {name}"),
+        CopyOutcome::Left { n_others: 0, n_left: 1, unread } if unread.is_empty() => {
             writeln!(log, "note: {name} is there already and is left as it is")
         }
-        Copied::Left { n_others, n_left, unread } => {
+        CopyOutcome::Left { n_others, n_left, unread } => {
             let n_files = n_others + n_left;
             writeln!(log, "brought over {n_others} of the {n_files} files of {name}")?;
             for why in unread {
@@ -211,6 +218,6 @@ fn tell(log: &mut impl io::Write, name: &str, copied: &Copied) -> io::Result<()>
                 false => Ok(()),
             }
         }
-        Copied::Refused(why) => writeln!(log, "note: {name} was left: {why}"),
+        CopyOutcome::Refused(why) => writeln!(log, "note: {name} was left: {why}"),
     }
 }

@@ -2,11 +2,11 @@
 
 use std::{fmt::Write, fs, io, path::Path};
 
-use crow_tools::WebAccess;
+use crow_tools::WebConfig;
 
 use super::write;
 use crate::{
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     settings::{Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
@@ -18,7 +18,7 @@ const SECRET_BYTES: usize = 32;
 
 /// Where the web is searched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Search {
+pub(super) enum SearchChoice {
     /// In a SearXNG of one's own, for which files are written.
     Own,
     /// In one that is there already.
@@ -29,29 +29,31 @@ pub(super) enum Search {
 
 /// What becomes of files that are there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
+pub(super) enum ExistingFiles {
     Stay,
     AreReplaced,
 }
 
-impl Search {
+impl SearchChoice {
     /// Reads what the environment says: one that is there already, or else one of one's own.
-    pub(super) fn scan(env: &Environment) -> Self {
+    pub(super) fn from_environment(env: &Environment) -> Self {
         let url = env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
         url.map_or(Self::Own, |url| Self::At(url.to_owned()))
     }
 
     /// The address to remember, where it is not known without.
-    pub(super) fn remembered(&self, env: &Environment) -> Option<String> {
+    pub(super) fn url_to_store(&self, env: &Environment) -> Option<String> {
         match self {
             Self::At(url) => Some(url.clone()),
-            Self::Own if matches!(Self::scan(env), Self::At(_)) => Some(WebAccess::default().search_url),
+            Self::Own if matches!(Self::from_environment(env), Self::At(_)) => {
+                Some(WebConfig::default().search_url)
+            }
             Self::Own | Self::Nowhere => None,
         }
     }
 
     /// Shows it in one line.
-    pub(super) fn shown(&self) -> &str {
+    pub(super) fn label(&self) -> &str {
         match self {
             Self::Own => "a SearXNG of your own in Docker",
             Self::At(url) => url,
@@ -61,47 +63,49 @@ impl Search {
 }
 
 /// Writes what a SearXNG of one's own needs; tells whether there was anything to write.
-pub(super) fn write(dir: &Path, existing: Existing) -> Result<bool, Exit> {
+pub(super) fn write_search_files(dir: &Path, existing: ExistingFiles) -> Result<bool, CliError> {
     let folder = dir.join(FOLDER);
-    let failed =
-        |error: io::Error| Exit::new(Code::Failed, format!("could not write {}: {error}", folder.display()));
+    let failed = |error: io::Error| {
+        CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", folder.display()))
+    };
     let mut has_written = false;
-    write::folder(&folder).map_err(failed)?;
-    for (name, text) in
-        [(SETTINGS_FILE, settings(&secret().map_err(failed)?)), (compose_name(), COMPOSE.to_owned())]
-    {
-        if existing == Existing::Stay && folder.join(name).exists() {
+    write::create_private_folder(&folder).map_err(failed)?;
+    for (name, text) in [
+        (SETTINGS_FILE, render_settings(&generate_secret().map_err(failed)?)),
+        (compose_file_name(), COMPOSE.to_owned()),
+    ] {
+        if existing == ExistingFiles::Stay && folder.join(name).exists() {
             continue;
         }
-        write::atomically(&folder, name, &text).map_err(failed)?;
-        readable(&folder.join(name)).map_err(failed)?;
+        write::write_atomically(&folder, name, &text).map_err(failed)?;
+        make_readable(&folder.join(name)).map_err(failed)?;
         has_written = true;
     }
     Ok(has_written)
 }
 
 /// Says how it is started.
-pub(super) fn command(dir: &Path) -> String {
+pub(super) fn start_command(dir: &Path) -> String {
     format!("docker compose -f {} up -d", dir.join(SEARCH_COMPOSE).display())
 }
 
 /// Tells whether there is one already.
-pub(super) fn is_written(dir: &Path) -> bool {
+pub(super) fn has_compose_file(dir: &Path) -> bool {
     dir.join(SEARCH_COMPOSE).exists()
 }
 
-fn compose_name() -> &'static str {
+fn compose_file_name() -> &'static str {
     SEARCH_COMPOSE.trim_start_matches(FOLDER).trim_start_matches('/')
 }
 
 /// The service runs as a user of its own, who has to read them; the folder around them is closed to everybody else.
 #[cfg(unix)]
-fn readable(path: &Path) -> io::Result<()> {
+fn make_readable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn readable(_path: &Path) -> io::Result<()> {
+fn make_readable(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -121,7 +125,7 @@ volumes:
 "#;
 
 /// The service's settings: answers as JSON, and nobody counts how often its one user asks.
-fn settings(secret: &str) -> String {
+fn render_settings(secret: &str) -> String {
     format!(
         r#"use_default_settings: true
 general:
@@ -138,7 +142,7 @@ search:
     )
 }
 
-fn secret() -> io::Result<String> {
+fn generate_secret() -> io::Result<String> {
     let mut bytes = [0; SECRET_BYTES];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     let mut secret = String::new();

@@ -3,40 +3,40 @@
 use std::{fs, net::TcpListener, time::Duration};
 
 use crow_core::{Failure, FailureKind};
-use crow_model::{Http, ListedModel, Listing, ProviderSettings, list_models};
+use crow_model::{HttpClients, ListedModel, ModelListing, ProviderSettings, list_models};
 use crow_testkit::{Answer, ModelServer};
 use expect_test::{Expect, expect};
 
-use super::{Outside, Place};
+use super::{InitContext, LocalModelServer};
 use crate::{
     cli::InitArgs,
     settings::{Environment, Settings},
 };
 
 /// A server whose `/models` lists some.
-async fn some(provider: ProviderSettings, _wait: Duration) -> Result<Listing, Failure> {
+async fn some(provider: ProviderSettings, _wait: Duration) -> Result<ModelListing, Failure> {
     if provider.base_url.contains("down") {
         return Err(Failure::new(FailureKind::Connection, "the connection was refused"));
     }
     let model = |id: &str| ListedModel { id: id.to_owned(), ..ListedModel::default() };
     let models = ["embed-1", "big:70b", "no", "small/1", "whisper"].map(model).to_vec();
-    Ok(Listing { server: None, models })
+    Ok(ModelListing { server: None, models })
 }
 
 /// Runs `init -y` in a new folder with a server whose `/models` lists some, and shows what it said and wrote.
 #[track_caller]
 fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
-    check_outside(env, before, &Outside { list: &some, places: &[] }, expect);
+    check_outside(env, before, &InitContext { list: &some, places: &[] }, expect);
 }
 
 #[track_caller]
 fn check_outside<List>(
     env: &[(&str, &str)],
     before: &[(&str, &str)],
-    outside: &Outside<'_, List>,
+    outside: &InitContext<'_, List>,
     expect: Expect,
 ) where
-    List: AsyncFn(ProviderSettings, Duration) -> Result<Listing, Failure>,
+    List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join(".crow");
@@ -275,13 +275,13 @@ fn what_is_written_is_read_back() {
             &InitArgs { yes: true, from: None },
             &dir,
             &env,
-            &Outside { list: &some, places: &[] },
+            &InitContext { list: &some, places: &[] },
             &mut Vec::new(),
         ))
         .unwrap();
     let (settings, warnings) = Settings::load(&dir, &Environment::new()).unwrap();
     assert_eq!(warnings, []);
-    let model = settings.model(None).unwrap();
+    let model = settings.find_model(None).unwrap();
     assert_eq!((model.name.as_str(), model.model.as_str()), ("off", "off"));
     assert_eq!(model.provider.base_url, "http://h:1/v1");
     assert_eq!(model.provider.api_key, Some(crow_model::ApiKey::new("a'b\"c$d\\e f#g")));
@@ -300,7 +300,7 @@ fn only_the_owner_reads_what_is_written() {
             &InitArgs { yes: true, from: None },
             &dir,
             &env,
-            &Outside { list: &some, places: &[] },
+            &InitContext { list: &some, places: &[] },
             &mut Vec::new(),
         ))
         .unwrap();
@@ -320,8 +320,8 @@ fn serve(pages: &[(&str, &str)]) -> (ModelServer, u16) {
     (server, port)
 }
 
-async fn ask(provider: ProviderSettings, wait: Duration) -> Result<Listing, Failure> {
-    list_models(&Http::new()?, &provider, wait).await
+async fn ask(provider: ProviderSettings, wait: Duration) -> Result<ModelListing, Failure> {
+    list_models(&HttpClients::new()?, &provider, wait).await
 }
 
 const OLLAMA: &str = r#"{"object":"list","data":[{"id":"qwen3:8b","object":"model","owned_by":"library"},{"id":"gemma:2b","object":"model","owned_by":"library"},{"id":"nomic-embed-text:latest","object":"model","owned_by":"library"}]}"#;
@@ -338,15 +338,15 @@ fn servers_on_this_machine_become_providers() {
     let closed = taken.local_addr().unwrap().port();
     drop(taken);
     let places = [
-        Place { name: "ollama", title: "Ollama", port: ollama },
-        Place { name: "lmstudio", title: "LM Studio", port: closed },
-        Place { name: "llamacpp", title: "llama.cpp", port: llama_cpp },
-        Place { name: "vllm", title: "vLLM", port: page },
+        LocalModelServer { name: "ollama", title: "Ollama", port: ollama },
+        LocalModelServer { name: "lmstudio", title: "LM Studio", port: closed },
+        LocalModelServer { name: "llamacpp", title: "llama.cpp", port: llama_cpp },
+        LocalModelServer { name: "vllm", title: "vLLM", port: page },
     ];
     check_outside(
         &[],
         &[],
-        &Outside { list: &ask, places: &places },
+        &InitContext { list: &ask, places: &places },
         expect![[r#"
             note: Ollama is at http://127.0.0.1:$PORT0/v1 and has 3 models
             note: llama.cpp is at http://127.0.0.1:$PORT2/v1 and has 1 model
@@ -396,13 +396,13 @@ fn one_that_the_environment_names_is_not_looked_for() {
     let (_other, other) =
         serve(&[("/v1/models", r#"{"object":"list","data":[{"id":"m","max_model_len":65536}]}"#)]);
     let places = [
-        Place { name: "ollama", title: "Ollama", port: ollama },
-        Place { name: "mine", title: "vLLM", port: other },
+        LocalModelServer { name: "ollama", title: "Ollama", port: ollama },
+        LocalModelServer { name: "mine", title: "vLLM", port: other },
     ];
     check_outside(
         &env,
         &[],
-        &Outside { list: &ask, places: &places },
+        &InitContext { list: &ask, places: &places },
         expect![[r#"
             note: vLLM is at http://127.0.0.1:$PORT1/v1 and has 1 model
             wrote $DIR/config.yaml
@@ -447,7 +447,7 @@ fn what_is_known_of_a_model_is_written() {
     check_outside(
         &env,
         &[],
-        &Outside { list: &list, places: &[] },
+        &InitContext { list: &list, places: &[] },
         expect![[r#"
             wrote $DIR/config.yaml
               gate: a/worker, a/talker
@@ -489,7 +489,7 @@ fn the_example_of_an_env_file_names_what_providers_are_found_by() {
         .filter(|(name, _)| !name.contains(' '))
         .map(|(name, value)| (name.to_owned(), if value.is_empty() { "x" } else { value }.to_owned()))
         .collect();
-    let scan = super::found::scan(&env);
+    let scan = super::found::scan_environment(&env);
     let names: Vec<_> = scan.providers.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(
         (names, scan.notes),

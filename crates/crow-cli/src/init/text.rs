@@ -2,15 +2,20 @@
 
 use std::fmt::Write;
 
-use super::{chosen::Chosen, found::Found};
+use super::{chosen::ModelChoice, found::ProviderChoice};
 
 /// Writes the configuration; keys are named, not written.
-pub(super) fn config(providers: &[Found]) -> String {
+pub(super) fn render_config(providers: &[ProviderChoice]) -> String {
     let mut text = String::from(
         "# Where models are asked. Keys are read from the environment and from .env beside this file.\nproviders:\n",
     );
     for provider in providers {
-        let _ = writeln!(text, "  {}:\n    base_url: {}", quoted(&provider.name), quoted(&provider.base_url));
+        let _ = writeln!(
+            text,
+            "  {}:\n    base_url: {}",
+            quote_yaml(&provider.name),
+            quote_yaml(&provider.base_url)
+        );
         if let Some((variable, _)) = &provider.key {
             let _ = writeln!(text, "    api_key: ${{{variable}}}");
         }
@@ -21,24 +26,24 @@ pub(super) fn config(providers: &[Found]) -> String {
         providers.iter().flat_map(|provider| provider.models.iter().map(move |model| (provider, model)))
     {
         // Two providers may have the same model.
-        let short = short(&model.name);
+        let short = short_model_name(&model.name);
         let name =
             if taken.contains(&short) { format!("{}/{short}", provider.name) } else { short.to_owned() };
         taken.push(short);
-        let (name, provider) = (quoted(&name), quoted(&provider.name));
-        let _ = writeln!(text, "  {name}:\n    provider: {provider}\n    model: {}", quoted(&model.name));
-        what_is_known(&mut text, model);
+        let (name, provider) = (quote_yaml(&name), quote_yaml(&provider.name));
+        let _ = writeln!(text, "  {name}:\n    provider: {provider}\n    model: {}", quote_yaml(&model.name));
+        push_model_facts(&mut text, model);
     }
     text
 }
 
 /// Shortens a name that is the path of a file with a model; nobody wants to type that.
-fn short(model: &str) -> &str {
+fn short_model_name(model: &str) -> &str {
     let Some(path) = model.strip_suffix(".gguf") else { return model };
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(model)
 }
 
-fn what_is_known(text: &mut String, model: &Chosen) {
+fn push_model_facts(text: &mut String, model: &ModelChoice) {
     if let Some(window) = model.window {
         let _ = writeln!(text, "    context_window: {window}");
     }
@@ -57,7 +62,7 @@ fn what_is_known(text: &mut String, model: &Chosen) {
 }
 
 /// Adds the variables that are not there yet to the text of the file with the keys.
-pub(super) fn env_file<'a>(
+pub(super) fn append_env_variables<'a>(
     before: &str,
     variables: impl Iterator<Item = (&'a str, &'a str)>,
     kept: &[String],
@@ -68,14 +73,14 @@ pub(super) fn env_file<'a>(
     }
     for (variable, value) in variables {
         if !kept.iter().any(|kept| kept == variable) {
-            let _ = writeln!(text, "{variable}={}", shell_quoted(value));
+            let _ = writeln!(text, "{variable}={}", quote_shell(value));
         }
     }
     text
 }
 
 /// Quotes every scalar that YAML might take for something other than text.
-fn quoted(text: &str) -> String {
+fn quote_yaml(text: &str) -> String {
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./".contains(letter))
         && !["true", "false", "null", "yes", "no", "on", "off", "y", "n"]
@@ -83,7 +88,7 @@ fn quoted(text: &str) -> String {
     if is_plain { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
-fn shell_quoted(text: &str) -> String {
+fn quote_shell(text: &str) -> String {
     if text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.:/+=".contains(letter)) {
         return text.to_owned();
     }

@@ -6,34 +6,34 @@ use std::{
     path::Path,
 };
 
-use super::{found::Found, text};
+use super::{found::ProviderChoice, text};
 use crate::{
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     settings::{CONFIG_FILE, ENV_FILE, SEARCH_VARIABLE},
 };
 
 /// Writes the keys, then the configuration that names them. `kept` are the variables the file has already.
-pub(super) fn both(
+pub(super) fn write_config_files(
     dir: &Path,
-    (providers, search_url): (&[Found], Option<&str>),
+    (providers, search_url): (&[ProviderChoice], Option<&str>),
     kept: &[String],
-) -> Result<(), Exit> {
-    folder(dir).map_err(|error| failed(dir, &error))?;
+) -> Result<(), CliError> {
+    create_private_folder(dir).map_err(|error| write_error(dir, &error))?;
     let env_path = dir.join(ENV_FILE);
     let before = match fs::read_to_string(&env_path) {
         Ok(before) => before,
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(failed(&env_path, &error)),
+        Err(error) => return Err(write_error(&env_path, &error)),
     };
-    let keys = text::env_file(&before, variables(providers, search_url), kept);
-    atomically(dir, ENV_FILE, &keys).map_err(|error| failed(&env_path, &error))?;
-    atomically(dir, CONFIG_FILE, &text::config(providers))
-        .map_err(|error| failed(&dir.join(CONFIG_FILE), &error))
+    let keys = text::append_env_variables(&before, env_variables(providers, search_url), kept);
+    write_atomically(dir, ENV_FILE, &keys).map_err(|error| write_error(&env_path, &error))?;
+    write_atomically(dir, CONFIG_FILE, &text::render_config(providers))
+        .map_err(|error| write_error(&dir.join(CONFIG_FILE), &error))
 }
 
 /// What `.env` remembers.
-fn variables<'a>(
-    providers: &'a [Found],
+fn env_variables<'a>(
+    providers: &'a [ProviderChoice],
     search_url: Option<&'a str>,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
     let keys = providers.iter().filter_map(|provider| provider.key.as_ref());
@@ -41,12 +41,12 @@ fn variables<'a>(
         .chain(search_url.map(|url| (SEARCH_VARIABLE, url)))
 }
 
-fn failed(path: &Path, error: &io::Error) -> Exit {
-    Exit::new(Code::Failed, format!("could not write {}: {error}", path.display()))
+fn write_error(path: &Path, error: &io::Error) -> CliError {
+    CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", path.display()))
 }
 
 /// Makes the folder for its owner only; one that is there stays as it is.
-pub(super) fn folder(dir: &Path) -> io::Result<()> {
+pub(super) fn create_private_folder(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -55,7 +55,7 @@ pub(super) fn folder(dir: &Path) -> io::Result<()> {
 }
 
 /// A temporary file is made for its owner only, and keeps that when it takes its name.
-pub(super) fn atomically(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+pub(super) fn write_atomically(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;

@@ -4,7 +4,7 @@ use crow_core::{CallId, Compaction};
 use serde_json::{Value, json};
 
 /// Says on one line what a compaction did.
-pub(super) fn line(compaction: &Compaction) -> String {
+pub(super) fn describe_compaction(compaction: &Compaction) -> String {
     let Compaction { at, keep_from, tokens_before, tokens_after, .. } = compaction;
     format!(
         "before msg-{at}, {tokens_before} to {tokens_after} tokens; the model sees msg-{keep_from} and later"
@@ -12,7 +12,7 @@ pub(super) fn line(compaction: &Compaction) -> String {
 }
 
 /// Spells a compaction for scripts.
-pub(super) fn json(compaction: &Compaction) -> Value {
+pub(super) fn compaction_json(compaction: &Compaction) -> Value {
     json!({
         "at": compaction.at,
         "keep_from": compaction.keep_from,

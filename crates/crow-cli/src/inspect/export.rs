@@ -3,24 +3,26 @@
 use std::{borrow::Cow, io::Write};
 
 use clap::ValueEnum;
-use crow_core::{Content, Ended, Entry, Part, PlanEntry, PlanStatus, Reply, SessionId};
-use crow_store::{Message, Store, Stored, Timestamp};
+use crow_core::{
+    ContentPart, PlanEntry, PlanStatus, Reply, ReplyEnd, SessionId, ToolCallContent, TranscriptEntry,
+};
+use crow_store::{LoadedSession, Store, StoredMessage, Timestamp};
 use serde_json::{Value, json};
 use similar::TextDiff;
 
 use super::{
     compactions,
-    messages::{message_json, parts_text, read},
+    messages::{for_each_page, message_json, parts_text},
     session_json, usage_json,
 };
-use crate::{failure::Exit, money, table};
+use crate::{failure::CliError, money, table};
 
 /// Lines around a change.
 const CONTEXT_LINES: usize = 3;
 
 /// What a session is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Form {
+pub(crate) enum ExportFormat {
     /// Markdown, for people
     Md,
     /// One JSON document with everything
@@ -28,82 +30,82 @@ pub(crate) enum Form {
 }
 
 /// Writes a session down.
-pub(super) async fn write(
-    form: Form,
+pub(super) async fn write_export(
+    form: ExportFormat,
     store: &Store,
-    stored: &Stored,
+    stored: &LoadedSession,
     out: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let mut times = Vec::with_capacity(stored.entries.len());
     let end = stored.session.n_messages;
-    read(store, &stored.session, (0, end), |page| {
+    for_each_page(store, &stored.session, (0, end), |page| {
         times.extend(page.iter().map(|message| message.created));
         Ok(())
     })
     .await?;
     match form {
-        Form::Md => markdown(stored, &times, out),
-        Form::Json => Ok(writeln!(out, "{}", table::json(&document(stored, &times)))?),
+        ExportFormat::Md => write_markdown(stored, &times, out),
+        ExportFormat::Json => Ok(writeln!(out, "{}", table::json_line(&export_json(stored, &times)))?),
     }
 }
 
-fn markdown(stored: &Stored, times: &[Timestamp], out: &mut impl Write) -> Result<(), Exit> {
+fn write_markdown(stored: &LoadedSession, times: &[Timestamp], out: &mut impl Write) -> Result<(), CliError> {
     let row = &stored.session;
-    writeln!(out, "# {}\n", table::plain(row.title.as_deref().unwrap_or("(no title)")))?;
+    writeln!(out, "# {}\n", table::sanitize_line(row.title.as_deref().unwrap_or("(no title)")))?;
     let facts = [
         ("session", Some(row.id.to_string())),
         ("folder", Some(row.cwd.clone())),
         ("model", Some(row.model.clone())),
         ("mode", Some(row.mode.as_str().to_owned())),
-        ("began", Some(minute(row.created))),
-        ("last message", Some(minute(row.updated))),
-        ("cost", stored.bill().cost.map(money::spelled)),
+        ("began", Some(format_minute(row.created))),
+        ("last message", Some(format_minute(row.updated))),
+        ("cost", stored.total_usage().cost.map(money::format_dollars)),
         ("child of", row.parent.as_ref().map(SessionId::to_string)),
         ("copy of", row.forked_from.as_ref().map(SessionId::to_string)),
     ];
     for (label, fact) in facts.into_iter().filter_map(|(label, fact)| Some((label, fact?))) {
-        writeln!(out, "- {label}: {}", table::plain(&fact))?;
+        writeln!(out, "- {label}: {}", table::sanitize_line(&fact))?;
     }
     for (seq, (entry, time)) in stored.entries.iter().zip(times).enumerate() {
-        compacted(stored, seq as u64, out)?;
-        spoken(entry, *time, out)?;
+        write_compactions(stored, seq as u64, out)?;
+        write_entry(entry, *time, out)?;
     }
-    compacted(stored, stored.entries.len() as u64, out)
+    write_compactions(stored, stored.entries.len() as u64, out)
 }
 
 /// Writes the compactions that were made before a message.
-fn compacted(stored: &Stored, seq: u64, out: &mut impl Write) -> Result<(), Exit> {
+fn write_compactions(stored: &LoadedSession, seq: u64, out: &mut impl Write) -> Result<(), CliError> {
     for compaction in stored.compactions.iter().filter(|compaction| compaction.at == seq) {
-        writeln!(out, "\n---\n\nCompacted {}.", compactions::line(compaction))?;
+        writeln!(out, "\n---\n\nCompacted {}.", compactions::describe_compaction(compaction))?;
         for line in compaction.summary.iter().flat_map(|summary| summary.lines()) {
-            writeln!(out, "{}", format!("> {}", table::plain(line)).trim_end())?;
+            writeln!(out, "{}", format!("> {}", table::sanitize_line(line)).trim_end())?;
         }
         writeln!(out, "\n---")?;
     }
     Ok(())
 }
 
-fn spoken(entry: &Entry, time: Timestamp, out: &mut impl Write) -> Result<(), Exit> {
-    let time = minute(time);
+fn write_entry(entry: &TranscriptEntry, time: Timestamp, out: &mut impl Write) -> Result<(), CliError> {
+    let time = format_minute(time);
     match entry {
-        Entry::Prompt(prompt) => {
-            writeln!(out, "\n## user, {time}\n\n{}", table::text(&parts_text(&prompt.parts)))?;
+        TranscriptEntry::Prompt(prompt) => {
+            writeln!(out, "\n## user, {time}\n\n{}", table::sanitize_text(&parts_text(&prompt.parts)))?;
         }
-        Entry::Reply(reply) => {
+        TranscriptEntry::Reply(reply) => {
             writeln!(out, "\n## assistant, {time}")?;
-            replied(reply, out)?;
+            write_reply(reply, out)?;
         }
-        Entry::Result { call, facets, outcome } => {
-            let title = table::plain(&facets.title);
+        TranscriptEntry::Result { call, facets, outcome } => {
+            let title = table::sanitize_line(&facets.title);
             writeln!(out, "\n### {call}: {title} ({})", outcome.status.as_str())?;
-            fenced("text", &parts_text(&outcome.for_model), out)?;
+            write_fenced("text", &parts_text(&outcome.for_model), out)?;
             for content in &outcome.for_client {
-                if let Content::Diff { path, old, new } = content {
+                if let ToolCallContent::Diff { path, old, new } = content {
                     let old = old.as_deref().unwrap_or_default();
                     let diff = TextDiff::from_lines(old, new);
                     let diff =
                         diff.unified_diff().context_radius(CONTEXT_LINES).header(path, path).to_string();
-                    fenced("diff", &diff, out)?;
+                    write_fenced("diff", &diff, out)?;
                 }
             }
         }
@@ -111,58 +113,58 @@ fn spoken(entry: &Entry, time: Timestamp, out: &mut impl Write) -> Result<(), Ex
     Ok(())
 }
 
-fn replied(reply: &Reply, out: &mut impl Write) -> Result<(), Exit> {
+fn write_reply(reply: &Reply, out: &mut impl Write) -> Result<(), CliError> {
     if !reply.thought.is_empty() {
         writeln!(out)?;
         for line in reply.thought.lines() {
-            writeln!(out, "{}", format!("> {}", table::plain(line)).trim_end())?;
+            writeln!(out, "{}", format!("> {}", table::sanitize_line(line)).trim_end())?;
         }
     }
     if !reply.text.is_empty() {
-        writeln!(out, "\n{}", table::text(&reply.text))?;
+        writeln!(out, "\n{}", table::sanitize_text(&reply.text))?;
     }
     for call in &reply.calls {
-        writeln!(out, "\n{} calls {}", call.id, table::plain(&call.name))?;
-        fenced("json", &format!("{:#}", Value::Object(call.arguments.object())), out)?;
+        writeln!(out, "\n{} calls {}", call.id, table::sanitize_line(&call.name))?;
+        write_fenced("json", &format!("{:#}", Value::Object(call.arguments.to_object())), out)?;
     }
-    if let Some(why) = ended(&reply.ended) {
-        writeln!(out, "\n({})", table::plain(&why))?;
+    if let Some(why) = describe_ending(&reply.ended) {
+        writeln!(out, "\n({})", table::sanitize_line(&why))?;
     }
     Ok(())
 }
 
 /// Says how a reply ended, when not as it should.
-fn ended(ended: &Ended) -> Option<Cow<'_, str>> {
+fn describe_ending(ended: &ReplyEnd) -> Option<Cow<'_, str>> {
     match ended {
-        Ended::Normally => None,
-        Ended::OutputLimit => Some("cut by the output limit".into()),
-        Ended::SizeLimit => Some("cut by Crow at 16 MiB".into()),
-        Ended::Refused => Some("withheld by the provider".into()),
-        Ended::Cancelled => Some("stopped".into()),
-        Ended::Failed(failure) => Some(format!("failed: {failure}").into()),
+        ReplyEnd::Normally => None,
+        ReplyEnd::OutputLimit => Some("cut by the output limit".into()),
+        ReplyEnd::SizeLimit => Some("cut by Crow at 16 MiB".into()),
+        ReplyEnd::Refused => Some("withheld by the provider".into()),
+        ReplyEnd::Cancelled => Some("stopped".into()),
+        ReplyEnd::Failed(failure) => Some(format!("failed: {failure}").into()),
     }
 }
 
 /// Puts a text between fences that it does not hold itself.
-fn fenced(kind: &str, text: &str, out: &mut impl Write) -> Result<(), Exit> {
+fn write_fenced(kind: &str, text: &str, out: &mut impl Write) -> Result<(), CliError> {
     if text.is_empty() {
         return Ok(());
     }
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
-    Ok(writeln!(out, "\n{fence}{kind}\n{}\n{fence}", table::text(text.trim_end_matches('\n')))?)
+    Ok(writeln!(out, "\n{fence}{kind}\n{}\n{fence}", table::sanitize_text(text.trim_end_matches('\n')))?)
 }
 
-fn minute(time: Timestamp) -> String {
+fn format_minute(time: Timestamp) -> String {
     let time = jiff::Timestamp::from_millisecond(time.0).unwrap_or_default();
     time.strftime("%Y-%m-%d %H:%M UTC").to_string()
 }
 
-fn document(stored: &Stored, times: &[Timestamp]) -> Value {
+fn export_json(stored: &LoadedSession, times: &[Timestamp]) -> Value {
     let messages = stored.entries.iter().zip(times).enumerate().map(|(seq, (entry, created))| {
-        let message = Message { seq: seq as u64, entry: entry.clone(), created: *created };
+        let message = StoredMessage { seq: seq as u64, entry: entry.clone(), created: *created };
         let mut json = message_json(&message);
-        for (key, value) in whole(entry) {
+        for (key, value) in extra_fields(entry) {
             json[key] = value;
         }
         json
@@ -170,24 +172,24 @@ fn document(stored: &Stored, times: &[Timestamp]) -> Value {
     let messages: Vec<Value> = messages.collect();
     let mut session = session_json(&stored.session);
     session["system_prompt"] = stored.system_prompt.as_str().into();
-    let compactions: Vec<Value> = stored.compactions.iter().map(compactions::json).collect();
-    let usage = usage_json(stored.bill());
+    let compactions: Vec<Value> = stored.compactions.iter().map(compactions::compaction_json).collect();
+    let usage = usage_json(stored.total_usage());
     json!({ "session": session, "messages": messages, "compactions": compactions, "usage": usage })
 }
 
 /// What a list of messages leaves out.
-fn whole(entry: &Entry) -> Vec<(&'static str, Value)> {
+fn extra_fields(entry: &TranscriptEntry) -> Vec<(&'static str, Value)> {
     match entry {
-        Entry::Prompt(prompt) => vec![("parts", prompt.parts.iter().map(part_json).collect())],
-        Entry::Reply(reply) => vec![
-            ("ended", ended(&reply.ended).map(Cow::into_owned).into()),
+        TranscriptEntry::Prompt(prompt) => vec![("parts", prompt.parts.iter().map(part_json).collect())],
+        TranscriptEntry::Reply(reply) => vec![
+            ("ended", describe_ending(&reply.ended).map(Cow::into_owned).into()),
             ("usage", reply.usage.map(usage_json).into()),
             ("answered_by", reply.answered_by.clone().into()),
         ],
-        Entry::Result { facets, outcome, .. } => {
+        TranscriptEntry::Result { facets, outcome, .. } => {
             let locations = facets.locations.iter();
             let locations = locations.map(|place| json!({"path": place.path, "line": place.line}));
-            let plan = outcome.plan.as_ref().map(|plan| plan.iter().map(step_json).collect::<Vec<_>>());
+            let plan = outcome.plan.as_ref().map(|plan| plan.iter().map(plan_entry_json).collect::<Vec<_>>());
             vec![
                 ("locations", locations.collect()),
                 ("parts", outcome.for_model.iter().map(part_json).collect()),
@@ -198,7 +200,7 @@ fn whole(entry: &Entry) -> Vec<(&'static str, Value)> {
     }
 }
 
-fn step_json(step: &PlanEntry) -> Value {
+fn plan_entry_json(step: &PlanEntry) -> Value {
     let status = match step.status {
         PlanStatus::Pending => "pending",
         PlanStatus::InProgress => "in_progress",
@@ -207,24 +209,28 @@ fn step_json(step: &PlanEntry) -> Value {
     json!({"text": step.text, "status": status})
 }
 
-fn part_json(part: &Part) -> Value {
+fn part_json(part: &ContentPart) -> Value {
     match part {
-        Part::Text(text) => json!({"type": "text", "text": text}),
-        Part::Image { mime, data } => json!({"type": "image", "mime": mime, "data": data}),
-        Part::Link { uri, name, mime } => json!({"type": "link", "uri": uri, "name": name, "mime": mime}),
-        Part::Resource { uri, text, mime } => {
+        ContentPart::Text(text) => json!({"type": "text", "text": text}),
+        ContentPart::Image { mime, data } => json!({"type": "image", "mime": mime, "data": data}),
+        ContentPart::Link { uri, name, mime } => {
+            json!({"type": "link", "uri": uri, "name": name, "mime": mime})
+        }
+        ContentPart::Resource { uri, text, mime } => {
             json!({"type": "resource", "uri": uri, "text": text, "mime": mime})
         }
-        Part::FromCrow { what, text } => {
+        ContentPart::FromCrow { what, text } => {
             json!({"type": "resource", "uri": what.uri(), "text": text, "mime": null, "origin": "crow"})
         }
     }
 }
 
-fn content_json(content: &Content) -> Value {
+fn content_json(content: &ToolCallContent) -> Value {
     match content {
-        Content::Text(text) => json!({"type": "text", "text": text}),
-        Content::Image { mime, data } => json!({"type": "image", "mime": mime, "data": data}),
-        Content::Diff { path, old, new } => json!({"type": "diff", "path": path, "old": old, "new": new}),
+        ToolCallContent::Text(text) => json!({"type": "text", "text": text}),
+        ToolCallContent::Image { mime, data } => json!({"type": "image", "mime": mime, "data": data}),
+        ToolCallContent::Diff { path, old, new } => {
+            json!({"type": "diff", "path": path, "old": old, "new": new})
+        }
     }
 }

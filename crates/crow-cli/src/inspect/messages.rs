@@ -2,119 +2,132 @@
 
 use std::io::Write;
 
-use crow_core::{Call, Entry, MessageId, Outcome, Part};
-use crow_store::{Message, Range, SessionRow, Store};
+use crow_core::{ContentPart, MessageId, ToolCall, ToolResult, TranscriptEntry};
+use crow_store::{MessageRange, SessionRow, Store, StoredMessage};
 use serde_json::{Value, json};
 
-use super::{session_json, written};
-use crate::{cli::InspectArgs, failure::Exit, table};
+use super::{iso_timestamp, session_json};
+use crate::{cli::InspectArgs, failure::CliError, table};
 
 /// Messages read at a time.
 const PAGE: u32 = 100;
 
 /// Shows the last messages, or the last before a place.
-pub(super) async fn show(
+pub(super) async fn show_messages(
     args: &InspectArgs,
     store: &Store,
     row: &SessionRow,
     out: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     let end = args.before.unwrap_or(u64::MAX).min(row.n_messages);
     let from = end.saturating_sub(args.limit.map_or(u64::MAX, u64::from));
     if args.json {
         let mut messages = Vec::new();
-        read(store, row, (from, end), |page| {
+        for_each_page(store, row, (from, end), |page| {
             messages.extend(page.iter().map(with_old_keys));
             Ok(())
         })
         .await?;
         let document = json!({ "session": session_json(row), "messages": messages, "earlier": from });
-        return Ok(writeln!(out, "{}", table::json(&document))?);
+        return Ok(writeln!(out, "{}", table::json_line(&document))?);
     }
     if from > 0 {
         let messages = if from == 1 { "message" } else { "messages" };
         writeln!(out, "({from} earlier {messages}; --before {from} goes on)\n")?;
     }
-    read(store, row, (from, end), |page| page.iter().try_for_each(|message| show_one(&message.entry, out)))
-        .await
+    for_each_page(store, row, (from, end), |page| {
+        page.iter().try_for_each(|message| show_entry(&message.entry, out))
+    })
+    .await
 }
 
 /// Reads messages from a place to another, and looks at each page of them.
-pub(super) async fn read(
+pub(super) async fn for_each_page(
     store: &Store,
     row: &SessionRow,
     (mut from, end): (u64, u64),
-    mut each: impl FnMut(&[Message]) -> Result<(), Exit>,
-) -> Result<(), Exit> {
+    mut each: impl FnMut(&[StoredMessage]) -> Result<(), CliError>,
+) -> Result<(), CliError> {
     while from < end {
         let limit = u32::try_from(end - from).unwrap_or(PAGE).min(PAGE);
-        each(&store.messages(&row.id, Range { from, limit }).await?)?;
+        each(&store.load_messages(&row.id, MessageRange { from, limit }).await?)?;
         from += u64::from(limit);
     }
     // What the model was saying when it was interrupted, or says right now.
     if end == row.n_messages
         && let Some(reply) = store.read_draft(&row.id, end).await
     {
-        each(&[Message { seq: end, entry: Entry::Reply(reply), created: row.updated }])?;
+        each(&[StoredMessage { seq: end, entry: TranscriptEntry::Reply(reply), created: row.updated }])?;
     }
     Ok(())
 }
 
-fn show_one(entry: &Entry, out: &mut impl Write) -> Result<(), Exit> {
+fn show_entry(entry: &TranscriptEntry, out: &mut impl Write) -> Result<(), CliError> {
     match entry {
-        Entry::Prompt(prompt) => {
+        TranscriptEntry::Prompt(prompt) => {
             writeln!(out, "user {}", prompt.id)?;
-            indented(&parts_text(&prompt.parts), out)?;
+            write_indented(&parts_text(&prompt.parts), out)?;
         }
-        Entry::Reply(reply) => {
+        TranscriptEntry::Reply(reply) => {
             writeln!(out, "assistant {}", reply.id)?;
-            indented(&reply.text, out)?;
+            write_indented(&reply.text, out)?;
             for call in &reply.calls {
-                let arguments = Value::Object(call.arguments.object()).to_string();
-                writeln!(out, "  {} {} {}", call.id, table::plain(&call.name), table::plain(&arguments))?;
+                let arguments = Value::Object(call.arguments.to_object()).to_string();
+                writeln!(
+                    out,
+                    "  {} {} {}",
+                    call.id,
+                    table::sanitize_line(&call.name),
+                    table::sanitize_line(&arguments)
+                )?;
             }
         }
-        Entry::Result { call, facets, outcome } => {
-            writeln!(out, "tool {call}: {} ({})", table::plain(&facets.title), outcome.status.as_str())?;
-            indented(&parts_text(&outcome.for_model), out)?;
+        TranscriptEntry::Result { call, facets, outcome } => {
+            writeln!(
+                out,
+                "tool {call}: {} ({})",
+                table::sanitize_line(&facets.title),
+                outcome.status.as_str()
+            )?;
+            write_indented(&parts_text(&outcome.for_model), out)?;
         }
     }
     Ok(writeln!(out)?)
 }
 
-fn indented(text: &str, out: &mut impl Write) -> Result<(), Exit> {
+fn write_indented(text: &str, out: &mut impl Write) -> Result<(), CliError> {
     for line in text.lines() {
-        let line = table::plain(&line.replace('\t', "    "));
+        let line = table::sanitize_line(&line.replace('\t', "    "));
         writeln!(out, "{}", format!("  {line}").trim_end())?;
     }
     Ok(())
 }
 
 /// Spells pieces as text; images are named.
-pub(super) fn parts_text(parts: &[Part]) -> String {
+pub(super) fn parts_text(parts: &[ContentPart]) -> String {
     let texts = parts.iter().map(|part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Image { mime, .. } => format!("[image {mime}]"),
-        Part::Link { uri, .. } => format!("[{uri}]"),
-        Part::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
-        Part::FromCrow { what, text } => format!("[added by Crow: {what}]\n{text}"),
+        ContentPart::Text(text) => text.clone(),
+        ContentPart::Image { mime, .. } => format!("[image {mime}]"),
+        ContentPart::Link { uri, .. } => format!("[{uri}]"),
+        ContentPart::Resource { uri, text, .. } => format!("[{uri}]\n{text}"),
+        ContentPart::FromCrow { what, text } => format!("[added by Crow: {what}]\n{text}"),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Spells a message for scripts.
-pub(super) fn message_json(message: &Message) -> Value {
+pub(super) fn message_json(message: &StoredMessage) -> Value {
     let mut json = entry_json(&message.entry);
     json["seq"] = message.seq.into();
-    json["created"] = written(message.created).into();
+    json["created"] = iso_timestamp(message.created).into();
     json
 }
 
 /// Spells a message for scripts, also by the keys that the Python version had.
-fn with_old_keys(message: &Message) -> Value {
+fn with_old_keys(message: &StoredMessage) -> Value {
     let mut json = message_json(message);
-    if let Entry::Result { .. } = message.entry {
-        json["id"] = MessageId::at(message.seq).as_str().into();
+    if let TranscriptEntry::Result { .. } = message.entry {
+        json["id"] = MessageId::from_seq(message.seq).as_str().into();
     }
     json["created_at"] = json["created"].clone();
     json["data"] = provider_json(&message.entry);
@@ -122,10 +135,10 @@ fn with_old_keys(message: &Message) -> Value {
 }
 
 /// Spells a message as providers of chat completions know it.
-fn provider_json(entry: &Entry) -> Value {
+fn provider_json(entry: &TranscriptEntry) -> Value {
     match entry {
-        Entry::Prompt(prompt) => json!({ "role": "user", "content": parts_text(&prompt.parts) }),
-        Entry::Reply(reply) => {
+        TranscriptEntry::Prompt(prompt) => json!({ "role": "user", "content": parts_text(&prompt.parts) }),
+        TranscriptEntry::Reply(reply) => {
             let mut json = json!({ "role": "assistant", "content": reply.text });
             if !reply.thought.is_empty() {
                 json["reasoning_content"] = reply.thought.as_str().into();
@@ -135,32 +148,32 @@ fn provider_json(entry: &Entry) -> Value {
             }
             json
         }
-        Entry::Result { call, outcome, .. } => {
+        TranscriptEntry::Result { call, outcome, .. } => {
             json!({ "role": "tool", "tool_call_id": call.to_string(), "content": parts_text(&outcome.for_model) })
         }
     }
 }
 
-fn call_json(call: &Call) -> Value {
-    let arguments = Value::Object(call.arguments.object()).to_string();
+fn call_json(call: &ToolCall) -> Value {
+    let arguments = Value::Object(call.arguments.to_object()).to_string();
     let function = json!({ "name": call.name, "arguments": arguments });
     json!({ "id": call.id.to_string(), "type": "function", "function": function })
 }
 
-fn entry_json(entry: &Entry) -> Value {
+fn entry_json(entry: &TranscriptEntry) -> Value {
     match entry {
-        Entry::Prompt(prompt) => {
+        TranscriptEntry::Prompt(prompt) => {
             json!({ "role": "user", "id": prompt.id.as_str(), "text": parts_text(&prompt.parts) })
         }
-        Entry::Reply(reply) => {
+        TranscriptEntry::Reply(reply) => {
             let calls = reply.calls.iter().map(|call| {
-                json!({ "id": call.id.to_string(), "name": call.name, "arguments": call.arguments.object() })
+                json!({ "id": call.id.to_string(), "name": call.name, "arguments": call.arguments.to_object() })
             });
             let calls: Vec<Value> = calls.collect();
             let (id, thought) = (reply.id.as_str(), &reply.thought);
             json!({ "role": "assistant", "id": id, "thought": thought, "text": reply.text, "calls": calls })
         }
-        Entry::Result { call, facets, outcome: Outcome { status, for_model, .. } } => json!({
+        TranscriptEntry::Result { call, facets, outcome: ToolResult { status, for_model, .. } } => json!({
             "role": "tool",
             "call": call.to_string(),
             "title": facets.title,

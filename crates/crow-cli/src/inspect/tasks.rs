@@ -3,43 +3,43 @@
 use crow_store::{SessionRow, Store, TaskRow, TaskState};
 use serde_json::{Value, json};
 
-use super::written;
+use super::iso_timestamp;
 
 /// What a child is called that is Crow itself.
 const OURS: &str = "crow";
 
 /// Names the agent that a session runs.
-pub(super) fn agent(row: &SessionRow) -> &str {
+pub(super) fn agent_name(row: &SessionRow) -> &str {
     row.agent_type.as_deref().unwrap_or(OURS)
 }
 
 /// Tells how a task stands. One that nobody attends any more is lost, which is stored when its parent is opened.
-pub(super) async fn standing(store: &Store, mut task: TaskRow) -> TaskRow {
+pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> TaskRow {
     if task.state == TaskState::Running
-        && let Ok(attending) = store.attend(&task.task).await
+        && let Ok(attending) = store.acquire_task_lease(&task.task).await
     {
-        store.end_attending(attending).await;
+        store.release_task_lease(attending).await;
         task.state = TaskState::Lost;
     }
     task
 }
 
 /// Says what became of a task, on a line.
-pub(super) fn line(task: &TaskRow) -> String {
+pub(super) fn describe_task(task: &TaskRow) -> String {
     let counted = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (rounds, tokens) = (counted(task.n_rounds.into(), "round"), counted(task.n_tokens, "token"));
     format!("{}, {rounds}, {tokens}", task.state.as_str())
 }
 
 /// Spells a task for scripts.
-pub(super) fn json(task: Option<&TaskRow>) -> Value {
+pub(super) fn task_json(task: Option<&TaskRow>) -> Value {
     task.map_or(Value::Null, |task| {
         json!({
             "state": task.state.as_str(),
             "rounds": task.n_rounds,
             "tokens": task.n_tokens,
-            "started": written(task.started),
-            "ended": task.ended.and_then(written),
+            "started": iso_timestamp(task.started),
+            "ended": task.ended.and_then(iso_timestamp),
             "branch": task.branch,
         })
     })

@@ -2,13 +2,14 @@
 
 use clap::Parser;
 use crow_core::{
-    Arguments, Call, CallId, Compaction, Content, Ended, Entry, Facets, MessageId, Mode, Outcome, Part,
-    Prompt, Reply, SessionId, ThoughtLevel, ToolKind, Touch, Usage,
+    CallId, Compaction, ContentPart, MessageId, Mode, Prompt, Reply, ReplyEnd, SessionId, ThoughtLevel,
+    TokenUsage, ToolAccess, ToolArguments, ToolCall, ToolCallContent, ToolCallInfo, ToolKind, ToolResult,
+    TranscriptEntry,
 };
-use crow_store::{Address, NewSession, Store, TaskEnd, TaskState, Timestamp, Writer};
+use crow_store::{DatabaseAddress, NewSession, SessionLease, Store, TaskEnd, TaskState, Timestamp};
 use expect_test::{Expect, expect};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 
 const HOUR: i64 = 3_600_000;
 
@@ -27,14 +28,14 @@ fn check_family(line: &str, expect: Expect) {
 #[track_caller]
 fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect: Expect) {
     let folder = tempfile::tempdir().unwrap();
-    let db = Address::File(folder.path().join("crow.db"));
+    let db = DatabaseAddress::File(folder.path().join("crow.db"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&db).await.unwrap();
         let names = fill(&store).await;
         let names = || names.iter().zip(["$A", "$B", "$C", "$D"]);
         let line = names().fold(line.to_owned(), |line, (id, name)| line.replace(name, id.as_str()));
-        let Command::Inspect(args) = Cli::parse_from(line.split(' ')).command else { panic!("inspect") };
+        let CliCommand::Inspect(args) = Cli::parse_from(line.split(' ')).command else { panic!("inspect") };
         let mut out = Vec::new();
         if let Err(exit) = super::run(&args, &db, Timestamp(41 * HOUR), &mut out).await {
             out.extend(format!("{exit:?}\n").bytes());
@@ -65,16 +66,16 @@ async fn family(store: &Store) -> Vec<SessionId> {
         keep_from: 1,
         said: vec![0],
         summary: Some("A change\nwas wanted.".to_owned()),
-        pruned: vec![CallId::at(1, 0)],
+        pruned: vec![CallId::from_position(1, 0)],
         tokens_before: 900,
         tokens_after: 300,
     };
-    store.compact(&writer, &compaction, Timestamp(3 * HOUR)).await.unwrap();
+    store.record_compaction(&writer, &compaction, Timestamp(3 * HOUR)).await.unwrap();
     store.set_title(&first, "Change `it`\u{1b}[2J").await.unwrap();
     let child = session(store, "/work/a", Some(&first), 4 * HOUR).await;
     say(store, &child, &entries()).await;
     store.set_agent_session(&child, "theirs-7\u{1b}[2J").await.unwrap();
-    let task = store.attend(&child).await.unwrap();
+    let task = store.acquire_task_lease(&child).await.unwrap();
     for (n_tokens, branch) in [(1, None), (1_233, Some("crow/lister".to_owned()))] {
         store.begin_task(&task, "List", Timestamp(4 * HOUR)).await.unwrap();
         let delivery = Some("done".to_owned());
@@ -82,19 +83,19 @@ async fn family(store: &Store) -> Vec<SessionId> {
         assert!(store.end_task(&task, end).await.unwrap());
     }
     let grandchild = session(store, "/work/a", Some(&child), 5 * HOUR).await;
-    let task = store.attend(&grandchild).await.unwrap();
+    let task = store.acquire_task_lease(&grandchild).await.unwrap();
     store.begin_task(&task, "Look", Timestamp(5 * HOUR)).await.unwrap();
     // Somebody attends it as long as the store is open.
     std::mem::forget(task);
     let copy = crow_store::invent_name();
-    store.fork(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();
+    store.fork_session(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();
     vec![first, child, grandchild, copy]
 }
 
-async fn say(store: &Store, id: &SessionId, entries: &[Entry]) -> Writer {
-    let writer = store.begin_writing(id).await.unwrap();
+async fn say(store: &Store, id: &SessionId, entries: &[TranscriptEntry]) -> SessionLease {
+    let writer = store.acquire_session_lease(id).await.unwrap();
     for (seq, entry) in entries.iter().enumerate() {
-        store.append(&writer, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
+        store.append_entry(&writer, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
     }
     writer
 }
@@ -115,77 +116,80 @@ async fn session(store: &Store, cwd: &str, parent: Option<&SessionId>, now: i64)
     id
 }
 
-fn entries() -> [Entry; 3] {
-    let call = Call {
-        id: CallId::at(1, 0),
+fn entries() -> [TranscriptEntry; 3] {
+    let call = ToolCall {
+        id: CallId::from_position(1, 0),
         provider_id: "x".to_owned(),
         name: "terminal".to_owned(),
-        arguments: Arguments::Valid(serde_json::from_str(r#"{"command":"ls"}"#).unwrap()),
+        arguments: ToolArguments::Valid(serde_json::from_str(r#"{"command":"ls"}"#).unwrap()),
     };
     [
-        Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text("list the files".to_owned())] }),
-        Entry::Reply(Reply {
-            id: MessageId::at(1),
+        TranscriptEntry::Prompt(Prompt {
+            id: MessageId::from_seq(0),
+            parts: vec![ContentPart::Text("list the files".to_owned())],
+        }),
+        TranscriptEntry::Reply(Reply {
+            id: MessageId::from_seq(1),
             thought: "hm".to_owned(),
             text: "I look.".to_owned(),
             calls: vec![call],
-            ended: Ended::Normally,
+            ended: ReplyEnd::Normally,
             usage: None,
             sealed: None,
             answered_by: None,
         }),
-        Entry::Result {
-            call: CallId::at(1, 0),
-            facets: Facets {
+        TranscriptEntry::Result {
+            call: CallId::from_position(1, 0),
+            facets: ToolCallInfo {
                 title: "ls".to_owned(),
                 kind: ToolKind::Execute,
                 locations: Vec::new(),
-                touch: Touch::Runs("ls".to_owned()),
+                touch: ToolAccess::Runs("ls".to_owned()),
             },
-            outcome: Outcome::done("a.txt\n\u{1b}[31mb.txt"),
+            outcome: ToolResult::success("a.txt\n\u{1b}[31mb.txt"),
         },
     ]
 }
 
 /// A prompt with an image, and a reply whose call changed a file.
-fn change() -> [Entry; 3] {
-    let image = Part::Image { mime: "image/png".to_owned(), data: "iVBORw==".to_owned() };
+fn change() -> [TranscriptEntry; 3] {
+    let image = ContentPart::Image { mime: "image/png".to_owned(), data: "iVBORw==".to_owned() };
     let arguments = r#"{"file_path":"/work/a/x"}"#;
-    let call = Call {
-        id: CallId::at(1, 0),
+    let call = ToolCall {
+        id: CallId::from_position(1, 0),
         provider_id: "x".to_owned(),
         name: "edit".to_owned(),
-        arguments: Arguments::Valid(serde_json::from_str(arguments).unwrap()),
+        arguments: ToolArguments::Valid(serde_json::from_str(arguments).unwrap()),
     };
-    let diff = Content::Diff {
+    let diff = ToolCallContent::Diff {
         path: "/work/a/x".to_owned(),
         old: Some("one\ntwo\n".to_owned()),
         new: "one\n2\u{9b}2J\n".to_owned(),
     };
     [
-        Entry::Prompt(Prompt {
-            id: MessageId::at(0),
-            parts: vec![Part::Text("change it\nlike\u{1b}[2J this".to_owned()), image],
+        TranscriptEntry::Prompt(Prompt {
+            id: MessageId::from_seq(0),
+            parts: vec![ContentPart::Text("change it\nlike\u{1b}[2J this".to_owned()), image],
         }),
-        Entry::Reply(Reply {
-            id: MessageId::at(1),
+        TranscriptEntry::Reply(Reply {
+            id: MessageId::from_seq(1),
             thought: "how?".to_owned(),
             text: "I change it.".to_owned(),
             calls: vec![call],
-            ended: Ended::OutputLimit,
-            usage: Some(Usage { cost: Some(12_300_000), ..Usage::new(7, 3) }),
+            ended: ReplyEnd::OutputLimit,
+            usage: Some(TokenUsage { cost: Some(12_300_000), ..TokenUsage::new(7, 3) }),
             sealed: None,
             answered_by: None,
         }),
-        Entry::Result {
-            call: CallId::at(1, 0),
-            facets: Facets {
+        TranscriptEntry::Result {
+            call: CallId::from_position(1, 0),
+            facets: ToolCallInfo {
                 title: "Edit x".to_owned(),
                 kind: ToolKind::Edit,
                 locations: Vec::new(),
-                touch: Touch::Nothing,
+                touch: ToolAccess::Nothing,
             },
-            outcome: Outcome { for_client: vec![diff], ..Outcome::done("changed; see ```x```") },
+            outcome: ToolResult { for_client: vec![diff], ..ToolResult::success("changed; see ```x```") },
         },
     ]
 }
@@ -257,9 +261,9 @@ fn a_task_that_nobody_attends_is_lost() {
     let fill = async |store: &Store| {
         let parent = session(store, "/work/a", None, HOUR).await;
         let child = session(store, "/work/a", Some(&parent), HOUR).await;
-        let task = store.attend(&child).await.unwrap();
+        let task = store.acquire_task_lease(&child).await.unwrap();
         store.begin_task(&task, "Look", Timestamp(2 * HOUR)).await.unwrap();
-        store.end_attending(task).await;
+        store.release_task_lease(task).await;
         vec![parent, child]
     };
     check_in(
@@ -438,14 +442,14 @@ fn a_mistyped_name_is_told_what_it_meant() {
     check_family(
         "crow-cli inspect -s $Ax",
         expect![[r#"
-        Exit { code: NoSession, message: Some("there is no session $Ax"), hint: Some("did you mean $A?") }
-    "#]],
+            CliError { code: NoSession, message: Some("there is no session $Ax"), hint: Some("did you mean $A?") }
+        "#]],
     );
     check_family(
         "crow-cli inspect -s nobody --search it",
         expect![[r#"
-        Exit { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
-    "#]],
+            CliError { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
+        "#]],
     );
 }
 
@@ -501,8 +505,8 @@ fn a_session_is_shown() {
     check(
         "crow-cli inspect -s nobody",
         expect![[r#"
-        Exit { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
-    "#]],
+            CliError { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
+        "#]],
     );
 }
 
@@ -570,8 +574,10 @@ fn messages_are_found() {
 fn a_store_that_is_not_there_is_empty_and_stays_away() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("crow.db");
-    let db = Address::File(file.clone());
-    let Command::Inspect(args) = Cli::parse_from(["crow-cli", "inspect"]).command else { panic!("inspect") };
+    let db = DatabaseAddress::File(file.clone());
+    let CliCommand::Inspect(args) = Cli::parse_from(["crow-cli", "inspect"]).command else {
+        panic!("inspect")
+    };
     let mut out = Vec::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(super::run(&args, &db, Timestamp(0), &mut out)).unwrap();

@@ -27,7 +27,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use super::Log;
+use super::RotatingLog;
 
 /// Files that are kept of all sessions; the one that was written last longest ago goes first.
 const FILES_MAX: usize = 200;
@@ -49,7 +49,7 @@ pub(crate) fn keep_session_logs(wanted: bool) {
 /// Writes what is about a session to a file of its name.
 pub(super) struct SessionLogs {
     folder: PathBuf,
-    open: Mutex<HashMap<String, Arc<Log>>>,
+    open: Mutex<HashMap<String, Arc<RotatingLog>>>,
 }
 
 /// The session that a span is about.
@@ -60,7 +60,7 @@ impl SessionLogs {
         Self { folder, open: Mutex::default() }
     }
 
-    fn log(&self, session: &str) -> Option<Arc<Log>> {
+    fn log(&self, session: &str) -> Option<Arc<RotatingLog>> {
         if !is_file_name(session) {
             return None;
         }
@@ -72,7 +72,7 @@ impl SessionLogs {
             open.clear();
         }
         forget_oldest(&self.folder);
-        let log = Log { file: self.folder.join(format!("{session}.log")), open: Mutex::default() };
+        let log = RotatingLog { file: self.folder.join(format!("{session}.log")), open: Mutex::default() };
         let log = Arc::new(log);
         open.insert(session.to_owned(), log.clone());
         Some(log)

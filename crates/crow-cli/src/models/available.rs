@@ -3,59 +3,63 @@
 use std::io::Write;
 
 use crow_core::Failure;
-use crow_model::{Http, ListedModel, Listing, Price, ProviderSettings, list_models};
+use crow_model::{HttpClients, ListedModel, ModelListing, ModelPrice, ProviderSettings, list_models};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::{
     cli::ModelsArgs,
-    failure::{Code, Exit},
+    failure::{CliError, CliExitCode},
     providers::{self, LIST_WAIT},
     settings::Settings,
     table,
 };
 
 /// What a provider said, and which of its models are configured.
-struct Answer<'a> {
+struct ProviderModels<'a> {
     provider: &'a ProviderSettings,
     settings: &'a Settings,
-    listed: Result<Listing, Failure>,
+    listed: Result<ModelListing, Failure>,
 }
 
 /// Lists the models that the configured providers have. Fails when none of them answered.
-pub(crate) async fn available(
+pub(crate) async fn list_available_models(
     args: &ModelsArgs,
     settings: &Settings,
     out: &mut impl Write,
     log: &mut impl Write,
-) -> Result<(), Exit> {
+) -> Result<(), CliError> {
     // Says how to configure one where there is none.
-    settings.model(None)?;
-    let http = Http::new().map_err(|failure| Exit::new(Code::Failed, failure.sentence))?;
+    settings.find_model(None)?;
+    let http = HttpClients::new().map_err(|failure| CliError::new(CliExitCode::Failed, failure.sentence))?;
     let ask = async |provider| {
         let listed = list_models(&http, provider, LIST_WAIT).await;
-        Answer { provider, settings, listed }
+        ProviderModels { provider, settings, listed }
     };
-    let answers = join_all(providers::configured(settings).into_iter().map(ask)).await;
+    let answers = join_all(providers::configured_providers(settings).into_iter().map(ask)).await;
     if args.json {
-        let document = json!({ "providers": answers.iter().map(Answer::json).collect::<Vec<_>>() });
-        writeln!(out, "{}", table::json(&document))?;
+        let document =
+            json!({ "providers": answers.iter().map(ProviderModels::to_json).collect::<Vec<_>>() });
+        writeln!(out, "{}", table::json_line(&document))?;
     } else {
         let header = ["PROVIDER", "MODEL", "WINDOW", "USD/M IN", "OUT", ""].map(str::to_owned);
-        table::write(out, std::iter::once(header).chain(answers.iter().flat_map(Answer::rows)))?;
+        table::write_table(
+            out,
+            std::iter::once(header).chain(answers.iter().flat_map(ProviderModels::table_rows)),
+        )?;
         out.flush()?;
         for failure in answers.iter().filter_map(|answer| answer.listed.as_ref().err()) {
-            writeln!(log, "warning: {}", table::plain(&failure.sentence))?;
+            writeln!(log, "warning: {}", table::sanitize_line(&failure.sentence))?;
         }
     }
     if answers.iter().all(|answer| answer.listed.is_err()) {
-        return Err(Exit::quiet(Code::Failed));
+        return Err(CliError::without_message(CliExitCode::Failed));
     }
     Ok(())
 }
 
-impl Answer<'_> {
-    fn rows(&self) -> Vec<[String; 6]> {
+impl ProviderModels<'_> {
+    fn table_rows(&self) -> Vec<[String; 6]> {
         let Ok(listing) = &self.listed else { return Vec::new() };
         let row = |model: &ListedModel| {
             let window = match (model.window, model.window_max) {
@@ -63,10 +67,10 @@ impl Answer<'_> {
                 (None, Some(max)) => format!("up to {max}"),
                 (None, None) => String::new(),
             };
-            let price = |part: fn(&Price) -> f64| {
+            let price = |part: fn(&ModelPrice) -> f64| {
                 model.price.as_ref().map_or_else(String::new, |price| part(price).to_string())
             };
-            let names = self.configured(listing, model);
+            let names = self.configured_names(listing, model);
             let mark = if names.is_empty() { String::new() } else { format!("is {}", names.join(", ")) };
             let (input, output) = (price(|price| price.input), price(|price| price.output));
             [self.provider.name.clone(), model.id.clone(), window, input, output, mark]
@@ -74,7 +78,7 @@ impl Answer<'_> {
         listing.models.iter().map(row).collect()
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let name = &self.provider.name;
         let listing = match &self.listed {
             Ok(listing) => listing,
@@ -93,23 +97,23 @@ impl Answer<'_> {
                 "chats": model.chats,
                 "tools": model.takes_tools,
                 "images": model.reads_images,
-                "configured": self.configured(listing, model),
+                "configured": self.configured_names(listing, model),
             })
         });
-        let server = listing.server.map(crow_model::Server::as_str);
+        let server = listing.server.map(crow_model::ModelServerKind::as_str);
         json!({ "name": name, "server": server, "models": models.collect::<Vec<_>>() })
     }
 
     /// The names under which a model is configured.
-    fn configured(&self, listing: &Listing, listed: &ListedModel) -> Vec<&str> {
+    fn configured_names(&self, listing: &ModelListing, listed: &ListedModel) -> Vec<&str> {
         let mut models: Vec<_> = self.settings.models.iter().collect();
         models.retain(|model| model.provider.name == self.provider.name);
-        models.retain(|model| listing.find(&model.model).is_some_and(|found| found.id == listed.id));
+        models.retain(|model| listing.find_model(&model.model).is_some_and(|found| found.id == listed.id));
         models.into_iter().map(|model| model.name.as_str()).collect()
     }
 }
 
-fn price_json(price: &Price) -> Value {
+fn price_json(price: &ModelPrice) -> Value {
     json!({
         "input": price.input,
         "output": price.output,

@@ -2,24 +2,26 @@ use clap::Parser;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 
 /// Runs commands one after the other in a project of a fresh folder, and shows what they say.
 #[track_caller]
 fn check(commands: &[&str], expected: &Expect) {
     let folder = tempfile::tempdir().unwrap();
-    let root = crow_tools::resolve(folder.path());
+    let root = crow_tools::resolve_links(folder.path());
     let project = root.join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
     std::fs::create_dir_all(project.join("sub")).unwrap();
     let dir = root.join("config");
     let prefix = |text: &str| Grant::RunPrefix(text.split(' ').map(str::to_owned).collect());
-    let grants = Grants::from_iter([prefix("cargo test"), prefix("npm run build"), Grant::Edits]);
+    let grants = GrantSet::from_iter([prefix("cargo test"), prefix("npm run build"), Grant::Edits]);
     set_permissions(&dir, &project, &grants).unwrap();
     let mut shown = String::new();
     for command in commands {
         let words = ["crow-cli", "permissions"].into_iter().chain(command.split_whitespace());
-        let Command::Permissions(args) = Cli::try_parse_from(words).unwrap().command else { unreachable!() };
+        let CliCommand::Permissions(args) = Cli::try_parse_from(words).unwrap().command else {
+            unreachable!()
+        };
         let mut out = Vec::new();
         let done = run(&args, &dir, &project.join("sub"), &mut out);
         shown += &format!("$ permissions {command}\n{}", String::from_utf8(out).unwrap());

@@ -2,31 +2,33 @@
 
 use std::io;
 
-use crow_acp::{Form, Formed, PermissionAnswer, PermissionQuestion, Subject};
+use crow_acp::{
+    AgentPermissionRequest, ElicitationForm, ElicitationOutcome, PermissionAnswer, PermissionSubject,
+};
 use tokio::sync::oneshot;
 
 use super::{
     form,
-    plain::Paint,
-    question::{self, Allows},
+    plain::PaintMode,
+    question::{self, OneTimeAnswer},
     speak,
 };
 
 /// A question that waits for the person; dropped, it tells the agent that nobody answers.
-pub(super) enum Asked {
+pub(super) enum PendingQuestion {
     /// Whether a call may run.
-    Call { question: Box<PermissionQuestion>, answer: oneshot::Sender<PermissionAnswer> },
+    Call { question: Box<AgentPermissionRequest>, answer: oneshot::Sender<PermissionAnswer> },
     /// Which way to go, or whether what a repository supplies may be used.
-    Form { form: Box<Form>, answer: oneshot::Sender<Formed> },
+    Form { form: Box<ElicitationForm>, answer: oneshot::Sender<ElicitationOutcome> },
 }
 
-impl Asked {
+impl PendingQuestion {
     /// Tells whether a yes to everything is an answer to it.
-    pub(super) fn takes_any_yes(&self) -> bool {
+    pub(super) fn accepts_blanket_yes(&self) -> bool {
         match self {
             Self::Call { question, .. } => match question.subject {
-                Subject::Call | Subject::Offer => true,
-                Subject::GoOn => false,
+                PermissionSubject::Call | PermissionSubject::Offer => true,
+                PermissionSubject::GoOn => false,
             },
             Self::Form { .. } => false,
         }
@@ -36,8 +38,8 @@ impl Asked {
     pub(super) fn is_needed(&self) -> bool {
         match self {
             Self::Call { question, .. } => match question.subject {
-                Subject::Call => true,
-                Subject::Offer | Subject::GoOn => false,
+                PermissionSubject::Call => true,
+                PermissionSubject::Offer | PermissionSubject::GoOn => false,
             },
             Self::Form { .. } => false,
         }
@@ -54,88 +56,90 @@ impl Asked {
     /// Says yes, where that is an answer.
     pub(super) fn allow(self) {
         match self {
-            Self::Call { question, answer } => reply(answer, question::once(&question, Allows::Yes)),
+            Self::Call { question, answer } => {
+                send_choice(answer, question::find_one_time_choice(&question, OneTimeAnswer::Yes));
+            }
             Self::Form { .. } => {}
         }
     }
 
     /// Tells the agent that there is nobody to ask.
-    pub(super) fn give_up(self, why: &'static str) {
+    pub(super) fn answer_unavailable(self, why: &'static str) {
         match self {
-            Self::Call { answer, .. } => give(answer, PermissionAnswer::Nobody { why: why.into() }),
-            Self::Form { answer, .. } => give(answer, Formed::Nobody { why: why.into() }),
+            Self::Call { answer, .. } => send_answer(answer, PermissionAnswer::Nobody { why: why.into() }),
+            Self::Form { answer, .. } => send_answer(answer, ElicitationOutcome::Nobody { why: why.into() }),
         }
     }
 
     /// Draws it.
-    pub(super) fn lines(&self, paint: Paint) -> Vec<String> {
+    pub(super) fn render_lines(&self, paint: PaintMode) -> Vec<String> {
         match self {
-            Self::Call { question, .. } => question::lines(question, paint),
-            Self::Form { form, .. } => form::lines(form, paint),
+            Self::Call { question, .. } => question::render_question(question, paint),
+            Self::Form { form, .. } => form::render_form(form, paint),
         }
     }
 
     /// Shows which answers there are and where to type.
-    pub(super) fn mark_answers(&self) -> io::Result<()> {
+    pub(super) fn show_answers(&self) -> io::Result<()> {
         let answers = match self {
-            Self::Call { question, .. } => question::answers(question),
-            Self::Form { form, .. } => form::answers(form),
+            Self::Call { question, .. } => question::describe_choices(question),
+            Self::Form { form, .. } => form::describe_answers(form),
         };
         let place = if answers.contains('\n') { "\n  ›" } else { " ›" };
-        speak::mark(&format!("  {answers}{place} "))
+        speak::write_prompt(&format!("  {answers}{place} "))
     }
 
     /// Takes a line for an answer; gives the question back when it is none. The end of all lines is a no.
-    pub(super) fn answered(self, typed: Option<&str>) -> io::Result<Option<Self>> {
+    pub(super) fn try_answer(self, typed: Option<&str>) -> io::Result<Option<Self>> {
         if typed.is_none() {
-            speak::mark("\n")?;
+            speak::write_prompt("\n")?;
         }
         let again = match self {
             Self::Call { question, answer } => {
                 let id = match typed {
-                    None => question::once(&question, Allows::No),
-                    Some(typed) => question::chosen(&question, typed),
+                    None => question::find_one_time_choice(&question, OneTimeAnswer::No),
+                    Some(typed) => question::parse_choice(&question, typed),
                 };
                 if id.is_some() || typed.is_none() {
-                    reply(answer, id);
+                    send_choice(answer, id);
                     return Ok(None);
                 }
                 Self::Call { question, answer }
             }
             Self::Form { form, answer } => {
                 let formed = match typed {
-                    None => Some(Formed::Declined),
-                    Some(typed) => form::formed(&form, typed),
+                    None => Some(ElicitationOutcome::Declined),
+                    Some(typed) => form::parse_answer(&form, typed),
                 };
                 if let Some(formed) = formed {
-                    give(answer, formed);
+                    send_answer(answer, formed);
                     return Ok(None);
                 }
                 Self::Form { form, answer }
             }
         };
-        again.mark_answers()?;
+        again.show_answers()?;
         Ok(Some(again))
     }
 }
 
 /// Waits until the agent waits for the answer no longer.
-pub(super) async fn withdrawn(asked: &mut Option<Asked>) {
+pub(super) async fn wait_until_withdrawn(asked: &mut Option<PendingQuestion>) {
     match asked {
-        Some(Asked::Call { answer, .. }) => answer.closed().await,
-        Some(Asked::Form { answer, .. }) => answer.closed().await,
+        Some(PendingQuestion::Call { answer, .. }) => answer.closed().await,
+        Some(PendingQuestion::Form { answer, .. }) => answer.closed().await,
         None => std::future::pending().await,
     }
 }
 
 /// Answers the agent. One without a fitting choice is not answered, which refuses.
-fn reply(answer: oneshot::Sender<PermissionAnswer>, id: Option<String>) {
+fn send_choice(answer: oneshot::Sender<PermissionAnswer>, id: Option<String>) {
     if let Some(id) = id {
-        give(answer, PermissionAnswer::Chosen(id));
+        send_answer(answer, PermissionAnswer::Chosen(id));
     }
 }
 
-fn give<T>(answer: oneshot::Sender<T>, given: T) {
+fn send_answer<T>(answer: oneshot::Sender<T>, given: T) {
     if answer.send(given).is_err() {
         tracing::debug!("the agent no longer waits for the answer");
     }

@@ -1,15 +1,15 @@
 //! Between turns: the prompt, and an agent that speaks or asks meanwhile, because something that it was to do behind
 //! the turns is done or needs a word. Nothing of that is passed over.
 
-use crow_acp::{ClientEvent, Heard};
+use crow_acp::{AgentUpdate, ClientEvent};
 use tokio::time::MissedTickBehavior;
 
 use super::{
-    asked::withdrawn,
-    driver::{BEAT, Driver, Interrupt, Spoken},
+    asked::wait_until_withdrawn,
+    driver::{BEAT, InterruptAction, NextPrompt, RunDriver},
     speak,
 };
-use crate::failure::{Code, Exit};
+use crate::failure::{CliError, CliExitCode};
 
 /// Beats without a word after which the prompt is shown again. An agent that speaks by itself does not say when it has
 /// done; a model pauses for less.
@@ -17,16 +17,16 @@ const SILENT_BEATS: u32 = 8;
 
 /// What the screen ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Bottom {
+enum ScreenBottom {
     /// The mark behind which a prompt is typed.
     Prompt,
     /// What the agent said, so many beats ago.
     Words { n_beats: u32 },
 }
 
-impl Driver {
+impl RunDriver {
     /// Waits for the next prompt, past empty lines and past what the agent says meanwhile.
-    pub(super) async fn next_prompt(&mut self) -> Result<Spoken, Exit> {
+    pub(super) async fn next_prompt(&mut self) -> Result<NextPrompt, CliError> {
         let connection = self.connection.clone();
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -35,92 +35,96 @@ impl Driver {
             self.show_question(&asked)?;
             self.asked = Some(asked);
         }
-        let mut bottom = self.prompt().await?;
+        let mut bottom = self.show_prompt().await?;
         loop {
             if let Some(event) = self.kept.pop_front() {
-                bottom = self.overhear(event, bottom).await?;
+                bottom = self.handle_event(event, bottom).await?;
                 continue;
             }
             tokio::select! {
                 biased;
-                _ = self.signals.next() => return Err(interrupted()?),
+                _ = self.signals.next_request() => return Err(interrupted_exit()?),
                 // Before what is heard: an agent that never stops would keep a person from leaving.
-                line = self.typed.line() => match line? {
+                line = self.typed.next_line() => match line? {
                     None => {
-                        speak::mark("\n")?;
-                        return Ok(Spoken::End);
+                        speak::write_prompt("\n")?;
+                        return Ok(NextPrompt::End);
                     }
                     Some(line) => match line.trim() {
-                        "exit" | "quit" => return Ok(Spoken::End),
-                        "" => speak::mark("› ")?,
-                        _ => return Ok(Spoken::Prompt(line)),
+                        "exit" | "quit" => return Ok(NextPrompt::End),
+                        "" => speak::write_prompt("› ")?,
+                        _ => return Ok(NextPrompt::Prompt(line)),
                     },
                 },
                 event = self.heard.recv() => match event {
-                    Some(event) => bottom = self.overhear(event, bottom).await?,
-                    None => return Err(gone()),
+                    Some(event) => bottom = self.handle_event(event, bottom).await?,
+                    None => return Err(agent_gone_exit()),
                 },
-                () = connection.closed() => return Err(gone()),
-                _ = beat.tick(), if matches!(bottom, Bottom::Words { .. }) => bottom = self.on_beat(bottom).await?,
+                () = connection.wait_closed() => return Err(agent_gone_exit()),
+                _ = beat.tick(), if matches!(bottom, ScreenBottom::Words { .. }) => bottom = self.on_tick(bottom).await?,
             }
         }
     }
 
     /// Shows where to type, once no question stands on the screen any more.
-    async fn prompt(&mut self) -> Result<Bottom, Exit> {
+    async fn show_prompt(&mut self) -> Result<ScreenBottom, CliError> {
         let connection = self.connection.clone();
         while self.asked.is_some() {
             tokio::select! {
                 biased;
-                _ = self.signals.next() => return Err(interrupted()?),
-                typing = self.typed.answer() => self.on_typing(typing?)?,
-                () = withdrawn(&mut self.asked) => self.drop_question()?,
-                () = connection.closed() => return Err(gone()),
+                _ = self.signals.next_request() => return Err(interrupted_exit()?),
+                typing = self.typed.next_answer() => self.on_typing(typing?)?,
+                () = wait_until_withdrawn(&mut self.asked) => self.drop_question()?,
+                () = connection.wait_closed() => return Err(agent_gone_exit()),
             }
         }
-        self.plan.speaker.pause()?;
-        speak::mark("› ")?;
-        Ok(Bottom::Prompt)
+        self.plan.speaker.prepare_for_input()?;
+        speak::write_prompt("› ")?;
+        Ok(ScreenBottom::Prompt)
     }
 
     /// Takes in what the agent says or asks by itself.
-    async fn overhear(&mut self, event: ClientEvent, bottom: Bottom) -> Result<Bottom, Exit> {
-        let is_seen = is_seen(&event);
-        if is_seen && bottom == Bottom::Prompt {
+    async fn handle_event(
+        &mut self,
+        event: ClientEvent,
+        bottom: ScreenBottom,
+    ) -> Result<ScreenBottom, CliError> {
+        let is_seen = is_visible(&event);
+        if is_seen && bottom == ScreenBottom::Prompt {
             // What was typed so far stays in the keyboard's hands.
-            speak::mark("\n")?;
+            speak::write_prompt("\n")?;
         }
-        self.asked = self.on_event(event, Interrupt::Cancels).await?;
+        self.asked = self.on_event(event, InterruptAction::Cancels).await?;
         match is_seen {
-            _ if self.asked.is_some() => self.prompt().await,
-            true => Ok(Bottom::Words { n_beats: 0 }),
+            _ if self.asked.is_some() => self.show_prompt().await,
+            true => Ok(ScreenBottom::Words { n_beats: 0 }),
             false => Ok(bottom),
         }
     }
 
-    async fn on_beat(&mut self, bottom: Bottom) -> Result<Bottom, Exit> {
+    async fn on_tick(&mut self, bottom: ScreenBottom) -> Result<ScreenBottom, CliError> {
         match bottom {
-            Bottom::Words { n_beats } if n_beats < SILENT_BEATS => {
-                self.plan.speaker.beat()?;
-                Ok(Bottom::Words { n_beats: n_beats + 1 })
+            ScreenBottom::Words { n_beats } if n_beats < SILENT_BEATS => {
+                self.plan.speaker.on_tick()?;
+                Ok(ScreenBottom::Words { n_beats: n_beats + 1 })
             }
-            Bottom::Words { .. } => self.prompt().await,
-            Bottom::Prompt => Ok(bottom),
+            ScreenBottom::Words { .. } => self.show_prompt().await,
+            ScreenBottom::Prompt => Ok(bottom),
         }
     }
 }
 
-fn interrupted() -> Result<Exit, Exit> {
-    speak::mark("\n")?;
-    Ok(Exit::quiet(Code::Interrupted))
+fn interrupted_exit() -> Result<CliError, CliError> {
+    speak::write_prompt("\n")?;
+    Ok(CliError::without_message(CliExitCode::Interrupted))
 }
 
-fn gone() -> Exit {
-    Exit::new(Code::Failed, "the agent has gone")
+fn agent_gone_exit() -> CliError {
+    CliError::new(CliExitCode::Failed, "the agent has gone")
 }
 
 /// Tells whether a person sees something of it: lists and counts only keep us up to date.
-fn is_seen(event: &ClientEvent) -> bool {
+fn is_visible(event: &ClientEvent) -> bool {
     match event {
         ClientEvent::Permission { .. } | ClientEvent::Form { .. } => true,
         ClientEvent::Said(_)
@@ -128,18 +132,18 @@ fn is_seen(event: &ClientEvent) -> bool {
         | ClientEvent::Claim { .. }
         | ClientEvent::Released { .. } => false,
         ClientEvent::Heard { heard, .. } => match heard {
-            Heard::Text(_)
-            | Heard::Thought(_)
-            | Heard::Notice(_)
-            | Heard::Compaction(_)
-            | Heard::Call { .. }
-            | Heard::Prompt(_)
-            | Heard::Plan(_) => true,
-            Heard::Title(_)
-            | Heard::Usage { .. }
-            | Heard::Mode(_)
-            | Heard::Commands(_)
-            | Heard::Outcome(_) => false,
+            AgentUpdate::Text(_)
+            | AgentUpdate::Thought(_)
+            | AgentUpdate::Notice(_)
+            | AgentUpdate::Compaction(_)
+            | AgentUpdate::Call { .. }
+            | AgentUpdate::Prompt(_)
+            | AgentUpdate::Plan(_) => true,
+            AgentUpdate::Title(_)
+            | AgentUpdate::Usage { .. }
+            | AgentUpdate::Mode(_)
+            | AgentUpdate::Commands(_)
+            | AgentUpdate::Outcome(_) => false,
         },
     }
 }

@@ -3,20 +3,20 @@
 
 use std::{collections::VecDeque, io, time::Duration};
 
-use crow_acp::{ClientEvent, Connection, Heard, OpenedSession, StopReason, Until};
+use crow_acp::{AgentConnection, AgentUpdate, ClientEvent, OpenedSession, StopReason, TurnScope};
 use crow_core::{Failure, FailureKind, ReportOutcome, SessionId};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
-    Onward, Plan,
-    asked::{Asked, withdrawn},
-    exit_of,
-    plain::{Paint, one_line},
-    replay::{Replay, ReplaySpan},
-    signals::{Signals, Wish},
-    speak::{self, Typed, Typing},
+    RunPlan, SessionRetention,
+    asked::{PendingQuestion, wait_until_withdrawn},
+    exit_for_failure,
+    plain::{PaintMode, to_one_line},
+    replay::{ReplayBuffer, ReplaySpan},
+    signals::{SignalListener, StopRequest},
+    speak::{self, TypedAnswer, TypedLines},
 };
-use crate::failure::{Code, Exit};
+use crate::failure::{CliError, CliExitCode};
 
 /// How often what turns on the screen moves on; slower looks stuck, faster nervous.
 pub(super) const BEAT: Duration = Duration::from_millis(120);
@@ -29,55 +29,55 @@ const NO_ANSWER: &str =
     "\n  What was typed before the question, or several lines at once, is no answer to it.\n";
 
 /// How a turn came out for the person, who may go on after it.
-type TurnEnd = Result<(), Exit>;
+type TurnResult = Result<(), CliError>;
 
 /// An agent and the person who drives it.
-pub(super) struct Driver {
-    pub(super) connection: Connection,
+pub(super) struct RunDriver {
+    pub(super) connection: AgentConnection,
     pub(super) heard: mpsc::Receiver<ClientEvent>,
-    pub(super) signals: Signals,
-    pub(super) plan: Plan,
-    pub(super) typed: Typed,
-    refused: Refused,
+    pub(super) signals: SignalListener,
+    pub(super) plan: RunPlan,
+    pub(super) typed: TypedLines,
+    refused: RefusedCalls,
     /// How the work ended that was reported last in the turn.
     outcome: Option<ReportOutcome>,
     /// The message that the agent spoke last.
     message: Option<String>,
     /// The question that stands on the screen; what ends a turn leaves it there, it may be about something else.
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<PendingQuestion>,
     /// Questions that came with the end of a turn.
     pub(super) kept: VecDeque<ClientEvent>,
 }
 
 /// Whether a call of the turn was refused because nobody could be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Refused {
+enum RefusedCalls {
     Nothing,
     Something,
 }
 
 /// What the person wants next.
-pub(super) enum Spoken {
+pub(super) enum NextPrompt {
     Prompt(String),
     End,
 }
 
 /// What the next interrupt does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Interrupt {
+pub(super) enum InterruptAction {
     Cancels,
     Leaves,
 }
 
-impl Driver {
+impl RunDriver {
     pub(super) fn new(
-        connection: Connection,
+        connection: AgentConnection,
         heard: mpsc::Receiver<ClientEvent>,
-        signals: Signals,
-        plan: Plan,
+        signals: SignalListener,
+        plan: RunPlan,
     ) -> Self {
-        let (typed, kept) = (Typed::default(), VecDeque::new());
-        let refused = Refused::Nothing;
+        let (typed, kept) = (TypedLines::default(), VecDeque::new());
+        let refused = RefusedCalls::Nothing;
         Self {
             connection,
             heard,
@@ -93,25 +93,26 @@ impl Driver {
     }
 
     /// Opens the session and goes through its prompts.
-    pub(super) async fn run(mut self) -> Result<(), Exit> {
-        let (session, replay) = self.open().await?;
-        self.plan.speaker.session(&session)?;
+    pub(super) async fn run(mut self) -> Result<(), CliError> {
+        let (session, replay) = self.open_session().await?;
+        self.plan.speaker.on_session_opened(&session)?;
         replay.tell(self.plan.speaker.as_mut())?;
-        let done = self.prompts(&session).await;
-        let onward = if self.connection.abilities().loads { self.plan.onward } else { Onward::Gone };
-        let bye = self.plan.speaker.goodbye(&session, onward, self.plan.args.agent.as_deref());
+        let done = self.run_prompts(&session).await;
+        let onward =
+            if self.connection.capabilities().loads { self.plan.onward } else { SessionRetention::Gone };
+        let bye = self.plan.speaker.on_session_end(&session, onward, self.plan.args.agent.as_deref());
         done?;
         Ok(bye?)
     }
 
-    async fn open(&mut self) -> Result<(SessionId, Replay), Exit> {
-        let mut replay = Replay::new(self.plan.args.replay_span());
-        let opening = open(&self.connection, &self.plan);
+    async fn open_session(&mut self) -> Result<(SessionId, ReplayBuffer), CliError> {
+        let mut replay = ReplayBuffer::new(self.plan.args.replay_span());
+        let opening = open_or_load_session(&self.connection, &self.plan);
         tokio::pin!(opening);
         loop {
             tokio::select! {
                 biased;
-                _ = self.signals.next() => return Err(Exit::quiet(Code::Interrupted)),
+                _ = self.signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
                 // No call runs before the first prompt, so a question among what is replayed is none of theirs to answer.
                 Some(event) = self.heard.recv() => replay.take(event),
                 opened = &mut opening => return Ok((opened?, replay)),
@@ -119,78 +120,79 @@ impl Driver {
         }
     }
 
-    async fn prompts(&mut self, session: &SessionId) -> Result<(), Exit> {
+    async fn run_prompts(&mut self, session: &SessionId) -> Result<(), CliError> {
         let first = self.plan.first.take();
         if !self.plan.args.interactive {
             return match first {
-                Some(prompt) => self.turn(session, &prompt).await?,
+                Some(prompt) => self.run_turn(session, &prompt).await?,
                 None => Ok(()),
             };
         }
-        self.typed.listen()?;
+        self.typed.start_listening()?;
         match first {
-            Some(prompt) => self.turn_and_on(session, &prompt).await?,
-            None => self.plan.speaker.greet()?,
+            Some(prompt) => self.run_turn_and_report(session, &prompt).await?,
+            None => self.plan.speaker.on_first_prompt()?,
         }
-        while let Spoken::Prompt(prompt) = self.next_prompt().await? {
-            self.turn_and_on(session, &prompt).await?;
+        while let NextPrompt::Prompt(prompt) = self.next_prompt().await? {
+            self.run_turn_and_report(session, &prompt).await?;
         }
         Ok(())
     }
 
     /// Runs one turn, tells the person how it failed and lets them type on.
-    async fn turn_and_on(&mut self, session: &SessionId, prompt: &str) -> Result<(), Exit> {
-        if let Err(exit) = self.turn(session, prompt).await? {
-            self.plan.speaker.pause()?;
+    async fn run_turn_and_report(&mut self, session: &SessionId, prompt: &str) -> Result<(), CliError> {
+        if let Err(exit) = self.run_turn(session, prompt).await? {
+            self.plan.speaker.prepare_for_input()?;
             exit.report(&mut io::stderr().lock());
         }
         Ok(())
     }
 
     /// Runs one turn. The outer error is the end of everything, the inner one of this turn.
-    async fn turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnEnd, Exit> {
+    async fn run_turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnResult, CliError> {
         let connection = self.connection.clone();
         // Nobody is there after the last turn; between two of them a person is.
         let is_last = !self.plan.args.interactive || self.typed.is_over().await?;
-        let until = if is_last { Until::TasksEnded } else { Until::Answered };
-        let ended = async { connection.prompt(session, prompt, until).await.map(|prompted| prompted.reason) };
+        let until = if is_last { TurnScope::TasksEnded } else { TurnScope::Answered };
+        let ended =
+            async { connection.send_prompt(session, prompt, until).await.map(|prompted| prompted.reason) };
         tokio::pin!(ended);
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut interrupt = Interrupt::Cancels;
-        (self.refused, self.outcome) = (Refused::Nothing, None);
-        self.plan.speaker.begin()?;
+        let mut interrupt = InterruptAction::Cancels;
+        (self.refused, self.outcome) = (RefusedCalls::Nothing, None);
+        self.plan.speaker.on_turn_start()?;
         let ended = loop {
             tokio::select! {
                 biased;
-                wish = self.signals.next() => match (wish, interrupt) {
-                    (Wish::Interrupt, Interrupt::Cancels) => {
-                        connection.cancel(session);
-                        self.plan.speaker.stopping()?;
-                        interrupt = Interrupt::Leaves;
+                wish = self.signals.next_request() => match (wish, interrupt) {
+                    (StopRequest::Interrupt, InterruptAction::Cancels) => {
+                        connection.cancel_turn(session);
+                        self.plan.speaker.on_stopping()?;
+                        interrupt = InterruptAction::Leaves;
                         self.drop_question()?;
                     }
-                    (Wish::End, _) | (_, Interrupt::Leaves) => return Err(Exit::quiet(Code::Interrupted)),
+                    (StopRequest::End, _) | (_, InterruptAction::Leaves) => return Err(CliError::without_message(CliExitCode::Interrupted)),
                 },
-                typing = self.typed.answer(), if self.asked.is_some() => self.on_typing(typing?)?,
-                () = withdrawn(&mut self.asked) => self.drop_question()?,
+                typing = self.typed.next_answer(), if self.asked.is_some() => self.on_typing(typing?)?,
+                () = wait_until_withdrawn(&mut self.asked) => self.drop_question()?,
                 // While a question stands on the screen nothing is written over it.
                 event = self.heard.recv(), if self.asked.is_none() => match event {
                     Some(event) => self.asked = self.on_event(event, interrupt).await?,
                     None => break ended.await,
                 },
                 ended = &mut ended => break ended,
-                _ = beat.tick(), if self.asked.is_none() => self.plan.speaker.beat()?,
+                _ = beat.tick(), if self.asked.is_none() => self.plan.speaker.on_tick()?,
             }
         };
-        self.finish(interrupt).await?;
-        self.settle(ended)
+        self.drain_events(interrupt).await?;
+        self.turn_result(ended)
     }
 
     /// Takes in what came before the end of the turn. A question may be about something that goes on behind turns,
     /// so it is kept for the prompt that follows; without one, and after a stop, it is dropped, which is an answer.
-    async fn finish(&mut self, interrupt: Interrupt) -> Result<(), Exit> {
-        let keeps = self.plan.args.interactive && interrupt == Interrupt::Cancels;
+    async fn drain_events(&mut self, interrupt: InterruptAction) -> Result<(), CliError> {
+        let keeps = self.plan.args.interactive && interrupt == InterruptAction::Cancels;
         if !keeps {
             self.drop_question()?;
         }
@@ -212,23 +214,23 @@ impl Driver {
     }
 
     /// Takes the question off that stands on the screen, which tells the agent that nobody answers.
-    pub(super) fn drop_question(&mut self) -> Result<(), Exit> {
+    pub(super) fn drop_question(&mut self) -> Result<(), CliError> {
         if self.asked.take().is_some() {
-            speak::mark("\n")?;
+            speak::write_prompt("\n")?;
         }
         Ok(())
     }
 
     /// Takes a line for an answer; what is none keeps the question standing.
-    pub(super) fn on_typing(&mut self, typing: Typing) -> Result<(), Exit> {
+    pub(super) fn on_typing(&mut self, typing: TypedAnswer) -> Result<(), CliError> {
         let Some(asked) = self.asked.take() else { return Ok(()) };
         self.asked = match typing {
-            Typing::Line(line) => asked.answered(Some(&line))?,
-            Typing::End => asked.answered(None)?,
-            Typing::Pasted => {
-                speak::mark(NO_ANSWER)?;
-                self.typed.set_aside()?;
-                asked.mark_answers()?;
+            TypedAnswer::Line(line) => asked.try_answer(Some(&line))?,
+            TypedAnswer::End => asked.try_answer(None)?,
+            TypedAnswer::Pasted => {
+                speak::write_prompt(NO_ANSWER)?;
+                self.typed.set_aside_typed()?;
+                asked.show_answers()?;
                 Some(asked)
             }
         };
@@ -238,23 +240,23 @@ impl Driver {
     pub(super) async fn on_event(
         &mut self,
         event: ClientEvent,
-        interrupt: Interrupt,
-    ) -> Result<Option<Asked>, Exit> {
+        interrupt: InterruptAction,
+    ) -> Result<Option<PendingQuestion>, CliError> {
         let asked = match event {
             // What the person said themselves is on the screen; this came from a task.
-            ClientEvent::Heard { heard: Heard::Prompt(news), .. } => {
+            ClientEvent::Heard { heard: AgentUpdate::Prompt(news), .. } => {
                 let line = news.lines().next().unwrap_or_default().to_owned();
-                self.plan.speaker.heard(Heard::Notice(line))?;
+                self.plan.speaker.on_update(AgentUpdate::Notice(line))?;
                 return Ok(None);
             }
             ClientEvent::Heard { message, heard, .. } => {
-                self.on_heard(message, heard)?;
+                self.on_update(message, heard)?;
                 return Ok(None);
             }
-            ClientEvent::Permission { question, answer, .. } => Asked::Call { question, answer },
-            ClientEvent::Form { form, answer, .. } => Asked::Form { form, answer },
+            ClientEvent::Permission { question, answer, .. } => PendingQuestion::Call { question, answer },
+            ClientEvent::Form { form, answer, .. } => PendingQuestion::Form { form, answer },
             ClientEvent::Wanted(wanted) => {
-                wanted.refuse("a terminal has no files and terminals to lend");
+                wanted.reject("a terminal has no files and terminals to lend");
                 return Ok(None);
             }
             // Dropped, a claim is refused: what starts children here counts them itself.
@@ -262,23 +264,23 @@ impl Driver {
                 return Ok(None);
             }
         };
-        if interrupt == Interrupt::Leaves {
+        if interrupt == InterruptAction::Leaves {
             return Ok(None);
         }
-        if self.plan.args.yes && asked.takes_any_yes() {
+        if self.plan.args.yes && asked.accepts_blanket_yes() {
             asked.allow();
             return Ok(None);
         }
         // Whoever lets everything run unseen has looked at nothing.
         if self.plan.args.yes && asked.is_about_trust() {
-            asked.give_up("-y answers no question about trust");
+            asked.answer_unavailable("-y answers no question about trust");
             return Ok(None);
         }
-        if !speak::somebody() {
+        if !speak::has_person() {
             if asked.is_needed() {
-                self.refused = Refused::Something;
+                self.refused = RefusedCalls::Something;
             }
-            asked.give_up("there is no terminal to ask on");
+            asked.answer_unavailable("there is no terminal to ask on");
             return Ok(None);
         }
         self.typed.wait_for_quiet().await?;
@@ -286,83 +288,89 @@ impl Driver {
         Ok(Some(asked))
     }
 
-    fn on_heard(&mut self, message: Option<String>, heard: Heard) -> Result<(), Exit> {
-        if let Heard::Outcome(outcome) = heard {
+    fn on_update(&mut self, message: Option<String>, heard: AgentUpdate) -> Result<(), CliError> {
+        if let AgentUpdate::Outcome(outcome) = heard {
             self.outcome = Some(outcome);
         }
         if message.is_some() && message != self.message {
-            self.plan.speaker.part()?;
+            self.plan.speaker.on_new_message()?;
             self.message = message;
         }
-        Ok(self.plan.speaker.heard(heard)?)
+        Ok(self.plan.speaker.on_update(heard)?)
     }
 
     /// Puts a question on the screen. Only what is typed from then on answers it.
-    pub(super) fn show_question(&mut self, asked: &Asked) -> Result<(), Exit> {
-        self.plan.speaker.pause()?;
-        speak::mark(&(asked.lines(Paint::of_stderr()).join("\n") + "\n"))?;
-        self.typed.set_aside()?;
-        Ok(asked.mark_answers()?)
+    pub(super) fn show_question(&mut self, asked: &PendingQuestion) -> Result<(), CliError> {
+        self.plan.speaker.prepare_for_input()?;
+        speak::write_prompt(&(asked.render_lines(PaintMode::for_stderr()).join("\n") + "\n"))?;
+        self.typed.set_aside_typed()?;
+        Ok(asked.show_answers()?)
     }
 
-    fn settle(&mut self, ended: Result<StopReason, Failure>) -> Result<TurnEnd, Exit> {
+    fn turn_result(&mut self, ended: Result<StopReason, Failure>) -> Result<TurnResult, CliError> {
         let reason = match ended {
             Ok(reason) => reason,
             Err(failure) => {
-                self.plan.speaker.error(&failure)?;
+                self.plan.speaker.on_turn_failed(&failure)?;
                 // There is no turn after this one.
-                return if self.connection.gone().is_some() {
-                    Err(exit_of(&failure))
+                return if self.connection.disconnect_failure().is_some() {
+                    Err(exit_for_failure(&failure))
                 } else {
-                    Ok(Err(exit_of(&failure)))
+                    Ok(Err(exit_for_failure(&failure)))
                 };
             }
         };
-        self.plan.speaker.result(reason)?;
+        self.plan.speaker.on_turn_end(reason)?;
         Ok(match (reason, self.refused) {
-            (StopReason::Cancelled, _) => Err(Exit::quiet(Code::Interrupted)),
+            (StopReason::Cancelled, _) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
-                let exit = Exit::new(Code::Limit, "the turn reached a limit before the model was done");
+                let exit =
+                    CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
                 Err(exit.with_hint("go on with the same session, or raise max_turn_requests"))
             }
-            (_, Refused::Something) => {
-                let exit = Exit::new(Code::Denied, "a call needed permission and nobody could be asked");
+            (_, RefusedCalls::Something) => {
+                let exit =
+                    CliError::new(CliExitCode::Denied, "a call needed permission and nobody could be asked");
                 Err(exit.with_hint("allow it with -y, or choose a --mode"))
             }
-            (StopReason::EndTurn, Refused::Nothing) => match self.outcome {
+            (StopReason::EndTurn, RefusedCalls::Nothing) => match self.outcome {
                 // The report has said what is missing.
-                Some(ReportOutcome::Left | ReportOutcome::Refused) => Err(Exit::quiet(Code::Failed)),
+                Some(ReportOutcome::Left | ReportOutcome::Refused) => {
+                    Err(CliError::without_message(CliExitCode::Failed))
+                }
                 Some(ReportOutcome::Done) | None => Ok(()),
             },
-            (StopReason::MaxTokens, Refused::Nothing) => {
-                Err(Exit::new(Code::Failed, "the answer was cut because it became too long"))
+            (StopReason::MaxTokens, RefusedCalls::Nothing) => {
+                Err(CliError::new(CliExitCode::Failed, "the answer was cut because it became too long"))
             }
-            (StopReason::Refusal, Refused::Nothing) => Err(Exit::new(Code::Failed, "the model refused")),
+            (StopReason::Refusal, RefusedCalls::Nothing) => {
+                Err(CliError::new(CliExitCode::Failed, "the model refused"))
+            }
         })
     }
 }
 
-async fn open(connection: &Connection, plan: &Plan) -> Result<SessionId, Exit> {
-    let can = connection.abilities();
+async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> Result<SessionId, CliError> {
+    let can = connection.capabilities();
     let opened = match (&plan.args.session, plan.args.fork) {
         (None, _) => connection.new_session(&plan.cwd).await,
-        (Some(_), true) if !can.forks => return Err(cannot(plan, "copy sessions")),
-        (Some(_), false) if !can.loads => return Err(cannot(plan, "go on with a session")),
+        (Some(_), true) if !can.forks => return Err(unsupported_error(plan, "copy sessions")),
+        (Some(_), false) if !can.loads => return Err(unsupported_error(plan, "go on with a session")),
         (Some(id), true) => fork(connection, plan, id).await,
         (Some(id), false) => connection.load_session(&SessionId::new(id), &plan.cwd).await,
     };
-    let opened = opened.map_err(|failure| not_opened(plan, &failure))?;
+    let opened = opened.map_err(|failure| open_error(plan, &failure))?;
     for (what, value) in [("mode", &plan.args.mode), ("model", &plan.args.model)] {
         let Some(value) = value else { continue };
-        let option = chosen(&opened, what, value, plan)?;
+        let option = find_option(&opened, what, value, plan)?;
         let set = connection.set_option(&opened.session, option, value).await;
-        set.map_err(|failure| exit_of(&failure))?;
+        set.map_err(|failure| exit_for_failure(&failure))?;
     }
     Ok(opened.session)
 }
 
 /// Opens a copy of a session. Only what is loaded is replayed.
-async fn fork(connection: &Connection, plan: &Plan, id: &str) -> Result<OpenedSession, Failure> {
+async fn fork(connection: &AgentConnection, plan: &RunPlan, id: &str) -> Result<OpenedSession, Failure> {
     let forked = connection.fork_session(&SessionId::new(id), &plan.cwd).await?;
     if plan.args.agent.is_some() || plan.args.replay_span() == ReplaySpan::NONE {
         return Ok(forked);
@@ -370,36 +378,40 @@ async fn fork(connection: &Connection, plan: &Plan, id: &str) -> Result<OpenedSe
     connection.load_session(&forked.session, &plan.cwd).await
 }
 
-fn cannot(plan: &Plan, what: &str) -> Exit {
+fn unsupported_error(plan: &RunPlan, what: &str) -> CliError {
     let name = plan.args.agent.as_deref().unwrap_or_default();
-    Exit::new(Code::Usage, format!("the agent {name} cannot {what}")).with_hint("leave out --session")
+    CliError::new(CliExitCode::Usage, format!("the agent {name} cannot {what}"))
+        .with_hint("leave out --session")
 }
 
 /// Signing in is between a person and the agent.
-fn not_opened(plan: &Plan, failure: &Failure) -> Exit {
+fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
     match &plan.args.agent {
         Some(name) if failure.kind == FailureKind::AuthRequired => {
-            let exit = Exit::new(Code::Config, format!("the agent {name} wants to know who asks"));
+            let exit = CliError::new(CliExitCode::Config, format!("the agent {name} wants to know who asks"));
             exit.with_hint("sign in with its own program, or give it a key in its env in agent_servers")
         }
-        Some(_) | None => exit_of(failure),
+        Some(_) | None => exit_for_failure(failure),
     }
 }
 
 /// Finds the option that another agent offers. Our own is asked as it is: it says by itself what is wrong.
-fn chosen<'a>(
+fn find_option<'a>(
     opened: &'a OpenedSession,
     what: &'static str,
     value: &str,
-    plan: &Plan,
-) -> Result<&'a str, Exit> {
+    plan: &RunPlan,
+) -> Result<&'a str, CliError> {
     let Some(name) = &plan.args.agent else { return Ok(what) };
-    let Some(option) = opened.option(what) else {
-        return Err(Exit::new(Code::Usage, format!("the agent {name} offers no {what} to choose")));
+    let Some(option) = opened.find_option(what) else {
+        return Err(CliError::new(
+            CliExitCode::Usage,
+            format!("the agent {name} offers no {what} to choose"),
+        ));
     };
     if option.values.iter().any(|offered| offered == value) {
         return Ok(&option.id);
     }
-    let exit = Exit::new(Code::Usage, format!("the agent {name} has no {what} {value:?}"));
-    Err(exit.with_hint(one_line(&format!("there is: {}", option.values.join(", ")))))
+    let exit = CliError::new(CliExitCode::Usage, format!("the agent {name} has no {what} {value:?}"));
+    Err(exit.with_hint(to_one_line(&format!("there is: {}", option.values.join(", ")))))
 }

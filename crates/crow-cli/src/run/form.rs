@@ -1,9 +1,9 @@
 //! A question that is answered by a number or in words: what is asked, and which answers there are.
 
 use console::Style;
-use crow_acp::{Form, Formed};
+use crow_acp::{ElicitationForm, ElicitationOutcome};
 
-use super::plain::{Paint, visible};
+use super::plain::{PaintMode, reveal_control_chars};
 
 /// What leaves a question open.
 const DONE: &str = "done";
@@ -12,16 +12,16 @@ const DONE: &str = "done";
 const CANCEL: &str = "cancel";
 
 /// Draws the question with its answers, one a line.
-pub(super) fn lines(form: &Form, paint: Paint) -> Vec<String> {
+pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<String> {
     let heading = if form.is_about_trust { "Do you trust this?" } else { "A question:" };
-    let heading = paint.on(Style::new().yellow().bold(), heading);
-    let message = visible(&form.message);
+    let heading = paint.apply_style(Style::new().yellow().bold(), heading);
+    let message = reveal_control_chars(&form.message);
     let mut said = message.lines();
     let mut lines = vec![format!("{heading} {}", said.next().unwrap_or_default())];
     lines.extend(said.map(|line| format!("  {line}")));
-    let on_one_line = |text: &str| visible(text).replace('\n', " ");
+    let on_one_line = |text: &str| reveal_control_chars(text).replace('\n', " ");
     lines.extend(form.options.iter().enumerate().map(|(index, choice)| {
-        let label = paint.on(Style::new().cyan(), &on_one_line(&choice.label));
+        let label = paint.apply_style(Style::new().cyan(), &on_one_line(&choice.label));
         let meaning = match choice.meaning.as_str() {
             "" => String::new(),
             meaning => format!(" — {}", on_one_line(meaning)),
@@ -32,7 +32,7 @@ pub(super) fn lines(form: &Form, paint: Paint) -> Vec<String> {
 }
 
 /// Says on one line how to answer.
-pub(super) fn answers(form: &Form) -> String {
+pub(super) fn describe_answers(form: &ElicitationForm) -> String {
     let numbers = match form.options.len() {
         0 => None,
         1 => Some("1 or Enter".to_owned()),
@@ -45,17 +45,17 @@ pub(super) fn answers(form: &Form) -> String {
 }
 
 /// Reads an answer: nothing for the first, a label, a number or words of one's own.
-pub(super) fn formed(form: &Form, typed: &str) -> Option<Formed> {
+pub(super) fn parse_answer(form: &ElicitationForm, typed: &str) -> Option<ElicitationOutcome> {
     let typed = typed.trim();
     if typed.is_empty() {
-        return form.options.first().map(|choice| Formed::Chosen(choice.label.clone()));
+        return form.options.first().map(|choice| ElicitationOutcome::Chosen(choice.label.clone()));
     }
     let named = form.options.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(typed));
     let place = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     match named.or_else(|| form.options.get(place?)) {
-        Some(choice) => Some(Formed::Chosen(choice.label.clone())),
-        None if typed.eq_ignore_ascii_case(DONE) => Some(Formed::Declined),
-        None => form.words(typed).map(|words| Formed::Chosen(words.to_owned())),
+        Some(choice) => Some(ElicitationOutcome::Chosen(choice.label.clone())),
+        None if typed.eq_ignore_ascii_case(DONE) => Some(ElicitationOutcome::Declined),
+        None => form.free_text_answer(typed).map(|words| ElicitationOutcome::Chosen(words.to_owned())),
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::io::{self, Write};
 
-use crow_acp::{Heard, StopReason};
-use crow_core::{Content, Failure, PlanStatus, ReportOutcome, SessionId};
+use crow_acp::{AgentUpdate, StopReason};
+use crow_core::{Failure, PlanStatus, ReportOutcome, SessionId, ToolCallContent};
 use serde_json::{Value, json};
 
-use super::{Onward, Speaker};
+use super::{RunOutput, SessionRetention};
 use crate::money;
 
 /// Which events are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum JsonEventFilter {
     /// All of them.
     Events,
     /// How each turn ended.
@@ -21,7 +21,7 @@ pub(super) enum Shown {
 /// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
     out: W,
-    shown: Shown,
+    shown: JsonEventFilter,
     session: String,
     /// What the model said last in the turn, which is its answer.
     text: String,
@@ -32,13 +32,13 @@ pub(super) struct JsonLines<W> {
 }
 
 impl<W: Write> JsonLines<W> {
-    pub(super) fn new(out: W, shown: Shown) -> Self {
+    pub(super) fn new(out: W, shown: JsonEventFilter) -> Self {
         Self { out, shown, session: String::new(), text: String::new(), outcome: None, is_replay: false }
     }
 
-    fn line(&mut self, event: &Value) -> io::Result<()> {
+    fn write_event(&mut self, event: &Value) -> io::Result<()> {
         let is_end = event["type"] == "result" || event["type"] == "error";
-        if self.shown == Shown::Results && !is_end {
+        if self.shown == JsonEventFilter::Results && !is_end {
             return Ok(());
         }
         let mut event = event.clone();
@@ -50,22 +50,22 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
-impl<W: Write + Send> Speaker for JsonLines<W> {
-    fn session(&mut self, session: &SessionId) -> io::Result<()> {
+impl<W: Write + Send> RunOutput for JsonLines<W> {
+    fn on_session_opened(&mut self, session: &SessionId) -> io::Result<()> {
         self.session = session.to_string();
-        self.line(&json!({"type": "session", "session": self.session}))
+        self.write_event(&json!({"type": "session", "session": self.session}))
     }
 
-    fn heard(&mut self, heard: Heard) -> io::Result<()> {
+    fn on_update(&mut self, heard: AgentUpdate) -> io::Result<()> {
         let event = match heard {
-            Heard::Text(text) => {
+            AgentUpdate::Text(text) => {
                 self.text.push_str(&text);
                 json!({"type": "message", "text": text})
             }
-            Heard::Thought(text) | Heard::Notice(text) | Heard::Compaction(text) => {
+            AgentUpdate::Thought(text) | AgentUpdate::Notice(text) | AgentUpdate::Compaction(text) => {
                 json!({"type": "thought", "text": text})
             }
-            Heard::Call { id, title, status, content, input, .. } => {
+            AgentUpdate::Call { id, title, status, content, input, .. } => {
                 if title.is_some() {
                     // What was said before a call led up to it.
                     self.text.clear();
@@ -82,7 +82,7 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 }
                 event
             }
-            Heard::Plan(entries) => {
+            AgentUpdate::Plan(entries) => {
                 let entries = entries.iter().map(|entry| {
                     let status = match entry.status {
                         PlanStatus::Pending => "pending",
@@ -93,27 +93,30 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
                 });
                 json!({"type": "plan", "entries": entries.collect::<Vec<_>>()})
             }
-            Heard::Usage { used, size, cost, is_guess, .. } => {
+            AgentUpdate::Usage { used, size, cost, is_guess, .. } => {
                 let mut event = json!({"type": "usage", "used": used, "size": size});
                 if let Some(cost) = cost {
-                    event["cost"] = json!({"amount": money::dollars(cost), "currency": "USD"});
+                    event["cost"] = json!({"amount": money::to_dollars(cost), "currency": "USD"});
                 }
                 if is_guess {
                     event["estimated"] = true.into();
                 }
                 event
             }
-            Heard::Outcome(outcome) => {
+            AgentUpdate::Outcome(outcome) => {
                 self.outcome = Some(outcome);
                 return Ok(());
             }
-            Heard::Prompt(text) if self.is_replay => json!({"type": "prompt", "text": text}),
-            Heard::Prompt(_) | Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) => return Ok(()),
+            AgentUpdate::Prompt(text) if self.is_replay => json!({"type": "prompt", "text": text}),
+            AgentUpdate::Prompt(_)
+            | AgentUpdate::Title(_)
+            | AgentUpdate::Mode(_)
+            | AgentUpdate::Commands(_) => return Ok(()),
         };
-        self.line(&event)
+        self.write_event(&event)
     }
 
-    fn result(&mut self, reason: StopReason) -> io::Result<()> {
+    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
         let session = &self.session;
         let mut event =
@@ -121,31 +124,33 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
         if let Some(outcome) = self.outcome.take() {
             event["outcome"] = outcome.as_str().into();
         }
-        self.line(&event)
+        self.write_event(&event)
     }
 
-    fn error(&mut self, failure: &Failure) -> io::Result<()> {
+    fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()> {
         self.text.clear();
         self.outcome = None;
-        self.line(&json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.sentence}))
+        self.write_event(
+            &json!({"type": "error", "kind": failure.kind.as_str(), "message": failure.sentence}),
+        )
     }
 
-    fn greet(&mut self) -> io::Result<()> {
+    fn on_first_prompt(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    fn begin(&mut self) -> io::Result<()> {
+    fn on_turn_start(&mut self) -> io::Result<()> {
         // What was said between turns answers nobody.
         self.text.clear();
         self.outcome = None;
         Ok(())
     }
 
-    fn beat(&mut self) -> io::Result<()> {
+    fn on_tick(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    fn stopping(&mut self) -> io::Result<()> {
+    fn on_stopping(&mut self) -> io::Result<()> {
         Ok(())
     }
 
@@ -160,24 +165,26 @@ impl<W: Write + Send> Speaker for JsonLines<W> {
         Ok(())
     }
 
-    fn part(&mut self) -> io::Result<()> {
+    fn on_new_message(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    fn pause(&mut self) -> io::Result<()> {
+    fn prepare_for_input(&mut self) -> io::Result<()> {
         Ok(())
     }
 
-    fn goodbye(&mut self, _: &SessionId, _: Onward, _: Option<&str>) -> io::Result<()> {
+    fn on_session_end(&mut self, _: &SessionId, _: SessionRetention, _: Option<&str>) -> io::Result<()> {
         Ok(())
     }
 }
 
-fn content_json(content: &Content) -> Value {
+fn content_json(content: &ToolCallContent) -> Value {
     match content {
-        Content::Text(text) => json!({"type": "text", "text": text}),
-        Content::Image { mime, .. } => json!({"type": "image", "mime": mime}),
-        Content::Diff { path, old, new } => json!({"type": "diff", "path": path, "old": old, "new": new}),
+        ToolCallContent::Text(text) => json!({"type": "text", "text": text}),
+        ToolCallContent::Image { mime, .. } => json!({"type": "image", "mime": mime}),
+        ToolCallContent::Diff { path, old, new } => {
+            json!({"type": "diff", "path": path, "old": old, "new": new})
+        }
     }
 }
 

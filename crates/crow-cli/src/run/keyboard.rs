@@ -31,12 +31,12 @@ const TYPED_APART: Duration = Duration::from_millis(20);
 const PASTED_APART: Duration = Duration::from_millis(100);
 
 /// A line, or the end of what there is to say; at a terminal more may follow that.
-pub(super) type Line = io::Result<Option<String>>;
+pub(super) type InputLine = io::Result<Option<String>>;
 
 /// A line that came in.
 #[derive(Debug)]
-pub(super) struct Arrival {
-    pub(super) line: Line,
+pub(super) struct ArrivedLine {
+    pub(super) line: InputLine,
     pub(super) at: Instant,
     /// What came in together has one number, and what comes later a higher one.
     pub(super) burst: u64,
@@ -44,8 +44,8 @@ pub(super) struct Arrival {
 
 /// What was typed and nobody has taken.
 #[derive(Debug, Default)]
-pub(super) struct Waiting {
-    pub(super) arrivals: VecDeque<Arrival>,
+pub(super) struct InputQueue {
+    pub(super) arrivals: VecDeque<ArrivedLine>,
     n_bytes: usize,
     /// The beginning of a line.
     begun: Vec<u8>,
@@ -55,7 +55,7 @@ pub(super) struct Waiting {
     is_over: bool,
 }
 
-impl Waiting {
+impl InputQueue {
     /// The number of what came in last.
     pub(super) fn burst(&self) -> u64 {
         self.burst
@@ -68,9 +68,9 @@ impl Waiting {
     }
 
     /// Takes a line out.
-    pub(super) fn take(&mut self, place: usize) -> Option<Line> {
+    pub(super) fn take_line(&mut self, place: usize) -> Option<InputLine> {
         let arrival = self.arrivals.remove(place)?;
-        self.n_bytes = self.n_bytes.saturating_sub(weight(&arrival.line));
+        self.n_bytes = self.n_bytes.saturating_sub(line_weight(&arrival.line));
         Some(arrival.line)
     }
 
@@ -95,7 +95,7 @@ impl Waiting {
     }
 
     /// Takes in what was read at a moment; nothing is the end.
-    fn add(&mut self, bytes: &[u8], at: Instant, is_terminal: bool) {
+    fn add_bytes(&mut self, bytes: &[u8], at: Instant, is_terminal: bool) {
         if self.quiet_at().is_none_or(|quiet_at| at >= quiet_at) {
             self.burst += 1;
             self.n_lines_of_burst = 0;
@@ -124,37 +124,37 @@ impl Waiting {
         self.push(Ok(Some(line)), at);
     }
 
-    fn push(&mut self, line: Line, at: Instant) {
-        self.n_bytes += weight(&line);
-        self.arrivals.push_back(Arrival { line, at, burst: self.burst });
+    fn push(&mut self, line: InputLine, at: Instant) {
+        self.n_bytes += line_weight(&line);
+        self.arrivals.push_back(ArrivedLine { line, at, burst: self.burst });
     }
 }
 
 /// An empty line takes room as well.
-fn weight(line: &Line) -> usize {
+fn line_weight(line: &InputLine) -> usize {
     line.as_ref().ok().and_then(Option::as_ref).map_or(0, String::len) + 1
 }
 
 /// The keyboard, or whatever stdin is.
 #[derive(Debug)]
-pub(super) struct Keyboard(Arc<Shared>);
+pub(super) struct KeyboardInput(Arc<KeyboardShared>);
 
 #[derive(Debug)]
-struct Shared {
+struct KeyboardShared {
     input: File,
     is_terminal: bool,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<InputQueue>,
     /// Something came in.
     came: Notify,
     /// Something was taken out.
     taken: Condvar,
 }
 
-impl Keyboard {
+impl KeyboardInput {
     /// Begins to listen to stdin.
     pub(super) fn listen() -> io::Result<Self> {
         let stdin = io::stdin();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(KeyboardShared {
             input: File::from(stdin.as_fd().try_clone_to_owned()?),
             is_terminal: stdin.is_terminal(),
             waiting: Mutex::default(),
@@ -163,7 +163,7 @@ impl Keyboard {
         });
         let reader = shared.clone();
         // Never joined: it waits for the keyboard, and ends with the process.
-        thread::Builder::new().name("keyboard".into()).spawn(move || reader.read())?;
+        thread::Builder::new().name("keyboard".into()).spawn(move || reader.read_until_end())?;
         Ok(Self(shared))
     }
 
@@ -172,7 +172,7 @@ impl Keyboard {
         let mut is_dropped = false;
         // What comes in meanwhile may be as much again; whoever sends that without end is heard no more.
         for _ in 0..OVERFLOWS_MAX {
-            if !self.up_to_now().drop_overflow() {
+            if !self.read_pending().drop_overflow() {
                 break;
             }
             is_dropped = true;
@@ -182,49 +182,49 @@ impl Keyboard {
     }
 
     /// Takes in what is there at this moment and drops the beginning of a line: what ends it later is typed to something else.
-    pub(super) fn drop_unfinished_line(&self) -> io::Result<MutexGuard<'_, Waiting>> {
-        let mut waiting = self.up_to_now();
+    pub(super) fn drop_unfinished_line(&self) -> io::Result<MutexGuard<'_, InputQueue>> {
+        let mut waiting = self.read_pending();
         if self.0.is_terminal {
             // A terminal keeps the line that is being typed to itself.
-            crow_process::drop_input(&self.0.input)?;
+            crow_process::discard_input(&self.0.input)?;
             waiting.begun.clear();
         }
         Ok(waiting)
     }
 
     /// What waits, everything taken in that is there at this moment.
-    pub(super) fn up_to_now(&self) -> MutexGuard<'_, Waiting> {
-        let mut waiting = self.0.waiting();
-        self.0.take_in(&mut waiting);
+    pub(super) fn read_pending(&self) -> MutexGuard<'_, InputQueue> {
+        let mut waiting = self.0.lock_queue();
+        self.0.read_available(&mut waiting);
         waiting
     }
 
     /// Waits until something comes in. What came since the last wait counts.
-    pub(super) async fn came(&self) {
+    pub(super) async fn wait_for_input(&self) {
         self.0.came.notified().await;
     }
 
     /// Takes the line at a place out.
-    pub(super) fn take(&self, waiting: &mut Waiting, place: usize) -> Option<Line> {
-        let line = waiting.take(place);
+    pub(super) fn take_line(&self, waiting: &mut InputQueue, place: usize) -> Option<InputLine> {
+        let line = waiting.take_line(place);
         self.0.taken.notify_all();
         line
     }
 }
 
-impl Shared {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+impl KeyboardShared {
+    fn lock_queue(&self) -> MutexGuard<'_, InputQueue> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads until the end.
-    fn read(&self) {
+    fn read_until_end(&self) {
         loop {
             let ready = crow_process::wait_for_input(&self.input);
-            let mut waiting = self.waiting();
+            let mut waiting = self.lock_queue();
             match ready {
-                Ok(()) => self.take_in(&mut waiting),
-                Err(error) => self.fail(&mut waiting, error),
+                Ok(()) => self.read_available(&mut waiting),
+                Err(error) => self.record_error(&mut waiting, error),
             }
             while waiting.is_full() && !waiting.is_over {
                 waiting = self.taken.wait(waiting).unwrap_or_else(PoisonError::into_inner);
@@ -236,24 +236,24 @@ impl Shared {
     }
 
     /// Takes in what is there, as far as there is room.
-    fn take_in(&self, waiting: &mut Waiting) {
+    fn read_available(&self, waiting: &mut InputQueue) {
         let mut chunk = [0; CHUNK_BYTES];
         while !waiting.is_over && !waiting.is_full() {
             match crow_process::has_input(&self.input) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) => return self.fail(waiting, error),
+                Err(error) => return self.record_error(waiting, error),
             }
             match (&self.input).read(&mut chunk) {
-                Ok(n_bytes) => waiting.add(&chunk[..n_bytes], Instant::now(), self.is_terminal),
+                Ok(n_bytes) => waiting.add_bytes(&chunk[..n_bytes], Instant::now(), self.is_terminal),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return self.fail(waiting, error),
+                Err(error) => return self.record_error(waiting, error),
             }
             self.came.notify_one();
         }
     }
 
-    fn fail(&self, waiting: &mut Waiting, error: io::Error) {
+    fn record_error(&self, waiting: &mut InputQueue, error: io::Error) {
         waiting.push(Err(error), Instant::now());
         waiting.is_over = true;
         self.came.notify_one();
@@ -266,13 +266,13 @@ mod tests {
 
     /// Takes in pieces, each so many milliseconds after the one before; shows each line with its burst.
     fn bursts(pieces: &[(u64, &str)]) -> Vec<(String, u64)> {
-        let (mut waiting, mut at) = (Waiting::default(), Instant::now());
+        let (mut waiting, mut at) = (InputQueue::default(), Instant::now());
         for (later, piece) in pieces {
             at += Duration::from_millis(*later);
-            waiting.add(piece.as_bytes(), at, true);
+            waiting.add_bytes(piece.as_bytes(), at, true);
         }
         let lines = waiting.arrivals.into_iter();
-        let text = |line: Line| line.unwrap().unwrap_or_else(|| "(end)".to_owned());
+        let text = |line: InputLine| line.unwrap().unwrap_or_else(|| "(end)".to_owned());
         lines.map(|arrival| (text(arrival.line), arrival.burst)).collect()
     }
 
@@ -300,14 +300,14 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_much() {
-        let mut waiting = Waiting::default();
+        let mut waiting = InputQueue::default();
         let line = format!("{}\n", "x".repeat(CHUNK_BYTES - 1));
         let n_lines = (0..1000).take_while(|_| {
-            waiting.add(line.as_bytes(), Instant::now(), true);
+            waiting.add_bytes(line.as_bytes(), Instant::now(), true);
             !waiting.is_full()
         });
         assert_eq!(n_lines.count(), WAITING_BYTES_MAX / CHUNK_BYTES - 1);
-        assert!(waiting.take(0).is_some());
+        assert!(waiting.take_line(0).is_some());
         assert!(!waiting.is_full(), "there is room again");
     }
 }

@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use console::{Style, measure_text_width};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
-use super::{plain::Paint, screen::Size};
+use super::{plain::PaintMode, screen::TerminalSize};
 
 /// Columns from one tab stop to the next.
 const TAB_COLUMNS: usize = 8;
 
 /// Streams markdown to a terminal of a known size; without looks it passes text on as it is.
-pub(super) struct Markdown {
-    looks: Looks,
+pub(super) struct MarkdownWriter {
+    looks: MarkdownStyle,
     /// The line that is being written.
     open: String,
     /// What opened the code block the line is in.
@@ -21,15 +21,15 @@ pub(super) struct Markdown {
 
 /// How text is drawn.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Looks {
+pub(super) enum MarkdownStyle {
     /// As it is.
     Plain,
     /// Styled, on a terminal this large.
-    Styled(Size),
+    Styled(TerminalSize),
 }
 
-impl Markdown {
-    pub(super) fn new(looks: Looks) -> Self {
+impl MarkdownWriter {
+    pub(super) fn new(looks: MarkdownStyle) -> Self {
         Self { looks, open: String::new(), fence: None }
     }
 
@@ -48,7 +48,7 @@ impl Markdown {
     }
 
     /// Ends the text and its last line.
-    pub(super) fn end(&mut self, out: &mut impl Write) -> io::Result<()> {
+    pub(super) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
         if !self.open.is_empty() {
             self.end_line(out)?;
         }
@@ -58,10 +58,10 @@ impl Markdown {
 
     fn end_line(&mut self, out: &mut impl Write) -> io::Result<()> {
         let line = std::mem::take(&mut self.open);
-        let drawn = self.draw(&line);
-        if let Looks::Styled(size) = self.looks
+        let drawn = self.render_line(&line);
+        if let MarkdownStyle::Styled(size) = self.looks
             && drawn != line
-            && let Some(n_rows) = rows(&line, size.columns)
+            && let Some(n_rows) = count_rows(&line, size.columns)
             // What scrolled away cannot be drawn again.
             && n_rows < size.rows
         {
@@ -73,26 +73,26 @@ impl Markdown {
         writeln!(out)
     }
 
-    fn draw(&mut self, line: &str) -> String {
+    fn render_line(&mut self, line: &str) -> String {
         let code = Style::new().cyan();
-        let run = fence_of(line);
+        let run = find_fence(line);
         match (&self.fence, run) {
-            (Some(open), Some(close)) if closes(open, close, line) => {
+            (Some(open), Some(close)) if is_closing_fence(open, close, line) => {
                 self.fence = None;
-                Paint::Styled.on(Style::new().dim(), line)
+                PaintMode::Styled.apply_style(Style::new().dim(), line)
             }
-            (Some(_), _) => Paint::Styled.on(code, line),
+            (Some(_), _) => PaintMode::Styled.apply_style(code, line),
             (None, Some(open)) => {
                 self.fence = Some(open.to_owned());
-                Paint::Styled.on(Style::new().dim(), line)
+                PaintMode::Styled.apply_style(Style::new().dim(), line)
             }
-            (None, None) => styled(line),
+            (None, None) => style_line(line),
         }
     }
 }
 
 /// Finds the marks that open or close a code block.
-fn fence_of(line: &str) -> Option<&str> {
+fn find_fence(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let rest = text.trim_start_matches(mark);
@@ -101,12 +101,12 @@ fn fence_of(line: &str) -> Option<&str> {
     (run.len() >= 3 && !(mark == '`' && rest.contains('`'))).then_some(run)
 }
 
-fn closes(open: &str, close: &str, line: &str) -> bool {
+fn is_closing_fence(open: &str, close: &str, line: &str) -> bool {
     close.starts_with(open) && line.trim() == close
 }
 
 /// Counts the rows a line takes; `None` when terminals do not agree about it.
-fn rows(line: &str, columns: usize) -> Option<usize> {
+fn count_rows(line: &str, columns: usize) -> Option<usize> {
     let (mut n_rows, mut column) = (1, 0);
     let mut letter = [0; 4];
     for c in line.chars() {
@@ -128,7 +128,7 @@ fn rows(line: &str, columns: usize) -> Option<usize> {
 }
 
 /// Draws one line outside code blocks.
-fn styled(line: &str) -> String {
+fn style_line(line: &str) -> String {
     let text = line.trim_start();
     let mut drawn = line[..line.len() - text.len()].to_owned();
     let n_indent = drawn.len();
@@ -152,14 +152,16 @@ fn styled(line: &str) -> String {
                 if let Some((start, target)) = link.take()
                     && !drawn[start..].contains(&*target)
                 {
-                    drawn.push_str(&Paint::Styled.on(Style::new().dim(), &format!(" ({target})")));
+                    drawn.push_str(
+                        &PaintMode::Styled.apply_style(Style::new().dim(), &format!(" ({target})")),
+                    );
                 }
             }
             Event::Start(_) | Event::End(_) => {}
-            Event::Code(code) => drawn.push_str(&Paint::Styled.on(Style::new().cyan(), &code)),
+            Event::Code(code) => drawn.push_str(&PaintMode::Styled.apply_style(Style::new().cyan(), &code)),
             Event::Rule => drawn.push_str("────"),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                drawn.push_str(&inline(&text, bold, italic));
+                drawn.push_str(&style_span(&text, bold, italic));
             }
             Event::SoftBreak | Event::HardBreak => drawn.push(' '),
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
@@ -172,7 +174,7 @@ fn styled(line: &str) -> String {
     if drawn.len() == n_indent { line.to_owned() } else { drawn }
 }
 
-fn inline(text: &str, bold: u32, italic: u32) -> String {
+fn style_span(text: &str, bold: u32, italic: u32) -> String {
     let mut style = Style::new();
     if bold > 0 {
         style = style.bold();
@@ -180,7 +182,7 @@ fn inline(text: &str, bold: u32, italic: u32) -> String {
     if italic > 0 {
         style = style.italic();
     }
-    Paint::Styled.on(style, text)
+    PaintMode::Styled.apply_style(style, text)
 }
 
 #[cfg(test)]

@@ -1,29 +1,29 @@
 //! Keeps other people's words from driving the terminal: what a model, a tool or an agent says is text, never a
 //! command to the screen.
 
-use crate::table::turns_around;
+use crate::table::is_bidi_control;
 use console::{Style, strip_ansi_codes};
 
 /// Takes out whatever is not text. Programs colour their output, so whole sequences go and not only their first byte.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn strip_control_chars(text: &str) -> String {
     let text = strip_ansi_codes(text);
-    text.chars().filter(|&c| matches!(c, '\n' | '\t') || !(c.is_control() || turns_around(c))).collect()
+    text.chars().filter(|&c| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c))).collect()
 }
 
 /// The same on one line.
-pub(super) fn one_line(text: &str) -> String {
+pub(super) fn to_one_line(text: &str) -> String {
     let text = strip_ansi_codes(text);
-    let letters = text.chars().filter(|&c| !turns_around(c));
+    let letters = text.chars().filter(|&c| !is_bidi_control(c));
     letters.map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
 /// Shows what would be hidden: whoever says yes to a command has to see all of it.
-pub(super) fn visible(text: &str) -> String {
+pub(super) fn reveal_control_chars(text: &str) -> String {
     let picture = |c: char| match c {
         '\n' | '\t' => c,
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',
-        c if c.is_control() || turns_around(c) => '\u{fffd}',
+        c if c.is_control() || is_bidi_control(c) => '\u{fffd}',
         c => c,
     };
     text.chars().map(picture).collect()
@@ -31,21 +31,21 @@ pub(super) fn visible(text: &str) -> String {
 
 /// Whether looks are wanted where something is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Paint {
+pub(super) enum PaintMode {
     /// Letters only.
     Plain,
     /// With colours.
     Styled,
 }
 
-impl Paint {
+impl PaintMode {
     /// What stderr takes.
-    pub(super) fn of_stderr() -> Self {
+    pub(super) fn for_stderr() -> Self {
         if console::colors_enabled_stderr() { Self::Styled } else { Self::Plain }
     }
 
     /// Draws a text.
-    pub(super) fn on(self, style: Style, text: &str) -> String {
+    pub(super) fn apply_style(self, style: Style, text: &str) -> String {
         style.force_styling(self == Self::Styled).apply_to(text).to_string()
     }
 }

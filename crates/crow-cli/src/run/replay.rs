@@ -6,9 +6,9 @@ use std::{
     str::FromStr,
 };
 
-use crow_acp::{ClientEvent, Heard};
+use crow_acp::{AgentUpdate, ClientEvent};
 
-use super::Speaker;
+use super::RunOutput;
 use crate::cli::RunArgs;
 
 /// How much of a session is shown before it goes on.
@@ -53,18 +53,18 @@ impl RunArgs {
 }
 
 /// One update of a session, and the message that it is of.
-type Event = (Option<String>, Heard);
+type Event = (Option<String>, AgentUpdate);
 
 /// Keeps what is replayed, as far as it is wanted.
 #[derive(Debug)]
-pub(super) struct Replay {
+pub(super) struct ReplayBuffer {
     span: ReplaySpan,
     /// What belongs to one prompt each.
     exchanges: VecDeque<Vec<Event>>,
     n_left_out: usize,
 }
 
-impl Replay {
+impl ReplayBuffer {
     pub(super) fn new(span: ReplaySpan) -> Self {
         Self { span, exchanges: VecDeque::new(), n_left_out: 0 }
     }
@@ -75,11 +75,11 @@ impl Replay {
             ClientEvent::Heard {
                 message,
                 heard:
-                    heard @ (Heard::Prompt(_)
-                    | Heard::Text(_)
-                    | Heard::Thought(_)
-                    | Heard::Call { .. }
-                    | Heard::Plan(_)),
+                    heard @ (AgentUpdate::Prompt(_)
+                    | AgentUpdate::Text(_)
+                    | AgentUpdate::Thought(_)
+                    | AgentUpdate::Call { .. }
+                    | AgentUpdate::Plan(_)),
                 ..
             } => self.keep((message, heard)),
             ClientEvent::Heard { .. }
@@ -96,10 +96,10 @@ impl Replay {
         if self.span == ReplaySpan::NONE {
             return;
         }
-        let is_prompt = matches!(event.1, Heard::Prompt(_));
+        let is_prompt = matches!(event.1, AgentUpdate::Prompt(_));
         let last = self.exchanges.back().and_then(|exchange| exchange.last());
         // A prompt of several pieces is one.
-        let goes_on = last.is_some_and(|(_, last)| matches!(last, Heard::Prompt(_)) || !is_prompt);
+        let goes_on = last.is_some_and(|(_, last)| matches!(last, AgentUpdate::Prompt(_)) || !is_prompt);
         match self.exchanges.back_mut().filter(|_| goes_on) {
             Some(exchange) => exchange.push(event),
             None => self.exchanges.push_back(vec![event]),
@@ -113,7 +113,7 @@ impl Replay {
     }
 
     /// Tells what was kept.
-    pub(super) fn tell(self, speaker: &mut dyn Speaker) -> io::Result<()> {
+    pub(super) fn tell(self, speaker: &mut dyn RunOutput) -> io::Result<()> {
         if self.exchanges.is_empty() {
             return Ok(());
         }
@@ -121,10 +121,10 @@ impl Replay {
         let mut last = None;
         for (message, heard) in self.exchanges.into_iter().flatten() {
             if message.is_some() && message != last {
-                speaker.part()?;
+                speaker.on_new_message()?;
                 last = message;
             }
-            speaker.heard(heard)?;
+            speaker.on_update(heard)?;
         }
         speaker.replay_ends()
     }
@@ -136,22 +136,22 @@ mod tests {
     use expect_test::{Expect, expect};
 
     use super::*;
-    use crate::run::json::{JsonLines, Shown};
+    use crate::run::json::{JsonEventFilter, JsonLines};
 
     /// Replays `p` prompts, `t` texts and other updates, and shows what a script gets of them.
     #[track_caller]
     fn check(span: &str, said: &[&str], expected: &Expect) {
-        let mut replay = Replay::new(span.parse().unwrap());
+        let mut replay = ReplayBuffer::new(span.parse().unwrap());
         for said in said {
             let heard = match said.split_at(1) {
-                ("p", text) => Heard::Prompt(text.to_owned()),
-                ("t", text) => Heard::Text(text.to_owned()),
-                (_, text) => Heard::Title(text.to_owned()),
+                ("p", text) => AgentUpdate::Prompt(text.to_owned()),
+                ("t", text) => AgentUpdate::Text(text.to_owned()),
+                (_, text) => AgentUpdate::Title(text.to_owned()),
             };
             replay.take(ClientEvent::Heard { session: SessionId::new("s"), message: None, heard });
         }
         let mut written = Vec::new();
-        replay.tell(&mut JsonLines::new(&mut written, Shown::Events)).unwrap();
+        replay.tell(&mut JsonLines::new(&mut written, JsonEventFilter::Events)).unwrap();
         expected.assert_eq(&String::from_utf8(written).unwrap());
     }
 

@@ -1,6 +1,6 @@
 //! A person's screen: words on stdout, everything else on stderr, one line per call that settles in place.
 //!
-//! Whatever can still change stands in [`Live`] at the bottom. It is taken off before anything is written for good
+//! Whatever can still change stands in [`LiveRegion`] at the bottom. It is taken off before anything is written for good
 //! and put back below; nothing else on the screen is ever touched again.
 
 mod live;
@@ -8,29 +8,29 @@ mod live;
 use std::io::{self, BufWriter, Write};
 
 use console::{Style, Term};
-use crow_acp::{Heard, StopReason};
+use crow_acp::{AgentUpdate, StopReason};
 use crow_core::{Failure, SessionId};
 
-use self::live::Live;
+use self::live::LiveRegion;
 use super::{
-    Onward, Speaker,
-    markdown::{Looks, Markdown},
-    plain::{Paint, one_line, plain},
+    RunOutput, SessionRetention,
+    markdown::{MarkdownStyle, MarkdownWriter},
+    plain::{PaintMode, strip_control_chars, to_one_line},
 };
 use crate::money;
 
 /// Draws what is heard.
-pub(super) struct Screen<O, E: Write> {
+pub(super) struct TerminalScreen<O, E: Write> {
     out: O,
     err: BufWriter<E>,
     /// The size of the terminal that stderr is, when it is one that takes more than letters.
-    terminal: Option<Size>,
-    words: Markdown,
-    said: Said,
-    open: Open,
-    last: Last,
-    held: Held,
-    live: Live,
+    terminal: Option<TerminalSize>,
+    words: MarkdownWriter,
+    said: StdoutState,
+    open: OpenLine,
+    last: LastBlock,
+    held: HeldWhitespace,
+    live: LiveRegion,
     n_drawn: usize,
     n_turns: usize,
     /// What the session has cost so far, in billionths of a US dollar.
@@ -39,21 +39,21 @@ pub(super) struct Screen<O, E: Write> {
 
 /// How large a terminal is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Size {
+pub(super) struct TerminalSize {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
 /// Whether stdout has words already, from which the next ones are set apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Said {
+enum StdoutState {
     Nothing,
     Words,
 }
 
 /// What the line is part of in which the cursor stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenLine {
     Nothing,
     Words,
     Thought,
@@ -61,7 +61,7 @@ enum Open {
 
 /// What was written last for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Last {
+enum LastBlock {
     Nothing,
     Words,
     Thought,
@@ -70,48 +70,48 @@ enum Last {
 
 /// Whitespace that waits for what comes after it: a message ends where its words end.
 #[derive(Debug, Default)]
-struct Held(String);
+struct HeldWhitespace(String);
 
-impl Screen<io::Stdout, io::Stderr> {
+impl TerminalScreen<io::Stdout, io::Stderr> {
     pub(super) fn new() -> Self {
         let size = |term: Term| {
             let (rows, columns) = term.size();
-            term.is_term().then(|| Size { columns: columns.into(), rows: rows.into() })
+            term.is_term().then(|| TerminalSize { columns: columns.into(), rows: rows.into() })
         };
         let looks = match size(Term::stdout()).filter(|_| console::colors_enabled()) {
-            Some(size) => Looks::Styled(size),
-            None => Looks::Plain,
+            Some(size) => MarkdownStyle::Styled(size),
+            None => MarkdownStyle::Plain,
         };
         let terminal = size(Term::stderr()).filter(|_| console::colors_enabled_stderr());
-        Self::on(io::stdout(), io::stderr(), (looks, terminal))
+        Self::with_writers(io::stdout(), io::stderr(), (looks, terminal))
     }
 }
 
-impl<O: Write, E: Write> Screen<O, E> {
-    pub(super) fn on(out: O, err: E, terminals: (Looks, Option<Size>)) -> Self {
+impl<O: Write, E: Write> TerminalScreen<O, E> {
+    pub(super) fn with_writers(out: O, err: E, terminals: (MarkdownStyle, Option<TerminalSize>)) -> Self {
         let (looks, terminal) = terminals;
         Self {
             out,
             err: BufWriter::new(err),
             terminal,
-            words: Markdown::new(looks),
-            said: Said::Nothing,
-            open: Open::Nothing,
-            last: Last::Nothing,
-            held: Held::default(),
-            live: Live::default(),
+            words: MarkdownWriter::new(looks),
+            said: StdoutState::Nothing,
+            open: OpenLine::Nothing,
+            last: LastBlock::Nothing,
+            held: HeldWhitespace::default(),
+            live: LiveRegion::default(),
             n_drawn: 0,
             n_turns: 0,
             cost: None,
         }
     }
 
-    fn paint(&self) -> Paint {
-        if self.terminal.is_some() { Paint::Styled } else { Paint::Plain }
+    fn paint_mode(&self) -> PaintMode {
+        if self.terminal.is_some() { PaintMode::Styled } else { PaintMode::Plain }
     }
 
     /// Takes what can change off the screen.
-    fn lift(&mut self) -> io::Result<()> {
+    fn erase_live(&mut self) -> io::Result<()> {
         if self.n_drawn > 0 {
             write!(self.err, "\x1b[{}A\r\x1b[J", self.n_drawn)?;
             self.n_drawn = 0;
@@ -120,11 +120,11 @@ impl<O: Write, E: Write> Screen<O, E> {
     }
 
     /// Puts what can change at the bottom of the screen.
-    fn lower(&mut self) -> io::Result<()> {
+    fn draw_live(&mut self) -> io::Result<()> {
         if let Some(size) = self.terminal
-            && self.open == Open::Nothing
+            && self.open == OpenLine::Nothing
         {
-            let lines = self.live.lines(size);
+            let lines = self.live.render_lines(size);
             self.n_drawn = lines.len();
             for line in lines {
                 writeln!(self.err, "{line}")?;
@@ -134,116 +134,116 @@ impl<O: Write, E: Write> Screen<O, E> {
     }
 
     /// Ends the line in which the cursor stands.
-    fn close(&mut self) -> io::Result<()> {
-        self.lift()?;
+    fn close_line(&mut self) -> io::Result<()> {
+        self.erase_live()?;
         self.err.flush()?;
         match self.open {
-            Open::Words => self.words.end(&mut self.out)?,
-            Open::Thought => writeln!(self.err)?,
-            Open::Nothing => {}
+            OpenLine::Words => self.words.finish(&mut self.out)?,
+            OpenLine::Thought => writeln!(self.err)?,
+            OpenLine::Nothing => {}
         }
-        self.open = Open::Nothing;
+        self.open = OpenLine::Nothing;
         Ok(())
     }
 
     /// Makes room for something of a kind, apart from what is of another.
-    fn start(&mut self, next: Last) -> io::Result<()> {
-        self.close()?;
+    fn start_block(&mut self, next: LastBlock) -> io::Result<()> {
+        self.close_line()?;
         match (self.last, next, self.said) {
             (last, next, _) if last == next => {}
-            (Last::Nothing, _, _) if self.terminal.is_some() => {}
-            (_, Last::Words, Said::Words) => writeln!(self.out)?,
-            (Last::Nothing, _, _) => {}
-            (Last::Words | Last::Thought | Last::Lines, _, _) => self.gap()?,
+            (LastBlock::Nothing, _, _) if self.terminal.is_some() => {}
+            (_, LastBlock::Words, StdoutState::Words) => writeln!(self.out)?,
+            (LastBlock::Nothing, _, _) => {}
+            (LastBlock::Words | LastBlock::Thought | LastBlock::Lines, _, _) => self.write_gap()?,
         }
         self.last = next;
         self.err.flush()
     }
 
-    fn gap(&mut self) -> io::Result<()> {
+    fn write_gap(&mut self) -> io::Result<()> {
         if self.terminal.is_some() { writeln!(self.err) } else { Ok(()) }
     }
 
     fn on_text(&mut self, text: &str) -> io::Result<()> {
-        let Some(text) = self.held.next(text, self.open, Open::Words) else { return Ok(()) };
+        let Some(text) = self.held.take_printable(text, self.open, OpenLine::Words) else { return Ok(()) };
         self.live.stop_waiting();
-        if self.open != Open::Words {
-            self.start(Last::Words)?;
+        if self.open != OpenLine::Words {
+            self.start_block(LastBlock::Words)?;
         }
-        self.open = Open::Words;
-        self.said = Said::Words;
+        self.open = OpenLine::Words;
+        self.said = StdoutState::Words;
         self.words.push(&text, &mut self.out)
     }
 
     fn on_thought(&mut self, text: &str) -> io::Result<()> {
-        let Some(text) = self.held.next(text, self.open, Open::Thought) else { return Ok(()) };
+        let Some(text) = self.held.take_printable(text, self.open, OpenLine::Thought) else { return Ok(()) };
         self.live.stop_waiting();
-        if self.open != Open::Thought {
-            self.start(Last::Thought)?;
+        if self.open != OpenLine::Thought {
+            self.start_block(LastBlock::Thought)?;
         }
-        self.open = Open::Thought;
-        write!(self.err, "{}", self.paint().on(Style::new().dim(), &text))?;
+        self.open = OpenLine::Thought;
+        write!(self.err, "{}", self.paint_mode().apply_style(Style::new().dim(), &text))?;
         self.err.flush()
     }
 
     /// Sets what comes next apart from all before it.
     fn set_apart(&mut self) -> io::Result<()> {
-        self.close()?;
-        if self.last != Last::Nothing {
-            self.gap()?;
+        self.close_line()?;
+        if self.last != LastBlock::Nothing {
+            self.write_gap()?;
         }
-        self.last = Last::Nothing;
+        self.last = LastBlock::Nothing;
         self.err.flush()
     }
 
     /// Shows what the person said before.
     fn on_prompt(&mut self, text: &str) -> io::Result<()> {
         self.set_apart()?;
-        self.start(Last::Lines)?;
+        self.start_block(LastBlock::Lines)?;
         for line in text.lines() {
             let line = format!("> {line}");
-            writeln!(self.err, "{}", self.paint().on(Style::new().bold(), line.trim_end()))?;
+            writeln!(self.err, "{}", self.paint_mode().apply_style(Style::new().bold(), line.trim_end()))?;
         }
-        self.lower()
+        self.draw_live()
     }
 
     /// Writes for good what will not change any more, and what can below it.
-    fn on_live(&mut self) -> io::Result<()> {
-        self.start(Last::Lines)?;
-        for line in self.live.settled(self.paint(), self.terminal) {
+    fn write_live(&mut self) -> io::Result<()> {
+        self.start_block(LastBlock::Lines)?;
+        for line in self.live.take_settled(self.paint_mode(), self.terminal) {
             writeln!(self.err, "{line}")?;
         }
-        self.lower()
+        self.draw_live()
     }
 
-    fn line(&mut self, style: Style, text: &str) -> io::Result<()> {
-        self.start(Last::Lines)?;
-        writeln!(self.err, "{}", self.paint().on(style, text))?;
-        self.lower()
+    fn write_line(&mut self, style: Style, text: &str) -> io::Result<()> {
+        self.start_block(LastBlock::Lines)?;
+        writeln!(self.err, "{}", self.paint_mode().apply_style(style, text))?;
+        self.draw_live()
     }
 
     /// Ends a turn: what is still open stays as it is.
-    fn end(&mut self) -> io::Result<()> {
-        self.close()?;
+    fn end_turn(&mut self) -> io::Result<()> {
+        self.close_line()?;
         if !self.live.is_empty() {
-            self.live.give_up();
-            self.on_live()?;
+            self.live.fail_open_calls();
+            self.write_live()?;
         }
         self.live.stop_waiting();
         self.err.flush()
     }
 }
 
-impl Held {
+impl HeldWhitespace {
     /// Has what comes next begin on a line of its own.
-    fn part(&mut self) {
+    fn begin_line(&mut self) {
         if !self.0.contains('\n') {
             self.0.push('\n');
         }
     }
 
     /// Gives the text that can be written now: with the space before it, without the space after it.
-    fn next(&mut self, text: &str, open: Open, kind: Open) -> Option<String> {
+    fn take_printable(&mut self, text: &str, open: OpenLine, kind: OpenLine) -> Option<String> {
         let mut whole = std::mem::take(&mut self.0);
         if open != kind {
             // What was held was the end of something else.
@@ -256,59 +256,64 @@ impl Held {
     }
 }
 
-impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
-    fn session(&mut self, _: &SessionId) -> io::Result<()> {
+impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
+    fn on_session_opened(&mut self, _: &SessionId) -> io::Result<()> {
         Ok(())
     }
 
-    fn greet(&mut self) -> io::Result<()> {
+    fn on_first_prompt(&mut self) -> io::Result<()> {
         match self.terminal {
-            Some(_) => self.line(Style::new().dim(), "Say what to do. /help lists commands, Ctrl-D leaves."),
+            Some(_) => {
+                self.write_line(Style::new().dim(), "Say what to do. /help lists commands, Ctrl-D leaves.")
+            }
             None => Ok(()),
         }
     }
 
-    fn begin(&mut self) -> io::Result<()> {
+    fn on_turn_start(&mut self) -> io::Result<()> {
         self.n_turns += 1;
-        self.live.wait();
+        self.live.start_waiting();
         Ok(())
     }
 
-    fn beat(&mut self) -> io::Result<()> {
-        if self.open != Open::Nothing || !self.live.beat() {
+    fn on_tick(&mut self) -> io::Result<()> {
+        if self.open != OpenLine::Nothing || !self.live.advance_frame() {
             return Ok(());
         }
-        self.lift()?;
-        self.lower()
+        self.erase_live()?;
+        self.draw_live()
     }
 
-    fn stopping(&mut self) -> io::Result<()> {
-        self.live.stop();
+    fn on_stopping(&mut self) -> io::Result<()> {
+        self.live.mark_stopping();
         Ok(())
     }
 
-    fn heard(&mut self, heard: Heard) -> io::Result<()> {
+    fn on_update(&mut self, heard: AgentUpdate) -> io::Result<()> {
         match heard {
-            Heard::Text(text) => self.on_text(&plain(&text)),
-            Heard::Thought(text) => self.on_thought(&plain(&text)),
-            Heard::Notice(text) => self.line(Style::new().yellow(), &one_line(&text)),
-            Heard::Compaction(text) => self.line(Style::new().dim(), &one_line(&text)),
-            Heard::Call { id, title, status, content, .. } => {
-                if self.live.on_call(id, title, status, content) { self.on_live() } else { Ok(()) }
+            AgentUpdate::Text(text) => self.on_text(&strip_control_chars(&text)),
+            AgentUpdate::Thought(text) => self.on_thought(&strip_control_chars(&text)),
+            AgentUpdate::Notice(text) => self.write_line(Style::new().yellow(), &to_one_line(&text)),
+            AgentUpdate::Compaction(text) => self.write_line(Style::new().dim(), &to_one_line(&text)),
+            AgentUpdate::Call { id, title, status, content, .. } => {
+                if self.live.on_call(id, title, status, content) { self.write_live() } else { Ok(()) }
             }
-            Heard::Plan(entries) => {
+            AgentUpdate::Plan(entries) => {
                 if self.live.on_plan(entries) {
-                    self.on_live()
+                    self.write_live()
                 } else {
                     Ok(())
                 }
             }
-            Heard::Usage { cost, .. } => {
+            AgentUpdate::Usage { cost, .. } => {
                 self.cost = cost.or(self.cost);
                 Ok(())
             }
-            Heard::Prompt(text) => self.on_prompt(&plain(&text)),
-            Heard::Title(_) | Heard::Mode(_) | Heard::Commands(_) | Heard::Outcome(_) => Ok(()),
+            AgentUpdate::Prompt(text) => self.on_prompt(&strip_control_chars(&text)),
+            AgentUpdate::Title(_)
+            | AgentUpdate::Mode(_)
+            | AgentUpdate::Commands(_)
+            | AgentUpdate::Outcome(_) => Ok(()),
         }
     }
 
@@ -316,34 +321,35 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         let prompts = if n_left_out == 1 { "prompt" } else { "prompts" };
         match n_left_out {
             0 => Ok(()),
-            n => self.line(Style::new().dim(), &format!("({n} earlier {prompts}; --replay all shows them)")),
+            n => self
+                .write_line(Style::new().dim(), &format!("({n} earlier {prompts}; --replay all shows them)")),
         }
     }
 
     fn replay_ends(&mut self) -> io::Result<()> {
-        self.end()?;
-        self.line(Style::new().dim(), "(said before; what follows is new)")?;
-        self.pause()
+        self.end_turn()?;
+        self.write_line(Style::new().dim(), "(said before; what follows is new)")?;
+        self.prepare_for_input()
     }
 
-    fn part(&mut self) -> io::Result<()> {
-        self.held.part();
+    fn on_new_message(&mut self) -> io::Result<()> {
+        self.held.begin_line();
         Ok(())
     }
 
-    fn pause(&mut self) -> io::Result<()> {
+    fn prepare_for_input(&mut self) -> io::Result<()> {
         self.set_apart()
     }
 
-    fn result(&mut self, reason: StopReason) -> io::Result<()> {
-        self.end()?;
+    fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()> {
+        self.end_turn()?;
         match reason {
             StopReason::Cancelled => {
                 if self.terminal.is_some() {
                     // The terminal has shown `^C` where the cursor stands.
                     write!(self.err, "\r\x1b[K")?;
                 }
-                self.line(Style::new().yellow(), "stopped")
+                self.write_line(Style::new().yellow(), "stopped")
             }
             StopReason::EndTurn
             | StopReason::MaxTokens
@@ -352,28 +358,35 @@ impl<O: Write + Send, E: Write + Send> Speaker for Screen<O, E> {
         }
     }
 
-    fn error(&mut self, _: &Failure) -> io::Result<()> {
-        self.end()?;
-        self.pause()
+    fn on_turn_failed(&mut self, _: &Failure) -> io::Result<()> {
+        self.end_turn()?;
+        self.prepare_for_input()
     }
 
-    fn goodbye(&mut self, session: &SessionId, onward: Onward, agent: Option<&str>) -> io::Result<()> {
-        self.end()?;
+    fn on_session_end(
+        &mut self,
+        session: &SessionId,
+        onward: SessionRetention,
+        agent: Option<&str>,
+    ) -> io::Result<()> {
+        self.end_turn()?;
         // A session is stored with its first prompt: without one there is nothing to go on with.
         if self.n_turns == 0 {
             return Ok(());
         }
-        self.pause()?;
+        self.prepare_for_input()?;
         let dim = Style::new().dim();
-        let session = one_line(session.as_str());
-        self.line(dim.clone(), &format!("session     {session}"))?;
+        let session = to_one_line(session.as_str());
+        self.write_line(dim.clone(), &format!("session     {session}"))?;
         if let Some(cost) = self.cost {
-            self.line(dim.clone(), &format!("cost        {}", money::spelled(cost)))?;
+            self.write_line(dim.clone(), &format!("cost        {}", money::format_dollars(cost)))?;
         }
         let agent = agent.map(|name| format!("--agent {name} ")).unwrap_or_default();
         match onward {
-            Onward::Stored => self.line(dim, &format!("go on with  crow-cli run {agent}-s {session} \"…\"")),
-            Onward::Gone => Ok(()),
+            SessionRetention::Stored => {
+                self.write_line(dim, &format!("go on with  crow-cli run {agent}-s {session} \"…\""))
+            }
+            SessionRetention::Gone => Ok(()),
         }
     }
 }

@@ -7,9 +7,9 @@ use std::{
 
 /// A terminal that stdout and stderr share.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Seen(Arc<Mutex<Vec<u8>>>);
+pub(super) struct FakeTerminal(Arc<Mutex<Vec<u8>>>);
 
-impl io::Write for Seen {
+impl io::Write for FakeTerminal {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend(bytes);
         Ok(bytes.len())
@@ -20,14 +20,14 @@ impl io::Write for Seen {
     }
 }
 
-impl Seen {
+impl FakeTerminal {
     /// Everything that was written, escape codes as `^[`.
-    pub(super) fn raw(&self) -> String {
+    pub(super) fn raw_text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap().replace('\x1b', "^[")
     }
 
     /// The lines on a terminal this many columns wide, from the first ever written.
-    pub(super) fn lines(&self, columns: usize) -> String {
+    pub(super) fn rendered_lines(&self, columns: usize) -> String {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let mut rows: Vec<Vec<char>> = vec![Vec::new()];
         let (mut row, mut column) = (0, 0);
@@ -41,7 +41,7 @@ impl Seen {
                     let code: String =
                         chars.by_ref().take_while(|c| !matches!(c, 'A' | 'J' | 'K' | 'm')).collect();
                     // What ended the code decides; a colour alone changes no letter.
-                    match text_end(&text, chars.as_str()) {
+                    match last_char_before(&text, chars.as_str()) {
                         'A' => row -= code.parse::<usize>().unwrap(),
                         'J' => {
                             rows[row].truncate(column);
@@ -77,6 +77,6 @@ impl Seen {
     }
 }
 
-fn text_end(text: &str, rest: &str) -> char {
+fn last_char_before(text: &str, rest: &str) -> char {
     text[..text.len() - rest.len()].chars().next_back().unwrap()
 }

@@ -3,11 +3,11 @@
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::failure::{Code, Exit};
+use crate::failure::{CliError, CliExitCode};
 
 /// Listens from when it is made.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(super) struct SignalListener {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
@@ -15,29 +15,30 @@ pub(super) struct Signals {
 
 /// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wish {
+pub(super) enum StopRequest {
     /// The person pressed Ctrl-C.
     Interrupt,
     /// The process is to end.
     End,
 }
 
-impl Signals {
-    pub(super) fn listen() -> Result<Self, Exit> {
+impl SignalListener {
+    pub(super) fn listen() -> Result<Self, CliError> {
         let on = |kind| {
-            signal(kind)
-                .map_err(|error| Exit::new(Code::Failed, format!("could not listen for signals: {error}")))
+            signal(kind).map_err(|error| {
+                CliError::new(CliExitCode::Failed, format!("could not listen for signals: {error}"))
+            })
         };
         let (interrupt, terminate) = (on(SignalKind::interrupt())?, on(SignalKind::terminate())?);
         Ok(Self { interrupt, terminate, hangup: on(SignalKind::hangup())? })
     }
 
     /// Waits for the next. May be given up and asked again.
-    pub(super) async fn next(&mut self) -> Wish {
+    pub(super) async fn next_request(&mut self) -> StopRequest {
         tokio::select! {
-            _ = self.terminate.recv() => Wish::End,
-            _ = self.hangup.recv() => Wish::End,
-            _ = self.interrupt.recv() => Wish::Interrupt,
+            _ = self.terminate.recv() => StopRequest::End,
+            _ = self.hangup.recv() => StopRequest::End,
+            _ = self.interrupt.recv() => StopRequest::Interrupt,
         }
     }
 }

@@ -8,8 +8,8 @@ use std::{
 
 use tokio::time::{sleep_until, timeout};
 
-use super::keyboard::{Arrival, Keyboard, Line, Waiting};
-use crate::failure::{Code, Exit};
+use super::keyboard::{ArrivedLine, InputLine, InputQueue, KeyboardInput};
+use crate::failure::{CliError, CliExitCode};
 
 /// A script that has said its last word closes its end at once; whoever waits for an answer says nothing for longer.
 const END_WITHIN: Duration = Duration::from_millis(100);
@@ -22,15 +22,15 @@ const QUIET_WITHIN: Duration = Duration::from_secs(2);
 
 /// The lines a person types.
 #[derive(Debug, Default)]
-pub(super) struct Typed {
-    keyboard: Option<Keyboard>,
+pub(super) struct TypedLines {
+    keyboard: Option<KeyboardInput>,
     /// While a question is there: what is no answer to it.
-    question: Question,
+    question: QuestionStart,
 }
 
 /// What was typed before a question.
 #[derive(Debug, Default, Clone, Copy)]
-struct Question {
+struct QuestionStart {
     /// Lines that wait and are none of its answers.
     n_before: usize,
     /// The last input before it; what came with that is no answer either.
@@ -39,7 +39,7 @@ struct Question {
 
 /// What a person typed while a question was there.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typing {
+pub(super) enum TypedAnswer {
     /// A line of its own.
     Line(String),
     /// The end of what they have to say.
@@ -48,48 +48,48 @@ pub(super) enum Typing {
     Pasted,
 }
 
-impl Typed {
+impl TypedLines {
     /// Begins to listen, so that what is typed from here on has its place before or after a question.
-    pub(super) fn listen(&mut self) -> Result<(), Exit> {
+    pub(super) fn start_listening(&mut self) -> Result<(), CliError> {
         self.keyboard().map(drop)
     }
 
     /// Takes the next line; `None` is the end of what they have to say. May be given up and asked again.
-    pub(super) async fn line(&mut self) -> Result<Option<String>, Exit> {
+    pub(super) async fn next_line(&mut self) -> Result<Option<String>, CliError> {
         let keyboard = self.keyboard()?;
         let line = loop {
             let taken = {
-                let mut waiting = keyboard.up_to_now();
-                if waiting.is_over() { Some(Ok(None)) } else { keyboard.take(&mut waiting, 0) }
+                let mut waiting = keyboard.read_pending();
+                if waiting.is_over() { Some(Ok(None)) } else { keyboard.take_line(&mut waiting, 0) }
             };
             match taken {
                 Some(line) => break line,
-                None => keyboard.came().await,
+                None => keyboard.wait_for_input().await,
             }
         };
         self.question.n_before = self.question.n_before.saturating_sub(1);
-        read(line)
+        line_or_exit(line)
     }
 
     /// Tells whether nothing follows what was taken last. A person may always go on.
-    pub(super) async fn is_over(&mut self) -> Result<bool, Exit> {
+    pub(super) async fn is_over(&mut self) -> Result<bool, CliError> {
         if io::stdin().is_terminal() {
             return Ok(false);
         }
-        let is_empty = |line: &Line| matches!(line, Ok(Some(line)) if line.trim().is_empty());
+        let is_empty = |line: &InputLine| matches!(line, Ok(Some(line)) if line.trim().is_empty());
         let keyboard = self.keyboard()?;
         loop {
             let is_there = {
-                let mut waiting = keyboard.up_to_now();
+                let mut waiting = keyboard.read_pending();
                 while waiting.arrivals.front().is_some_and(|first| is_empty(&first.line)) {
-                    drop(keyboard.take(&mut waiting, 0));
+                    drop(keyboard.take_line(&mut waiting, 0));
                 }
-                let is_end = |first: &Arrival| matches!(first.line, Ok(None));
+                let is_end = |first: &ArrivedLine| matches!(first.line, Ok(None));
                 if waiting.is_over() { Some(true) } else { waiting.arrivals.front().map(is_end) }
             };
             match is_there {
                 Some(is_over) => return Ok(is_over),
-                None => match timeout(END_WITHIN, keyboard.came()).await {
+                None => match timeout(END_WITHIN, keyboard.wait_for_input()).await {
                     Ok(()) => {}
                     Err(_) => return Ok(false),
                 },
@@ -98,60 +98,60 @@ impl Typed {
     }
 
     /// Waits until what is being pasted is there.
-    pub(super) async fn wait_for_quiet(&mut self) -> Result<(), Exit> {
+    pub(super) async fn wait_for_quiet(&mut self) -> Result<(), CliError> {
         let keyboard = self.keyboard()?;
         let latest = Instant::now() + QUIET_WITHIN;
         loop {
-            let quiet_at = keyboard.up_to_now().quiet_at().map(|quiet_at| quiet_at.min(latest));
+            let quiet_at = keyboard.read_pending().quiet_at().map(|quiet_at| quiet_at.min(latest));
             match quiet_at.filter(|quiet_at| *quiet_at > Instant::now()) {
                 Some(quiet_at) => sleep_until(quiet_at.into()).await,
                 None => break,
             }
         }
         if keyboard.drop_overflow() {
-            mark("\n  More was typed ahead than there is room for; it is dropped.\n")
-                .map_err(|error| failed(&error))?;
+            write_prompt("\n  More was typed ahead than there is room for; it is dropped.\n")
+                .map_err(|error| input_error(&error))?;
         }
         Ok(())
     }
 
     /// Keeps the lines that were typed so far for later, and drops one that has no end yet: nobody answers a question before
     /// reading it.
-    pub(super) fn set_aside(&mut self) -> Result<(), Exit> {
-        let waiting = self.keyboard()?.drop_unfinished_line().map_err(|error| failed(&error))?;
-        let question = Question { n_before: waiting.arrivals.len(), burst: waiting.burst() };
+    pub(super) fn set_aside_typed(&mut self) -> Result<(), CliError> {
+        let waiting = self.keyboard()?.drop_unfinished_line().map_err(|error| input_error(&error))?;
+        let question = QuestionStart { n_before: waiting.arrivals.len(), burst: waiting.burst() };
         drop(waiting);
         self.question = question;
         Ok(())
     }
 
-    /// Takes what is typed after [`Typed::set_aside`]. May be given up and asked again.
-    pub(super) async fn answer(&mut self) -> Result<Typing, Exit> {
+    /// Takes what is typed after [`TypedLines::set_aside_typed`]. May be given up and asked again.
+    pub(super) async fn next_answer(&mut self) -> Result<TypedAnswer, CliError> {
         let mut question = self.question;
         let keyboard = self.keyboard()?;
         let typing = loop {
             let until = {
-                let mut waiting = keyboard.up_to_now();
+                let mut waiting = keyboard.read_pending();
                 if waiting.is_over() {
-                    break Ok(Typing::End);
+                    break Ok(TypedAnswer::End);
                 }
                 if waiting.drop_overflow() {
                     question.n_before = 0;
                 }
-                match look(&waiting, &mut question) {
-                    Look::Nothing => None,
-                    Look::Pasted => break Ok(Typing::Pasted),
-                    Look::Coming { until } => Some(until),
-                    Look::Alone { until } if until <= Instant::now() => {
-                        let line = keyboard.take(&mut waiting, question.n_before);
-                        break read(line.unwrap_or(Ok(None)))
-                            .map(|line| line.map_or(Typing::End, Typing::Line));
+                match classify_input(&waiting, &mut question) {
+                    PendingInput::Nothing => None,
+                    PendingInput::Pasted => break Ok(TypedAnswer::Pasted),
+                    PendingInput::Coming { until } => Some(until),
+                    PendingInput::Alone { until } if until <= Instant::now() => {
+                        let line = keyboard.take_line(&mut waiting, question.n_before);
+                        break line_or_exit(line.unwrap_or(Ok(None)))
+                            .map(|line| line.map_or(TypedAnswer::End, TypedAnswer::Line));
                     }
-                    Look::Alone { until } => Some(until),
+                    PendingInput::Alone { until } => Some(until),
                 }
             };
             match until {
-                None => keyboard.came().await,
+                None => keyboard.wait_for_input().await,
                 Some(until) => sleep_until(until.into()).await,
             }
         };
@@ -159,11 +159,11 @@ impl Typed {
         typing
     }
 
-    fn keyboard(&mut self) -> Result<&Keyboard, Exit> {
+    fn keyboard(&mut self) -> Result<&KeyboardInput, CliError> {
         match &mut self.keyboard {
             Some(keyboard) => Ok(keyboard),
             none @ None => {
-                let keyboard = Keyboard::listen().map_err(|error| failed(&error))?;
+                let keyboard = KeyboardInput::listen().map_err(|error| input_error(&error))?;
                 Ok(none.insert(keyboard))
             }
         }
@@ -171,7 +171,7 @@ impl Typed {
 }
 
 /// What there is behind a question.
-enum Look {
+enum PendingInput {
     Nothing,
     /// Lines that are no answer, and more may come with them until then.
     Coming {
@@ -185,34 +185,34 @@ enum Look {
     },
 }
 
-fn look(waiting: &Waiting, question: &mut Question) -> Look {
-    let Some(first) = waiting.arrivals.get(question.n_before) else { return Look::Nothing };
+fn classify_input(waiting: &InputQueue, question: &mut QuestionStart) -> PendingInput {
+    let Some(first) = waiting.arrivals.get(question.n_before) else { return PendingInput::Nothing };
     let is_end = !matches!(first.line, Ok(Some(_)));
     // The end of everything is a no, whenever it came.
     if is_end {
-        return Look::Alone { until: first.at };
+        return PendingInput::Alone { until: first.at };
     }
     let behind = waiting.arrivals.iter().skip(question.n_before);
     let n_together = behind.take_while(|arrival| arrival.burst == first.burst).count();
     if first.burst == question.burst || n_together > 1 {
         if let Some(until) = waiting.quiet_at().filter(|until| *until > Instant::now()) {
-            return Look::Coming { until };
+            return PendingInput::Coming { until };
         }
         question.n_before += n_together;
         question.burst = first.burst;
-        return Look::Pasted;
+        return PendingInput::Pasted;
     }
-    Look::Alone { until: first.at + ALONE_FOR }
+    PendingInput::Alone { until: first.at + ALONE_FOR }
 }
 
 /// Tells whether there is a person who can be asked.
-pub(super) fn somebody() -> bool {
+pub(super) fn has_person() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Shows where to type; without a person there is nobody to show it to.
-pub(super) fn mark(mark: &str) -> io::Result<()> {
-    if somebody() {
+pub(super) fn write_prompt(mark: &str) -> io::Result<()> {
+    if has_person() {
         let mut err = io::stderr().lock();
         write!(err, "{mark}")?;
         err.flush()?;
@@ -220,10 +220,10 @@ pub(super) fn mark(mark: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn read(line: Line) -> Result<Option<String>, Exit> {
-    line.map_err(|error| failed(&error))
+fn line_or_exit(line: InputLine) -> Result<Option<String>, CliError> {
+    line.map_err(|error| input_error(&error))
 }
 
-fn failed(error: &io::Error) -> Exit {
-    Exit::new(Code::Failed, format!("could not read what was typed: {error}"))
+fn input_error(error: &io::Error) -> CliError {
+    CliError::new(CliExitCode::Failed, format!("could not read what was typed: {error}"))
 }

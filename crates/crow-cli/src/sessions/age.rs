@@ -6,18 +6,18 @@ use crow_store::Timestamp;
 
 /// A number of hours, days or weeks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Age {
+pub(crate) struct SessionAge {
     hours: u32,
 }
 
-impl Age {
+impl SessionAge {
     /// Tells when what is older was last alive.
-    pub(super) fn before(self, now: Timestamp) -> Timestamp {
+    pub(super) fn cutoff_time(self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(i64::from(self.hours) * 3_600_000))
     }
 }
 
-impl FromStr for Age {
+impl FromStr for SessionAge {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -36,11 +36,11 @@ impl FromStr for Age {
 
 #[cfg(test)]
 mod tests {
-    use super::Age;
+    use super::SessionAge;
 
     #[track_caller]
     fn check(text: &str, hours: Result<u32, &str>) {
-        assert_eq!(text.parse::<Age>().map(|age| age.hours).map_err(|why| &why[..8]), hours, "{text}");
+        assert_eq!(text.parse::<SessionAge>().map(|age| age.hours).map_err(|why| &why[..8]), hours, "{text}");
     }
 
     #[test]

@@ -1,12 +1,12 @@
 #![expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 
 use clap::Parser;
-use crow_core::{Entry, MessageId, Mode, Part, Prompt, ThoughtLevel};
-use crow_store::{BegunBy, NewSession};
+use crow_core::{ContentPart, MessageId, Mode, Prompt, ThoughtLevel, TranscriptEntry};
+use crow_store::{CreatorFilter, NewSession};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, CliCommand};
 
 const DAY: i64 = 86_400_000;
 
@@ -23,11 +23,14 @@ async fn session(store: &Store, name: &str, day: i64) {
     };
     let id = SessionId::new(name);
     store.create_session(&id, new).await.unwrap();
-    let writer = store.begin_writing(&id).await.unwrap();
-    let entry = Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text(name.repeat(4000))] });
-    store.append(&writer, 0, &entry, Timestamp(day * DAY)).await.unwrap();
+    let writer = store.acquire_session_lease(&id).await.unwrap();
+    let entry = TranscriptEntry::Prompt(Prompt {
+        id: MessageId::from_seq(0),
+        parts: vec![ContentPart::Text(name.repeat(4000))],
+    });
+    store.append_entry(&writer, 0, &entry, Timestamp(day * DAY)).await.unwrap();
     store.set_title(&id, &format!("of day {day}")).await.unwrap();
-    store.end_writing(writer).await;
+    store.release_session_lease(writer).await;
 }
 
 /// Leaves out sizes and process ids, which are never the same.
@@ -44,9 +47,9 @@ fn without_numbers(text: &str) -> String {
 /// Runs a command on day 100 in a store with sessions of days 10, 50 and 99, of which that of day 50 is at work; what is
 /// left is shown below what it said.
 #[track_caller]
-fn check(line: &str, said: Said, expect: Expect) {
+fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
     let folder = tempfile::tempdir().unwrap();
-    let db = Address::File(folder.path().join("crow.db"));
+    let db = DatabaseAddress::File(folder.path().join("crow.db"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&db).await.unwrap();
@@ -56,8 +59,8 @@ fn check(line: &str, said: Said, expect: Expect) {
         // The last one to close it empties its log into the file.
         store.close().await.unwrap();
         let store = Store::open(&db).await.unwrap();
-        let _writer = store.begin_writing(&SessionId::new("busy")).await.unwrap();
-        let Command::Sessions { command } = Cli::parse_from(line.split(' ')).command else {
+        let _writer = store.acquire_session_lease(&SessionId::new("busy")).await.unwrap();
+        let CliCommand::Sessions { command } = Cli::parse_from(line.split(' ')).command else {
             panic!("sessions")
         };
         let mut out = Vec::new();
@@ -71,8 +74,9 @@ fn check(line: &str, said: Said, expect: Expect) {
         if let Err(exit) = done {
             text += &format!("{exit:?}\n");
         }
-        let query = crow_store::ListQuery { cwd: None, begun_by: BegunBy::Person, before: None, limit: 9 };
-        for row in store.list(query).await.unwrap() {
+        let query =
+            crow_store::ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 9 };
+        for row in store.list_sessions(query).await.unwrap() {
             text += &format!("left: {}\n", row.id);
         }
         text
@@ -84,7 +88,7 @@ fn check(line: &str, said: Said, expect: Expect) {
 fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
     check(
         "crow-cli sessions prune --older-than 30d",
-        Said::Yes,
+        ConfirmAnswer::Yes,
         expect![[r#"
             ? Delete these 2 sessions and those they started?
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
@@ -98,7 +102,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
     );
     check(
         "crow-cli sessions prune --older-than 8w -y",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
@@ -109,7 +113,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
     );
     check(
         "crow-cli sessions prune --older-than 8w -y -j",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
             {"deleted":["old"],"would_delete":[],"at_work":[],"freed_bytes":N}
             left: young
@@ -122,23 +126,23 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
 fn nothing_is_deleted_without_a_yes() {
     check(
         "crow-cli sessions prune --older-than 30d",
-        Said::No,
+        ConfirmAnswer::No,
         expect![[r#"
-        ? Delete these 2 sessions and those they started?
-        SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
-        old      90 days ago  1         sonnet  of day 10  /work
-        busy     50 days ago  1         sonnet  of day 50  /work
-        Exit { code: Failed, message: Some("nothing was deleted"), hint: None }
-        left: young
-        left: busy
-        left: old
-    "#]],
+            ? Delete these 2 sessions and those they started?
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            old      90 days ago  1         sonnet  of day 10  /work
+            busy     50 days ago  1         sonnet  of day 50  /work
+            CliError { code: Failed, message: Some("nothing was deleted"), hint: None }
+            left: young
+            left: busy
+            left: old
+        "#]],
     );
     check(
         "crow-cli sessions prune --older-than 30d -j",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
-            Exit { code: Denied, message: Some("nobody could be asked, so nothing was deleted"), hint: Some("say yes with -y") }
+            CliError { code: Denied, message: Some("nobody could be asked, so nothing was deleted"), hint: Some("say yes with -y") }
             left: young
             left: busy
             left: old
@@ -150,7 +154,7 @@ fn nothing_is_deleted_without_a_yes() {
 fn what_would_go_or_is_not_there_is_said() {
     check(
         "crow-cli sessions prune --older-than 30d --dry-run",
-        Said::Yes,
+        ConfirmAnswer::Yes,
         expect![[r#"
         SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
         old      90 days ago  1         sonnet  of day 10  /work
@@ -163,7 +167,7 @@ fn what_would_go_or_is_not_there_is_said() {
     );
     check(
         "crow-cli sessions prune --older-than 30d --dry-run -j",
-        Said::Yes,
+        ConfirmAnswer::Yes,
         expect![[r#"
         {"deleted":[],"would_delete":["old","busy"],"at_work":[],"freed_bytes":null}
         left: young
@@ -173,7 +177,7 @@ fn what_would_go_or_is_not_there_is_said() {
     );
     check(
         "crow-cli sessions prune --older-than 200d",
-        Said::Yes,
+        ConfirmAnswer::Yes,
         expect![[r#"
         no session is that old; nothing was deleted
         left: young
@@ -183,7 +187,7 @@ fn what_would_go_or_is_not_there_is_said() {
     );
     check(
         "crow-cli sessions prune --older-than 200d -j",
-        Said::Yes,
+        ConfirmAnswer::Yes,
         expect![[r#"
         {"deleted":[],"would_delete":[],"at_work":[],"freed_bytes":null}
         left: young
@@ -197,7 +201,7 @@ fn what_would_go_or_is_not_there_is_said() {
 fn those_named_are_deleted_or_none() {
     check(
         "crow-cli sessions delete old",
-        Said::Yes,
+        ConfirmAnswer::Yes,
         expect![[r#"
             ? Delete this session and those it started?
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
@@ -209,7 +213,7 @@ fn those_named_are_deleted_or_none() {
     );
     check(
         "crow-cli sessions delete old old young -y",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
@@ -220,12 +224,12 @@ fn those_named_are_deleted_or_none() {
     );
     check(
         "crow-cli sessions delete old busy -y",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
-            Exit { code: Failed, message: Some("session busy is at work for another client of this Crow; wait until its turn has ended, or stop it there"), hint: None }
+            CliError { code: Failed, message: Some("session busy is at work for another client of this Crow; wait until its turn has ended, or stop it there"), hint: None }
             left: young
             left: busy
             left: old
@@ -233,13 +237,13 @@ fn those_named_are_deleted_or_none() {
     );
     check(
         "crow-cli sessions delete old yong -y",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
-        Exit { code: NoSession, message: Some("there is no session yong"), hint: Some("did you mean young?") }
-        left: young
-        left: busy
-        left: old
-    "#]],
+            CliError { code: NoSession, message: Some("there is no session yong"), hint: Some("did you mean young?") }
+            left: young
+            left: busy
+            left: old
+        "#]],
     );
 }
 
@@ -247,7 +251,7 @@ fn those_named_are_deleted_or_none() {
 fn sessions_are_listed_as_inspect_lists_them() {
     check(
         "crow-cli sessions list -l 1",
-        Said::Nothing,
+        ConfirmAnswer::Nothing,
         expect![[r#"
         SESSION  UPDATED    MESSAGES  MODEL   TITLE      FOLDER
         young    yesterday  1         sonnet  of day 99  /work

@@ -85,7 +85,7 @@ fn unreadable_hint(kind: io::ErrorKind) -> &'static str {
 
 /// Something odd in a configuration that can be used all the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Warning {
+pub(crate) struct ConfigWarning {
     /// The file.
     pub(crate) path: PathBuf,
     /// Its line, from 1.
@@ -93,19 +93,19 @@ pub(crate) struct Warning {
     /// What is odd, or the key that is of no use.
     pub(crate) text: String,
     /// Whether anybody has to look at it.
-    pub(crate) kind: WarningKind,
+    pub(crate) kind: ConfigWarningKind,
 }
 
 /// Whether something odd in a configuration may be a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WarningKind {
+pub(crate) enum ConfigWarningKind {
     /// It may be one.
     Odd,
     /// It is a key of an earlier version that has no meaning in this one.
     Retired,
 }
 
-impl fmt::Display for Warning {
+impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: {}", self.path.display(), self.line, self.text)
     }

@@ -31,29 +31,29 @@ const BOUNDS: [&str; 4] = ["budget breached", "recursion limit", "alias replay",
 
 /// A value and the line it stands on.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct ConfigNode {
     pub(super) line: u64,
-    pub(super) value: Value,
+    pub(super) value: ConfigValue,
 }
 
 /// What a file can say.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(super) enum ConfigValue {
     Null,
-    Scalar(Scalar),
-    List(Vec<Node>),
-    Map(Vec<Field>),
+    Scalar(ConfigScalar),
+    List(Vec<ConfigNode>),
+    Map(Vec<ConfigField>),
 }
 
 /// A scalar as written, with its variables still unread, and as YAML takes it.
 #[derive(Debug)]
-pub(super) struct Scalar {
+pub(super) struct ConfigScalar {
     raw: String,
-    typed: Typed,
+    typed: ScalarType,
 }
 
 #[derive(Debug)]
-enum Typed {
+enum ScalarType {
     Text,
     Bool(bool),
     Number(Number),
@@ -61,35 +61,36 @@ enum Typed {
 
 /// A key of a map with its value.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct ConfigField {
     pub(super) line: u64,
     pub(super) key: String,
-    pub(super) node: Node,
+    pub(super) node: ConfigNode,
 }
 
 /// Reads a file's text.
-pub(super) fn parse(path: &Path, text: &str) -> Result<Node, ConfigError> {
+pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, ConfigError> {
     let marked = mark_variables(text);
-    let tree: Spanned<Raw> = serde_saphyr::from_str_with_options(&marked, bounded()).map_err(|error| {
-        let line = error.location().map_or(1, |location| location.line());
-        let message = error.without_snippet().to_string();
-        let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
-        // What follows is advice to whoever calls the parser.
-        let problem = problem.split(", set ").next().unwrap_or_default();
-        let is_bound = BOUNDS.iter().any(|bound| problem.starts_with(bound));
-        let problem = if is_bound { "it is nested too deeply, or says too much" } else { problem };
-        ConfigError::Wrong {
-            path: path.to_owned(),
-            line,
-            problem: problem.replace(OPEN, "${").replace(CLOSE, "}"),
-        }
-    })?;
+    let tree: Spanned<RawNode> =
+        serde_saphyr::from_str_with_options(&marked, parser_options()).map_err(|error| {
+            let line = error.location().map_or(1, |location| location.line());
+            let message = error.without_snippet().to_string();
+            let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
+            // What follows is advice to whoever calls the parser.
+            let problem = problem.split(", set ").next().unwrap_or_default();
+            let is_bound = BOUNDS.iter().any(|bound| problem.starts_with(bound));
+            let problem = if is_bound { "it is nested too deeply, or says too much" } else { problem };
+            ConfigError::Wrong {
+                path: path.to_owned(),
+                line,
+                problem: problem.replace(OPEN, "${").replace(CLOSE, "}"),
+            }
+        })?;
     // Spans count in the text that was parsed, not in the one on disk.
-    Ok(node(tree, &marked))
+    Ok(convert_node(tree, &marked))
 }
 
 /// What the parser may be made to do by a file that somebody else wrote.
-fn bounded() -> serde_saphyr::Options {
+fn parser_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: LEVELS_MAX,
@@ -130,7 +131,7 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
-fn node(spanned: Spanned<Raw>, text: &str) -> Node {
+fn convert_node(spanned: Spanned<RawNode>, text: &str) -> ConfigNode {
     let line = spanned.referenced.line();
     let written = || {
         let span = spanned.defined.span();
@@ -139,30 +140,36 @@ fn node(spanned: Spanned<Raw>, text: &str) -> Node {
         start.zip(end).and_then(|(start, end)| text.get(start..end)).unwrap_or_default().trim().to_owned()
     };
     let value = match spanned.value {
-        Raw::Null => Value::Null,
-        Raw::Bool(value) => Value::Scalar(Scalar { raw: written(), typed: Typed::Bool(value) }),
-        Raw::Number(value) => Value::Scalar(Scalar { raw: written(), typed: Typed::Number(value) }),
-        Raw::Text(raw) => Value::Scalar(Scalar { raw, typed: Typed::Text }),
-        Raw::List(items) => Value::List(items.into_iter().map(|item| node(item, text)).collect()),
-        Raw::Map(fields) => {
-            Value::Map(fields.into_iter().map(|(key, value)| field(key, value, text)).collect())
+        RawNode::Null => ConfigValue::Null,
+        RawNode::Bool(value) => {
+            ConfigValue::Scalar(ConfigScalar { raw: written(), typed: ScalarType::Bool(value) })
+        }
+        RawNode::Number(value) => {
+            ConfigValue::Scalar(ConfigScalar { raw: written(), typed: ScalarType::Number(value) })
+        }
+        RawNode::Text(raw) => ConfigValue::Scalar(ConfigScalar { raw, typed: ScalarType::Text }),
+        RawNode::List(items) => {
+            ConfigValue::List(items.into_iter().map(|item| convert_node(item, text)).collect())
+        }
+        RawNode::Map(fields) => {
+            ConfigValue::Map(fields.into_iter().map(|(key, value)| convert_field(key, value, text)).collect())
         }
     };
-    Node { line, value }
+    ConfigNode { line, value }
 }
 
-fn field(key: Spanned<String>, value: Spanned<Raw>, text: &str) -> Field {
-    Field { line: key.referenced.line(), key: key.value, node: node(value, text) }
+fn convert_field(key: Spanned<String>, value: Spanned<RawNode>, text: &str) -> ConfigField {
+    ConfigField { line: key.referenced.line(), key: key.value, node: convert_node(value, text) }
 }
 
-impl Value {
+impl ConfigValue {
     /// Names the kind of value for a person.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
-            Self::Scalar(Scalar { typed: Typed::Text, .. }) => "text",
-            Self::Scalar(Scalar { typed: Typed::Bool(_), .. }) => "true or false",
-            Self::Scalar(Scalar { typed: Typed::Number(_), .. }) => "a number",
+            Self::Scalar(ConfigScalar { typed: ScalarType::Text, .. }) => "text",
+            Self::Scalar(ConfigScalar { typed: ScalarType::Bool(_), .. }) => "true or false",
+            Self::Scalar(ConfigScalar { typed: ScalarType::Number(_), .. }) => "a number",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
         }
@@ -171,15 +178,15 @@ impl Value {
 
 /// A text with its variables read, and the names of those that are not set.
 #[derive(Debug, Default)]
-pub(super) struct Expanded {
+pub(super) struct ExpandedText {
     pub(super) text: String,
     pub(super) unset: Vec<String>,
 }
 
-impl Scalar {
+impl ConfigScalar {
     /// Replaces each variable by its value; one that is not set becomes nothing.
-    pub(super) fn expand(&self, env: &Environment) -> Expanded {
-        let mut expanded = Expanded::default();
+    pub(super) fn expand(&self, env: &Environment) -> ExpandedText {
+        let mut expanded = ExpandedText::default();
         let mut rest = self.raw.as_str();
         while let Some((before, name, tail)) = next_variable(rest) {
             expanded.text.push_str(before);
@@ -194,7 +201,7 @@ impl Scalar {
     }
 
     /// Shows the text as it is written, with its variables left to somebody else.
-    pub(super) fn literal(&self) -> String {
+    pub(super) fn literal_text(&self) -> String {
         self.raw.replace(OPEN, "${").replace(CLOSE, "}")
     }
 
@@ -212,33 +219,33 @@ impl Scalar {
     /// Shows the scalar as JSON; a text stays a text whatever its variables hold.
     pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
         match &self.typed {
-            Typed::Text => serde_json::Value::String(self.expand(env).text),
-            Typed::Bool(value) => serde_json::Value::Bool(*value),
-            Typed::Number(value) => serde_json::Value::Number(value.clone()),
+            ScalarType::Text => serde_json::Value::String(self.expand(env).text),
+            ScalarType::Bool(value) => serde_json::Value::Bool(*value),
+            ScalarType::Number(value) => serde_json::Value::Number(value.clone()),
         }
     }
 }
 
-impl Node {
+impl ConfigNode {
     /// Names the variables in the texts of the tree.
     pub(super) fn variables(&self) -> Vec<&str> {
         match &self.value {
-            Value::Null => Vec::new(),
-            Value::Scalar(scalar) => {
+            ConfigValue::Null => Vec::new(),
+            ConfigValue::Scalar(scalar) => {
                 scalar.variables().into_iter().filter(|name| is_variable(name)).collect()
             }
-            Value::List(items) => items.iter().flat_map(Self::variables).collect(),
-            Value::Map(fields) => fields.iter().flat_map(|field| field.node.variables()).collect(),
+            ConfigValue::List(items) => items.iter().flat_map(Self::variables).collect(),
+            ConfigValue::Map(fields) => fields.iter().flat_map(|field| field.node.variables()).collect(),
         }
     }
 
     /// Shows the tree as JSON.
     pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
         match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Scalar(scalar) => scalar.to_json(env),
-            Value::List(items) => items.iter().map(|item| item.to_json(env)).collect(),
-            Value::Map(fields) => {
+            ConfigValue::Null => serde_json::Value::Null,
+            ConfigValue::Scalar(scalar) => scalar.to_json(env),
+            ConfigValue::List(items) => items.iter().map(|item| item.to_json(env)).collect(),
+            ConfigValue::Map(fields) => {
                 let fields = fields.iter().map(|field| (field.key.clone(), field.node.to_json(env)));
                 serde_json::Value::Object(fields.collect::<Map<_, _>>())
             }
@@ -253,67 +260,67 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// What the parser hands over.
-enum Raw {
+enum RawNode {
     Null,
     Bool(bool),
     Number(Number),
     Text(String),
-    List(Vec<Spanned<Raw>>),
-    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+    List(Vec<Spanned<RawNode>>),
+    Map(Vec<(Spanned<String>, Spanned<RawNode>)>),
 }
 
-impl<'de> Deserialize<'de> for Raw {
+impl<'de> Deserialize<'de> for RawNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RawVisitor)
+        deserializer.deserialize_any(RawNodeVisitor)
     }
 }
 
-struct RawVisitor;
+struct RawNodeVisitor;
 
-impl<'de> Visitor<'de> for RawVisitor {
-    type Value = Raw;
+impl<'de> Visitor<'de> for RawNodeVisitor {
+    type Value = RawNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Raw, E> {
-        Ok(Raw::Null)
+    fn visit_unit<E>(self) -> Result<RawNode, E> {
+        Ok(RawNode::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
-        Ok(Raw::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<RawNode, E> {
+        Ok(RawNode::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
-        Ok(Raw::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<RawNode, E> {
+        Ok(RawNode::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
-        Ok(Raw::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<RawNode, E> {
+        Ok(RawNode::Number(value.into()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
-        Ok(Number::from_f64(value).map_or_else(|| Raw::Text(value.to_string()), Raw::Number))
+    fn visit_f64<E>(self, value: f64) -> Result<RawNode, E> {
+        Ok(Number::from_f64(value).map_or_else(|| RawNode::Text(value.to_string()), RawNode::Number))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
-        Ok(Raw::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<RawNode, E> {
+        Ok(RawNode::Text(value.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<RawNode, A::Error> {
         let mut items = Vec::new();
         while let Some(item) = access.next_element()? {
             items.push(item);
         }
-        Ok(Raw::List(items))
+        Ok(RawNode::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<RawNode, A::Error> {
         let mut fields = Vec::new();
         while let Some(field) = access.next_entry()? {
             fields.push(field);
         }
-        Ok(Raw::Map(fields))
+        Ok(RawNode::Map(fields))
     }
 }

@@ -1,6 +1,6 @@
 //! The keys a configuration may have, here and in other versions of Crow.
 
-pub(crate) use crow_core::nearest;
+pub(crate) use crow_core::nearest_name;
 
 /// Keys at the top. The upper-case ones are the older spelling.
 pub(super) const TOP: &[&str] = &[

@@ -9,10 +9,10 @@ mod models;
 use std::{fmt::Write as _, fs};
 
 use crow_core::McpTransport;
-use crow_model::{Api, ModelSettings, ToolCalls};
+use crow_model::{ModelApi, ModelSettings, ToolCallMode};
 use expect_test::{Expect, expect};
 
-use super::{Environment, Settings, WarningKind};
+use super::{ConfigWarningKind, Environment, Settings};
 
 /// Loads a folder and shows everything that came of it; `$DIR` stands for the folder.
 #[track_caller]
@@ -35,8 +35,8 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
         Ok((settings, warnings)) => {
             for warning in warnings {
                 match warning.kind {
-                    WarningKind::Odd => writeln!(text, "warning: {warning}").unwrap(),
-                    WarningKind::Retired => writeln!(text, "retired: {}", warning.text).unwrap(),
+                    ConfigWarningKind::Odd => writeln!(text, "warning: {warning}").unwrap(),
+                    ConfigWarningKind::Retired => writeln!(text, "retired: {}", warning.text).unwrap(),
                 }
             }
             show(&settings, &mut text);
@@ -48,10 +48,10 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
 
 /// Shows how a model is spoken to, where that is not as usual.
 fn show_dialect(model: &ModelSettings, text: &mut String) {
-    if model.provider.api != Api::default() {
+    if model.provider.api != ModelApi::default() {
         writeln!(text, "  api {}", model.provider.api.as_str()).unwrap();
     }
-    if model.tool_calls != ToolCalls::default() {
+    if model.tool_calls != ToolCallMode::default() {
         writeln!(text, "  tool calls {}", model.tool_calls.as_str()).unwrap();
     }
     if let Some(sends) = model.send_reasoning {
@@ -112,7 +112,7 @@ fn show(settings: &Settings, text: &mut String) {
         }
     }
     for hook in &settings.hooks {
-        let fits = ["read", "edit", "terminal"].into_iter().filter(|tool| hook.matcher.fits(tool));
+        let fits = ["read", "edit", "terminal"].into_iter().filter(|tool| hook.matcher.matches_tool(tool));
         let fits: Vec<&str> = fits.collect();
         writeln!(text, "{} {fits:?} {:?} {:?}", hook.event.as_str(), hook.command, hook.timeout).unwrap();
     }

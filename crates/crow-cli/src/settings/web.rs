@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crow_tools::WebAccess;
+use crow_tools::WebConfig;
 
 use super::Environment;
 
@@ -19,8 +19,8 @@ pub(crate) const SEARCH_COMPOSE: &str = "searxng/compose.yaml";
 const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// Reads how the web is reached; `whole` has the file with the keys in it, which no proxy is taken from.
-pub(super) fn access(dir: &Path, whole: &Environment, env: &Environment) -> WebAccess {
-    let mut access = WebAccess { search_compose: dir.join(SEARCH_COMPOSE), ..WebAccess::default() };
+pub(super) fn web_access(dir: &Path, whole: &Environment, env: &Environment) -> WebConfig {
+    let mut access = WebConfig { search_compose: dir.join(SEARCH_COMPOSE), ..WebConfig::default() };
     let url = whole.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
     let has_url = url.is_some();
     if let Some(url) = url {
@@ -48,7 +48,7 @@ mod tests {
         let whole = environment(&[("SEARXNG_URL", " http://search.lan/ "), ("all_proxy", "from-file:1")]);
         let env =
             environment(&[("https_proxy", "proxy:3128"), ("HTTP_PROXY", "http://p:1"), ("NO_PROXY", "x")]);
-        let access = access(Path::new("/c"), &whole, &env);
+        let access = web_access(Path::new("/c"), &whole, &env);
         assert_eq!(access.search_url, "http://search.lan/");
         assert_eq!(access.search_compose, Path::new("/c/searxng/compose.yaml"));
         assert_eq!(access.proxies, ["http://p:1", "proxy:3128"]);
@@ -56,14 +56,14 @@ mod tests {
 
     #[test]
     fn an_empty_name_is_none() {
-        let none = access(Path::new("/c"), &environment(&[("SEARXNG_URL", " ")]), &Environment::new());
+        let none = web_access(Path::new("/c"), &environment(&[("SEARXNG_URL", " ")]), &Environment::new());
         assert_eq!(none.search_url, "http://localhost:2946");
     }
 
     #[test]
     fn a_port_alone_is_one_of_this_machine() {
         let url = |pairs: &[(&str, &str)]| {
-            access(Path::new("/c"), &environment(pairs), &Environment::new()).search_url
+            web_access(Path::new("/c"), &environment(pairs), &Environment::new()).search_url
         };
         assert_eq!(url(&[("SEARXNG_PORT", "8085")]), "http://localhost:8085");
         assert_eq!(url(&[("SEARXNG_PORT", "8085"), ("SEARXNG_URL", "http://s")]), "http://s");

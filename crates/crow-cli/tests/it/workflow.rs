@@ -16,7 +16,7 @@ mod worktrees;
 
 use expect_test::Expect;
 
-/// Plays a script; see [`stage`] for its language.
+/// Plays a script; see [`stage_file`] for its language.
 #[track_caller]
 fn check(script: &str, transcript: &Expect) {
     transcript.assert_eq(&stage::played(script));

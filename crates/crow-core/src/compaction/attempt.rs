@@ -2,14 +2,14 @@
 //! to the model, and it never makes a conversation longer.
 
 use super::{
-    Compaction, Occasion,
-    cut::{Cut, cut},
-    foreword::{foreword, removed},
-    prune::prune,
-    size::{self, Fill},
-    source::source,
+    Compaction, CompactionTrigger,
+    cut::{CutPoint, find_cut},
+    foreword::{removed_output, summary_message},
+    prune::select_pruned,
+    size::{self, ContextTokens},
+    source::render_source,
 };
-use crate::{CallId, Ended, Entry, Failure, FailureKind, Prompt, Reply, Transcript};
+use crate::{CallId, Failure, FailureKind, Prompt, Reply, ReplyEnd, Transcript, TranscriptEntry};
 
 /// What a compaction has to win, in hundredths of what was there.
 const WIN_MIN: u64 = 10;
@@ -25,13 +25,13 @@ const COMPLETE: &str = "complete";
 
 /// What an attempt needs next.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Ask the model to sum this up, and tell [`Attempt::on_summary`].
+pub enum CompactionStep {
+    /// Ask the model to sum this up, and tell [`CompactionAttempt::on_summary`].
     Summarise {
         /// What is to be summed up.
         source: String,
     },
-    /// Ask the model what its summary lacks, and tell [`Attempt::on_check`].
+    /// Ask the model what its summary lacks, and tell [`CompactionAttempt::on_check`].
     Verify {
         /// What was summed up.
         source: String,
@@ -41,12 +41,12 @@ pub enum Step {
     /// Store this and believe it.
     Commit(Compaction),
     /// Leave everything as it is.
-    Reject(Rejected),
+    Reject(CompactionRejection),
 }
 
 /// Why everything stays as it is.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Rejected {
+pub enum CompactionRejection {
     /// There is nothing that could be left out.
     #[error("there is nothing to compact yet")]
     Nothing,
@@ -66,16 +66,16 @@ pub enum Rejected {
 
 /// An attempt while it goes on.
 #[derive(Debug)]
-pub struct Attempt {
+pub struct CompactionAttempt {
     draft: Compaction,
-    before: Fill,
+    before: ContextTokens,
     index: usize,
     source_max: usize,
-    stage: Stage,
+    stage: AttemptStage,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum AttemptStage {
     /// The model sums up; what it reads is as long as it may be.
     Summarising,
     /// It was too long and is half as long.
@@ -84,109 +84,111 @@ enum Stage {
     Verifying,
 }
 
-impl Attempt {
+impl CompactionAttempt {
     /// Begins: prunes, and decides whether that is enough. No call may be open.
-    pub fn start(transcript: &Transcript, occasion: Occasion, limit: u64) -> (Self, Step) {
-        let before = transcript.fill();
+    pub fn start(transcript: &Transcript, occasion: CompactionTrigger, limit: u64) -> (Self, CompactionStep) {
+        let before = transcript.context_tokens();
         let limit = match occasion {
-            Occasion::Full | Occasion::Asked => limit,
+            CompactionTrigger::Full | CompactionTrigger::Asked => limit,
             // It is wrong where the provider refuses what keeps to it.
-            Occasion::Overflow => limit.min(before.tokens),
+            CompactionTrigger::Overflow => limit.min(before.tokens),
         };
         let enough = limit.saturating_mul(PRUNED_ENOUGH) / 100;
         // From here on everything is measured by ourselves, and so is the limit.
-        let limit = ratio(limit, (before.measured, before.tokens));
-        let pruned = prune(transcript, occasion, limit);
-        let mut draft = pruned_only(transcript, &pruned, before.tokens);
+        let limit = scale_by_ratio(limit, (before.measured, before.tokens));
+        let pruned = select_pruned(transcript, occasion, limit);
+        let mut draft = prune_only(transcript, &pruned, before.tokens);
         let has_pruned = draft.pruned.len() > transcript.compaction().map_or(0, |by| by.pruned.len());
-        draft.tokens_after = scaled(before, measured(transcript, &draft));
-        let is_smaller = has_pruned && is_win(before, &draft);
-        let source_max = size::bytes(limit.saturating_mul(SOURCE) / 100);
-        let source_max = if occasion == Occasion::Overflow { source_max / 2 } else { source_max };
-        let stage = Stage::Summarising;
+        draft.tokens_after = scale_to_provider(before, measure_tokens(transcript, &draft));
+        let is_smaller = has_pruned && is_worthwhile(before, &draft);
+        let source_max = size::tokens_to_bytes(limit.saturating_mul(SOURCE) / 100);
+        let source_max = if occasion == CompactionTrigger::Overflow { source_max / 2 } else { source_max };
+        let stage = AttemptStage::Summarising;
         let mut attempt = Self { draft, before, index: 0, source_max, stage };
-        if is_smaller && attempt.draft.tokens_after <= enough && occasion == Occasion::Full {
-            let commit = Step::Commit(attempt.draft.clone());
+        if is_smaller && attempt.draft.tokens_after <= enough && occasion == CompactionTrigger::Full {
+            let commit = CompactionStep::Commit(attempt.draft.clone());
             return (attempt, commit);
         }
-        let Some(Cut { keep_from, said }) = cut(transcript, occasion, limit, &pruned) else {
+        let Some(CutPoint { keep_from, said }) = find_cut(transcript, occasion, limit, &pruned) else {
             let step = match is_smaller {
-                true => Step::Commit(attempt.draft.clone()),
-                false => Step::Reject(Rejected::Nothing),
+                true => CompactionStep::Commit(attempt.draft.clone()),
+                false => CompactionStep::Reject(CompactionRejection::Nothing),
             };
             return (attempt, step);
         };
         attempt.index = usize::try_from(keep_from - transcript.first_seq()).unwrap_or(usize::MAX);
-        attempt.draft.pruned.retain(|call| call.reply() >= keep_from);
+        attempt.draft.pruned.retain(|call| call.reply_seq() >= keep_from);
         attempt.draft.keep_from = keep_from;
         attempt.draft.said = said;
         // Not even a summary without a word would be a gain: the model need not be asked.
-        let step = match attempt.adopt(transcript, String::new()) {
-            true => Step::Summarise { source: attempt.source(transcript) },
-            false => Step::Reject(Rejected::Nothing),
+        let step = match attempt.adopt_summary(transcript, String::new()) {
+            true => CompactionStep::Summarise { source: attempt.summary_source(transcript) },
+            false => CompactionStep::Reject(CompactionRejection::Nothing),
         };
         (attempt, step)
     }
 
     /// Tells how full the context was when it began.
-    pub fn before(&self) -> Fill {
+    pub fn tokens_before(&self) -> ContextTokens {
         self.before
     }
 
     /// Goes on after the model was asked for a summary.
-    pub fn on_summary(&mut self, transcript: &Transcript, reply: &Reply) -> Step {
+    pub fn on_summary(&mut self, transcript: &Transcript, reply: &Reply) -> CompactionStep {
         match (&reply.ended, self.stage) {
-            (Ended::Normally, _) => {}
-            (Ended::Failed(failure), Stage::Summarising) if failure.kind == FailureKind::ContextOverflow => {
-                self.stage = Stage::SummarisingLess;
+            (ReplyEnd::Normally, _) => {}
+            (ReplyEnd::Failed(failure), AttemptStage::Summarising)
+                if failure.kind == FailureKind::ContextOverflow =>
+            {
+                self.stage = AttemptStage::SummarisingLess;
                 self.source_max /= 2;
-                return Step::Summarise { source: self.source(transcript) };
+                return CompactionStep::Summarise { source: self.summary_source(transcript) };
             }
-            (ended, _) => return Step::Reject(rejected(ended)),
+            (ended, _) => return CompactionStep::Reject(rejection_for(ended)),
         }
         let summary = reply.text.trim();
         if summary.is_empty() {
-            return Step::Reject(Rejected::NotFinished);
+            return CompactionStep::Reject(CompactionRejection::NotFinished);
         }
-        if !self.adopt(transcript, summary.to_owned()) {
-            return Step::Reject(Rejected::NotSmaller);
+        if !self.adopt_summary(transcript, summary.to_owned()) {
+            return CompactionStep::Reject(CompactionRejection::NotSmaller);
         }
-        self.stage = Stage::Verifying;
-        Step::Verify { source: self.source(transcript), summary: summary.to_owned() }
+        self.stage = AttemptStage::Verifying;
+        CompactionStep::Verify { source: self.summary_source(transcript), summary: summary.to_owned() }
     }
 
     /// Goes on after the model was asked what its summary lacks. A summary that nobody could check is better than none.
-    pub fn on_check(&mut self, transcript: &Transcript, reply: &Reply) -> Step {
-        if reply.ended == Ended::Cancelled {
-            return Step::Reject(Rejected::Cancelled);
+    pub fn on_check(&mut self, transcript: &Transcript, reply: &Reply) -> CompactionStep {
+        if reply.ended == ReplyEnd::Cancelled {
+            return CompactionStep::Reject(CompactionRejection::Cancelled);
         }
         let missing = reply.text.trim();
         let is_complete = missing.trim_end_matches('.').eq_ignore_ascii_case(COMPLETE);
-        if reply.ended == Ended::Normally && !missing.is_empty() && !is_complete {
+        if reply.ended == ReplyEnd::Normally && !missing.is_empty() && !is_complete {
             let summary = self.draft.summary.clone().unwrap_or_default();
-            if !self.adopt(transcript, format!("{summary}\n\nAlso:\n{missing}")) {
-                self.adopt(transcript, summary);
+            if !self.adopt_summary(transcript, format!("{summary}\n\nAlso:\n{missing}")) {
+                self.adopt_summary(transcript, summary);
             }
         }
-        Step::Commit(self.draft.clone())
+        CompactionStep::Commit(self.draft.clone())
     }
 
     /// Takes a summary into the draft; tells whether that makes the whole smaller.
-    fn adopt(&mut self, transcript: &Transcript, summary: String) -> bool {
+    fn adopt_summary(&mut self, transcript: &Transcript, summary: String) -> bool {
         self.draft.summary = Some(summary);
-        self.draft.tokens_after = scaled(self.before, measured(transcript, &self.draft));
-        is_win(self.before, &self.draft)
+        self.draft.tokens_after = scale_to_provider(self.before, measure_tokens(transcript, &self.draft));
+        is_worthwhile(self.before, &self.draft)
     }
 
-    fn source(&self, transcript: &Transcript) -> String {
-        source(transcript, self.index, self.source_max)
+    fn summary_source(&self, transcript: &Transcript) -> String {
+        render_source(transcript, self.index, self.source_max)
     }
 }
 
 impl Compaction {
     /// Lets the model begin afresh: it sees nothing of what was said. `None` when it sees nothing already.
-    pub fn clear(transcript: &Transcript) -> Option<Self> {
-        let before = transcript.fill();
+    pub fn for_clear(transcript: &Transcript) -> Option<Self> {
+        let before = transcript.context_tokens();
         let at = transcript.next_seq();
         let mut all = Self {
             at,
@@ -197,22 +199,24 @@ impl Compaction {
             tokens_before: before.tokens,
             tokens_after: 0,
         };
-        all.tokens_after = scaled(before, measured(transcript, &all));
-        let sees_something = !transcript.entries().is_empty() || transcript.has_foreword();
+        all.tokens_after = scale_to_provider(before, measure_tokens(transcript, &all));
+        let sees_something = !transcript.entries().is_empty() || transcript.has_summary_message();
         sees_something.then_some(all)
     }
 }
 
-fn rejected(ended: &Ended) -> Rejected {
+fn rejection_for(ended: &ReplyEnd) -> CompactionRejection {
     match ended {
-        Ended::Cancelled => Rejected::Cancelled,
-        Ended::Failed(failure) => Rejected::Failed(failure.clone()),
-        Ended::Normally | Ended::OutputLimit | Ended::SizeLimit | Ended::Refused => Rejected::NotFinished,
+        ReplyEnd::Cancelled => CompactionRejection::Cancelled,
+        ReplyEnd::Failed(failure) => CompactionRejection::Failed(failure.clone()),
+        ReplyEnd::Normally | ReplyEnd::OutputLimit | ReplyEnd::SizeLimit | ReplyEnd::Refused => {
+            CompactionRejection::NotFinished
+        }
     }
 }
 
 /// As it is shown now, with less output.
-fn pruned_only(transcript: &Transcript, pruned: &[CallId], tokens_before: u64) -> Compaction {
+fn prune_only(transcript: &Transcript, pruned: &[CallId], tokens_before: u64) -> Compaction {
     let now = transcript.compaction();
     Compaction {
         at: transcript.next_seq(),
@@ -226,35 +230,37 @@ fn pruned_only(transcript: &Transcript, pruned: &[CallId], tokens_before: u64) -
 }
 
 /// Measures what the model would see.
-fn measured(transcript: &Transcript, by: &Compaction) -> u64 {
+fn measure_tokens(transcript: &Transcript, by: &Compaction) -> u64 {
     let index = usize::try_from(by.keep_from.saturating_sub(transcript.first_seq())).unwrap_or(usize::MAX);
     let kept = transcript.entries().iter().skip(index);
-    let line = size::of_outcome(&removed());
+    let line = size::estimate_result_tokens(&removed_output());
     let kept: u64 = kept
         .map(|entry| match entry {
-            Entry::Result { call, .. } if by.pruned.contains(call) => line,
-            Entry::Result { .. } | Entry::Prompt(_) | Entry::Reply(_) => size::of_entry(entry),
+            TranscriptEntry::Result { call, .. } if by.pruned.contains(call) => line,
+            TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => {
+                size::estimate_entry_tokens(entry)
+            }
         })
         .sum();
     let said: Vec<&Prompt> = by.said.iter().filter_map(|place| transcript.prompt_at(*place)).collect();
     let front = match (said.is_empty(), &by.summary) {
         (true, None) => 0,
-        (_, summary) => size::of_prompt(&foreword(said, summary.as_deref())),
+        (_, summary) => size::estimate_prompt_tokens(&summary_message(said, summary.as_deref())),
     };
-    transcript.beside() + front + kept
+    transcript.overhead_tokens() + front + kept
 }
 
 /// Brings our measure of what is left to the provider's count of what there was.
-fn scaled(before: Fill, measured: u64) -> u64 {
-    ratio(measured, (before.tokens, before.measured))
+fn scale_to_provider(before: ContextTokens, measured: u64) -> u64 {
+    scale_by_ratio(measured, (before.tokens, before.measured))
 }
 
-fn ratio(number: u64, (to, from): (u64, u64)) -> u64 {
+fn scale_by_ratio(number: u64, (to, from): (u64, u64)) -> u64 {
     let scaled = u128::from(number) * u128::from(to) / u128::from(from.max(1));
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }
 
-fn is_win(before: Fill, draft: &Compaction) -> bool {
+fn is_worthwhile(before: ContextTokens, draft: &Compaction) -> bool {
     let most = u128::from(before.tokens) * u128::from(100 - WIN_MIN) / 100;
     u128::from(draft.tokens_after) <= most && draft.tokens_after < before.tokens
 }

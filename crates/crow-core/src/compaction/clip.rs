@@ -1,7 +1,7 @@
 //! Shortens a text in its middle: how it begins and how it ends says most.
 
 /// Keeps head and tail of a text that is longer than `max` bytes, the head twice as long, and says what is missing.
-pub(super) fn clip(text: &str, max: usize) -> String {
+pub(super) fn clip_middle(text: &str, max: usize) -> String {
     if text.len() <= max {
         return text.to_owned();
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::{Occasion, foreword::removed, size};
-use crate::{CallId, Entry, Transcript};
+use super::{CompactionTrigger, foreword::removed_output, size};
+use crate::{CallId, Transcript, TranscriptEntry};
 
 /// Part of the limit that the newest output may take up and stay: 40,000 tokens of 200,000.
 const PROTECTED_PART: u64 = 5;
@@ -18,25 +18,27 @@ const WORTH_PART: u64 = 10;
 const TURNS_PROTECTED: usize = 2;
 
 /// Names the calls whose output goes, those of before included.
-pub(super) fn prune(transcript: &Transcript, occasion: Occasion, limit: u64) -> Vec<CallId> {
+pub(super) fn select_pruned(transcript: &Transcript, occasion: CompactionTrigger, limit: u64) -> Vec<CallId> {
     let before: BTreeSet<CallId> =
         transcript.compaction().into_iter().flat_map(|by| &by.pruned).copied().collect();
     let (protected, recent, protected_from) = match occasion {
-        Occasion::Full | Occasion::Asked => {
-            (limit / PROTECTED_PART, u64::MAX, turns_from(transcript.entries()))
+        CompactionTrigger::Full | CompactionTrigger::Asked => {
+            (limit / PROTECTED_PART, u64::MAX, protected_turns_start(transcript.entries()))
         }
         // Results that alone are too long must not stop a session for good.
-        Occasion::Overflow => (limit / PROTECTED_PART_OVERFLOW, limit / 2, last_reply(transcript.entries())),
+        CompactionTrigger::Overflow => {
+            (limit / PROTECTED_PART_OVERFLOW, limit / 2, last_reply_index(transcript.entries()))
+        }
     };
-    let line = size::of_outcome(&removed());
+    let line = size::estimate_result_tokens(&removed_output());
     let (mut seen, mut won) = (0, 0);
     let mut pruned = before.clone();
     for (place, entry) in transcript.entries().iter().enumerate().rev() {
-        let Entry::Result { call, outcome, .. } = entry else { continue };
+        let TranscriptEntry::Result { call, outcome, .. } = entry else { continue };
         if before.contains(call) {
             continue;
         }
-        let tokens = size::of_outcome(outcome);
+        let tokens = size::estimate_result_tokens(outcome);
         seen += tokens;
         let most = if place < protected_from { protected } else { recent };
         if seen > most && tokens > line {
@@ -48,11 +50,12 @@ pub(super) fn prune(transcript: &Transcript, occasion: Occasion, limit: u64) -> 
     if is_worth_it { pruned.into_iter().collect() } else { before.into_iter().collect() }
 }
 
-fn turns_from(entries: &[Entry]) -> usize {
-    let prompts = entries.iter().enumerate().rev().filter(|(_, entry)| matches!(entry, Entry::Prompt(_)));
+fn protected_turns_start(entries: &[TranscriptEntry]) -> usize {
+    let prompts =
+        entries.iter().enumerate().rev().filter(|(_, entry)| matches!(entry, TranscriptEntry::Prompt(_)));
     prompts.map(|(place, _)| place).nth(TURNS_PROTECTED - 1).unwrap_or(0)
 }
 
-fn last_reply(entries: &[Entry]) -> usize {
-    entries.iter().rposition(|entry| matches!(entry, Entry::Reply(_))).unwrap_or(0)
+fn last_reply_index(entries: &[TranscriptEntry]) -> usize {
+    entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_))).unwrap_or(0)
 }

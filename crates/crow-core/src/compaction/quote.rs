@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Breaks whatever would end `tag`; all else stays as it is.
-pub(crate) fn quote<'a>(tag: &str, text: &'a str) -> Cow<'a, str> {
+pub(crate) fn escape_closing_tag<'a>(tag: &str, text: &'a str) -> Cow<'a, str> {
     let mut quoted = String::new();
     let mut done = 0;
     for (place, _) in text.match_indices("</") {

@@ -1,6 +1,6 @@
 //! How much of a window things take, by our own measure: bytes. A provider's count corrects it where there is one.
 
-use crate::{Arguments, Entry, Limits, Outcome, Part, Prompt, Reply, ToolSpec};
+use crate::{ContentPart, Prompt, Reply, ToolArguments, ToolResult, ToolSpec, TranscriptEntry, TurnLimits};
 
 /// English prose has a little more, code a little less.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -16,7 +16,7 @@ const REPLY_PART: u64 = 8;
 
 /// How full the context is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fill {
+pub struct ContextTokens {
     /// Tokens in context, by the provider's last count where there is one.
     pub tokens: u64,
     /// The same by our own measure alone, which tells growth from one time to the next.
@@ -24,7 +24,7 @@ pub struct Fill {
 }
 
 /// How many tokens the context may have: what is configured, and what leaves the model room for its reply.
-pub fn limit(limits: Limits, window: u64, reply_max: Option<u64>) -> u64 {
+pub fn context_limit(limits: TurnLimits, window: u64, reply_max: Option<u64>) -> u64 {
     let room = reply_max.unwrap_or(window / REPLY_PART).min(window / 2);
     match window {
         0 => limits.compact_tokens_max,
@@ -33,39 +33,39 @@ pub fn limit(limits: Limits, window: u64, reply_max: Option<u64>) -> u64 {
 }
 
 /// How many tokens the descriptions of tools take, which go along with each request.
-pub fn of_tools(tools: &[ToolSpec]) -> u64 {
+pub fn estimate_tool_tokens(tools: &[ToolSpec]) -> u64 {
     let bytes = |tool: &ToolSpec| tool.name.len() + tool.description.len() + json_bytes(&tool.parameters);
-    tools.iter().map(|tool| MESSAGE_TOKENS + tokens(bytes(tool))).sum()
+    tools.iter().map(|tool| MESSAGE_TOKENS + bytes_to_tokens(bytes(tool))).sum()
 }
 
-pub(crate) fn of_entry(entry: &Entry) -> u64 {
+pub(crate) fn estimate_entry_tokens(entry: &TranscriptEntry) -> u64 {
     match entry {
-        Entry::Prompt(prompt) => of_prompt(prompt),
-        Entry::Reply(reply) => of_reply(reply),
-        Entry::Result { outcome, .. } => of_outcome(outcome),
+        TranscriptEntry::Prompt(prompt) => estimate_prompt_tokens(prompt),
+        TranscriptEntry::Reply(reply) => estimate_reply_tokens(reply),
+        TranscriptEntry::Result { outcome, .. } => estimate_result_tokens(outcome),
     }
 }
 
-pub(crate) fn of_prompt(prompt: &Prompt) -> u64 {
-    MESSAGE_TOKENS + of_parts(&prompt.parts)
+pub(crate) fn estimate_prompt_tokens(prompt: &Prompt) -> u64 {
+    MESSAGE_TOKENS + estimate_part_tokens(&prompt.parts)
 }
 
-pub(crate) fn of_outcome(outcome: &Outcome) -> u64 {
-    MESSAGE_TOKENS + of_parts(&outcome.for_model)
+pub(crate) fn estimate_result_tokens(outcome: &ToolResult) -> u64 {
+    MESSAGE_TOKENS + estimate_part_tokens(&outcome.for_model)
 }
 
 /// The thought of a reply is not sent again.
-fn of_reply(reply: &Reply) -> u64 {
+fn estimate_reply_tokens(reply: &Reply) -> u64 {
     let calls = reply.calls.iter().map(|call| {
         let arguments = match &call.arguments {
-            Arguments::Valid(value) | Arguments::Repaired { value, .. } => {
+            ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => {
                 value.iter().map(|(name, value)| name.len() + json_bytes(value)).sum()
             }
-            Arguments::Unreadable { .. } => 0,
+            ToolArguments::Unreadable { .. } => 0,
         };
-        MESSAGE_TOKENS + tokens(call.name.len() + call.provider_id.len() + arguments)
+        MESSAGE_TOKENS + bytes_to_tokens(call.name.len() + call.provider_id.len() + arguments)
     });
-    MESSAGE_TOKENS + of_text(&reply.text) + calls.sum::<u64>()
+    MESSAGE_TOKENS + estimate_text_tokens(&reply.text) + calls.sum::<u64>()
 }
 
 fn json_bytes(value: &serde_json::Value) -> usize {
@@ -81,30 +81,30 @@ fn json_bytes(value: &serde_json::Value) -> usize {
 
 /// A provider's count as far as it can be true of what we measured: each token has at least one byte, and on average
 /// less than twice of what we think. Some count only what they had not cached, some count wrong.
-pub(crate) fn plausible(counted: u64, measured: u64) -> u64 {
+pub(crate) fn clamp_provider_count(counted: u64, measured: u64) -> u64 {
     counted.clamp(measured / 2, measured.saturating_mul(BYTES_PER_TOKEN))
 }
 
-fn of_parts(parts: &[Part]) -> u64 {
+fn estimate_part_tokens(parts: &[ContentPart]) -> u64 {
     let parts = parts.iter().map(|part| match part {
-        Part::Text(text) => of_text(text),
-        Part::Image { .. } => IMAGE_TOKENS,
-        Part::Link { uri, name, .. } => tokens(uri.len() + name.len()),
-        Part::Resource { uri, text, .. } => tokens(uri.len() + text.len()),
-        Part::FromCrow { what, text } => tokens(what.uri().len() + text.len()),
+        ContentPart::Text(text) => estimate_text_tokens(text),
+        ContentPart::Image { .. } => IMAGE_TOKENS,
+        ContentPart::Link { uri, name, .. } => bytes_to_tokens(uri.len() + name.len()),
+        ContentPart::Resource { uri, text, .. } => bytes_to_tokens(uri.len() + text.len()),
+        ContentPart::FromCrow { what, text } => bytes_to_tokens(what.uri().len() + text.len()),
     });
     parts.sum()
 }
 
-pub(crate) fn of_text(text: &str) -> u64 {
-    tokens(text.len())
+pub(crate) fn estimate_text_tokens(text: &str) -> u64 {
+    bytes_to_tokens(text.len())
 }
 
-fn tokens(n_bytes: usize) -> u64 {
+fn bytes_to_tokens(n_bytes: usize) -> u64 {
     (n_bytes as u64).div_ceil(BYTES_PER_TOKEN)
 }
 
 /// How many bytes come to so many tokens.
-pub(super) fn bytes(tokens: u64) -> usize {
+pub(super) fn tokens_to_bytes(tokens: u64) -> usize {
     usize::try_from(tokens.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX)
 }

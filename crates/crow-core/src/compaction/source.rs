@@ -2,12 +2,12 @@
 //! output goes first, the model's own words next, the person's last.
 
 use super::{
-    clip::clip,
-    cut::before,
-    foreword::{added, all_words},
-    quote::quote,
+    clip::clip_middle,
+    cut::prompts_before,
+    foreword::{render_additions, render_prompt},
+    quote::escape_closing_tag,
 };
-use crate::{Arguments, Call, Entry, Outcome, Part, Prompt, Reply, Transcript};
+use crate::{ContentPart, Prompt, Reply, ToolArguments, ToolCall, ToolResult, Transcript, TranscriptEntry};
 
 /// Bytes of one tool output; what mattered in it is mostly in the reply that follows.
 const OUTPUT_BYTES_MAX: usize = 2 * 1024;
@@ -25,71 +25,75 @@ const LEFT_OUT: &str = "[…]";
 
 /// Whose words a piece is, in the order in which they are shortened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Whose {
+enum PieceOrigin {
     Output,
     Model,
     Person,
     Summary,
 }
 
-struct Piece {
-    whose: Whose,
+struct SourcePiece {
+    whose: PieceOrigin,
     tag: &'static str,
     text: String,
 }
 
 /// Spells what came before the entry `index` in at most about `max` bytes, the summary of before first.
-pub(super) fn source(transcript: &Transcript, index: usize, max: usize) -> String {
+pub(super) fn render_source(transcript: &Transcript, index: usize, max: usize) -> String {
     let mut pieces = Vec::new();
     if let Some(summary) = transcript.compaction().and_then(|by| by.summary.as_deref()) {
-        pieces.push(Piece { whose: Whose::Summary, tag: "summary", text: summary.to_owned() });
+        pieces.push(SourcePiece { whose: PieceOrigin::Summary, tag: "summary", text: summary.to_owned() });
     }
-    let n_said = transcript.said().len();
-    let earlier = before(transcript, index).into_iter().take(n_said);
-    pieces.extend(earlier.flat_map(|(_, prompt)| prompted(prompt)));
-    let mut calls: &[Call] = &[];
+    let n_said = transcript.verbatim_prompts().len();
+    let earlier = prompts_before(transcript, index).into_iter().take(n_said);
+    pieces.extend(earlier.flat_map(|(_, prompt)| prompt_pieces(prompt)));
+    let mut calls: &[ToolCall] = &[];
     for entry in transcript.entries().iter().take(index) {
         match entry {
-            Entry::Prompt(prompt) => pieces.extend(prompted(prompt)),
-            Entry::Reply(reply) => {
+            TranscriptEntry::Prompt(prompt) => pieces.extend(prompt_pieces(prompt)),
+            TranscriptEntry::Reply(reply) => {
                 calls = &reply.calls;
-                pieces.push(Piece { whose: Whose::Model, tag: "agent", text: said_and_called(reply) });
+                pieces.push(SourcePiece {
+                    whose: PieceOrigin::Model,
+                    tag: "agent",
+                    text: render_reply(reply),
+                });
             }
-            Entry::Result { call, outcome, .. } => {
+            TranscriptEntry::Result { call, outcome, .. } => {
                 let name = calls.iter().find(|other| other.id == *call).map_or("", |call| call.name.as_str());
-                let text = format!("{name}: {}", clip(&output(outcome), OUTPUT_BYTES_MAX));
-                pieces.push(Piece { whose: Whose::Output, tag: "result", text });
+                let text = format!("{name}: {}", clip_middle(&render_output(outcome), OUTPUT_BYTES_MAX));
+                pieces.push(SourcePiece { whose: PieceOrigin::Output, tag: "result", text });
             }
         }
     }
-    fit(&mut pieces, max);
+    shorten_pieces(&mut pieces, max);
     let spelled: Vec<String> = pieces
         .into_iter()
         .filter(|piece| !piece.text.is_empty())
-        .map(|Piece { tag, text, .. }| format!("<{tag}>\n{}\n</{tag}>", quote(tag, &text)))
+        .map(|SourcePiece { tag, text, .. }| format!("<{tag}>\n{}\n</{tag}>", escape_closing_tag(tag, &text)))
         .collect();
-    clip(&spelled.join("\n"), max)
+    clip_middle(&spelled.join("\n"), max)
 }
 
 /// What the person said, and apart from it what Crow said with it: nothing of that is the person's wish.
-fn prompted(prompt: &Prompt) -> impl Iterator<Item = Piece> {
-    let said = if prompt.is_said() { all_words(prompt) } else { String::new() };
+fn prompt_pieces(prompt: &Prompt) -> impl Iterator<Item = SourcePiece> {
+    let said = if prompt.has_user_content() { render_prompt(prompt) } else { String::new() };
     let pieces = [
-        Piece { whose: Whose::Person, tag: "person", text: said },
-        Piece { whose: Whose::Output, tag: "result", text: added(prompt) },
+        SourcePiece { whose: PieceOrigin::Person, tag: "person", text: said },
+        SourcePiece { whose: PieceOrigin::Output, tag: "result", text: render_additions(prompt) },
     ];
     pieces.into_iter().filter(|piece| !piece.text.is_empty())
 }
 
-fn said_and_called(reply: &Reply) -> String {
+fn render_reply(reply: &Reply) -> String {
     let calls = reply.calls.iter().map(|call| {
         let arguments = match &call.arguments {
-            Arguments::Valid(value) | Arguments::Repaired { value, .. } => {
+            ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => {
                 serde_json::to_string(value).unwrap_or_default()
             }
-            Arguments::Unreadable { .. } => String::new(),
+            ToolArguments::Unreadable { .. } => String::new(),
         };
-        format!("called {} {}", call.name, clip(&arguments, ARGUMENTS_BYTES_MAX))
+        format!("called {} {}", call.name, clip_middle(&arguments, ARGUMENTS_BYTES_MAX))
     });
     std::iter::once(reply.text.clone())
         .filter(|text| !text.is_empty())
@@ -98,37 +102,39 @@ fn said_and_called(reply: &Reply) -> String {
         .join("\n")
 }
 
-fn output(outcome: &Outcome) -> String {
+fn render_output(outcome: &ToolResult) -> String {
     let texts = outcome.for_model.iter().map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => text.as_str(),
-        Part::Image { .. } => "[an image]",
-        Part::Link { uri, .. } => uri.as_str(),
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
+            text.as_str()
+        }
+        ContentPart::Image { .. } => "[an image]",
+        ContentPart::Link { uri, .. } => uri.as_str(),
     });
     texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Shortens pieces, the oldest of a kind first, until the whole fits.
-fn fit(pieces: &mut [Piece], max: usize) {
-    let mut n_bytes: usize = pieces.iter().map(weight).sum();
+fn shorten_pieces(pieces: &mut [SourcePiece], max: usize) {
+    let mut n_bytes: usize = pieces.iter().map(piece_bytes).sum();
     let rounds = [
-        (Whose::Output, SHORT_BYTES),
-        (Whose::Model, SHORT_BYTES),
-        (Whose::Output, 0),
-        (Whose::Model, 0),
-        (Whose::Person, SHORT_PROMPT_BYTES),
+        (PieceOrigin::Output, SHORT_BYTES),
+        (PieceOrigin::Model, SHORT_BYTES),
+        (PieceOrigin::Output, 0),
+        (PieceOrigin::Model, 0),
+        (PieceOrigin::Person, SHORT_PROMPT_BYTES),
     ];
     for (whose, most) in rounds {
         for piece in pieces.iter_mut().filter(|piece| piece.whose == whose) {
             if n_bytes <= max {
                 return;
             }
-            n_bytes -= weight(piece);
-            piece.text = if most == 0 { LEFT_OUT.to_owned() } else { clip(&piece.text, most) };
-            n_bytes += weight(piece);
+            n_bytes -= piece_bytes(piece);
+            piece.text = if most == 0 { LEFT_OUT.to_owned() } else { clip_middle(&piece.text, most) };
+            n_bytes += piece_bytes(piece);
         }
     }
 }
 
-fn weight(piece: &Piece) -> usize {
+fn piece_bytes(piece: &SourcePiece) -> usize {
     piece.text.len() + 2 * piece.tag.len() + "<>\n\n</>\n".len()
 }

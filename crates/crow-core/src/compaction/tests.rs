@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use super::*;
 use crate::{
-    Arguments, Call, Ended, Entry, Facets, Failure, FailureKind, MessageId, Outcome, Part, Prompt, Reply,
-    Shown, ToolKind, Touch, Transcript, Usage,
+    ContentPart, Failure, FailureKind, MessageId, ModelStep, Prompt, Reply, ReplyEnd, TokenUsage, ToolAccess,
+    ToolArguments, ToolCall, ToolCallInfo, ToolKind, ToolResult, Transcript, TranscriptEntry,
 };
 
 /// Makes a conversation of steps `prompt TOKENS`, `reply TOKENS`, `counted TOKENS` (a reply whose request took so many)
@@ -28,55 +28,61 @@ fn say(transcript: &mut Transcript, word: &str, n_tokens: usize) {
     let text = format!("{word}-{seq} {}", "x".repeat((4 * n_tokens).saturating_sub(10)));
     match word {
         "prompt" => prompt(transcript, &text),
-        "reply" => transcript.push(Entry::Reply(reply(seq, &text, 0))).unwrap(),
+        "reply" => transcript.push(TranscriptEntry::Reply(reply(seq, &text, 0))).unwrap(),
         "counted" => {
-            let usage = Some(Usage::new(n_tokens as u64, 1));
-            transcript.push(Entry::Reply(Reply { usage, ..reply(seq, "well", 0) })).unwrap();
+            let usage = Some(TokenUsage::new(n_tokens as u64, 1));
+            transcript.push(TranscriptEntry::Reply(Reply { usage, ..reply(seq, "well", 0) })).unwrap();
         }
         "call" => {
-            transcript.push(Entry::Reply(reply(seq, "", 1))).unwrap();
-            transcript.push(result(CallId::at(seq, 0), &text)).unwrap();
+            transcript.push(TranscriptEntry::Reply(reply(seq, "", 1))).unwrap();
+            transcript.push(result(CallId::from_position(seq, 0), &text)).unwrap();
         }
         _ => panic!("{word}"),
     }
 }
 
 fn prompt(transcript: &mut Transcript, text: &str) {
-    let id = transcript.next_message();
-    transcript.push(Entry::Prompt(Prompt { id, parts: vec![Part::Text(text.to_owned())] })).unwrap();
+    let id = transcript.next_message_id();
+    transcript
+        .push(TranscriptEntry::Prompt(Prompt { id, parts: vec![ContentPart::Text(text.to_owned())] }))
+        .unwrap();
 }
 
 fn reply(seq: u64, text: &str, n_calls: usize) -> Reply {
-    let calls = (0..n_calls).map(|index| Call {
-        id: CallId::at(seq, index),
+    let calls = (0..n_calls).map(|index| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: "c".to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(Map::from_iter([("path".to_owned(), Value::from("a.txt"))])),
+        arguments: ToolArguments::Valid(Map::from_iter([("path".to_owned(), Value::from("a.txt"))])),
     });
     Reply {
-        id: MessageId::at(seq),
+        id: MessageId::from_seq(seq),
         thought: String::new(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
         sealed: None,
         answered_by: None,
     }
 }
 
-fn result(call: CallId, text: &str) -> Entry {
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
-    Entry::Result { call, facets, outcome: Outcome::done(text) }
+fn result(call: CallId, text: &str) -> TranscriptEntry {
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Read,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    };
+    TranscriptEntry::Result { call, facets, outcome: ToolResult::success(text) }
 }
 
 /// A reply of the summariser: `TEXT`, `!cut`, `!cancelled`, `!overflow` or `!broken`.
 fn answer(text: &str) -> Reply {
-    let failed = |kind| Ended::Failed(Failure::new(kind, "it broke"));
+    let failed = |kind| ReplyEnd::Failed(Failure::new(kind, "it broke"));
     let ended = match text {
-        "!cut" => Ended::OutputLimit,
-        "!cancelled" => Ended::Cancelled,
+        "!cut" => ReplyEnd::OutputLimit,
+        "!cancelled" => ReplyEnd::Cancelled,
         "!overflow" => failed(FailureKind::ContextOverflow),
         "!broken" => failed(FailureKind::Connection),
         _ => return reply(0, text, 0),
@@ -85,38 +91,43 @@ fn answer(text: &str) -> Reply {
 }
 
 /// Drives an attempt to its end with these answers.
-fn attempt(transcript: &Transcript, occasion: Occasion, limit: u64, answers: &[&str]) -> (Vec<String>, Step) {
+fn attempt(
+    transcript: &Transcript,
+    occasion: CompactionTrigger,
+    limit: u64,
+    answers: &[&str],
+) -> (Vec<String>, CompactionStep) {
     let mut answers = answers.iter();
-    let (mut attempt, mut step) = Attempt::start(transcript, occasion, limit);
+    let (mut attempt, mut step) = CompactionAttempt::start(transcript, occasion, limit);
     let mut shown = Vec::new();
     loop {
         step = match step {
-            Step::Summarise { source } => {
+            CompactionStep::Summarise { source } => {
                 shown.push(format!("summarise {} bytes", source.len()));
                 attempt.on_summary(transcript, &answer(answers.next().unwrap()))
             }
-            Step::Verify { .. } => {
+            CompactionStep::Verify { .. } => {
                 shown.push("verify".to_owned());
                 attempt.on_check(transcript, &answer(answers.next().unwrap()))
             }
-            end @ (Step::Commit(_) | Step::Reject(_)) => return (shown, end),
+            end @ (CompactionStep::Commit(_) | CompactionStep::Reject(_)) => return (shown, end),
         };
     }
 }
 
 #[track_caller]
-fn check(script: &str, (occasion, limit): (Occasion, u64), answers: &[&str], expected: &Expect) {
+fn check(script: &str, (occasion, limit): (CompactionTrigger, u64), answers: &[&str], expected: &Expect) {
     let mut transcript = conversation(script);
     let (mut shown, end) = attempt(&transcript, occasion, limit, answers);
     match end {
-        Step::Commit(by) => {
+        CompactionStep::Commit(by) => {
             shown.push(format!("commit {} -> {}", by.tokens_before, by.tokens_after));
             transcript.compact(by.clone()).unwrap();
-            assert_eq!(transcript.fill().tokens, by.tokens_after);
+            assert_eq!(transcript.context_tokens().tokens, by.tokens_after);
             shown.extend(seen(&transcript));
         }
-        Step::Reject(rejected) => shown.push(format!("reject: {rejected}")),
-        Step::Summarise { .. } | Step::Verify { .. } => panic!("no end"),
+        CompactionStep::Reject(rejected) => shown.push(format!("reject: {rejected}")),
+        CompactionStep::Summarise { .. } | CompactionStep::Verify { .. } => panic!("no end"),
     }
     expected.assert_eq(&(shown.join("\n") + "\n"));
 }
@@ -125,25 +136,28 @@ fn check(script: &str, (occasion, limit): (Occasion, u64), answers: &[&str], exp
 fn seen(transcript: &Transcript) -> Vec<String> {
     let first_line = |text: &str| text.split("xxx").next().unwrap().trim().to_owned();
     let steps = transcript.for_model().unwrap().steps().map(|step| match step {
-        Shown::Prompt(prompt) if prompt.id.as_str() == "foreword" => {
-            let words: Vec<&str> =
-                prompt.parts.iter().map(|part| if let Part::Text(text) = part { text } else { "" }).collect();
+        ModelStep::Prompt(prompt) if prompt.id.as_str() == "foreword" => {
+            let words: Vec<&str> = prompt
+                .parts
+                .iter()
+                .map(|part| if let ContentPart::Text(text) = part { text } else { "" })
+                .collect();
             let said = words[0].match_indices("<said>").map(|(at, _)| first_line(&words[0][at..]));
             let said: Vec<String> = said.map(|line| line.replace("<said>\n", "")).collect();
             let summary = words[0].split("<summary>\n").nth(1).map(|text| text.replace("\n</summary>", ""));
             format!("  foreword: {} / {:?}", said.join(", "), summary.unwrap_or_default())
         }
-        Shown::Prompt(prompt) => format!("  {}", first_line(&prompt.text())),
-        Shown::Reply(reply) => format!("  {} {} calls", reply.id, reply.calls.len()),
-        Shown::Result { call, outcome } => {
-            let Part::Text(text) = &outcome.for_model[0] else { panic!("no text") };
+        ModelStep::Prompt(prompt) => format!("  {}", first_line(&prompt.text())),
+        ModelStep::Reply(reply) => format!("  {} {} calls", reply.id, reply.calls.len()),
+        ModelStep::Result { call, outcome } => {
+            let ContentPart::Text(text) = &outcome.for_model[0] else { panic!("no text") };
             format!("    {call} {}", first_line(text))
         }
     });
     steps.collect()
 }
 
-const FULL: (Occasion, u64) = (Occasion::Full, 1000);
+const FULL: (CompactionTrigger, u64) = (CompactionTrigger::Full, 1000);
 
 /// Little was said by the person, and long ago.
 const OLD: &str = "prompt 20 | reply 500 | prompt 30 | reply 500 | prompt 10 | reply 20";
@@ -356,7 +370,7 @@ fn a_long_turn_is_cut_before_a_reply() {
 
 #[test]
 fn a_provider_that_refuses_gets_less() {
-    let overflow = (Occasion::Overflow, 1000);
+    let overflow = (CompactionTrigger::Overflow, 1000);
     check(
         "prompt 20 | call 60 | prompt 20 | call 60 | call 60",
         overflow,
@@ -402,7 +416,7 @@ fn a_provider_that_refuses_gets_less() {
 
 #[test]
 fn whoever_asks_gets_it_shorter_far_from_the_limit() {
-    let asked = (Occasion::Asked, 100_000);
+    let asked = (CompactionTrigger::Asked, 100_000);
     let some = "prompt 20 | reply 100 | prompt 20 | reply 100 | prompt 20 | reply 20";
     check(
         some,
@@ -454,7 +468,7 @@ fn the_newest_words_of_the_person_stay_within_a_budget() {
 #[test]
 fn a_provider_that_counts_is_believed() {
     let transcript = conversation("prompt 2000 | counted 5000 | prompt 10");
-    assert_eq!(transcript.fill().tokens, 5001 + 14);
+    assert_eq!(transcript.context_tokens().tokens, 5001 + 14);
     check(
         "prompt 2000 | counted 5000 | prompt 10",
         FULL,
@@ -475,11 +489,11 @@ fn what_stands_in_front() {
     let mut transcript = conversation("");
     prompt(&mut transcript, "use port 7");
     let parts = vec![
-        Part::Text("look".to_owned()),
-        Part::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() },
-        Part::Resource { uri: "file:///a.rs".to_owned(), text: "a".repeat(600), mime: None },
+        ContentPart::Text("look".to_owned()),
+        ContentPart::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() },
+        ContentPart::Resource { uri: "file:///a.rs".to_owned(), text: "a".repeat(600), mime: None },
     ];
-    transcript.push(Entry::Prompt(Prompt { id: MessageId::at(1), parts })).unwrap();
+    transcript.push(TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(1), parts })).unwrap();
     say(&mut transcript, "reply", 10);
     let by = Compaction {
         at: 3,
@@ -491,9 +505,11 @@ fn what_stands_in_front() {
         tokens_after: 5,
     };
     transcript.compact(by).unwrap();
-    let steps: Vec<Shown<'_>> = transcript.for_model().unwrap().steps().collect();
-    let [Shown::Prompt(foreword)] = steps[..] else { panic!("{steps:?}") };
-    let [Part::Text(text), Part::Image { .. }] = &foreword.parts[..] else { panic!("{foreword:?}") };
+    let steps: Vec<ModelStep<'_>> = transcript.for_model().unwrap().steps().collect();
+    let [ModelStep::Prompt(foreword)] = steps[..] else { panic!("{steps:?}") };
+    let [ContentPart::Text(text), ContentPart::Image { .. }] = &foreword.parts[..] else {
+        panic!("{foreword:?}")
+    };
     expect![[r#"
         This conversation was compacted: what came before the messages below is left out. The tool query_session reads it, query_memory finds words in it.
 
@@ -548,19 +564,19 @@ fn what_does_not_fit_is_refused() {
 #[test]
 fn begun_afresh() {
     let mut transcript = conversation("prompt 500 | reply 500");
-    transcript.compact(Compaction::clear(&transcript).unwrap()).unwrap();
+    transcript.compact(Compaction::for_clear(&transcript).unwrap()).unwrap();
     assert_eq!((transcript.next_seq(), seen(&transcript)), (2, Vec::new()));
-    assert_eq!(Compaction::clear(&transcript), None);
+    assert_eq!(Compaction::for_clear(&transcript), None);
     say(&mut transcript, "prompt", 5);
     expect!["  prompt-2"].assert_eq(&seen(&transcript).join("\n"));
 }
 
 #[test]
 fn limits() {
-    let limits = crate::Limits { requests_max: 1, compact_tokens_max: 180_000 };
-    assert_eq!(limit(limits, 200_000, None), 175_000);
-    assert_eq!(limit(limits, 200_000, Some(8_000)), 180_000);
-    assert_eq!(limit(limits, 128_000, Some(38_192)), 89_808);
-    assert_eq!(limit(limits, 8_000, Some(100_000)), 4_000);
-    assert_eq!(limit(limits, 0, Some(8_000)), 180_000);
+    let limits = crate::TurnLimits { requests_max: 1, compact_tokens_max: 180_000 };
+    assert_eq!(context_limit(limits, 200_000, None), 175_000);
+    assert_eq!(context_limit(limits, 200_000, Some(8_000)), 180_000);
+    assert_eq!(context_limit(limits, 128_000, Some(38_192)), 89_808);
+    assert_eq!(context_limit(limits, 8_000, Some(100_000)), 4_000);
+    assert_eq!(context_limit(limits, 0, Some(8_000)), 180_000);
 }

@@ -1,6 +1,6 @@
 //! How far the system can hold a command, and what follows from that for a command that nobody approved.
 
-use super::{Approval, Confinement, Sandbox};
+use super::{ApprovalSource, Confinement, SandboxMode};
 use crate::Mode;
 
 /// How well commands can be held on this machine, as tried out.
@@ -28,9 +28,9 @@ pub struct PartialSandbox {
 
 /// The configured choice and what the system makes of it.
 #[derive(Debug, Clone, Copy)]
-pub struct SandboxRules<'a> {
+pub struct SandboxPolicy<'a> {
     /// Which commands are to be held.
-    pub choice: Sandbox,
+    pub choice: SandboxMode,
     /// How well that works here.
     pub support: &'a SandboxSupport,
 }
@@ -78,31 +78,35 @@ impl PartialSandbox {
     }
 }
 
-impl SandboxRules<'_> {
+impl SandboxPolicy<'_> {
     /// Returns how a command that may run is held. A person's yes is needed where nothing can hold it.
-    pub fn confinement(&self, mode: Mode, approval: Approval) -> Confinement {
+    pub fn confinement_for(&self, mode: Mode, approval: ApprovalSource) -> Confinement {
         match (self.support, approval, mode) {
-            (SandboxSupport::None { .. }, Approval::Person, Mode::Ask | Mode::AcceptEdits | Mode::Auto) => {
-                Confinement::Free
-            }
+            (
+                SandboxSupport::None { .. },
+                ApprovalSource::Person,
+                Mode::Ask | Mode::AcceptEdits | Mode::Auto,
+            ) => Confinement::Free,
             // Reading does no harm that a sandbox would have to prevent, and neither do edits of files that were judged by
             // their names. Where only a part of it is there, it would keep them from making new files.
-            (SandboxSupport::None { .. }, Approval::Reading | Approval::Editing, _) => Confinement::Free,
-            (SandboxSupport::Partial(_), Approval::Editing, _) => Confinement::Free,
+            (SandboxSupport::None { .. }, ApprovalSource::Reading | ApprovalSource::Editing, _) => {
+                Confinement::Free
+            }
+            (SandboxSupport::Partial(_), ApprovalSource::Editing, _) => Confinement::Free,
             (SandboxSupport::Full | SandboxSupport::Partial(_) | SandboxSupport::None { .. }, ..) => {
-                self.choice.confinement(mode, approval)
+                self.choice.confinement_for(mode, approval)
             }
         }
     }
 
     /// The same for a build that only the mode allows, which runs the project's own code: without a sandbox it asks, also
     /// where the person wants none.
-    pub fn reason_to_ask_of_build(
+    pub fn reason_to_ask_for_build(
         &self,
         mode: Mode,
         uses_gap: impl FnOnce(&PartialSandbox) -> Option<String>,
     ) -> Option<String> {
-        if self.choice.confinement(mode, Approval::Building) == Confinement::Free {
+        if self.choice.confinement_for(mode, ApprovalSource::Building) == Confinement::Free {
             return Some("it runs the project's code, and `permissions.sandbox` is off".to_owned());
         }
         self.reason_to_ask(mode, uses_gap)
@@ -115,7 +119,7 @@ impl SandboxRules<'_> {
         mode: Mode,
         uses_gap: impl FnOnce(&PartialSandbox) -> Option<String>,
     ) -> Option<String> {
-        if self.choice.confinement(mode, Approval::Law) == Confinement::Free {
+        if self.choice.confinement_for(mode, ApprovalSource::Law) == Confinement::Free {
             return None;
         }
         match self.support {
@@ -133,7 +137,7 @@ impl SandboxRules<'_> {
 mod tests {
     use super::*;
 
-    fn partial(has_namespace: bool, signals_open: bool) -> SandboxSupport {
+    fn partial_support(has_namespace: bool, signals_open: bool) -> SandboxSupport {
         let no_namespace = (!has_namespace).then(|| "x is off; turn x on".to_owned());
         SandboxSupport::Partial(PartialSandbox { no_namespace, signals_open })
     }
@@ -142,56 +146,56 @@ mod tests {
     fn what_cannot_be_held_asks_unless_the_person_turned_the_sandbox_off() {
         let none = SandboxSupport::None { reason: "no Landlock".into() };
         let asks = |choice, support: &SandboxSupport, uses: bool| {
-            let rules = SandboxRules { choice, support };
+            let rules = SandboxPolicy { choice, support };
             let uses_gap = |_: &PartialSandbox| uses.then(|| "it does x".to_owned());
             [Mode::Ask, Mode::AcceptEdits, Mode::Auto]
                 .map(|mode| rules.reason_to_ask(mode, uses_gap).is_some())
         };
-        for choice in [Sandbox::Unapproved, Sandbox::Always] {
+        for choice in [SandboxMode::Unapproved, SandboxMode::Always] {
             assert_eq!(asks(choice, &SandboxSupport::Full, true), [false; 3]);
-            assert_eq!(asks(choice, &partial(false, true), true), [true; 3]);
-            assert_eq!(asks(choice, &partial(false, true), false), [false; 3]);
+            assert_eq!(asks(choice, &partial_support(false, true), true), [true; 3]);
+            assert_eq!(asks(choice, &partial_support(false, true), false), [false; 3]);
             assert_eq!(asks(choice, &none, false), [true; 3]);
         }
-        assert_eq!(asks(Sandbox::Off, &none, true), [false; 3]);
+        assert_eq!(asks(SandboxMode::Off, &none, true), [false; 3]);
         // A build runs the project's code because of the mode alone.
         let asks_of_build = |choice, support: &SandboxSupport| {
-            let rules = SandboxRules { choice, support };
-            rules.reason_to_ask_of_build(Mode::AcceptEdits, |_| None).is_some()
+            let rules = SandboxPolicy { choice, support };
+            rules.reason_to_ask_for_build(Mode::AcceptEdits, |_| None).is_some()
         };
-        assert!(!asks_of_build(Sandbox::Unapproved, &SandboxSupport::Full));
-        assert!(!asks_of_build(Sandbox::Always, &partial(false, true)));
-        assert!(asks_of_build(Sandbox::Unapproved, &none));
-        assert!(asks_of_build(Sandbox::Off, &SandboxSupport::Full));
+        assert!(!asks_of_build(SandboxMode::Unapproved, &SandboxSupport::Full));
+        assert!(!asks_of_build(SandboxMode::Always, &partial_support(false, true)));
+        assert!(asks_of_build(SandboxMode::Unapproved, &none));
+        assert!(asks_of_build(SandboxMode::Off, &SandboxSupport::Full));
     }
 
     #[test]
     fn without_a_sandbox_only_a_person_frees_a_command() {
         let none = SandboxSupport::None { reason: "no Landlock".into() };
-        for choice in [Sandbox::Unapproved, Sandbox::Always] {
-            let rules = SandboxRules { choice, support: &none };
-            assert_eq!(rules.confinement(Mode::Auto, Approval::Person), Confinement::Free);
-            assert_eq!(rules.confinement(Mode::Auto, Approval::Law), Confinement::Project);
-            assert_eq!(rules.confinement(Mode::Plan, Approval::Person), Confinement::ReadOnly);
-            assert_eq!(rules.confinement(Mode::Plan, Approval::Reading), Confinement::Free);
+        for choice in [SandboxMode::Unapproved, SandboxMode::Always] {
+            let rules = SandboxPolicy { choice, support: &none };
+            assert_eq!(rules.confinement_for(Mode::Auto, ApprovalSource::Person), Confinement::Free);
+            assert_eq!(rules.confinement_for(Mode::Auto, ApprovalSource::Law), Confinement::Project);
+            assert_eq!(rules.confinement_for(Mode::Plan, ApprovalSource::Person), Confinement::ReadOnly);
+            assert_eq!(rules.confinement_for(Mode::Plan, ApprovalSource::Reading), Confinement::Free);
         }
-        let bare = SandboxRules { choice: Sandbox::Unapproved, support: &none };
-        assert_eq!(bare.confinement(Mode::AcceptEdits, Approval::Editing), Confinement::Free);
-        let held = SandboxRules { choice: Sandbox::Always, support: &partial(true, true) };
-        assert_eq!(held.confinement(Mode::Auto, Approval::Person), Confinement::Project);
+        let bare = SandboxPolicy { choice: SandboxMode::Unapproved, support: &none };
+        assert_eq!(bare.confinement_for(Mode::AcceptEdits, ApprovalSource::Editing), Confinement::Free);
+        let held = SandboxPolicy { choice: SandboxMode::Always, support: &partial_support(true, true) };
+        assert_eq!(held.confinement_for(Mode::Auto, ApprovalSource::Person), Confinement::Project);
     }
 
     #[test]
     fn what_is_open_is_described_with_its_cure() {
         assert_eq!(SandboxSupport::Full.description(), None);
         let described = |support: SandboxSupport| support.description().unwrap_or_default();
-        let no_namespace = described(partial(false, false));
+        let no_namespace = described(partial_support(false, false));
         assert!(
             no_namespace.contains("modes and times") && no_namespace.ends_with("turn x on"),
             "{no_namespace}"
         );
         assert!(!no_namespace.contains("end your other programs"), "{no_namespace}");
-        assert!(described(partial(true, true)).contains("Linux 6.12"));
+        assert!(described(partial_support(true, true)).contains("Linux 6.12"));
         let none = described(SandboxSupport::None { reason: "no Landlock".into() });
         assert!(none.contains("no Landlock") && none.contains("permissions.sandbox: off"), "{none}");
     }

@@ -2,22 +2,26 @@
 
 use std::borrow::Cow;
 
-use super::{Matcher, indent};
+use super::{EditMatcher, indent};
 
 /// What the loosest matcher sees of a line.
-pub(super) fn loosest(line: &str) -> Cow<'_, str> {
-    key(line, Matcher::BlankLines)
+pub(super) fn loosest_key(line: &str) -> Cow<'_, str> {
+    comparison_key(line, EditMatcher::BlankLines)
 }
 
 /// What a matcher sees of a line.
-pub(super) fn key(line: &str, matcher: Matcher) -> Cow<'_, str> {
+pub(super) fn comparison_key(line: &str, matcher: EditMatcher) -> Cow<'_, str> {
     match matcher {
-        Matcher::Exact | Matcher::Escapes | Matcher::LineNumbers | Matcher::Fence => Cow::Borrowed(line),
-        Matcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
-        Matcher::Indentation => Cow::Borrowed(indent::split(line).1.trim_end()),
-        Matcher::Spacing => spaced_once(line),
-        Matcher::Punctuation | Matcher::BlankLines if line.is_ascii() => spaced_once(line),
-        Matcher::Punctuation | Matcher::BlankLines => Cow::Owned(spaced_once(&folded(line)).into_owned()),
+        EditMatcher::Exact | EditMatcher::Escapes | EditMatcher::LineNumbers | EditMatcher::Fence => {
+            Cow::Borrowed(line)
+        }
+        EditMatcher::LineTrimmed => Cow::Borrowed(line.trim_end()),
+        EditMatcher::Indentation => Cow::Borrowed(indent::split_indent(line).1.trim_end()),
+        EditMatcher::Spacing => collapse_spaces(line),
+        EditMatcher::Punctuation | EditMatcher::BlankLines if line.is_ascii() => collapse_spaces(line),
+        EditMatcher::Punctuation | EditMatcher::BlankLines => {
+            Cow::Owned(collapse_spaces(&fold_punctuation(line)).into_owned())
+        }
     }
 }
 
@@ -27,8 +31,8 @@ pub(super) fn is_blank(line: &str) -> bool {
 }
 
 /// Takes any run of spaces and tabs for one space, and leaves out those at the ends.
-fn spaced_once(line: &str) -> Cow<'_, str> {
-    let line = indent::split(line).1.trim_end();
+fn collapse_spaces(line: &str) -> Cow<'_, str> {
+    let line = indent::split_indent(line).1.trim_end();
     if line.contains('\t') || line.contains("  ") {
         let words: Vec<&str> = line.split([' ', '\t']).filter(|word| !word.is_empty()).collect();
         return Cow::Owned(words.join(" "));
@@ -37,10 +41,10 @@ fn spaced_once(line: &str) -> Cow<'_, str> {
 }
 
 /// Takes typographic punctuation for plain.
-pub(super) fn folded(line: &str) -> String {
+pub(super) fn fold_punctuation(line: &str) -> String {
     let mut out = String::with_capacity(line.len());
     for char in line.chars() {
-        match plain(char) {
+        match plain_equivalent(char) {
             Some(plain) => out.push_str(plain),
             None => out.push(char),
         }
@@ -49,7 +53,7 @@ pub(super) fn folded(line: &str) -> String {
 }
 
 /// What a keyboard has for a typographic character; `None` where that is the character itself.
-pub(super) fn plain(char: char) -> Option<&'static str> {
+pub(super) fn plain_equivalent(char: char) -> Option<&'static str> {
     match char {
         '\u{2018}'..='\u{201b}' | '\u{2032}' => Some("'"),
         '\u{201c}'..='\u{201f}' | '\u{2033}' => Some("\""),

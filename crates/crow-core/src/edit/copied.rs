@@ -1,13 +1,13 @@
 //! What a model copied along with a text: the line numbers of a listing, or the fence of a chat.
 
-use super::{Edited, Matcher};
+use super::{AppliedEdit, EditMatcher};
 
 /// Reads numbers off lines that all have one, the same way and one after another.
-pub(super) fn without_numbers<'a>(old: &'a str, new: &'a str) -> Vec<Unnumbered> {
+pub(super) fn strip_line_numbers<'a>(old: &'a str, new: &'a str) -> Vec<UnnumberedTexts> {
     let Some(listing) = Listing::read(old) else { return Vec::new() };
-    let Some(new_lines) = listing.lines_of(new) else { return Vec::new() };
-    let given = Lines { old: listing.lines.clone(), new: new_lines.lines };
-    let mut readings = vec![listing.unnumbered(&given, old, new)];
+    let Some(new_lines) = listing.strip_matching_numbers(new) else { return Vec::new() };
+    let given = LinePair { old: listing.lines.clone(), new: new_lines.lines };
+    let mut readings = vec![listing.to_unnumbered(&given, old, new)];
     // A space behind the number is the listing's or the line's: whichever is in the file.
     let listed: &[&str] = if new_lines.is_listed { &given.new } else { &[] };
     let may_be_narrower = |line: &&str| line.is_empty() || line.starts_with(' ');
@@ -15,13 +15,17 @@ pub(super) fn without_numbers<'a>(old: &'a str, new: &'a str) -> Vec<Unnumbered>
         let narrower =
             |lines: &[&'a str]| lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
         let new_lines = if new_lines.is_listed { narrower(&given.new) } else { given.new.clone() };
-        readings.push(listing.unnumbered(&Lines { old: narrower(&given.old), new: new_lines }, old, new));
+        readings.push(listing.to_unnumbered(
+            &LinePair { old: narrower(&given.old), new: new_lines },
+            old,
+            new,
+        ));
     }
     readings
 }
 
 /// The lines of both texts.
-struct Lines<'a> {
+struct LinePair<'a> {
     old: Vec<&'a str>,
     new: Vec<&'a str>,
 }
@@ -33,7 +37,7 @@ struct NewLines<'a> {
 }
 
 /// Both texts without their numbers.
-pub(super) struct Unnumbered {
+pub(super) struct UnnumberedTexts {
     pub(super) old: String,
     pub(super) new: String,
     /// The line where the old text has to begin, where its number alone shows that it is one.
@@ -42,7 +46,7 @@ pub(super) struct Unnumbered {
 
 /// How a listing sets a number apart from its line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Separator {
+enum NumberSeparator {
     Tab,
     Arrow,
     Bar,
@@ -51,7 +55,7 @@ enum Separator {
     End,
 }
 
-impl Separator {
+impl NumberSeparator {
     fn read(rest: &str) -> Option<(Self, &str)> {
         let trimmed = rest.trim_start_matches(' ');
         for (mark, separator) in [('\t', Self::Tab), ('→', Self::Arrow), ('|', Self::Bar), ('│', Self::Bar)]
@@ -78,14 +82,14 @@ impl Separator {
 }
 
 /// A number at the beginning of a line, and what is around it.
-struct Numbered<'a> {
+struct NumberedLine<'a> {
     before: &'a str,
     number: u32,
-    separator: Separator,
+    separator: NumberSeparator,
     line: &'a str,
 }
 
-impl<'a> Numbered<'a> {
+impl<'a> NumberedLine<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let bare = line.trim_start_matches([' ', '\t']);
@@ -95,7 +99,7 @@ impl<'a> Numbered<'a> {
         let number = rest[..n_digits].parse().ok()?;
         let rest = &rest[n_digits..];
         let rest = if before == "[" { rest.strip_prefix(']')? } else { rest };
-        let (separator, line) = Separator::read(rest)?;
+        let (separator, line) = NumberSeparator::read(rest)?;
         Some(Self { before, number, separator, line })
     }
 }
@@ -116,20 +120,20 @@ fn prefix_len(line: &str) -> Option<usize> {
 /// A text of which every line has its number.
 struct Listing<'a> {
     before: &'a str,
-    separator: Separator,
+    separator: NumberSeparator,
     first: u32,
     lines: Vec<&'a str>,
 }
 
 impl<'a> Listing<'a> {
     fn read(text: &'a str) -> Option<Self> {
-        let all = text.strip_suffix('\n').unwrap_or(text).split('\n').map(Numbered::read);
-        let all: Vec<Numbered<'a>> = all.collect::<Option<_>>()?;
+        let all = text.strip_suffix('\n').unwrap_or(text).split('\n').map(NumberedLine::read);
+        let all: Vec<NumberedLine<'a>> = all.collect::<Option<_>>()?;
         let first = all.first()?;
         let separators = all.iter().map(|line| line.separator);
-        let separator = separators.clone().find(|separator| *separator != Separator::End)?;
+        let separator = separators.clone().find(|separator| *separator != NumberSeparator::End)?;
         let is_alike = all.iter().zip(first.number..).all(|(line, number)| {
-            let is_same = line.separator == separator || line.separator == Separator::End;
+            let is_same = line.separator == separator || line.separator == NumberSeparator::End;
             line.number == number && line.before == first.before && is_same
         });
         is_alike.then(|| Self {
@@ -142,7 +146,7 @@ impl<'a> Listing<'a> {
 
     /// The lines of the new text: without their numbers where all have some, as they are where none has. Of anything
     /// between it cannot be told what was meant.
-    fn lines_of<'b>(&self, new: &'b str) -> Option<NewLines<'b>> {
+    fn strip_matching_numbers<'b>(&self, new: &'b str) -> Option<NewLines<'b>> {
         if new.is_empty() {
             return Some(NewLines { lines: Vec::new(), is_listed: true });
         }
@@ -154,26 +158,26 @@ impl<'a> Listing<'a> {
         }
         let lines = new.strip_suffix('\n').unwrap_or(new).split('\n');
         let looks_alike = |line: &str| {
-            Numbered::read(line).is_some_and(|line| {
-                line.before == self.before && [self.separator, Separator::End].contains(&line.separator)
+            NumberedLine::read(line).is_some_and(|line| {
+                line.before == self.before && [self.separator, NumberSeparator::End].contains(&line.separator)
             })
         };
         (!lines.clone().any(looks_alike)).then(|| NewLines { lines: lines.collect(), is_listed: false })
     }
 
-    fn unnumbered(&self, lines: &Lines<'_>, old: &str, new: &str) -> Unnumbered {
+    fn to_unnumbered(&self, lines: &LinePair<'_>, old: &str, new: &str) -> UnnumberedTexts {
         let text = |lines: &[&str], given: &str| {
             let end = if given.ends_with('\n') && !lines.is_empty() { "\n" } else { "" };
             lines.join("\n") + end
         };
         let is_sure = self.separator.is_sure() || self.lines.len() > 1;
         let line = (!is_sure).then_some(self.first);
-        Unnumbered { old: text(&lines.old, old), new: text(&lines.new, new), line }
+        UnnumberedTexts { old: text(&lines.old, old), new: text(&lines.new, new), line }
     }
 }
 
 /// Reads the inside of a fence; the new text may have one or not.
-pub(super) fn without_fence(old: &str, new: &str) -> Option<(String, String)> {
+pub(super) fn strip_fence(old: &str, new: &str) -> Option<(String, String)> {
     let inside = |text: &str| -> Option<String> {
         let text = text.trim_matches(['\n', '\r']);
         let (first, rest) = text.split_once('\n')?;
@@ -192,8 +196,8 @@ pub(super) fn without_fence(old: &str, new: &str) -> Option<(String, String)> {
 
 /// Whether an edit by copied numbers landed at the beginning of a line, and of the numbered one where that is what shows
 /// that it was a number.
-pub(super) fn is_in_place(file: &str, edited: &Edited, start: usize, line: Option<u32>) -> bool {
+pub(super) fn is_in_place(file: &str, edited: &AppliedEdit, start: usize, line: Option<u32>) -> bool {
     let is_at_start = start == 0 || file[..start].ends_with(['\n', '\u{feff}']);
     let is_numbered_so = line.is_none_or(|line| super::line_at(file, start) == line);
-    is_at_start && is_numbered_so && edited.matcher <= Matcher::LineTrimmed
+    is_at_start && is_numbered_so && edited.matcher <= EditMatcher::LineTrimmed
 }

@@ -8,44 +8,49 @@ use super::{WRITTEN_BYTES_MAX, compare::is_blank};
 const TAB_WIDTHS: [usize; 4] = [4, 2, 8, 3];
 
 /// Splits a line into its indentation and the rest.
-pub(super) fn split(line: &str) -> (&str, &str) {
+pub(super) fn split_indent(line: &str) -> (&str, &str) {
     let rest = line.trim_start_matches([' ', '\t']);
     line.split_at(line.len() - rest.len())
 }
 
 /// Indents `new` as the file indents what was `old`; `None` when the lines of `old` do not tell how.
-pub(super) fn reindented(
+pub(super) fn reindent_block(
     old: &[Cow<'_, str>],
     found: &[Cow<'_, str>],
     new: &[Cow<'_, str>],
 ) -> Option<Vec<String>> {
     let pairs = zip(old, found).filter(|(old, _)| !is_blank(old));
-    let (from, to): (Vec<&str>, Vec<&str>) = pairs.map(|(old, found)| (split(old).0, split(found).0)).unzip();
-    let styles = Style::candidates(from.iter().copied().chain(new.iter().map(|line| split(line).0)), &to);
-    let shifts: Vec<(Style, Shift)> = styles
+    let (from, to): (Vec<&str>, Vec<&str>) =
+        pairs.map(|(old, found)| (split_indent(old).0, split_indent(found).0)).unzip();
+    let styles = IndentStyle::candidate_styles(
+        from.iter().copied().chain(new.iter().map(|line| split_indent(line).0)),
+        &to,
+    );
+    let shifts: Vec<(IndentStyle, IndentShift)> = styles
         .into_iter()
         .filter_map(|style| {
-            let from: Vec<String> = from.iter().map(|indent| style.spell(indent)).collect();
-            Some((style, Shift::between(&from, &to)?))
+            let from: Vec<String> = from.iter().map(|indent| style.format_indent(indent)).collect();
+            Some((style, IndentShift::from_pairs(&from, &to)?))
         })
         .collect();
     // A width at which nothing moves is the width that was meant.
-    let (mut still, mut moved): (Vec<_>, Vec<_>) = shifts.iter().partition(|(_, shift)| shift.is_none());
+    let (mut still, mut moved): (Vec<_>, Vec<_>) = shifts.iter().partition(|(_, shift)| shift.is_identity());
     // What is written with tabs as the file is, alignment and all, is best left so.
     let has_tabs = |indents: &[&str]| indents.iter().any(|indent| indent.contains('\t'));
     let is_alike = has_tabs(&from) && has_tabs(&to);
-    still.sort_by_key(|(style, _)| !matches!(style, Style::AsIs));
-    moved.sort_by_key(|(style, _)| !is_alike || !matches!(style, Style::AsIs));
+    still.sort_by_key(|(style, _)| !matches!(style, IndentStyle::AsIs));
+    moved.sort_by_key(|(style, _)| !is_alike || !matches!(style, IndentStyle::AsIs));
     let best_first = still.into_iter().chain(moved);
     let mut fitting = best_first.filter(|(_, shift)| new.len() * shift.to.len() <= WRITTEN_BYTES_MAX);
-    let shifted_by =
-        |(style, shift): &(Style, Shift)| new.iter().map(|line| shifted(line, *style, shift)).collect();
-    fitting.find_map(shifted_by).or_else(|| mapped(&from, &to, new))
+    let shifted_by = |(style, shift): &(IndentStyle, IndentShift)| {
+        new.iter().map(|line| shift_indent(line, *style, shift)).collect()
+    };
+    fitting.find_map(shifted_by).or_else(|| map_indents(&from, &to, new))
 }
 
 /// By which text the new one is indented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum IndentBase {
     /// By the old one, as it was sent.
     Old,
     /// By the file already.
@@ -55,37 +60,42 @@ pub(super) enum Frame {
 }
 
 /// Tells by which text the new one is indented: lines that stay show it, and so does how far left it goes.
-pub(super) fn frame(old: &[Cow<'_, str>], found: &[Cow<'_, str>], new: &[Cow<'_, str>]) -> Frame {
+pub(super) fn detect_indent_base(
+    old: &[Cow<'_, str>],
+    found: &[Cow<'_, str>],
+    new: &[Cow<'_, str>],
+) -> IndentBase {
     let solid = |lines: &[Cow<'_, str>]| -> Vec<String> {
         lines.iter().filter(|line| !is_blank(line)).map(|line| line.trim_end().to_owned()).collect()
     };
     let (old, found, new) = (solid(old), solid(found), solid(new));
-    let left = |lines: &[String]| lines.iter().map(|line| split(line).0.to_owned()).min_by_key(String::len);
+    let left =
+        |lines: &[String]| lines.iter().map(|line| split_indent(line).0.to_owned()).min_by_key(String::len);
     let (by_old, by_file, by_new) = (left(&old), left(&found), left(&new));
     let (mut n_old, mut n_file) = (0_usize, 0_usize);
     let mut known: HashMap<&str, Option<(&str, &str)>> = HashMap::new();
     for (old, found) in zip(&old, &found) {
-        let (old, found) = (split(old), split(found));
+        let (old, found) = (split_indent(old), split_indent(found));
         let indents = Some((old.0, found.0)).filter(|_| !known.contains_key(old.1));
         known.insert(old.1, indents);
     }
-    for (indent, text) in new.iter().map(|line| split(line)) {
+    for (indent, text) in new.iter().map(|line| split_indent(line)) {
         let Some(Some((old, file))) = known.get(text) else { continue };
         n_old += usize::from(indent == *old && old != file);
         n_file += usize::from(indent == *file && old != file);
     }
     match (by_new == by_old, by_new == by_file) {
-        (true, _) => Frame::Old,
-        (false, true) if n_old > 0 => Frame::Unclear,
-        (false, true) => Frame::File,
-        (false, false) if n_file > 0 => Frame::Unclear,
-        (false, false) => Frame::Old,
+        (true, _) => IndentBase::Old,
+        (false, true) if n_old > 0 => IndentBase::Unclear,
+        (false, true) => IndentBase::File,
+        (false, false) if n_file > 0 => IndentBase::Unclear,
+        (false, false) => IndentBase::Old,
     }
 }
 
 /// Gives every line the indentation that the file has for it, where old lines tell which: the steps of the old
 /// text may be wider or narrower than those of the file.
-fn mapped(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String>> {
+fn map_indents(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String>> {
     let mut known: HashMap<&str, &str> = HashMap::new();
     for (from, to) in zip(from, to) {
         if *known.entry(from).or_insert(to) != *to {
@@ -97,7 +107,7 @@ fn mapped(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String
         if is_blank(line) {
             return Some(String::new());
         }
-        let (indent, rest) = split(line);
+        let (indent, rest) = split_indent(line);
         let indent = known.get(indent)?;
         n_written += indent.len();
         (n_written <= WRITTEN_BYTES_MAX).then(|| format!("{indent}{rest}"))
@@ -105,25 +115,25 @@ fn mapped(from: &[&str], to: &[&str], new: &[Cow<'_, str>]) -> Option<Vec<String
     lines.collect()
 }
 
-fn shifted(line: &str, style: Style, shift: &Shift) -> Option<String> {
+fn shift_indent(line: &str, style: IndentStyle, shift: &IndentShift) -> Option<String> {
     if is_blank(line) {
         return Some(String::new());
     }
-    let (indent, rest) = split(line);
-    let indent = style.spell(indent);
+    let (indent, rest) = split_indent(line);
+    let indent = style.format_indent(indent);
     Some(format!("{}{}{rest}", shift.to, indent.strip_prefix(&shift.from)?))
 }
 
 /// How to spell an indentation as the file would.
 #[derive(Clone, Copy)]
-enum Style {
+enum IndentStyle {
     AsIs,
     Tabs { width: usize },
     Spaces { width: usize },
 }
 
-impl Style {
-    fn candidates<'a>(mut given: impl Iterator<Item = &'a str> + Clone, file: &[&str]) -> Vec<Self> {
+impl IndentStyle {
+    fn candidate_styles<'a>(mut given: impl Iterator<Item = &'a str> + Clone, file: &[&str]) -> Vec<Self> {
         let file_has = |char| file.iter().any(|indent| indent.contains(char));
         let mut given_has = |char| given.any(|indent| indent.contains(char));
         let mut styles: Vec<Self> = if file_has('\t') && given_has(' ') {
@@ -137,7 +147,7 @@ impl Style {
         styles
     }
 
-    fn spell(self, indent: &str) -> String {
+    fn format_indent(self, indent: &str) -> String {
         let n_tabs = indent.matches('\t').count();
         let n_spaces = indent.len() - n_tabs;
         match self {
@@ -153,13 +163,13 @@ impl Style {
 }
 
 /// One indentation in place of another, at the beginning of every line.
-struct Shift {
+struct IndentShift {
     from: String,
     to: String,
 }
 
-impl Shift {
-    fn between(from: &[String], to: &[&str]) -> Option<Self> {
+impl IndentShift {
+    fn from_pairs(from: &[String], to: &[&str]) -> Option<Self> {
         let (base_from, base_to) = zip(from, to).min_by_key(|(from, _)| from.len())?;
         let is_uniform = zip(from, to).all(|(from, to)| {
             let rests = from.strip_prefix(base_from.as_str()).zip(to.strip_prefix(base_to));
@@ -173,7 +183,7 @@ impl Shift {
         })
     }
 
-    fn is_none(&self) -> bool {
+    fn is_identity(&self) -> bool {
         self.from.is_empty() && self.to.is_empty()
     }
 }

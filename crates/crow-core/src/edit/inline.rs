@@ -6,59 +6,64 @@ use std::ops::Range;
 
 use similar::{DiffOp, DiffTag, TextDiff};
 
-use super::{Change, EditRefusal, Hit, Matcher, Occurrences, Place, check_places, compare, exact};
+use super::{
+    EditHit, EditMatcher, EditOccurrences, EditPlace, EditRefusal, EditRequest, check_places, compare, exact,
+};
 
 /// Beyond that what stays the same is not looked for; the whole text is put in.
 const COMPARED_BYTES_MAX: usize = 16 * 1024;
 
 /// Finds the places of the old text; a single one has to be the only one by the looser comparison too.
-pub(super) fn hit(file: &str, change: Change<'_>) -> Result<Option<Hit>, EditRefusal> {
+pub(super) fn find_hit(file: &str, change: EditRequest<'_>) -> Result<Option<EditHit>, EditRefusal> {
     // Of punctuation alone there is too little to know it by.
     if !change.old.contains(char::is_alphanumeric) {
         return Ok(None);
     }
     let is_one_line = !change.old.contains('\n');
-    let strict = places(file, change, Fold::Punctuation)?;
-    if is_one_line && (strict.is_empty() || change.occurrences == Occurrences::One) {
-        let loose = places(file, change, Fold::Spacing)?;
+    let strict = find_places(file, change, FoldLevel::Punctuation)?;
+    if is_one_line && (strict.is_empty() || change.occurrences == EditOccurrences::One) {
+        let loose = find_places(file, change, FoldLevel::Spacing)?;
         if strict.is_empty() {
-            return Ok((!loose.is_empty()).then_some(Hit { matcher: Matcher::Spacing, places: loose }));
+            return Ok(
+                (!loose.is_empty()).then_some(EditHit { matcher: EditMatcher::Spacing, places: loose })
+            );
         }
     }
-    Ok((!strict.is_empty()).then_some(Hit { matcher: Matcher::Punctuation, places: strict }))
+    Ok((!strict.is_empty()).then_some(EditHit { matcher: EditMatcher::Punctuation, places: strict }))
 }
 
 /// What does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fold {
+enum FoldLevel {
     /// Kinds of punctuation, and white space at the ends of lines.
     Punctuation,
     /// The amount of white space as well.
     Spacing,
 }
 
-fn places(file: &str, change: Change<'_>, fold: Fold) -> Result<Vec<Place>, EditRefusal> {
-    let (folded, old) = (folded(file, fold), folded(change.old, fold));
+fn find_places(file: &str, change: EditRequest<'_>, fold: FoldLevel) -> Result<Vec<EditPlace>, EditRefusal> {
+    let (folded, old) = (fold_text(file, fold), fold_text(change.old, fold));
     let found: Vec<Range<usize>> =
-        exact::starts(&folded, &old, change.occurrences).map(|start| start..start + old.len()).collect();
-    let Some(ranges) = unfolded(file, fold, &found) else { return Ok(Vec::new()) };
+        exact::find_starts(&folded, &old, change.occurrences).map(|start| start..start + old.len()).collect();
+    let Some(ranges) = unfold_ranges(file, fold, &found) else { return Ok(Vec::new()) };
     let starts: Vec<usize> = ranges.iter().map(|range| range.start).collect();
     check_places(file, &starts, change)?;
     let ending = super::dominant_ending(file).unwrap_or("\n");
     let place = |range: Range<usize>| {
-        let text = merged(&file[range.clone()], change, fold).replace("\r\n", "\n").replace('\n', ending);
-        Place { range, text }
+        let text =
+            merge_unchanged(&file[range.clone()], change, fold).replace("\r\n", "\n").replace('\n', ending);
+        EditPlace { range, text }
     };
     Ok(ranges.into_iter().map(place).collect())
 }
 
 /// Goes through a text piece by piece: where each is, and what it is compared as.
-fn each_piece(text: &str, fold: Fold, mut see: impl FnMut(Range<usize>, &str)) {
+fn for_each_piece(text: &str, fold: FoldLevel, mut see: impl FnMut(Range<usize>, &str)) {
     let mut at = 0;
     while let Some(char) = text[at..].chars().next() {
         let end = at + char.len_utf8();
         if !is_blank(char) {
-            match compare::plain(char) {
+            match compare::plain_equivalent(char) {
                 Some(plain) => see(at..end, plain),
                 None => see(at..end, &text[at..end]),
             }
@@ -70,13 +75,13 @@ fn each_piece(text: &str, fold: Fold, mut see: impl FnMut(Range<usize>, &str)) {
         if rest.starts_with('\n') {
             see(at..run_end + 1, "\n");
             at = run_end + 1;
-        } else if fold == Fold::Spacing {
+        } else if fold == FoldLevel::Spacing {
             see(at..run_end, " ");
             at = run_end;
         } else {
             for (offset, char) in text[at..run_end].char_indices() {
                 let piece = at + offset..at + offset + char.len_utf8();
-                see(piece.clone(), compare::plain(char).unwrap_or(&text[piece]));
+                see(piece.clone(), compare::plain_equivalent(char).unwrap_or(&text[piece]));
             }
             at = run_end;
         }
@@ -84,17 +89,17 @@ fn each_piece(text: &str, fold: Fold, mut see: impl FnMut(Range<usize>, &str)) {
 }
 
 fn is_blank(char: char) -> bool {
-    matches!(char, ' ' | '\t' | '\r') || compare::plain(char) == Some(" ")
+    matches!(char, ' ' | '\t' | '\r') || compare::plain_equivalent(char) == Some(" ")
 }
 
-fn folded(text: &str, fold: Fold) -> String {
+fn fold_text(text: &str, fold: FoldLevel) -> String {
     let mut folded = String::with_capacity(text.len());
-    each_piece(text, fold, |_, plain| folded.push_str(plain));
+    for_each_piece(text, fold, |_, plain| folded.push_str(plain));
     folded
 }
 
 /// Where ranges of the folded text are in the text itself; `None` when one begins or ends inside of a character.
-fn unfolded(text: &str, fold: Fold, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
+fn unfold_ranges(text: &str, fold: FoldLevel, ranges: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
     let mut bounds: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
     bounds.sort_unstable();
     bounds.dedup();
@@ -108,7 +113,7 @@ fn unfolded(text: &str, fold: Fold, ranges: &[Range<usize>]) -> Option<Vec<Range
             known.insert(n_folded, at);
         }
     };
-    each_piece(text, fold, |range, plain| {
+    for_each_piece(text, fold, |range, plain| {
         see(range.start, n_folded);
         n_folded += plain.len();
         see(range.end, n_folded);
@@ -118,13 +123,13 @@ fn unfolded(text: &str, fold: Fold, ranges: &[Range<usize>]) -> Option<Vec<Range
 }
 
 /// The new text, with the file's own characters wherever it says the same as the old one.
-fn merged(found: &str, change: Change<'_>, fold: Fold) -> String {
+fn merge_unchanged(found: &str, change: EditRequest<'_>, fold: FoldLevel) -> String {
     if change.old.len().max(change.new.len()) > COMPARED_BYTES_MAX {
         return change.new.to_owned();
     }
     let old: Vec<&str> = change.old.split_inclusive('\n').collect();
     let new: Vec<&str> = change.new.split_inclusive('\n').collect();
-    let found = Found { text: found, old: change.old, fold };
+    let found = FoundText { text: found, old: change.old, fold };
     let mut text = String::with_capacity(change.new.len());
     let diff = TextDiff::from_slices(&old, &new);
     for op in diff.ops() {
@@ -136,7 +141,7 @@ fn merged(found: &str, change: Change<'_>, fold: Fold) -> String {
             continue;
         }
         for (old, new) in from.map(|at| old[at]).zip(lines) {
-            text.push_str(&found.line(at, old, new));
+            text.push_str(&found.merge_line(at, old, new));
             at += old.len();
         }
     }
@@ -144,17 +149,17 @@ fn merged(found: &str, change: Change<'_>, fold: Fold) -> String {
 }
 
 /// What was found in the file for an old text.
-struct Found<'a> {
+struct FoundText<'a> {
     text: &'a str,
     old: &'a str,
-    fold: Fold,
+    fold: FoldLevel,
 }
 
-impl Found<'_> {
+impl FoundText<'_> {
     /// A new line in the place of the old one that begins at `start`. Of a line that has little in common with the old
     /// one nothing is kept.
-    fn line(&self, start: usize, old: &str, new: &str) -> String {
-        let (old_tokens, new_tokens) = (tokens(old), tokens(new));
+    fn merge_line(&self, start: usize, old: &str, new: &str) -> String {
+        let (old_tokens, new_tokens) = (split_tokens(old), split_tokens(new));
         let diff = TextDiff::from_slices(&old_tokens, &new_tokens);
         let n_letters = |tokens: &[&str]| {
             tokens
@@ -173,24 +178,24 @@ impl Found<'_> {
         for op in diff.ops() {
             let written = new_tokens[op.new_range()].concat();
             let before = start + old_tokens[..op.old_range().start].concat().len();
-            let kept = if is_same(&op) { self.piece(before..before + written.len()) } else { None };
+            let kept = if is_same(&op) { self.original_piece(before..before + written.len()) } else { None };
             text.push_str(kept.unwrap_or(&written));
         }
         text
     }
 
     /// What the file has for a piece of the old text; `None` where that has no bounds of its own there.
-    fn piece(&self, piece: Range<usize>) -> Option<&str> {
-        let n_folded = |end: usize| folded(&self.old[..end], self.fold).len();
+    fn original_piece(&self, piece: Range<usize>) -> Option<&str> {
+        let n_folded = |end: usize| fold_text(&self.old[..end], self.fold).len();
         let bounds = n_folded(piece.start)..n_folded(piece.end);
-        let is_whole = bounds.len() == folded(&self.old[piece], self.fold).len();
-        let range = unfolded(self.text, self.fold, &[bounds])?.into_iter().next()?;
+        let is_whole = bounds.len() == fold_text(&self.old[piece], self.fold).len();
+        let range = unfold_ranges(self.text, self.fold, &[bounds])?.into_iter().next()?;
         if is_whole { self.text.get(range) } else { None }
     }
 }
 
 /// Words, and everything between them letter by letter.
-fn tokens(text: &str) -> Vec<&str> {
+fn split_tokens(text: &str) -> Vec<&str> {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut tokens = Vec::new();
     let mut rest = text;

@@ -7,7 +7,7 @@ use similar::TextDiff;
 
 /// A place that is like the old text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Near {
+pub struct NearestText {
     /// Where it begins, from 1.
     pub line: u32,
     /// How alike it is, in percent.
@@ -41,7 +41,7 @@ const SHOWN_LINES_MAX: usize = 20;
 const SHOWN_CHARS_MAX: usize = 1_200;
 
 /// Finds the most similar lines of a file.
-pub(super) fn nearest(file: &str, old: &str) -> Option<Near> {
+pub(super) fn find_nearest(file: &str, old: &str) -> Option<NearestText> {
     if file.len() > FILE_BYTES_MAX {
         return None;
     }
@@ -53,8 +53,8 @@ pub(super) fn nearest(file: &str, old: &str) -> Option<Near> {
     let n_lines = old_lines.len().clamp(1, lines.len());
     let old = old_lines.join("\n");
     let windows = likely_windows(&lines, &old_lines, n_lines).into_iter();
-    let alike =
-        windows.map(|first| (similarity(&old, &lines[first..first + n_lines].join("\n")), Reverse(first)));
+    let alike = windows
+        .map(|first| (similarity_percent(&old, &lines[first..first + n_lines].join("\n")), Reverse(first)));
     let (similarity, Reverse(first)) = alike.max()?;
     if similarity < SIMILARITY_MIN {
         return None;
@@ -62,26 +62,26 @@ pub(super) fn nearest(file: &str, old: &str) -> Option<Near> {
     let window = &lines[first..first + n_lines];
     let n_alike = window.iter().zip(&old_lines).take_while(|(line, old)| line == old).count();
     let n_alike = n_alike.min(n_lines - 1);
-    Some(Near {
+    Some(NearestText {
         line: u32::try_from(first + 1).ok()?,
         similarity,
         differs: u32::try_from(first + n_alike + 1).ok()?,
-        text: around(window, n_alike),
+        text: excerpt_around(window, n_alike),
     })
 }
 
 /// Shows what differs, from the first line on if that is near.
-fn around(window: &[&str], differs: usize) -> String {
+fn excerpt_around(window: &[&str], differs: usize) -> String {
     if differs + LINES_BEFORE < SHOWN_LINES_MAX {
-        return excerpt(&window.join("\n"));
+        return truncate_excerpt(&window.join("\n"));
     }
-    format!("…\n{}", excerpt(&window[differs - LINES_BEFORE..].join("\n")))
+    format!("…\n{}", truncate_excerpt(&window[differs - LINES_BEFORE..].join("\n")))
 }
 
 /// Slides a window over the file and keeps those that have most words in common with the old text.
 fn likely_windows(lines: &[&str], old: &[&str], n_lines: usize) -> Vec<usize> {
     let mut wanted: HashMap<&str, usize> = HashMap::new();
-    for word in old.iter().copied().flat_map(words) {
+    for word in old.iter().copied().flat_map(split_words) {
         *wanted.entry(word).or_default() += 1;
     }
     let mut held: HashMap<&str, usize> = HashMap::new();
@@ -90,7 +90,7 @@ fn likely_windows(lines: &[&str], old: &[&str], n_lines: usize) -> Vec<usize> {
     let n_wanted: usize = wanted.values().sum();
     let mut scored = Vec::new();
     for (last, line) in lines.iter().enumerate() {
-        for word in words(line) {
+        for word in split_words(line) {
             n_words += 1;
             let Some(wanted) = wanted.get(word) else { continue };
             let held = held.entry(word).or_default();
@@ -100,7 +100,7 @@ fn likely_windows(lines: &[&str], old: &[&str], n_lines: usize) -> Vec<usize> {
         let Some(first) = (last + 1).checked_sub(n_lines) else { continue };
         // Per mille of the words of both, so that a window of many words is no better for it.
         scored.push((2_000 * n_common / (n_wanted + n_words).max(1), Reverse(first)));
-        for word in words(lines[first]) {
+        for word in split_words(lines[first]) {
             n_words -= 1;
             let (Some(wanted), Some(held)) = (wanted.get(word), held.get_mut(word)) else { continue };
             n_common -= usize::from(*held <= *wanted);
@@ -112,13 +112,13 @@ fn likely_windows(lines: &[&str], old: &[&str], n_lines: usize) -> Vec<usize> {
 }
 
 /// The words of a line; a line that has none is its own word.
-fn words(line: &str) -> impl Iterator<Item = &str> {
+fn split_words(line: &str) -> impl Iterator<Item = &str> {
     let line = line.trim();
     let words = line.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty());
     words.chain((!line.is_empty()).then_some(line))
 }
 
-fn similarity(old: &str, text: &str) -> u8 {
+fn similarity_percent(old: &str, text: &str) -> u8 {
     let n_bytes = old.len().max(text.len());
     let ratio = if n_bytes <= LETTERS_BYTES_MAX {
         TextDiff::from_chars(old, text).ratio()
@@ -131,7 +131,7 @@ fn similarity(old: &str, text: &str) -> u8 {
 }
 
 /// Cuts a text that is too long to show.
-pub(super) fn excerpt(text: &str) -> String {
+pub(super) fn truncate_excerpt(text: &str) -> String {
     let text = text.trim_end_matches(['\r', '\n']);
     let shown = text.lines().take(SHOWN_LINES_MAX).collect::<Vec<_>>().join("\n");
     match shown.char_indices().nth(SHOWN_CHARS_MAX) {

@@ -36,7 +36,7 @@ const WITHOUT_DOTS: &[&str] = &[
 ];
 
 /// Finds such a line in a new text; one that the old text has as well is a line like any other.
-pub(super) fn find(old: &str, new: &str) -> Option<(usize, String)> {
+pub(super) fn find_placeholder(old: &str, new: &str) -> Option<(usize, String)> {
     let found = new.lines().zip(1..).find(|(line, _)| is_placeholder(line) && !old.contains(line.trim()));
     found.map(|(line, number)| (number, line.trim().to_owned()))
 }

@@ -4,8 +4,8 @@
 /// Finds where `wanted` begins in `all`, overlapping places too, `n_max` of them at most.
 ///
 /// The way of Knuth, Morris and Pratt: what has matched so far says where to go on, and nothing is looked at twice.
-pub(super) fn positions(all: &[u32], wanted: &[u32], n_max: usize) -> Vec<usize> {
-    let borders = borders(wanted);
+pub(super) fn find_positions(all: &[u32], wanted: &[u32], n_max: usize) -> Vec<usize> {
+    let borders = border_lengths(wanted);
     let mut found = Vec::new();
     let mut n_matched = 0;
     for (at, item) in all.iter().enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn positions(all: &[u32], wanted: &[u32], n_max: usize) -> Vec<usize>
 }
 
 /// For each beginning of `wanted`: how long a part of it both begins and ends it, short of all of it.
-fn borders(wanted: &[u32]) -> Vec<usize> {
+fn border_lengths(wanted: &[u32]) -> Vec<usize> {
     let mut borders: Vec<usize> = Vec::with_capacity(wanted.len());
     for (at, item) in wanted.iter().enumerate() {
         let mut n_matched = borders.last().copied().unwrap_or(0);
@@ -43,7 +43,7 @@ fn borders(wanted: &[u32]) -> Vec<usize> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::positions;
+    use super::find_positions;
 
     proptest! {
         #[test]
@@ -52,7 +52,7 @@ mod tests {
         ) {
             let windows = all.windows(wanted.len()).enumerate();
             let plain: Vec<usize> = windows.filter(|(_, window)| *window == wanted).map(|(at, _)| at).collect();
-            prop_assert_eq!(positions(&all, &wanted, usize::MAX), plain);
+            prop_assert_eq!(find_positions(&all, &wanted, usize::MAX), plain);
         }
     }
 }

@@ -9,8 +9,8 @@ mod loose;
 
 /// Shows the outcome: how and where, then the new text line by line with its invisible characters.
 #[track_caller]
-fn check_all(file: &str, old: &str, new: &str, occurrences: Occurrences, expected: &Expect) {
-    let shown = match apply(file, old, new, occurrences) {
+fn check_all(file: &str, old: &str, new: &str, occurrences: EditOccurrences, expected: &Expect) {
+    let shown = match apply_edit(file, old, new, occurrences) {
         Ok(edited) => {
             let lines = edited.text.split_inclusive('\n').map(|line| format!("|{}\n", line.escape_debug()));
             let text: String = lines.collect();
@@ -23,7 +23,7 @@ fn check_all(file: &str, old: &str, new: &str, occurrences: Occurrences, expecte
 
 #[track_caller]
 fn check(file: &str, old: &str, new: &str, expected: &Expect) {
-    check_all(file, old, new, Occurrences::One, expected);
+    check_all(file, old, new, EditOccurrences::One, expected);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn an_old_text_in_several_places_is_refused() {
 
 #[test]
 fn every_occurrence() {
-    let all = Occurrences::All;
+    let all = EditOccurrences::All;
     check_all(
         "x\ny\nx x\n",
         "x",
@@ -206,7 +206,7 @@ fn every_occurrence() {
 
 #[test]
 fn every_occurrence_is_indented_as_it_stands() {
-    let all = Occurrences::All;
+    let all = EditOccurrences::All;
     check_all(
         "  a\n  b\n    a\n    b\n",
         "a\nb\n",

@@ -4,7 +4,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
-    let read = FrontMatter::of(text);
+    let read = FrontMatter::parse(text);
     let fields = read.fields.iter().map(|(key, value)| format!("{key}={value:?}\n"));
     expected.assert_eq(&format!("{}body={:?}\n", fields.collect::<String>(), read.body));
 }
@@ -40,17 +40,17 @@ fn values_over_several_lines_and_in_quotes() {
 #[test]
 fn a_text_without_an_end_of_its_fields_is_all_body() {
     for text in ["", "x", "---", "---\nname: a\n", "\n---\nname: a\n---\n"] {
-        assert_eq!(FrontMatter::of(text), FrontMatter { fields: Vec::new(), body: text });
+        assert_eq!(FrontMatter::parse(text), FrontMatter { fields: Vec::new(), body: text });
     }
 }
 
 #[test]
 fn a_mark_of_the_encoding_is_no_text() {
-    assert_eq!(FrontMatter::of("\u{feff}---\nname: a\n---\nb").get("name"), Some("a"));
+    assert_eq!(FrontMatter::parse("\u{feff}---\nname: a\n---\nb").get("name"), Some("a"));
 }
 
 #[test]
 fn a_field_that_says_nothing_is_none() {
-    let read = FrontMatter::of("---\nname:\nx: ''\n---\n");
+    let read = FrontMatter::parse("---\nname:\nx: ''\n---\n");
     assert_eq!((read.get("name"), read.get("x"), read.get("y")), (None, None, None));
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    BadGitConfig, is_plain_setting,
-    settings::{Setting, settings},
+    GitConfigError, is_plain_setting,
+    settings::{GitSetting, parse_settings},
 };
 
 /// More than any person has; what is beyond is not understood.
@@ -32,17 +32,17 @@ pub enum GitMention {
 }
 
 /// Finds what a configuration leads to.
-pub fn git_mentions(text: &str) -> Result<Vec<GitMention>, BadGitConfig> {
+pub fn git_mentions(text: &str) -> Result<Vec<GitMention>, GitConfigError> {
     if text.len() > BYTES_MAX {
-        return Err(BadGitConfig::TooLong);
+        return Err(GitConfigError::TooLong);
     }
     let mut mentions = BTreeSet::new();
-    for setting in settings(text).ok_or(BadGitConfig::NotUnderstood)? {
+    for setting in parse_settings(text).ok_or(GitConfigError::NotUnderstood)? {
         if !is_plain_setting(&setting.section, &setting.key, &setting.value) {
-            add(&setting, &mut mentions);
+            add_mention(&setting, &mut mentions);
         }
         if mentions.len() > MENTIONS_MAX {
-            return Err(BadGitConfig::TooLong);
+            return Err(GitConfigError::TooLong);
         }
     }
     Ok(mentions.into_iter().collect())
@@ -51,11 +51,11 @@ pub fn git_mentions(text: &str) -> Result<Vec<GitMention>, BadGitConfig> {
 /// Finds what a program of a hook's kind names: every word with a folder in it, and what is given to an interpreter.
 pub fn script_mentions(text: &str) -> Vec<GitMention> {
     let is_code = |line: &&str| !line.trim_start().starts_with('#') || line.starts_with("#!");
-    let words = text.lines().filter(is_code).flat_map(|line| words(line, Line::Script));
+    let words = text.lines().filter(is_code).flat_map(|line| line_mentions(line, LineKind::Script));
     words.take(MENTIONS_MAX).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-fn add(setting: &Setting, mentions: &mut BTreeSet<GitMention>) {
+fn add_mention(setting: &GitSetting, mentions: &mut BTreeSet<GitMention>) {
     let value = setting.value.trim();
     if value.is_empty() {
         return;
@@ -67,9 +67,9 @@ fn add(setting: &Setting, mentions: &mut BTreeSet<GitMention>) {
             mentions.insert(GitMention::Folder(value.to_owned()));
         }
         ("core", "attributesfile") => drop(mentions.insert(GitMention::Program(value.to_owned()))),
-        ("alias", _) if value.starts_with('!') => mentions.extend(words(value, Line::Script)),
-        (section, key) if is_program(section, key) => mentions.extend(words(value, Line::Run)),
-        _ => mentions.extend(words(value, Line::Text)),
+        ("alias", _) if value.starts_with('!') => mentions.extend(line_mentions(value, LineKind::Script)),
+        (section, key) if is_program(section, key) => mentions.extend(line_mentions(value, LineKind::Run)),
+        _ => mentions.extend(line_mentions(value, LineKind::Text)),
     }
 }
 
@@ -104,7 +104,7 @@ fn is_program(section: &str, key: &str) -> bool {
 
 /// What is known of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Line {
+enum LineKind {
     /// Git runs it, with its own words behind.
     Run,
     /// It is run when somebody asks for it by name, or by a hook.
@@ -127,12 +127,12 @@ const INTERPRETERS: [&str; 19] = [
 const PREFIXES: [&str; 8] = ["exec", "env", "command", "time", "if", "then", "else", "do"];
 
 /// Finds the words of a line that may be paths: whole ones and, since quotes may stand inside quotes, the pieces of all.
-fn words(line: &str, kind: Line) -> Vec<GitMention> {
+fn line_mentions(line: &str, kind: LineKind) -> Vec<GitMention> {
     let mut found = Vec::new();
     let mention = |word: &str, is_sure: bool| match kind {
-        Line::Run if is_sure => GitMention::Program(word.to_owned()),
-        Line::Script if is_sure => GitMention::Script(word.to_owned()),
-        Line::Run | Line::Script | Line::Text => GitMention::Perhaps(word.to_owned()),
+        LineKind::Run if is_sure => GitMention::Program(word.to_owned()),
+        LineKind::Script if is_sure => GitMention::Script(word.to_owned()),
+        LineKind::Run | LineKind::Script | LineKind::Text => GitMention::Perhaps(word.to_owned()),
     };
     let mut former: [&str; 2] = ["", ""];
     let line = line.replace("${HOME}/", "~/").replace("$HOME/", "~/");
@@ -144,7 +144,7 @@ fn words(line: &str, kind: Line) -> Vec<GitMention> {
             || PREFIXES.contains(&former[1]);
         let is_given = INTERPRETERS.contains(&former[1].rsplit('/').next().unwrap_or_default());
         let piece = piece.trim_start_matches(['!', '#']);
-        let is_sure = |path: &str| is_given || (path.contains('/') && (is_first || kind == Line::Run));
+        let is_sure = |path: &str| is_given || (path.contains('/') && (is_first || kind == LineKind::Run));
         if former[1] == "-m" && former[0].contains("python") {
             // It looks for the module where it runs.
             let top = piece.split('.').next().unwrap_or_default();
@@ -152,11 +152,11 @@ fn words(line: &str, kind: Line) -> Vec<GitMention> {
             found.push(mention(&format!("./{top}/__init__.py"), true));
             found.push(mention(&format!("./{top}/__main__.py"), true));
         }
-        if let Some(rest) = behind_expansion(piece, before.chars().next_back()) {
+        if let Some(rest) = after_expansion(piece, before.chars().next_back()) {
             let path = format!("./{rest}");
             found.push(mention(&path, is_sure(&path)));
         }
-        for part in piece.split("::").filter(|part| is_path(part, is_given || kind == Line::Run)) {
+        for part in piece.split("::").filter(|part| is_path(part, is_given || kind == LineKind::Run)) {
             found.push(mention(part, is_sure(part)));
         }
         former = [former[1], piece];
@@ -168,7 +168,7 @@ fn words(line: &str, kind: Line) -> Vec<GitMention> {
 }
 
 /// What follows the last part of a path that is only known when the line runs.
-fn behind_expansion(piece: &str, before: Option<char>) -> Option<&str> {
+fn after_expansion(piece: &str, before: Option<char>) -> Option<&str> {
     if before.is_some_and(|letter| ['"', '\'', ')', '}', '`'].contains(&letter)) && piece.starts_with('/') {
         return Some(piece.trim_start_matches('/')).filter(|rest| !rest.is_empty());
     }
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, expected: &[&str]) {
+    fn check_mentions(text: &str, expected: &[&str]) {
         let shown: Vec<String> = git_mentions(text)
             .expect("it is understood")
             .into_iter()
@@ -208,31 +208,40 @@ mod tests {
 
     #[test]
     fn what_git_is_told_to_run_or_read_is_found() {
-        check("[core]\nhooksPath = .husky/_\n", &["folder .husky/_"]);
-        check("[include]\npath = ../.gitconfig\n", &["include ../.gitconfig"]);
-        check("[includeIf \"gitdir:/\"]\npath = ~/x\n", &["include ~/x"]);
-        check("[core]\nattributesFile = attributes\nworktree=..\n", &["program attributes", "tree .."]);
-        check("[filter \"f\"]\nclean = ./tools/f.sh %f\n", &["program ./tools/f.sh"]);
-        check("[filter.f]\nclean = python3 f.py --x\n", &["program f.py"]);
-        check(
+        check_mentions("[core]\nhooksPath = .husky/_\n", &["folder .husky/_"]);
+        check_mentions("[include]\npath = ../.gitconfig\n", &["include ../.gitconfig"]);
+        check_mentions("[includeIf \"gitdir:/\"]\npath = ~/x\n", &["include ~/x"]);
+        check_mentions(
+            "[core]\nattributesFile = attributes\nworktree=..\n",
+            &["program attributes", "tree .."],
+        );
+        check_mentions("[filter \"f\"]\nclean = ./tools/f.sh %f\n", &["program ./tools/f.sh"]);
+        check_mentions("[filter.f]\nclean = python3 f.py --x\n", &["program f.py"]);
+        check_mentions(
             "[filter \"f\"]\nsmudge = python -m strip.it\n",
             &["program ./strip.py", "program ./strip/__main__.py"],
         );
-        check("[diff \"d\"]\ntextconv = \"sh -c 'a/b \\\"$@\\\"'\"\n", &["program a/b"]);
-        check("[core]\nfsmonitor = \"$(git rev-parse --show-toplevel)/m.sh\"\n", &["program ./m.sh"]);
-        check("[core]\nsshCommand = $HOME/bin/x -o A=./b\n", &["program ~/bin/x", "program ./b"]);
-        check("[core]\nfsmonitor = \"\\\"my tools/x\\\"\"\n", &["perhaps my tools/x"]);
-        check(
+        check_mentions("[diff \"d\"]\ntextconv = \"sh -c 'a/b \\\"$@\\\"'\"\n", &["program a/b"]);
+        check_mentions(
+            "[core]\nfsmonitor = \"$(git rev-parse --show-toplevel)/m.sh\"\n",
+            &["program ./m.sh"],
+        );
+        check_mentions("[core]\nsshCommand = $HOME/bin/x -o A=./b\n", &["program ~/bin/x", "program ./b"]);
+        check_mentions("[core]\nfsmonitor = \"\\\"my tools/x\\\"\"\n", &["perhaps my tools/x"]);
+        check_mentions(
             "[alias]\nt = !./t.sh x/y\nu = -c core.pager=./p log\n",
             &["script ./t.sh", "perhaps x/y", "perhaps ./p"],
         );
-        check("[alias]\nt = !cd \"$GIT_PREFIX/..\" && sh tools/t\n", &["script tools/t"]);
-        check("[remote \"o\"]\nurl = ext::./r x\n", &["perhaps ./r"]);
-        check("[gitflow \"prefix\"]\nfeature = feature/\n", &["perhaps feature/"]);
-        check("[remote \"o\"]\nurl = https://example.org/a\nfetch = +refs/heads/*:refs/remotes/o/*\n", &[]);
-        check("[branch \"m\"]\nmerge = refs/heads/m\n[core]\nbare = false\n", &[]);
-        assert_eq!(git_mentions("[core"), Err(BadGitConfig::NotUnderstood));
-        assert_eq!(git_mentions(&" ".repeat(BYTES_MAX + 1)), Err(BadGitConfig::TooLong));
+        check_mentions("[alias]\nt = !cd \"$GIT_PREFIX/..\" && sh tools/t\n", &["script tools/t"]);
+        check_mentions("[remote \"o\"]\nurl = ext::./r x\n", &["perhaps ./r"]);
+        check_mentions("[gitflow \"prefix\"]\nfeature = feature/\n", &["perhaps feature/"]);
+        check_mentions(
+            "[remote \"o\"]\nurl = https://example.org/a\nfetch = +refs/heads/*:refs/remotes/o/*\n",
+            &[],
+        );
+        check_mentions("[branch \"m\"]\nmerge = refs/heads/m\n[core]\nbare = false\n", &[]);
+        assert_eq!(git_mentions("[core"), Err(GitConfigError::NotUnderstood));
+        assert_eq!(git_mentions(&" ".repeat(BYTES_MAX + 1)), Err(GitConfigError::TooLong));
     }
 
     #[test]

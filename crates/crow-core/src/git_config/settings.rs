@@ -4,7 +4,7 @@ use std::{iter::Peekable, str::Chars};
 
 /// One setting; the section and the key are in lower case, as Git compares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Setting {
+pub(super) struct GitSetting {
     pub(super) section: String,
     pub(super) subsection: Option<String>,
     pub(super) key: String,
@@ -13,20 +13,20 @@ pub(super) struct Setting {
 }
 
 /// Reads all settings; `None` where Git would not understand the text.
-pub(super) fn settings(text: &str) -> Option<Vec<Setting>> {
+pub(super) fn parse_settings(text: &str) -> Option<Vec<GitSetting>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
-    let mut reader = Reader { left: text.chars().peekable() };
+    let mut reader = ConfigReader { left: text.chars().peekable() };
     let mut settings = Vec::new();
     let mut section: Option<(String, Option<String>)> = None;
     while let Some(letter) = reader.left.next() {
         match letter {
             '#' | ';' => drop(reader.left.by_ref().find(|&letter| letter == '\n')),
-            '[' => section = Some(reader.header()?),
+            '[' => section = Some(reader.read_header()?),
             _ if is_space(letter) => {}
             _ if letter.is_ascii_alphabetic() => {
                 let (section, subsection) = section.clone()?;
-                let key = reader.key(letter);
-                settings.push(Setting { section, subsection, key, value: reader.value()? });
+                let key = reader.read_key(letter);
+                settings.push(GitSetting { section, subsection, key, value: reader.read_value()? });
             }
             _ => return None,
         }
@@ -42,19 +42,19 @@ fn is_key_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || letter == '-'
 }
 
-struct Reader<'a> {
+struct ConfigReader<'a> {
     left: Peekable<Chars<'a>>,
 }
 
-impl Reader<'_> {
+impl ConfigReader<'_> {
     /// Reads `core]`, `remote "origin"]` or the older `remote.origin]`.
-    fn header(&mut self) -> Option<(String, Option<String>)> {
+    fn read_header(&mut self) -> Option<(String, Option<String>)> {
         let mut name = String::new();
         loop {
             match self.left.next()? {
                 ']' => break,
                 letter if is_space(letter) => {
-                    let subsection = self.quoted(letter)?;
+                    let subsection = self.read_subsection(letter)?;
                     return Some((name, Some(subsection)));
                 }
                 letter if is_key_letter(letter) || letter == '.' => name.push(letter.to_ascii_lowercase()),
@@ -68,7 +68,7 @@ impl Reader<'_> {
     }
 
     /// Reads the rest of `"origin"]`.
-    fn quoted(&mut self, first: char) -> Option<String> {
+    fn read_subsection(&mut self, first: char) -> Option<String> {
         let mut letter = first;
         while is_space(letter) {
             if letter == '\n' {
@@ -91,7 +91,7 @@ impl Reader<'_> {
         (self.left.next()? == ']').then_some(text)
     }
 
-    fn key(&mut self, first: char) -> String {
+    fn read_key(&mut self, first: char) -> String {
         let mut key = String::from(first.to_ascii_lowercase());
         while let Some(letter) = self.left.next_if(|&letter| is_key_letter(letter)) {
             key.push(letter.to_ascii_lowercase());
@@ -101,7 +101,7 @@ impl Reader<'_> {
     }
 
     /// Reads what stands behind a key, to the end of the line or of those that go on.
-    fn value(&mut self) -> Option<String> {
+    fn read_value(&mut self) -> Option<String> {
         match self.left.next() {
             None | Some('\n') => return Some(String::new()),
             Some('=') => {}
@@ -149,10 +149,10 @@ mod tests {
     fn settings_are_read_as_git_reads_them() {
         let text = "\u{feff}[Core]\r\n\tBare\r\n\tfsMonitor = \"./a b\" # c\n; x\n[filter.F] clean=a\\\n\\tb ; c\n\
                     [includeIf \"gitdir:~/x \\\"y\"] path = c\n[a-b]k=\" x \"  \n";
-        let shown: Vec<String> = settings(text)
+        let shown: Vec<String> = parse_settings(text)
             .expect("it is understood")
             .into_iter()
-            .map(|Setting { section, subsection, key, value }| {
+            .map(|GitSetting { section, subsection, key, value }| {
                 format!("{section}|{}|{key}={value:?}", subsection.unwrap_or_default())
             })
             .collect();
@@ -175,7 +175,7 @@ mod tests {
             "[core]\nx = \\y",
             "[core]\nx y",
         ] {
-            assert_eq!(settings(bad), None, "{bad}");
+            assert_eq!(parse_settings(bad), None, "{bad}");
         }
     }
 }

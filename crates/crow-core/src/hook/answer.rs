@@ -23,7 +23,7 @@ const BOM: char = '\u{feff}';
 
 /// How a hook ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HookEnd {
+pub enum HookExit {
     /// By itself, with this code.
     Exited(i32),
     /// By this signal.
@@ -36,7 +36,7 @@ pub enum HookEnd {
 
 /// What a hook said.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum HookDecision {
     /// Nothing: all goes on as without it.
     Nothing,
     /// The model should know this.
@@ -52,73 +52,81 @@ pub enum Said {
 }
 
 /// Reads the answer of a hook.
-pub fn read(event: HookEvent, end: &HookEnd, stdout: &str, stderr: &str) -> Said {
-    let failed = |how: String| Said::Failed(with_complaint(how, stderr));
+pub fn parse_hook_output(event: HookEvent, end: &HookExit, stdout: &str, stderr: &str) -> HookDecision {
+    let failed = |how: String| HookDecision::Failed(with_stderr_tail(how, stderr));
     match end {
-        HookEnd::Exited(0) => answer(event, stdout).unwrap_or_else(|why| failed(format!("its answer {why}"))),
-        HookEnd::Exited(REFUSED) => refusal(event, stderr),
-        HookEnd::Exited(code) => failed(format!("it ended with exit code {code}")),
-        HookEnd::Signalled(signal) => failed(format!("signal {signal} ended it")),
-        HookEnd::TimedOut(limit) => failed(format!("it ran longer than {} s", limit.as_secs())),
-        HookEnd::NotStarted(why) => failed(format!("it could not be started: {why}")),
+        HookExit::Exited(0) => {
+            parse_answer(event, stdout).unwrap_or_else(|why| failed(format!("its answer {why}")))
+        }
+        HookExit::Exited(REFUSED) => decide_refusal(event, stderr),
+        HookExit::Exited(code) => failed(format!("it ended with exit code {code}")),
+        HookExit::Signalled(signal) => failed(format!("signal {signal} ended it")),
+        HookExit::TimedOut(limit) => failed(format!("it ran longer than {} s", limit.as_secs())),
+        HookExit::NotStarted(why) => failed(format!("it could not be started: {why}")),
     }
 }
 
 /// Reads what a hook wrote when all went well. Only an object counts as an answer.
-fn answer(event: HookEvent, stdout: &str) -> Result<Said, String> {
+fn parse_answer(event: HookEvent, stdout: &str) -> Result<HookDecision, String> {
     // Some shells begin what they write with a mark.
     let text = stdout.trim().trim_start_matches(BOM).trim_start();
     if !text.starts_with('{') {
-        if event.guards() && serde_json::from_str::<Value>(text).is_ok() {
+        if event.fails_closed() && serde_json::from_str::<Value>(text).is_ok() {
             return Err("is JSON, and no object".to_owned());
         }
         return Ok(match event {
-            HookEvent::UserPromptSubmit if !text.is_empty() => Said::Context(bounded(text)),
+            HookEvent::UserPromptSubmit if !text.is_empty() => HookDecision::Context(truncate_text(text)),
             HookEvent::UserPromptSubmit
             | HookEvent::PreToolUse
             | HookEvent::PostToolUse
-            | HookEvent::Stop => Said::Nothing,
+            | HookEvent::Stop => HookDecision::Nothing,
         });
     }
     let map: Map<String, Value> =
         serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
-    let fields = Fields { map: Some(&map), place: "" };
-    let specific = fields.specific()?;
+    let fields = AnswerFields { map: Some(&map), place: "" };
+    let specific = fields.hook_specific_output()?;
     if let Some(key) = NOT_DONE.into_iter().find(|&key| specific.get(key).is_some()) {
         return Err(format!("has `hookSpecificOutput.{key}`, which Crow cannot do"));
     }
-    let (reason, context) = (fields.text("reason")?, fields.text("context")?);
-    let verdict = verdict(&fields, &specific, reason)?;
-    let reason = reason.or(specific.text("permissionDecisionReason")?).unwrap_or_default();
-    let context = context.or(specific.text("additionalContext")?).unwrap_or_default();
-    let goes_on = fields.flag("continue")?;
-    let stop_reason = fields.text("stopReason")?;
+    let (reason, context) = (fields.get_text("reason")?, fields.get_text("context")?);
+    let verdict = parse_verdict(&fields, &specific, reason)?;
+    let reason = reason.or(specific.get_text("permissionDecisionReason")?).unwrap_or_default();
+    let context = context.or(specific.get_text("additionalContext")?).unwrap_or_default();
+    let goes_on = fields.get_flag("continue")?;
+    let stop_reason = fields.get_text("stopReason")?;
     Ok(if goes_on == Some(false) {
-        ending(event, stop_reason.unwrap_or(reason))
-    } else if verdict == Verdict::Refuses {
+        decide_end(event, stop_reason.unwrap_or(reason))
+    } else if verdict == HookVerdict::Refuses {
         match event {
-            HookEvent::PostToolUse => refusal(event, [reason, context].join("\n").trim()),
-            HookEvent::PreToolUse | HookEvent::UserPromptSubmit | HookEvent::Stop => refusal(event, reason),
+            HookEvent::PostToolUse => decide_refusal(event, [reason, context].join("\n").trim()),
+            HookEvent::PreToolUse | HookEvent::UserPromptSubmit | HookEvent::Stop => {
+                decide_refusal(event, reason)
+            }
         }
     } else if context.trim().is_empty() || event == HookEvent::Stop {
-        Said::Nothing
+        HookDecision::Nothing
     } else {
-        Said::Context(bounded(context))
+        HookDecision::Context(truncate_text(context))
     })
 }
 
 #[derive(PartialEq, Eq)]
-enum Verdict {
+enum HookVerdict {
     Refuses,
     Passes,
 }
 
 /// Finds out whether an answer refuses. A reason without a decision does.
-fn verdict(fields: &Fields<'_>, specific: &Fields<'_>, reason: Option<&str>) -> Result<Verdict, String> {
+fn parse_verdict(
+    fields: &AnswerFields<'_>,
+    specific: &AnswerFields<'_>,
+    reason: Option<&str>,
+) -> Result<HookVerdict, String> {
     let decisions = [(fields, "decision"), (specific, "permissionDecision")];
     let (mut is_decided, mut refuses) = (false, false);
     for (fields, key) in decisions {
-        match fields.text(key)? {
+        match fields.get_text(key)? {
             Some("block" | "deny") => refuses = true,
             // Not a permission: it only does not refuse.
             Some("approve" | "allow") => {}
@@ -128,38 +136,38 @@ fn verdict(fields: &Fields<'_>, specific: &Fields<'_>, reason: Option<&str>) -> 
         is_decided = true;
     }
     let refuses = refuses || (!is_decided && reason.is_some());
-    Ok(if refuses { Verdict::Refuses } else { Verdict::Passes })
+    Ok(if refuses { HookVerdict::Refuses } else { HookVerdict::Passes })
 }
 
 /// What a refusal comes to. What ran cannot be undone, so the model is told.
-fn refusal(event: HookEvent, reason: &str) -> Said {
+fn decide_refusal(event: HookEvent, reason: &str) -> HookDecision {
     match event {
-        HookEvent::PreToolUse | HookEvent::UserPromptSubmit => Said::Block(spoken(reason)),
+        HookEvent::PreToolUse | HookEvent::UserPromptSubmit => HookDecision::Block(reason_or_default(reason)),
         HookEvent::PostToolUse if reason.trim().is_empty() => {
-            Said::Context("no, without a reason".to_owned())
+            HookDecision::Context("no, without a reason".to_owned())
         }
-        HookEvent::PostToolUse => Said::Context(bounded(reason)),
-        HookEvent::Stop => Said::GoOn(spoken(reason)),
+        HookEvent::PostToolUse => HookDecision::Context(truncate_text(reason)),
+        HookEvent::Stop => HookDecision::GoOn(reason_or_default(reason)),
     }
 }
 
 /// What the wish to end everything comes to.
-fn ending(event: HookEvent, reason: &str) -> Said {
-    let reason = spoken(reason);
+fn decide_end(event: HookEvent, reason: &str) -> HookDecision {
+    let reason = reason_or_default(reason);
     match event {
-        HookEvent::PreToolUse | HookEvent::PostToolUse => Said::End(reason),
-        HookEvent::UserPromptSubmit => Said::Block(reason),
+        HookEvent::PreToolUse | HookEvent::PostToolUse => HookDecision::End(reason),
+        HookEvent::UserPromptSubmit => HookDecision::Block(reason),
         // It ends already.
-        HookEvent::Stop => Said::Nothing,
+        HookEvent::Stop => HookDecision::Nothing,
     }
 }
 
-fn spoken(reason: &str) -> String {
+fn reason_or_default(reason: &str) -> String {
     let reason = reason.trim();
-    if reason.is_empty() { "it gave no reason".to_owned() } else { bounded(reason) }
+    if reason.is_empty() { "it gave no reason".to_owned() } else { truncate_text(reason) }
 }
 
-fn bounded(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     let text = text.trim();
     match text.char_indices().nth(WORDS_CHARS_MAX) {
         Some((cut, _)) => format!("{}… (cut after {WORDS_CHARS_MAX} characters)", &text[..cut]),
@@ -168,7 +176,7 @@ fn bounded(text: &str) -> String {
 }
 
 /// Adds the end of what a failed hook complained of.
-fn with_complaint(how: String, stderr: &str) -> String {
+fn with_stderr_tail(how: String, stderr: &str) -> String {
     let complaint = stderr.trim();
     let n_over = complaint.chars().count().saturating_sub(COMPLAINT_CHARS_MAX);
     match complaint.char_indices().nth(n_over) {
@@ -179,18 +187,18 @@ fn with_complaint(how: String, stderr: &str) -> String {
 }
 
 /// The fields of an object whose types are checked when they are read.
-struct Fields<'a> {
+struct AnswerFields<'a> {
     map: Option<&'a Map<String, Value>>,
     /// How its fields are named in a message.
     place: &'static str,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> AnswerFields<'a> {
     fn get(&self, key: &str) -> Option<&'a Value> {
         self.map?.get(key)
     }
 
-    fn text(&self, key: &str) -> Result<Option<&'a str>, String> {
+    fn get_text(&self, key: &str) -> Result<Option<&'a str>, String> {
         match self.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -198,7 +206,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn flag(&self, key: &str) -> Result<Option<bool>, String> {
+    fn get_flag(&self, key: &str) -> Result<Option<bool>, String> {
         match self.get(key) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(*flag)),
@@ -207,12 +215,12 @@ impl<'a> Fields<'a> {
     }
 
     /// What is special to one event, as other agents' hooks spell it.
-    fn specific(&self) -> Result<Fields<'a>, String> {
+    fn hook_specific_output(&self) -> Result<AnswerFields<'a>, String> {
         let map = match self.get("hookSpecificOutput") {
             None | Some(Value::Null) => None,
             Some(Value::Object(map)) => Some(map),
             Some(_) => return Err("has a `hookSpecificOutput` that is not an object".to_owned()),
         };
-        Ok(Fields { map, place: "hookSpecificOutput." })
+        Ok(AnswerFields { map, place: "hookSpecificOutput." })
     }
 }

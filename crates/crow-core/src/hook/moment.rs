@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 
-use crate::{Call, HookEvent, Outcome, Part, SessionId};
+use crate::{ContentPart, HookEvent, SessionId, ToolCall, ToolResult};
 
 /// What a hook runs for.
 #[derive(Debug, Clone, Copy)]
-pub enum Moment<'a> {
+pub enum HookInput<'a> {
     /// A tool is about to run.
-    BeforeCall(&'a Call),
+    BeforeCall(&'a ToolCall),
     /// A tool ran.
     AfterCall {
         /// Which call.
-        call: &'a Call,
+        call: &'a ToolCall,
         /// What came of it.
-        outcome: &'a Outcome,
+        outcome: &'a ToolResult,
     },
     /// The person said something.
     Prompt {
         /// Their words and what they point at.
-        parts: &'a [Part],
+        parts: &'a [ContentPart],
     },
     /// The model has nothing more to do.
     Stop {
@@ -32,14 +32,14 @@ pub enum Moment<'a> {
 
 /// Where a hook runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Situation<'a> {
+pub struct HookSession<'a> {
     /// In which session.
     pub session: &'a SessionId,
     /// In which folder.
     pub cwd: &'a str,
 }
 
-impl<'a> Moment<'a> {
+impl<'a> HookInput<'a> {
     /// The event that hooks know it by.
     pub fn event(&self) -> HookEvent {
         match self {
@@ -51,7 +51,7 @@ impl<'a> Moment<'a> {
     }
 
     /// The tool it is about.
-    pub fn tool(&self) -> Option<&'a str> {
+    pub fn tool_name(&self) -> Option<&'a str> {
         match self {
             Self::BeforeCall(call) | Self::AfterCall { call, .. } => Some(&call.name),
             Self::Prompt { .. } | Self::Stop { .. } => None,
@@ -59,20 +59,20 @@ impl<'a> Moment<'a> {
     }
 
     /// Spells what the hooks of this moment read.
-    pub fn spell(&self, situation: Situation<'_>) -> String {
+    pub fn to_json(&self, situation: HookSession<'_>) -> String {
         let mut told = json!({
             "session_id": situation.session.as_str(),
             "cwd": situation.cwd,
             "hook_event_name": self.event().as_str(),
         });
         match *self {
-            Self::BeforeCall(call) => tell_call(&mut told, call),
+            Self::BeforeCall(call) => insert_call_fields(&mut told, call),
             Self::AfterCall { call, outcome } => {
-                tell_call(&mut told, call);
+                insert_call_fields(&mut told, call);
                 told["tool_response"] =
-                    json!({"status": outcome.status.as_str(), "text": text_of(&outcome.for_model)});
+                    json!({"status": outcome.status.as_str(), "text": parts_text(&outcome.for_model)});
             }
-            Self::Prompt { parts } => told["prompt"] = text_of(parts).into(),
+            Self::Prompt { parts } => told["prompt"] = parts_text(parts).into(),
             Self::Stop { reply, n_gone_on } => {
                 told["stop_reason"] = "end_turn".into();
                 told["stop_hook_active"] = (n_gone_on > 0).into();
@@ -83,15 +83,17 @@ impl<'a> Moment<'a> {
     }
 }
 
-fn tell_call(told: &mut Value, call: &Call) {
+fn insert_call_fields(told: &mut Value, call: &ToolCall) {
     told["tool_name"] = call.name.as_str().into();
-    told["tool_input"] = call.arguments.object().into();
+    told["tool_input"] = call.arguments.to_object().into();
 }
 
-fn text_of(parts: &[Part]) -> String {
+fn parts_text(parts: &[ContentPart]) -> String {
     let texts = parts.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text.as_str()),
-        Part::Image { .. } | Part::Link { .. } => None,
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
+            Some(text.as_str())
+        }
+        ContentPart::Image { .. } | ContentPart::Link { .. } => None,
     });
     texts.collect::<Vec<_>>().join("\n")
 }

@@ -4,13 +4,13 @@ use expect_test::{Expect, expect};
 use serde_json::Map;
 
 use super::*;
-use crate::{Arguments, Call, CallId, Outcome, Part, SessionId};
+use crate::{CallId, ContentPart, SessionId, ToolArguments, ToolCall, ToolResult};
 
 /// What an answer means to each event, in the order of [`HookEvent::ALL`]; one line when it is the same for all.
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
-fn check(end: HookEnd, (stdout, stderr): (&str, &str), expect: Expect) {
-    let said = HookEvent::ALL.map(|event| format!("{:?}", read(event, &end, stdout, stderr)));
+fn check(end: HookExit, (stdout, stderr): (&str, &str), expect: Expect) {
+    let said = HookEvent::ALL.map(|event| format!("{:?}", parse_hook_output(event, &end, stdout, stderr)));
     let same = said.iter().all(|one| *one == said[0]);
     let lines = HookEvent::ALL.iter().zip(&said).map(|(event, said)| format!("{}: {said}", event.as_str()));
     expect.assert_eq(&if same { said[0].clone() } else { lines.collect::<Vec<_>>().join("\n") });
@@ -18,24 +18,26 @@ fn check(end: HookEnd, (stdout, stderr): (&str, &str), expect: Expect) {
 
 #[track_caller]
 fn check_answer(stdout: &str, expect: Expect) {
-    check(HookEnd::Exited(0), (stdout, "a word on the side"), expect);
+    check(HookExit::Exited(0), (stdout, "a word on the side"), expect);
 }
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
 fn check_matcher(text: &str, expect: Expect) {
     let tools = ["read", "edit", "terminal", "terminal_list", "mcp__docs__find"];
-    expect.assert_eq(&match Matcher::parse(text) {
-        Ok(matcher) => tools.into_iter().filter(|tool| matcher.fits(tool)).collect::<Vec<_>>().join(" "),
+    expect.assert_eq(&match HookMatcher::parse(text) {
+        Ok(matcher) => {
+            tools.into_iter().filter(|tool| matcher.matches_tool(tool)).collect::<Vec<_>>().join(" ")
+        }
         Err(bad) => format!("{text} {bad}"),
     });
 }
 
 #[track_caller]
 #[expect(clippy::needless_pass_by_value, reason = "`expect!` reads best in place")]
-fn check_told(moment: Moment<'_>, expect: Expect) {
+fn check_told(moment: HookInput<'_>, expect: Expect) {
     let session = SessionId::new("brave-otter");
-    expect.assert_eq(&moment.spell(Situation { session: &session, cwd: "/project" }));
+    expect.assert_eq(&moment.to_json(HookSession { session: &session, cwd: "/project" }));
 }
 
 #[test]
@@ -54,8 +56,8 @@ fn a_matcher_is_about_whole_names() {
 fn a_matcher_that_cannot_be_read() {
     check_matcher("(edit", expect!["(edit is not a regular expression: unclosed group"]);
     check_matcher("edit)|(read", expect!["edit)|(read is not a regular expression: unopened group"]);
-    assert!(!Matcher::parse(&"a".repeat(200)).unwrap().fits("a"));
-    assert_eq!(Matcher::parse(&"a".repeat(201)).unwrap_err(), BadMatcher::TooLarge);
+    assert!(!HookMatcher::parse(&"a".repeat(200)).unwrap().matches_tool("a"));
+    assert_eq!(HookMatcher::parse(&"a".repeat(201)).unwrap_err(), HookMatcherError::TooLarge);
     check_matcher(r"(\w{50}){50}", expect![r"(\w{50}){50} is too large for a matcher"]);
     check_matcher("+", expect!["+ is not a regular expression: repetition operator missing expression"]);
 }
@@ -213,7 +215,7 @@ fn the_end_of_everything_beats_the_rest() {
 #[test]
 fn exit_two_refuses() {
     check(
-        HookEnd::Exited(2),
+        HookExit::Exited(2),
         (r#"{"decision":"approve"}"#, "no\npushes\n"),
         expect![[r#"
         PreToolUse: Block("no\npushes")
@@ -222,7 +224,7 @@ fn exit_two_refuses() {
         Stop: GoOn("no\npushes")"#]],
     );
     check(
-        HookEnd::Exited(2),
+        HookExit::Exited(2),
         ("", ""),
         expect![[r#"
         PreToolUse: Block("it gave no reason")
@@ -234,17 +236,17 @@ fn exit_two_refuses() {
 
 #[test]
 fn everything_else_failed() {
-    let why = |end: HookEnd, expect: Expect| check(end, ("{}", ""), expect);
-    why(HookEnd::Exited(1), expect![[r#"Failed("it ended with exit code 1")"#]]);
-    why(HookEnd::Exited(127), expect![[r#"Failed("it ended with exit code 127")"#]]);
-    why(HookEnd::Signalled(9), expect![[r#"Failed("signal 9 ended it")"#]]);
-    why(HookEnd::TimedOut(Duration::from_secs(3)), expect![[r#"Failed("it ran longer than 3 s")"#]]);
+    let why = |end: HookExit, expect: Expect| check(end, ("{}", ""), expect);
+    why(HookExit::Exited(1), expect![[r#"Failed("it ended with exit code 1")"#]]);
+    why(HookExit::Exited(127), expect![[r#"Failed("it ended with exit code 127")"#]]);
+    why(HookExit::Signalled(9), expect![[r#"Failed("signal 9 ended it")"#]]);
+    why(HookExit::TimedOut(Duration::from_secs(3)), expect![[r#"Failed("it ran longer than 3 s")"#]]);
     why(
-        HookEnd::NotStarted("there is no folder /gone".to_owned()),
+        HookExit::NotStarted("there is no folder /gone".to_owned()),
         expect![[r#"Failed("it could not be started: there is no folder /gone")"#]],
     );
     check(
-        HookEnd::Exited(1),
+        HookExit::Exited(1),
         ("", "sh: 1: jq: not found\n"),
         expect![[r#"Failed("it ended with exit code 1: sh: 1: jq: not found")"#]],
     );
@@ -302,13 +304,19 @@ fn an_answer_that_does_not_fit_failed() {
 
 #[test]
 fn words_are_bounded() {
-    let Said::Block(reason) = read(HookEvent::PreToolUse, &HookEnd::Exited(2), "", &"ä".repeat(20_000))
+    let HookDecision::Block(reason) =
+        parse_hook_output(HookEvent::PreToolUse, &HookExit::Exited(2), "", &"ä".repeat(20_000))
     else {
         panic!("it blocks");
     };
     assert_eq!(reason.chars().filter(|&letter| letter == 'ä').count(), 16_000);
-    let said = read(HookEvent::Stop, &HookEnd::Exited(1), "", &format!("{}the end", "ö".repeat(1_000)));
-    let Said::Failed(why) = said else { panic!("it failed") };
+    let said = parse_hook_output(
+        HookEvent::Stop,
+        &HookExit::Exited(1),
+        "",
+        &format!("{}the end", "ö".repeat(1_000)),
+    );
+    let HookDecision::Failed(why) = said else { panic!("it failed") };
     assert_eq!(why.chars().filter(|&letter| letter == 'ö').count(), 393);
     assert!(why.ends_with("öthe end"));
 }
@@ -317,40 +325,40 @@ fn words_are_bounded() {
 fn what_hooks_are_told() {
     let mut arguments = Map::new();
     arguments.insert("command".to_owned(), "ls".into());
-    let call = &Call {
-        id: CallId::at(1, 0),
+    let call = &ToolCall {
+        id: CallId::from_position(1, 0),
         provider_id: "1".to_owned(),
         name: "terminal".to_owned(),
-        arguments: Arguments::Valid(arguments),
+        arguments: ToolArguments::Valid(arguments),
     };
     check_told(
-        Moment::BeforeCall(call),
+        HookInput::BeforeCall(call),
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"PreToolUse","tool_name":"terminal","tool_input":{"command":"ls"}}
     "#]],
     );
-    let outcome = &Outcome::failed("exit code 1");
+    let outcome = &ToolResult::failure("exit code 1");
     check_told(
-        Moment::AfterCall { call, outcome },
+        HookInput::AfterCall { call, outcome },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"PostToolUse","tool_name":"terminal","tool_input":{"command":"ls"},"tool_response":{"status":"failed","text":"exit code 1"}}
     "#]],
     );
-    let parts = &[Part::Text("say \"hi\"".to_owned())];
+    let parts = &[ContentPart::Text("say \"hi\"".to_owned())];
     check_told(
-        Moment::Prompt { parts },
+        HookInput::Prompt { parts },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"UserPromptSubmit","prompt":"say \"hi\""}
     "#]],
     );
     check_told(
-        Moment::Stop { reply: "Done.", n_gone_on: 0 },
+        HookInput::Stop { reply: "Done.", n_gone_on: 0 },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"Stop","stop_reason":"end_turn","stop_hook_active":false,"last_assistant_message":"Done."}
     "#]],
     );
     check_told(
-        Moment::Stop { reply: "Done.", n_gone_on: 1 },
+        HookInput::Stop { reply: "Done.", n_gone_on: 1 },
         expect![[r#"
         {"session_id":"brave-otter","cwd":"/project","hook_event_name":"Stop","stop_reason":"end_turn","stop_hook_active":true,"last_assistant_message":"Done."}
     "#]],
@@ -359,9 +367,9 @@ fn what_hooks_are_told() {
 
 #[test]
 fn a_long_command_has_a_short_name() {
-    let hook = |command: &str| Hook {
+    let hook = |command: &str| HookConfig {
         event: HookEvent::Stop,
-        matcher: Matcher::default(),
+        matcher: HookMatcher::default(),
         command: command.to_owned(),
         timeout: Duration::from_secs(1),
     };

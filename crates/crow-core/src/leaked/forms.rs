@@ -5,9 +5,9 @@ use std::ops::{ControlFlow, Range};
 
 use serde_json::{Map, Value};
 
-use super::marks::{self, Mark, Marks, Seen};
-use super::object::{ARGUMENTS, End, NAMES, Object};
-use crate::{Arguments, ToolSpec, repair};
+use super::marks::{self, CallMark, MarkMatch, MarkTable};
+use super::object::{ARGUMENTS, JsonObjectTracker, NAMES, ObjectEnd};
+use crate::{ToolArguments, ToolSpec, repair};
 
 /// Longer than a call with a large file in it.
 const TEXT_LEN_MAX: usize = 1024 * 1024;
@@ -17,21 +17,21 @@ const N_CALLS_MAX: usize = 64;
 
 /// A text that may be calls, while it arrives.
 #[derive(Debug)]
-pub(super) struct Forms<'a> {
+pub(super) struct TextCallGrammar<'a> {
     tools: &'a [ToolSpec],
     text: String,
     /// How much of it is read.
     at: usize,
     is_first: bool,
     /// What is around the next call.
-    around: Vec<Around>,
-    place: Place,
-    found: Vec<Found>,
+    around: Vec<EnclosingMark>,
+    place: GrammarPosition,
+    found: Vec<FoundCall>,
 }
 
 /// Whether a text may be calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Read {
+pub(super) enum GrammarProgress {
     /// It may, as far as it has come.
     More,
     /// It cannot.
@@ -40,7 +40,7 @@ pub(super) enum Read {
 
 /// A call as it was written.
 #[derive(Debug, PartialEq)]
-pub(super) struct Written<'a> {
+pub(super) struct WrittenCall<'a> {
     pub(super) name: String,
     pub(super) arguments: Map<String, Value>,
     /// Its text, with its name and its arguments.
@@ -49,14 +49,14 @@ pub(super) struct Written<'a> {
 
 /// What stands around calls.
 #[derive(Debug)]
-struct Around {
-    kind: Kind,
+struct EnclosingMark {
+    kind: EnclosingKind,
     /// How many calls had been found before it.
     n_before: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EnclosingKind {
     /// A code fence.
     Fence,
     /// The brackets of a list.
@@ -68,7 +68,7 @@ enum Kind {
 }
 
 #[derive(Debug)]
-enum Place {
+enum GrammarPosition {
     /// Before a call, or behind the last.
     Between,
     /// In the first line of a fence, whose words begin there.
@@ -76,25 +76,25 @@ enum Place {
     /// Behind `[TOOL_CALLS]`.
     Marked(usize),
     /// In an object that is a call.
-    Call { from: usize, object: Object },
+    Call { from: usize, object: JsonObjectTracker },
     /// In the name of a call that names its tool apart from its arguments.
-    Name { from: usize, apart: Apart },
+    Name { from: usize, apart: SplitCall },
     /// Behind that name.
-    Apart(Apart),
+    Apart(SplitCall),
     /// In its arguments.
-    Arguments { from: usize, object: Object, apart: Apart },
+    Arguments { from: usize, object: JsonObjectTracker, apart: SplitCall },
     /// In the name of a parameter that begins there.
-    Parameter { from: usize, apart: Apart },
+    Parameter { from: usize, apart: SplitCall },
     /// In its value that begins there.
-    Value { key: Range<usize>, from: usize, apart: Apart },
+    Value { key: Range<usize>, from: usize, apart: SplitCall },
     /// In an id that says nothing.
-    Id(Apart),
+    Id(SplitCall),
 }
 
 /// A call that names its tool apart from its arguments.
 #[derive(Debug)]
-struct Apart {
-    form: Form,
+struct SplitCall {
+    form: SplitCallForm,
     from: usize,
     name: Range<usize>,
     arguments: Option<Range<usize>>,
@@ -102,7 +102,7 @@ struct Apart {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum SplitCallForm {
     /// `<function=name>…</function>`
     Function,
     /// `[TOOL_CALLS]name[ARGS]{…}`
@@ -113,10 +113,10 @@ enum Form {
 
 /// A call that is whole.
 #[derive(Debug)]
-enum Found {
+enum FoundCall {
     /// An object with its name and its arguments.
     Object(Range<usize>),
-    Apart(Apart, usize),
+    Apart(SplitCall, usize),
 }
 
 /// What stands on the first line of a fence around a call.
@@ -131,26 +131,26 @@ const PARAMETER_END: &str = "</parameter>";
 const NUMBERED_PREFIX: &str = "functions.";
 
 /// How reading goes on: at the new place, or not at all.
-type Next = ControlFlow<Stop, Place>;
+type NextPosition = ControlFlow<GrammarStop, GrammarPosition>;
 
-enum Stop {
+enum GrammarStop {
     /// More text is needed, here.
-    Wait(Place),
+    Wait(GrammarPosition),
     Not,
 }
 
-const NOT: Next = ControlFlow::Break(Stop::Not);
+const NOT: NextPosition = ControlFlow::Break(GrammarStop::Not);
 
-impl<'a> Forms<'a> {
+impl<'a> TextCallGrammar<'a> {
     /// Starts at the beginning of a reply.
     pub(super) fn new(tools: &'a [ToolSpec]) -> Self {
-        let place = Place::Between;
+        let place = GrammarPosition::Between;
         let (around, found) = (Vec::new(), Vec::new());
         Self { tools, text: String::new(), at: 0, is_first: true, around, place, found }
     }
 
     /// Starts behind words.
-    pub(super) fn behind_words(tools: &'a [ToolSpec]) -> Self {
+    pub(super) fn after_words(tools: &'a [ToolSpec]) -> Self {
         Self { is_first: false, ..Self::new(tools) }
     }
 
@@ -165,105 +165,113 @@ impl<'a> Forms<'a> {
     }
 
     /// Takes more.
-    pub(super) fn feed(&mut self, text: &str) -> Read {
+    pub(super) fn feed(&mut self, text: &str) -> GrammarProgress {
         self.text.push_str(text);
         if self.text.len() > TEXT_LEN_MAX {
-            return Read::Not;
+            return GrammarProgress::Not;
         }
-        let mut place = std::mem::replace(&mut self.place, Place::Between);
+        let mut place = std::mem::replace(&mut self.place, GrammarPosition::Between);
         loop {
-            place = match self.step(place) {
+            place = match self.read_step(place) {
                 ControlFlow::Continue(place) if self.found.len() <= N_CALLS_MAX => place,
-                ControlFlow::Break(Stop::Wait(place)) => {
+                ControlFlow::Break(GrammarStop::Wait(place)) => {
                     self.place = place;
-                    return Read::More;
+                    return GrammarProgress::More;
                 }
-                ControlFlow::Continue(_) | ControlFlow::Break(Stop::Not) => return Read::Not,
+                ControlFlow::Continue(_) | ControlFlow::Break(GrammarStop::Not) => {
+                    return GrammarProgress::Not;
+                }
             };
         }
     }
 
     /// Reads the calls, where the text is nothing else and all of them can be read.
-    pub(super) fn calls(&self) -> Option<Vec<Written<'_>>> {
-        let is_whole =
-            matches!(self.place, Place::Between) && self.around.is_empty() && !self.found.is_empty();
+    pub(super) fn written_calls(&self) -> Option<Vec<WrittenCall<'_>>> {
+        let is_whole = matches!(self.place, GrammarPosition::Between)
+            && self.around.is_empty()
+            && !self.found.is_empty();
         if !is_whole {
             return None;
         }
-        self.found.iter().map(|found| self.written(found)).collect()
+        self.found.iter().map(|found| self.to_written(found)).collect()
     }
 
-    fn step(&mut self, place: Place) -> Next {
+    fn read_step(&mut self, place: GrammarPosition) -> NextPosition {
         match place {
-            Place::Between => self.between(),
-            Place::FenceLine(from) => self.fence_line(from),
-            Place::Marked(from) => self.marked(from),
-            Place::Call { from, object } => self.call(from, object),
-            Place::Name { from, apart } => self.name(from, apart),
-            Place::Apart(apart) => self.apart(apart),
-            Place::Arguments { from, object, apart } => self.arguments(from, object, apart),
-            Place::Parameter { from, apart } => self.parameter(from, apart),
-            Place::Value { key, from, apart } => self.value(key, from, apart),
-            Place::Id(apart) => self.id(apart),
+            GrammarPosition::Between => self.read_between(),
+            GrammarPosition::FenceLine(from) => self.read_fence_line(from),
+            GrammarPosition::Marked(from) => self.read_marked(from),
+            GrammarPosition::Call { from, object } => self.read_call_object(from, object),
+            GrammarPosition::Name { from, apart } => self.read_name(from, apart),
+            GrammarPosition::Apart(apart) => self.read_split_call(apart),
+            GrammarPosition::Arguments { from, object, apart } => {
+                self.read_call_arguments(from, object, apart)
+            }
+            GrammarPosition::Parameter { from, apart } => self.read_parameter(from, apart),
+            GrammarPosition::Value { key, from, apart } => self.read_parameter_value(key, from, apart),
+            GrammarPosition::Id(apart) => self.read_id(apart),
         }
     }
 
-    fn between(&mut self) -> Next {
+    fn read_between(&mut self) -> NextPosition {
         let around = self.around.last().map(|around| around.kind);
         let marks = match around {
             None => marks::OUTSIDE,
-            Some(Kind::Fence) => marks::IN_FENCE,
-            Some(Kind::List) => marks::IN_LIST,
-            Some(Kind::Tag) => marks::IN_TAG,
-            Some(Kind::Section) => marks::IN_SECTION,
+            Some(EnclosingKind::Fence) => marks::IN_FENCE,
+            Some(EnclosingKind::List) => marks::IN_LIST,
+            Some(EnclosingKind::Tag) => marks::IN_TAG,
+            Some(EnclosingKind::Section) => marks::IN_SECTION,
         };
-        let (from, mark) = match self.mark(marks) {
-            Seen::Is(mark, len) => (self.at - len, mark),
-            Seen::Cut => return wait(Place::Between),
-            Seen::Not => return NOT,
+        let (from, mark) = match self.read_mark(marks) {
+            MarkMatch::Is(mark, len) => (self.at - len, mark),
+            MarkMatch::Cut => return wait_for_more(GrammarPosition::Between),
+            MarkMatch::Not => return NOT,
         };
         match mark {
-            Mark::Object => {
+            CallMark::Object => {
                 self.at = from;
-                return ControlFlow::Continue(Place::Call { from, object: Object::of_call() });
+                return ControlFlow::Continue(GrammarPosition::Call {
+                    from,
+                    object: JsonObjectTracker::for_call(),
+                });
             }
-            Mark::ListBegin => self.begin(Kind::List),
-            Mark::Fence if around.is_none() => {
-                self.begin(Kind::Fence);
-                return ControlFlow::Continue(Place::FenceLine(self.at));
+            CallMark::ListBegin => self.begin_enclosing(EnclosingKind::List),
+            CallMark::Fence if around.is_none() => {
+                self.begin_enclosing(EnclosingKind::Fence);
+                return ControlFlow::Continue(GrammarPosition::FenceLine(self.at));
             }
-            Mark::TagBegin => self.begin(Kind::Tag),
-            Mark::SectionBegin => self.begin(Kind::Section),
-            Mark::ListEnd | Mark::Fence | Mark::SectionEnd => self.end()?,
-            Mark::TagEnd if around.is_some() => self.end()?,
+            CallMark::TagBegin => self.begin_enclosing(EnclosingKind::Tag),
+            CallMark::SectionBegin => self.begin_enclosing(EnclosingKind::Section),
+            CallMark::ListEnd | CallMark::Fence | CallMark::SectionEnd => self.end_enclosing()?,
+            CallMark::TagEnd if around.is_some() => self.end_enclosing()?,
             // Some models forget how they began.
-            Mark::TagEnd if self.is_behind(Form::Function) => {}
-            Mark::Comma | Mark::Separator if !self.is_at_first_call() => {}
-            Mark::Announced => {}
-            Mark::MarkedBegin => return ControlFlow::Continue(Place::Marked(from)),
-            Mark::FunctionBegin => return self.begin_name(Form::Function, from),
-            Mark::NumberedBegin => return self.begin_name(Form::Numbered, from),
-            Mark::TagEnd
-            | Mark::Comma
-            | Mark::Separator
-            | Mark::FunctionEnd
-            | Mark::ParameterBegin
-            | Mark::MarkedId
-            | Mark::MarkedArguments
-            | Mark::NumberedArguments
-            | Mark::NumberedEnd => return NOT,
+            CallMark::TagEnd if self.is_after_form(SplitCallForm::Function) => {}
+            CallMark::Comma | CallMark::Separator if !self.is_at_first_call() => {}
+            CallMark::Announced => {}
+            CallMark::MarkedBegin => return ControlFlow::Continue(GrammarPosition::Marked(from)),
+            CallMark::FunctionBegin => return self.begin_name(SplitCallForm::Function, from),
+            CallMark::NumberedBegin => return self.begin_name(SplitCallForm::Numbered, from),
+            CallMark::TagEnd
+            | CallMark::Comma
+            | CallMark::Separator
+            | CallMark::FunctionEnd
+            | CallMark::ParameterBegin
+            | CallMark::MarkedId
+            | CallMark::MarkedArguments
+            | CallMark::NumberedArguments
+            | CallMark::NumberedEnd => return NOT,
         }
-        ControlFlow::Continue(Place::Between)
+        ControlFlow::Continue(GrammarPosition::Between)
     }
 
-    fn begin(&mut self, kind: Kind) {
-        self.around.push(Around { kind, n_before: self.found.len() });
+    fn begin_enclosing(&mut self, kind: EnclosingKind) {
+        self.around.push(EnclosingMark { kind, n_before: self.found.len() });
     }
 
     /// Ends what is around; there must have been a call in it.
-    fn end(&mut self) -> ControlFlow<Stop> {
+    fn end_enclosing(&mut self) -> ControlFlow<GrammarStop> {
         if self.is_at_first_call() {
-            return ControlFlow::Break(Stop::Not);
+            return ControlFlow::Break(GrammarStop::Not);
         }
         self.around.pop();
         ControlFlow::Continue(())
@@ -274,60 +282,60 @@ impl<'a> Forms<'a> {
         self.found.len() == self.around.last().map_or(0, |around| around.n_before)
     }
 
-    fn is_behind(&self, form: Form) -> bool {
-        matches!(self.found.last(), Some(Found::Apart(apart, _)) if apart.form == form)
+    fn is_after_form(&self, form: SplitCallForm) -> bool {
+        matches!(self.found.last(), Some(FoundCall::Apart(apart, _)) if apart.form == form)
     }
 
-    fn begin_name(&self, form: Form, from: usize) -> Next {
-        let apart = Apart { form, from, name: 0..0, arguments: None, parameters: Vec::new() };
-        ControlFlow::Continue(Place::Name { from: self.at, apart })
+    fn begin_name(&self, form: SplitCallForm, from: usize) -> NextPosition {
+        let apart = SplitCall { form, from, name: 0..0, arguments: None, parameters: Vec::new() };
+        ControlFlow::Continue(GrammarPosition::Name { from: self.at, apart })
     }
 
-    fn fence_line(&mut self, from: usize) -> Next {
+    fn read_fence_line(&mut self, from: usize) -> NextPosition {
         let line = &self.text[from..];
         let (words, end) = line.find('\n').map_or((line, None), |end| (&line[..end], Some(end)));
         let words = words.trim();
         match end {
             Some(end) if end < WORD_LEN_MAX && FENCE_WORDS.contains(&words) => {
                 self.at = from + end + 1;
-                ControlFlow::Continue(Place::Between)
+                ControlFlow::Continue(GrammarPosition::Between)
             }
             None if line.len() < WORD_LEN_MAX && FENCE_WORDS.iter().any(|known| known.starts_with(words)) => {
-                wait(Place::FenceLine(from))
+                wait_for_more(GrammarPosition::FenceLine(from))
             }
             Some(_) | None => NOT,
         }
     }
 
-    fn marked(&mut self, from: usize) -> Next {
+    fn read_marked(&mut self, from: usize) -> NextPosition {
         self.skip_blanks();
         match self.text.as_bytes().get(self.at) {
-            None => wait(Place::Marked(from)),
-            Some(b'[' | b'{') => ControlFlow::Continue(Place::Between),
-            Some(_) => self.begin_name(Form::Marked, from),
+            None => wait_for_more(GrammarPosition::Marked(from)),
+            Some(b'[' | b'{') => ControlFlow::Continue(GrammarPosition::Between),
+            Some(_) => self.begin_name(SplitCallForm::Marked, from),
         }
     }
 
-    fn call(&mut self, from: usize, mut object: Object) -> Next {
-        match self.read(&mut object) {
-            ControlFlow::Continue(()) => wait(Place::Call { from, object }),
-            ControlFlow::Break(End::Not) => NOT,
-            ControlFlow::Break(End::Whole) => {
-                self.found.push(Found::Object(from..self.at));
-                ControlFlow::Continue(Place::Between)
+    fn read_call_object(&mut self, from: usize, mut object: JsonObjectTracker) -> NextPosition {
+        match self.feed_object(&mut object) {
+            ControlFlow::Continue(()) => wait_for_more(GrammarPosition::Call { from, object }),
+            ControlFlow::Break(ObjectEnd::Not) => NOT,
+            ControlFlow::Break(ObjectEnd::Whole) => {
+                self.found.push(FoundCall::Object(from..self.at));
+                ControlFlow::Continue(GrammarPosition::Between)
             }
         }
     }
 
-    fn read(&mut self, object: &mut Object) -> ControlFlow<End> {
+    fn feed_object(&mut self, object: &mut JsonObjectTracker) -> ControlFlow<ObjectEnd> {
         object.read(&self.text, &mut self.at, self.tools)
     }
 
-    fn name(&mut self, from: usize, apart: Apart) -> Next {
+    fn read_name(&mut self, from: usize, apart: SplitCall) -> NextPosition {
         let ends = match apart.form {
-            Form::Function => &['>'][..],
-            Form::Marked => &['[', '{', ' ', '\n'],
-            Form::Numbered => &['<'],
+            SplitCallForm::Function => &['>'][..],
+            SplitCallForm::Marked => &['[', '{', ' ', '\n'],
+            SplitCallForm::Numbered => &['<'],
         };
         let said = &self.text[from..];
         let end = said.find(ends);
@@ -337,10 +345,10 @@ impl<'a> Forms<'a> {
         }
         let said = said.trim_end();
         let (prefix, name) = match apart.form {
-            Form::Function | Form::Marked => (0, said),
-            Form::Numbered => {
+            SplitCallForm::Function | SplitCallForm::Marked => (0, said),
+            SplitCallForm::Numbered => {
                 if end.is_none() && NUMBERED_PREFIX.starts_with(said) {
-                    return wait(Place::Name { from, apart });
+                    return wait_for_more(GrammarPosition::Name { from, apart });
                 }
                 let name = said.strip_prefix(NUMBERED_PREFIX).unwrap_or(said);
                 let prefix = said.len() - name.len();
@@ -350,103 +358,116 @@ impl<'a> Forms<'a> {
         match end {
             Some(end) if self.tools.iter().any(|tool| tool.name == name) => {
                 let name = from + prefix..from + prefix + name.len();
-                self.at = from + end + usize::from(apart.form == Form::Function);
-                ControlFlow::Continue(Place::Apart(Apart { name, ..apart }))
+                self.at = from + end + usize::from(apart.form == SplitCallForm::Function);
+                ControlFlow::Continue(GrammarPosition::Apart(SplitCall { name, ..apart }))
             }
             None if self.tools.iter().any(|tool| tool.name.starts_with(name)) => {
-                wait(Place::Name { from, apart })
+                wait_for_more(GrammarPosition::Name { from, apart })
             }
             Some(_) | None => NOT,
         }
     }
 
-    fn apart(&mut self, apart: Apart) -> Next {
+    fn read_split_call(&mut self, apart: SplitCall) -> NextPosition {
         let marks = match apart.form {
-            Form::Function => marks::IN_FUNCTION,
-            Form::Marked => marks::IN_MARKED,
-            Form::Numbered => marks::IN_NUMBERED,
+            SplitCallForm::Function => marks::IN_FUNCTION,
+            SplitCallForm::Marked => marks::IN_MARKED,
+            SplitCallForm::Numbered => marks::IN_NUMBERED,
         };
-        let (from, mark) = match self.mark(marks) {
-            Seen::Is(mark, len) => (self.at - len, mark),
-            Seen::Cut => return wait(Place::Apart(apart)),
-            Seen::Not => return NOT,
+        let (from, mark) = match self.read_mark(marks) {
+            MarkMatch::Is(mark, len) => (self.at - len, mark),
+            MarkMatch::Cut => return wait_for_more(GrammarPosition::Apart(apart)),
+            MarkMatch::Not => return NOT,
         };
         match (mark, apart.arguments.is_some()) {
-            (Mark::Object, false) if apart.parameters.is_empty() => {
+            (CallMark::Object, false) if apart.parameters.is_empty() => {
                 self.at = from;
-                ControlFlow::Continue(Place::Arguments { from, object: Object::of_arguments(), apart })
+                ControlFlow::Continue(GrammarPosition::Arguments {
+                    from,
+                    object: JsonObjectTracker::for_arguments(),
+                    apart,
+                })
             }
-            (Mark::ParameterBegin, false) => ControlFlow::Continue(Place::Parameter { from: self.at, apart }),
-            (Mark::MarkedArguments | Mark::NumberedArguments, false) => {
-                ControlFlow::Continue(Place::Apart(apart))
+            (CallMark::ParameterBegin, false) => {
+                ControlFlow::Continue(GrammarPosition::Parameter { from: self.at, apart })
             }
-            (Mark::MarkedId, false) => ControlFlow::Continue(Place::Id(apart)),
+            (CallMark::MarkedArguments | CallMark::NumberedArguments, false) => {
+                ControlFlow::Continue(GrammarPosition::Apart(apart))
+            }
+            (CallMark::MarkedId, false) => ControlFlow::Continue(GrammarPosition::Id(apart)),
             // Only where they are written one by one there may be no arguments at all.
-            (Mark::FunctionEnd, _) | (Mark::NumberedEnd, true) => self.found_apart(apart),
+            (CallMark::FunctionEnd, _) | (CallMark::NumberedEnd, true) => self.finish_split_call(apart),
             _ => NOT,
         }
     }
 
-    fn found_apart(&mut self, apart: Apart) -> Next {
-        self.found.push(Found::Apart(apart, self.at));
-        ControlFlow::Continue(Place::Between)
+    fn finish_split_call(&mut self, apart: SplitCall) -> NextPosition {
+        self.found.push(FoundCall::Apart(apart, self.at));
+        ControlFlow::Continue(GrammarPosition::Between)
     }
 
-    fn arguments(&mut self, from: usize, mut object: Object, apart: Apart) -> Next {
-        match self.read(&mut object) {
-            ControlFlow::Continue(()) => wait(Place::Arguments { from, object, apart }),
-            ControlFlow::Break(End::Not) => NOT,
-            ControlFlow::Break(End::Whole) => {
-                let apart = Apart { arguments: Some(from..self.at), ..apart };
+    fn read_call_arguments(
+        &mut self,
+        from: usize,
+        mut object: JsonObjectTracker,
+        apart: SplitCall,
+    ) -> NextPosition {
+        match self.feed_object(&mut object) {
+            ControlFlow::Continue(()) => wait_for_more(GrammarPosition::Arguments { from, object, apart }),
+            ControlFlow::Break(ObjectEnd::Not) => NOT,
+            ControlFlow::Break(ObjectEnd::Whole) => {
+                let apart = SplitCall { arguments: Some(from..self.at), ..apart };
                 match apart.form {
-                    Form::Marked => self.found_apart(apart),
-                    Form::Function | Form::Numbered => ControlFlow::Continue(Place::Apart(apart)),
+                    SplitCallForm::Marked => self.finish_split_call(apart),
+                    SplitCallForm::Function | SplitCallForm::Numbered => {
+                        ControlFlow::Continue(GrammarPosition::Apart(apart))
+                    }
                 }
             }
         }
     }
 
-    fn parameter(&mut self, from: usize, apart: Apart) -> Next {
+    fn read_parameter(&mut self, from: usize, apart: SplitCall) -> NextPosition {
         let said = &self.text[self.at..];
         match said.find(['>', '\n', '<']) {
-            None if said.len() < WORD_LEN_MAX => wait(Place::Parameter { from, apart }),
+            None if said.len() < WORD_LEN_MAX => wait_for_more(GrammarPosition::Parameter { from, apart }),
             // However the text is cut, a long word is none.
             Some(end) if said[end..].starts_with('>') && (1..WORD_LEN_MAX).contains(&end) => {
                 let key = from..self.at + end;
                 self.at = key.end + 1;
-                ControlFlow::Continue(Place::Value { key, from: self.at, apart })
+                ControlFlow::Continue(GrammarPosition::Value { key, from: self.at, apart })
             }
             Some(_) | None => NOT,
         }
     }
 
-    fn value(&mut self, key: Range<usize>, from: usize, mut apart: Apart) -> Next {
+    fn read_parameter_value(&mut self, key: Range<usize>, from: usize, mut apart: SplitCall) -> NextPosition {
         match self.text[self.at..].find(PARAMETER_END) {
             None => {
                 // The end may have begun.
                 let read = self.text.len().saturating_sub(PARAMETER_END.len()).max(self.at);
                 self.at = self.text.floor_char_boundary(read).max(from);
-                wait(Place::Value { key, from, apart })
+                wait_for_more(GrammarPosition::Value { key, from, apart })
             }
             Some(end) => {
                 let end = self.at + end;
                 self.at = end + PARAMETER_END.len();
                 apart.parameters.push((key, from..end));
-                ControlFlow::Continue(Place::Apart(apart))
+                ControlFlow::Continue(GrammarPosition::Apart(apart))
             }
         }
     }
 
-    fn id(&mut self, apart: Apart) -> Next {
+    fn read_id(&mut self, apart: SplitCall) -> NextPosition {
         let said = &self.text[self.at..];
         match said.find(|char: char| !char.is_ascii_alphanumeric()) {
             None => {
                 self.at = self.text.len();
-                wait(Place::Id(apart))
+                wait_for_more(GrammarPosition::Id(apart))
             }
             Some(end) => {
                 self.at += end;
-                ControlFlow::Continue(Place::Apart(apart))
+                ControlFlow::Continue(GrammarPosition::Apart(apart))
             }
         }
     }
@@ -457,35 +478,39 @@ impl<'a> Forms<'a> {
     }
 
     /// Reads the next mark.
-    fn mark(&mut self, marks: Marks) -> Seen {
+    fn read_mark(&mut self, marks: MarkTable) -> MarkMatch {
         self.skip_blanks();
-        let seen = marks::first(marks, &self.text[self.at..]);
-        if let Seen::Is(_, len) = seen {
+        let seen = marks::match_mark(marks, &self.text[self.at..]);
+        if let MarkMatch::Is(_, len) = seen {
             self.at += len;
         }
         seen
     }
 
-    fn written(&self, found: &Found) -> Option<Written<'_>> {
+    fn to_written(&self, found: &FoundCall) -> Option<WrittenCall<'_>> {
         match found {
-            Found::Object(range) => {
+            FoundCall::Object(range) => {
                 let text = &self.text[range.clone()];
-                let (name, arguments) = read_call(whole(repair::read_arguments(text))?)?;
-                Some(Written { name, arguments, text })
+                let (name, arguments) = read_call(complete_arguments(repair::read_arguments(text))?)?;
+                Some(WrittenCall { name, arguments, text })
             }
-            Found::Apart(apart, end) => {
+            FoundCall::Apart(apart, end) => {
                 let name = self.text[apart.name.clone()].to_owned();
                 let arguments = match &apart.arguments {
-                    Some(range) => whole(repair::read_arguments(&self.text[range.clone()]))?,
-                    None => self.typed(&name, &apart.parameters)?,
+                    Some(range) => complete_arguments(repair::read_arguments(&self.text[range.clone()]))?,
+                    None => self.typed_parameters(&name, &apart.parameters)?,
                 };
-                Some(Written { name, arguments, text: &self.text[apart.from..*end] })
+                Some(WrittenCall { name, arguments, text: &self.text[apart.from..*end] })
             }
         }
     }
 
     /// Reads parameters that were written without types, as the tool's schema has them. One given twice is none.
-    fn typed(&self, name: &str, parameters: &[(Range<usize>, Range<usize>)]) -> Option<Map<String, Value>> {
+    fn typed_parameters(
+        &self,
+        name: &str,
+        parameters: &[(Range<usize>, Range<usize>)],
+    ) -> Option<Map<String, Value>> {
         let tool = self.tools.iter().find(|tool| tool.name == name)?;
         let mut map = Map::new();
         for (key, value) in parameters {
@@ -493,7 +518,7 @@ impl<'a> Forms<'a> {
             // The line breaks next to the tags belong to them.
             let value = value.strip_prefix('\n').unwrap_or(value);
             let value = value.strip_suffix('\n').unwrap_or(value);
-            let typed = typed(&tool.parameters["properties"][key]["type"], value);
+            let typed = parse_typed_value(&tool.parameters["properties"][key]["type"], value);
             if map.insert(key.to_owned(), typed).is_some() {
                 return None;
             }
@@ -502,15 +527,15 @@ impl<'a> Forms<'a> {
     }
 }
 
-fn wait(place: Place) -> Next {
-    ControlFlow::Break(Stop::Wait(place))
+fn wait_for_more(place: GrammarPosition) -> NextPosition {
+    ControlFlow::Break(GrammarStop::Wait(place))
 }
 
 /// Takes arguments in which nothing was missing.
-fn whole(arguments: Arguments) -> Option<Map<String, Value>> {
+fn complete_arguments(arguments: ToolArguments) -> Option<Map<String, Value>> {
     match arguments {
-        Arguments::Valid(map) | Arguments::Repaired { value: map, doubt: None } => Some(map),
-        Arguments::Repaired { doubt: Some(_), .. } | Arguments::Unreadable { .. } => None,
+        ToolArguments::Valid(map) | ToolArguments::Repaired { value: map, doubt: None } => Some(map),
+        ToolArguments::Repaired { doubt: Some(_), .. } | ToolArguments::Unreadable { .. } => None,
     }
 }
 
@@ -524,14 +549,14 @@ fn read_call(mut map: Map<String, Value>) -> Option<(String, Map<String, Value>)
     let mut given = ARGUMENTS.iter().filter_map(|key| map.get(*key));
     let arguments = match given.next().filter(|_| given.next().is_none())? {
         Value::Object(map) => map.clone(),
-        Value::String(text) => whole(repair::read_arguments(text))?,
+        Value::String(text) => complete_arguments(repair::read_arguments(text))?,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => return None,
     };
     Some((name, arguments))
 }
 
 /// Reads a value by the types that a schema allows.
-fn typed(types: &Value, text: &str) -> Value {
+fn parse_typed_value(types: &Value, text: &str) -> Value {
     let is = |name: &str| types == name || types.as_array().is_some_and(|names| names.contains(&name.into()));
     let as_text = || Value::String(text.to_owned());
     if types.is_null() || is("string") {

@@ -2,7 +2,7 @@
 
 /// What a form is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mark {
+pub(super) enum CallMark {
     Object,
     ListBegin,
     ListEnd,
@@ -27,58 +27,62 @@ pub(super) enum Mark {
 }
 
 /// How the marks are spelled.
-pub(super) type Marks = &'static [(&'static str, Mark)];
+pub(super) type MarkTable = &'static [(&'static str, CallMark)];
 
-pub(super) const OUTSIDE: Marks = &[
-    ("{", Mark::Object),
-    ("[", Mark::ListBegin),
-    ("```", Mark::Fence),
-    ("<tool_call>", Mark::TagBegin),
-    ("</tool_call>", Mark::TagEnd),
-    ("<function=", Mark::FunctionBegin),
-    ("[TOOL_CALLS]", Mark::MarkedBegin),
-    ("<|python_tag|>", Mark::Announced),
-    ("<|tool_calls_section_begin|>", Mark::SectionBegin),
-    ("<|tool_call_begin|>", Mark::NumberedBegin),
-    (";", Mark::Separator),
+pub(super) const OUTSIDE: MarkTable = &[
+    ("{", CallMark::Object),
+    ("[", CallMark::ListBegin),
+    ("```", CallMark::Fence),
+    ("<tool_call>", CallMark::TagBegin),
+    ("</tool_call>", CallMark::TagEnd),
+    ("<function=", CallMark::FunctionBegin),
+    ("[TOOL_CALLS]", CallMark::MarkedBegin),
+    ("<|python_tag|>", CallMark::Announced),
+    ("<|tool_calls_section_begin|>", CallMark::SectionBegin),
+    ("<|tool_call_begin|>", CallMark::NumberedBegin),
+    (";", CallMark::Separator),
 ];
-pub(super) const IN_FENCE: Marks = &[
-    ("{", Mark::Object),
-    ("[", Mark::ListBegin),
-    ("```", Mark::Fence),
-    ("<tool_call>", Mark::TagBegin),
-    ("<function=", Mark::FunctionBegin),
+pub(super) const IN_FENCE: MarkTable = &[
+    ("{", CallMark::Object),
+    ("[", CallMark::ListBegin),
+    ("```", CallMark::Fence),
+    ("<tool_call>", CallMark::TagBegin),
+    ("<function=", CallMark::FunctionBegin),
 ];
-pub(super) const IN_LIST: Marks = &[("{", Mark::Object), (",", Mark::Comma), ("]", Mark::ListEnd)];
-pub(super) const IN_TAG: Marks =
-    &[("{", Mark::Object), ("<function=", Mark::FunctionBegin), ("</tool_call>", Mark::TagEnd)];
-pub(super) const IN_SECTION: Marks =
-    &[("<|tool_call_begin|>", Mark::NumberedBegin), ("<|tool_calls_section_end|>", Mark::SectionEnd)];
-pub(super) const IN_FUNCTION: Marks =
-    &[("{", Mark::Object), ("<parameter=", Mark::ParameterBegin), ("</function>", Mark::FunctionEnd)];
-pub(super) const IN_MARKED: Marks =
-    &[("{", Mark::Object), ("[ARGS]", Mark::MarkedArguments), ("[CALL_ID]", Mark::MarkedId)];
-pub(super) const IN_NUMBERED: Marks = &[
-    ("{", Mark::Object),
-    ("<|tool_call_argument_begin|>", Mark::NumberedArguments),
-    ("<|tool_call_end|>", Mark::NumberedEnd),
+pub(super) const IN_LIST: MarkTable =
+    &[("{", CallMark::Object), (",", CallMark::Comma), ("]", CallMark::ListEnd)];
+pub(super) const IN_TAG: MarkTable =
+    &[("{", CallMark::Object), ("<function=", CallMark::FunctionBegin), ("</tool_call>", CallMark::TagEnd)];
+pub(super) const IN_SECTION: MarkTable =
+    &[("<|tool_call_begin|>", CallMark::NumberedBegin), ("<|tool_calls_section_end|>", CallMark::SectionEnd)];
+pub(super) const IN_FUNCTION: MarkTable = &[
+    ("{", CallMark::Object),
+    ("<parameter=", CallMark::ParameterBegin),
+    ("</function>", CallMark::FunctionEnd),
+];
+pub(super) const IN_MARKED: MarkTable =
+    &[("{", CallMark::Object), ("[ARGS]", CallMark::MarkedArguments), ("[CALL_ID]", CallMark::MarkedId)];
+pub(super) const IN_NUMBERED: MarkTable = &[
+    ("{", CallMark::Object),
+    ("<|tool_call_argument_begin|>", CallMark::NumberedArguments),
+    ("<|tool_call_end|>", CallMark::NumberedEnd),
 ];
 
 /// What comes next.
-pub(super) enum Seen {
+pub(super) enum MarkMatch {
     /// A mark, so many bytes long.
-    Is(Mark, usize),
+    Is(CallMark, usize),
     /// What may be one when more has come.
     Cut,
     Not,
 }
 
 /// Reads the mark that a text begins with, the longest where several fit.
-pub(super) fn first(marks: Marks, text: &str) -> Seen {
+pub(super) fn match_mark(marks: MarkTable, text: &str) -> MarkMatch {
     if marks.iter().any(|(spelled, _)| spelled.len() > text.len() && spelled.starts_with(text)) {
-        return Seen::Cut;
+        return MarkMatch::Cut;
     }
     let fitting = marks.iter().filter(|(spelled, _)| text.starts_with(spelled));
     let longest = fitting.max_by_key(|(spelled, _)| spelled.len());
-    longest.map_or(Seen::Not, |(spelled, mark)| Seen::Is(*mark, spelled.len()))
+    longest.map_or(MarkMatch::Not, |(spelled, mark)| MarkMatch::Is(*mark, spelled.len()))
 }

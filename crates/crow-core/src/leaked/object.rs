@@ -10,19 +10,19 @@ const DEPTH_MAX: usize = 100;
 
 /// An object while it arrives.
 #[derive(Debug)]
-pub(super) struct Object {
+pub(super) struct JsonObjectTracker {
     /// The brackets that are open.
     open: Vec<u8>,
-    at: At,
+    at: JsonPosition,
     /// How many brackets are open where the keys of a call stand; 0 where any object will do.
     level: usize,
     /// The last key at that level.
-    key: Key,
+    key: CallKey,
 }
 
 /// What comes next.
 #[derive(Debug, Clone, Copy)]
-enum At {
+enum JsonPosition {
     Start,
     KeyOrEnd,
     /// In a key that begins there.
@@ -39,7 +39,7 @@ enum At {
 
 /// What the keys of a call mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum CallKey {
     /// The tool's name.
     Name,
     /// The tool's name, or an object with both.
@@ -60,61 +60,67 @@ const OTHERS: [&str; 2] = ["type", "id"];
 
 /// What to go on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ObjectEnd {
     /// It ended.
     Whole,
     /// It is not what was wanted.
     Not,
 }
 
-impl Object {
+impl JsonObjectTracker {
     /// Follows an object that calls a tool.
-    pub(super) fn of_call() -> Self {
-        Self { open: Vec::new(), at: At::Start, level: 1, key: Key::Id }
+    pub(super) fn for_call() -> Self {
+        Self { open: Vec::new(), at: JsonPosition::Start, level: 1, key: CallKey::Id }
     }
 
     /// Follows any object.
-    pub(super) fn of_arguments() -> Self {
-        Self { level: 0, ..Self::of_call() }
+    pub(super) fn for_arguments() -> Self {
+        Self { level: 0, ..Self::for_call() }
     }
 
     /// Reads on from `at`, which is moved; breaks off at the end. A call must name one of the tools.
-    pub(super) fn read(&mut self, text: &str, at: &mut usize, tools: &[ToolSpec]) -> ControlFlow<End> {
+    pub(super) fn read(&mut self, text: &str, at: &mut usize, tools: &[ToolSpec]) -> ControlFlow<ObjectEnd> {
         while let Some(byte) = text.as_bytes().get(*at) {
             match self.at {
-                At::Key(from) => match string_end(text, at) {
-                    None if self.is_judged() && !may_be_key(&text[from..*at]) => return not(),
+                JsonPosition::Key(from) => match string_end(text, at) {
+                    None if self.is_at_call_level() && !may_be_key(&text[from..*at]) => return not_a_call(),
                     None => return ControlFlow::Continue(()),
                     Some(end) => {
-                        if self.is_judged() {
-                            self.key = key(&text[from..end]).map_or_else(not, ControlFlow::Continue)?;
+                        if self.is_at_call_level() {
+                            self.key =
+                                parse_key(&text[from..end]).map_or_else(not_a_call, ControlFlow::Continue)?;
                         }
-                        self.at = At::Colon;
+                        self.at = JsonPosition::Colon;
                     }
                 },
-                At::Text(from) => {
+                JsonPosition::Text(from) => {
                     let end = string_end(text, at);
                     let said = &text[from..end.unwrap_or(*at)];
                     let is_wanted = match self.key {
-                        Key::Name | Key::Function => tools.iter().any(|tool| match end {
+                        CallKey::Name | CallKey::Function => tools.iter().any(|tool| match end {
                             Some(_) => tool.name == said,
                             None => tool.name.starts_with(said),
                         }),
-                        Key::Type if end.is_some() => said == "function",
-                        Key::Type => "function".starts_with(said),
-                        Key::Arguments | Key::Id => true,
+                        CallKey::Type if end.is_some() => said == "function",
+                        CallKey::Type => "function".starts_with(said),
+                        CallKey::Arguments | CallKey::Id => true,
                     };
-                    if self.is_judged() && !is_wanted {
-                        return not();
+                    if self.is_at_call_level() && !is_wanted {
+                        return not_a_call();
                     }
                     if end.is_none() {
                         return ControlFlow::Continue(());
                     }
-                    self.at = At::CommaOrEnd;
+                    self.at = JsonPosition::CommaOrEnd;
                 }
-                At::Bare if byte.is_ascii_alphanumeric() || b"+-.".contains(byte) => *at += 1,
-                At::Bare => self.at = At::CommaOrEnd,
-                At::Start | At::KeyOrEnd | At::Colon | At::Value | At::ValueOrEnd | At::CommaOrEnd => {
+                JsonPosition::Bare if byte.is_ascii_alphanumeric() || b"+-.".contains(byte) => *at += 1,
+                JsonPosition::Bare => self.at = JsonPosition::CommaOrEnd,
+                JsonPosition::Start
+                | JsonPosition::KeyOrEnd
+                | JsonPosition::Colon
+                | JsonPosition::Value
+                | JsonPosition::ValueOrEnd
+                | JsonPosition::CommaOrEnd => {
                     *at += 1;
                     if !b" \n\r\t".contains(byte) {
                         self.on_byte(*byte, *at)?;
@@ -126,59 +132,65 @@ impl Object {
     }
 
     /// Takes a byte between strings; `next` is the place behind it.
-    fn on_byte(&mut self, byte: u8, next: usize) -> ControlFlow<End> {
+    fn on_byte(&mut self, byte: u8, next: usize) -> ControlFlow<ObjectEnd> {
         self.at = match (self.at, byte) {
-            (At::Start, b'{') => return self.begin(b'{'),
-            (At::KeyOrEnd, b'"') => At::Key(next),
-            (At::Colon, b':') => At::Value,
-            (At::Value | At::ValueOrEnd, b'"') => At::Text(next),
-            (At::Value | At::ValueOrEnd, b'{' | b'[') => return self.begin(byte),
-            (At::Value | At::ValueOrEnd, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
-                if !self.is_judged() || self.key == Key::Id =>
+            (JsonPosition::Start, b'{') => return self.open_bracket(b'{'),
+            (JsonPosition::KeyOrEnd, b'"') => JsonPosition::Key(next),
+            (JsonPosition::Colon, b':') => JsonPosition::Value,
+            (JsonPosition::Value | JsonPosition::ValueOrEnd, b'"') => JsonPosition::Text(next),
+            (JsonPosition::Value | JsonPosition::ValueOrEnd, b'{' | b'[') => return self.open_bracket(byte),
+            (JsonPosition::Value | JsonPosition::ValueOrEnd, b'-' | b'0'..=b'9' | b't' | b'f' | b'n')
+                if !self.is_at_call_level() || self.key == CallKey::Id =>
             {
-                At::Bare
+                JsonPosition::Bare
             }
-            (At::CommaOrEnd, b',') if self.open.last() == Some(&b'{') => At::KeyOrEnd,
-            (At::CommaOrEnd, b',') => At::ValueOrEnd,
-            (At::CommaOrEnd | At::KeyOrEnd, b'}') if self.open.last() == Some(&b'{') => return self.close(),
-            (At::CommaOrEnd | At::ValueOrEnd, b']') if self.open.last() == Some(&b'[') => {
-                return self.close();
+            (JsonPosition::CommaOrEnd, b',') if self.open.last() == Some(&b'{') => JsonPosition::KeyOrEnd,
+            (JsonPosition::CommaOrEnd, b',') => JsonPosition::ValueOrEnd,
+            (JsonPosition::CommaOrEnd | JsonPosition::KeyOrEnd, b'}') if self.open.last() == Some(&b'{') => {
+                return self.close_bracket();
             }
-            _ => return not(),
+            (JsonPosition::CommaOrEnd | JsonPosition::ValueOrEnd, b']')
+                if self.open.last() == Some(&b'[') =>
+            {
+                return self.close_bracket();
+            }
+            _ => return not_a_call(),
         };
         ControlFlow::Continue(())
     }
 
-    fn begin(&mut self, bracket: u8) -> ControlFlow<End> {
-        if self.is_judged() && !self.open.is_empty() {
+    fn open_bracket(&mut self, bracket: u8) -> ControlFlow<ObjectEnd> {
+        if self.is_at_call_level() && !self.open.is_empty() {
             match self.key {
-                Key::Arguments if bracket == b'{' => {}
-                Key::Function if bracket == b'{' && self.level == 1 => self.level = 2,
-                Key::Arguments | Key::Function | Key::Name | Key::Type | Key::Id => return not(),
+                CallKey::Arguments if bracket == b'{' => {}
+                CallKey::Function if bracket == b'{' && self.level == 1 => self.level = 2,
+                CallKey::Arguments | CallKey::Function | CallKey::Name | CallKey::Type | CallKey::Id => {
+                    return not_a_call();
+                }
             }
         }
         if self.open.len() == DEPTH_MAX {
-            return not();
+            return not_a_call();
         }
         self.open.push(bracket);
-        self.at = if bracket == b'{' { At::KeyOrEnd } else { At::ValueOrEnd };
+        self.at = if bracket == b'{' { JsonPosition::KeyOrEnd } else { JsonPosition::ValueOrEnd };
         ControlFlow::Continue(())
     }
 
-    fn close(&mut self) -> ControlFlow<End> {
+    fn close_bracket(&mut self) -> ControlFlow<ObjectEnd> {
         self.open.pop();
         self.level = self.level.min(self.open.len());
-        self.at = At::CommaOrEnd;
-        if self.open.is_empty() { ControlFlow::Break(End::Whole) } else { ControlFlow::Continue(()) }
+        self.at = JsonPosition::CommaOrEnd;
+        if self.open.is_empty() { ControlFlow::Break(ObjectEnd::Whole) } else { ControlFlow::Continue(()) }
     }
 
-    fn is_judged(&self) -> bool {
+    fn is_at_call_level(&self) -> bool {
         self.level > 0 && self.open.len() == self.level
     }
 }
 
-fn not<T>() -> ControlFlow<End, T> {
-    ControlFlow::Break(End::Not)
+fn not_a_call<T>() -> ControlFlow<ObjectEnd, T> {
+    ControlFlow::Break(ObjectEnd::Not)
 }
 
 /// Moves behind the string that stands at `at`; tells where its text ends, if it does.
@@ -199,13 +211,13 @@ fn string_end(text: &str, at: &mut usize) -> Option<usize> {
     }
 }
 
-fn key(text: &str) -> Option<Key> {
+fn parse_key(text: &str) -> Option<CallKey> {
     match text {
-        "function" => Some(Key::Function),
-        "type" => Some(Key::Type),
-        "id" => Some(Key::Id),
-        name if NAMES.contains(&name) => Some(Key::Name),
-        arguments if ARGUMENTS.contains(&arguments) => Some(Key::Arguments),
+        "function" => Some(CallKey::Function),
+        "type" => Some(CallKey::Type),
+        "id" => Some(CallKey::Id),
+        name if NAMES.contains(&name) => Some(CallKey::Name),
+        arguments if ARGUMENTS.contains(&arguments) => Some(CallKey::Arguments),
         _ => None,
     }
 }

@@ -1,8 +1,8 @@
 //! Tells a call that a model wants from one that it quotes. A file, a page or a result can hold a text that looks
 //! like a call; a model that repeats it must not make it one.
 
-use super::forms::Written;
-use crate::{ForModel, Outcome, Part, Prompt, Shown};
+use super::forms::WrittenCall;
+use crate::{ContentPart, ModelStep, ModelTranscript, Prompt, ToolResult};
 
 /// What stands before a tool's name where it is called, whatever the form.
 const BEFORE_NAMES: [&str; 7] =
@@ -10,16 +10,16 @@ const BEFORE_NAMES: [&str; 7] =
 
 /// Tells whether one of the texts that the model was shown calls the same tool in writing, with all the words of
 /// this call in it. Its own replies do not count.
-pub(super) fn is_quoted(call: &Written<'_>, shown: ForModel<'_>) -> bool {
+pub(super) fn is_quoted(call: &WrittenCall<'_>, shown: ModelTranscript<'_>) -> bool {
     let words: Vec<&str> = call.text.split(is_between_words).filter(|word| !word.is_empty()).collect();
     let holds = |text: &str| is_named(&call.name, text) && words.iter().all(|word| text.contains(word));
     holds(shown.system())
         || shown.steps().any(|step| match step {
-            Shown::Prompt(Prompt { parts, .. })
-            | Shown::Result { outcome: Outcome { for_model: parts, .. }, .. } => {
-                parts.iter().filter_map(text_of).any(holds)
+            ModelStep::Prompt(Prompt { parts, .. })
+            | ModelStep::Result { outcome: ToolResult { for_model: parts, .. }, .. } => {
+                parts.iter().filter_map(part_text).any(holds)
             }
-            Shown::Reply(_) => false,
+            ModelStep::Reply(_) => false,
         })
 }
 
@@ -37,9 +37,11 @@ fn is_named(name: &str, text: &str) -> bool {
     })
 }
 
-fn text_of(part: &Part) -> Option<&str> {
+fn part_text(part: &ContentPart) -> Option<&str> {
     match part {
-        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text),
-        Part::Image { .. } | Part::Link { .. } => None,
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
+            Some(text)
+        }
+        ContentPart::Image { .. } | ContentPart::Link { .. } => None,
     }
 }

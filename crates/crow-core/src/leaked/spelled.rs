@@ -2,9 +2,10 @@
 
 use serde_json::json;
 
-use crate::compaction::quote;
+use crate::compaction::escape_closing_tag;
 use crate::{
-    Call, CallId, Entry, ForModel, NotAccepted, Outcome, Part, Prompt, Reply, Shown, ToolSpec, Transcript,
+    CallId, ContentPart, InvalidEntry, ModelStep, ModelTranscript, Prompt, Reply, ToolCall, ToolResult,
+    ToolSpec, Transcript, TranscriptEntry,
 };
 
 const HOW: &str = "\
@@ -25,23 +26,28 @@ write a result yourself.
 These are the tools:";
 
 /// Says in words what the provider is told of tools and calls otherwise.
-pub fn spelled(transcript: ForModel<'_>, tools: &[ToolSpec]) -> Result<Transcript, NotAccepted> {
-    let mut spelled = Transcript::new(system(transcript.system(), tools));
-    let mut calls: &[Call] = &[];
+pub fn render_tools_as_text(
+    transcript: ModelTranscript<'_>,
+    tools: &[ToolSpec],
+) -> Result<Transcript, InvalidEntry> {
+    let mut spelled = Transcript::new(render_system_prompt(transcript.system(), tools));
+    let mut calls: &[ToolCall] = &[];
     for step in transcript.steps() {
         spelled.push(match step {
-            Shown::Prompt(prompt) => Entry::Prompt(prompt.clone()),
-            Shown::Reply(reply) => {
+            ModelStep::Prompt(prompt) => TranscriptEntry::Prompt(prompt.clone()),
+            ModelStep::Reply(reply) => {
                 calls = &reply.calls;
-                Entry::Reply(said(reply))
+                TranscriptEntry::Reply(render_reply(reply))
             }
-            Shown::Result { call, outcome } => Entry::Prompt(told(calls, call, outcome, spelled.next_seq())),
+            ModelStep::Result { call, outcome } => {
+                TranscriptEntry::Prompt(render_result(calls, call, outcome, spelled.next_seq()))
+            }
         })?;
     }
     Ok(spelled)
 }
 
-fn system(system: &str, tools: &[ToolSpec]) -> String {
+fn render_system_prompt(system: &str, tools: &[ToolSpec]) -> String {
     if tools.is_empty() {
         return system.to_owned();
     }
@@ -53,9 +59,9 @@ fn system(system: &str, tools: &[ToolSpec]) -> String {
     [system, HOW].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n") + &tools
 }
 
-fn said(reply: &Reply) -> Reply {
+fn render_reply(reply: &Reply) -> Reply {
     let calls = reply.calls.iter().map(|call| {
-        let call = json!({"name": call.name, "arguments": call.arguments.object()});
+        let call = json!({"name": call.name, "arguments": call.arguments.to_object()});
         format!("<tool_call>\n{call}\n</tool_call>")
     });
     let words = Some(reply.text.trim_end()).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -67,15 +73,17 @@ fn said(reply: &Reply) -> Reply {
     Reply { text, calls: Vec::new(), sealed: None, ..reply.clone() }
 }
 
-fn told(calls: &[Call], id: CallId, outcome: &Outcome, seq: u64) -> Prompt {
+fn render_result(calls: &[ToolCall], id: CallId, outcome: &ToolResult, seq: u64) -> Prompt {
     let name = calls.iter().find(|call| call.id == id).map_or("", |call| &call.name);
     let texts = outcome.for_model.iter().filter_map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => Some(text.as_str()),
-        Part::Image { .. } | Part::Link { .. } => None,
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
+            Some(text.as_str())
+        }
+        ContentPart::Image { .. } | ContentPart::Link { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
-    let text = quote("tool_result", text.trim_end_matches('\n'));
-    let text = Part::Text(format!("<tool_result name=\"{name}\">\n{text}\n</tool_result>"));
-    let images = outcome.for_model.iter().filter(|part| matches!(part, Part::Image { .. })).cloned();
-    Prompt { id: crate::MessageId::at(seq), parts: std::iter::once(text).chain(images).collect() }
+    let text = escape_closing_tag("tool_result", text.trim_end_matches('\n'));
+    let text = ContentPart::Text(format!("<tool_result name=\"{name}\">\n{text}\n</tool_result>"));
+    let images = outcome.for_model.iter().filter(|part| matches!(part, ContentPart::Image { .. })).cloned();
+    Prompt { id: crate::MessageId::from_seq(seq), parts: std::iter::once(text).chain(images).collect() }
 }

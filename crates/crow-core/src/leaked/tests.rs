@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Arguments, Call, CallId, Delta, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply, ReplyBuilder,
-    ToolKind, Touch, Transcript,
+    CallId, ContentPart, MessageId, Prompt, Reply, ReplyBuilder, ReplyDelta, ToolAccess, ToolArguments,
+    ToolCall, ToolCallInfo, ToolKind, ToolResult, Transcript, TranscriptEntry,
 };
 
 fn tool(name: &str, parameters: Value) -> ToolSpec {
@@ -36,23 +36,30 @@ fn tools() -> Vec<ToolSpec> {
 /// A conversation in which the person asked, and one result came with a text.
 fn conversation(result: &str) -> Transcript {
     let mut transcript = Transcript::new("be good");
-    let call = Call {
-        id: CallId::at(1, 0),
+    let call = ToolCall {
+        id: CallId::from_position(1, 0),
         provider_id: "x".to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(json!({"file_path": "a \"b\""}).as_object().unwrap().clone()),
+        arguments: ToolArguments::Valid(json!({"file_path": "a \"b\""}).as_object().unwrap().clone()),
     };
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
-    let outcome = Outcome::done(result);
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Read,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    };
+    let outcome = ToolResult::success(result);
     for entry in [
-        Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text("what is in it?".to_owned())] }),
-        Entry::Reply(Reply {
+        TranscriptEntry::Prompt(Prompt {
+            id: MessageId::from_seq(0),
+            parts: vec![ContentPart::Text("what is in it?".to_owned())],
+        }),
+        TranscriptEntry::Reply(Reply {
             text: "I look.\n".to_owned(),
             calls: vec![call],
-            ..ReplyBuilder::new(1).end(Ended::Normally)
+            ..ReplyBuilder::new(1).into_reply(ReplyEnd::Normally)
         }),
-        Entry::Result { call: CallId::at(1, 0), facets, outcome },
+        TranscriptEntry::Result { call: CallId::from_position(1, 0), facets, outcome },
     ] {
         transcript.push(entry).unwrap();
     }
@@ -68,30 +75,37 @@ struct Heard {
 }
 
 /// Streams a reply in pieces; shows what was shown after each.
-fn heard(takes: Takes, pieces: &[ModelEvent<'_>], ended: Ended, conversation: &Transcript) -> Heard {
+fn heard(
+    takes: TextToolCallMode,
+    pieces: &[ModelEvent<'_>],
+    ended: ReplyEnd,
+    conversation: &Transcript,
+) -> Heard {
     let tools = tools();
-    let mut sieve = Sieve::new(&tools, takes);
+    let mut sieve = TextToolCallParser::new(&tools, takes);
     let mut reply = ReplyBuilder::new(7);
     let mut shown = String::new();
     for piece in pieces {
         sieve.on_event(*piece, &mut |event| shown.push_str(&deltas(reply.on_event(event))));
     }
     shown.push_str("| ");
-    let leaked = sieve.end(&ended, conversation.for_model().unwrap(), &mut |event| {
+    let leaked = sieve.finish(&ended, conversation.for_model().unwrap(), &mut |event| {
         shown.push_str(&deltas(reply.on_event(event)));
     });
-    let reply = reply.end(ended);
-    let calls =
-        reply.calls.iter().map(|call| format!("\n{} {}", call.name, Value::Object(call.arguments.object())));
+    let reply = reply.into_reply(ended);
+    let calls = reply
+        .calls
+        .iter()
+        .map(|call| format!("\n{} {}", call.name, Value::Object(call.arguments.to_object())));
     let end = format!("{leaked:?}{}", calls.collect::<String>());
     Heard { shown, end, text: format!("{:?} ({:?})", reply.text, reply.thought) }
 }
 
-fn deltas(delta: Option<Delta<'_>>) -> String {
+fn deltas(delta: Option<ReplyDelta<'_>>) -> String {
     match delta {
         None => String::new(),
-        Some(Delta::Text(text)) => format!("{text:?} "),
-        Some(Delta::Thought(text)) => format!("thought {text:?} "),
+        Some(ReplyDelta::Text(text)) => format!("{text:?} "),
+        Some(ReplyDelta::Thought(text)) => format!("thought {text:?} "),
     }
 }
 
@@ -108,11 +122,11 @@ fn pieces(text: &str, len: usize) -> Vec<ModelEvent<'_>> {
 
 /// Streams a text in pieces of every length: what it comes to is the same; shows that once.
 #[track_caller]
-fn check_in(takes: Takes, text: &str, expected: &Expect) {
+fn check_in(takes: TextToolCallMode, text: &str, expected: &Expect) {
     let conversation = conversation("nothing");
-    let whole = heard(takes, &pieces(text, usize::MAX), Ended::Normally, &conversation);
+    let whole = heard(takes, &pieces(text, usize::MAX), ReplyEnd::Normally, &conversation);
     for len in 1..=text.len().min(40) {
-        let cut = heard(takes, &pieces(text, len), Ended::Normally, &conversation);
+        let cut = heard(takes, &pieces(text, len), ReplyEnd::Normally, &conversation);
         assert_eq!((&cut.end, &cut.text), (&whole.end, &whole.text), "in pieces of {len}");
     }
     expected.assert_eq(&format!("{}\n{}", whole.text, whole.end));
@@ -121,5 +135,5 @@ fn check_in(takes: Takes, text: &str, expected: &Expect) {
 /// The same where calls are the whole reply.
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
-    check_in(Takes::WholeReplies, text, expected);
+    check_in(TextToolCallMode::WholeReplies, text, expected);
 }

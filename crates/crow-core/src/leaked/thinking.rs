@@ -5,15 +5,15 @@ const END_TAG: &str = "</think>";
 
 /// Reasoning while it arrives. The blanks before its first word are nobody's.
 #[derive(Debug, Default)]
-pub(super) struct Thinking {
+pub(super) struct ThoughtReader {
     /// What may be the beginning of its end.
     held: String,
     has_begun: bool,
 }
 
-impl Thinking {
+impl ThoughtReader {
     /// Shows what waits.
-    pub(super) fn held(&self) -> &str {
+    pub(super) fn pending_text(&self) -> &str {
         &self.held
     }
 

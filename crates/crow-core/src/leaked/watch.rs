@@ -11,7 +11,7 @@ const INDENT_LEN_MAX: usize = 256;
 
 /// Words while they arrive.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct TextCallWatcher {
     /// The beginning of a line that may become something else.
     held: String,
     is_in_line: bool,
@@ -20,28 +20,28 @@ pub(super) struct Watch {
 
 /// What a text came to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum WatchOutcome {
     /// Words, all of them said or held.
     Words,
     /// A call begins with this text; what came before it is said.
     Call(String),
 }
 
-impl Watch {
+impl TextCallWatcher {
     /// Shows what waits.
-    pub(super) fn held(&self) -> &str {
+    pub(super) fn pending_text(&self) -> &str {
         &self.held
     }
 
     /// Takes more; says the words of it.
-    pub(super) fn feed(&mut self, text: &str, say: &mut impl FnMut(&str)) -> Seen {
+    pub(super) fn feed(&mut self, text: &str, say: &mut impl FnMut(&str)) -> WatchOutcome {
         let text = std::mem::take(&mut self.held) + text;
         let mut at = 0;
         loop {
             if self.is_in_line {
                 let Some(end) = text[at..].find('\n') else {
                     say(&text);
-                    return Seen::Words;
+                    return WatchOutcome::Words;
                 };
                 at += end + 1;
                 self.is_in_line = false;
@@ -54,13 +54,13 @@ impl Watch {
             };
             if begins(CALL_TAG) && !self.is_in_code {
                 say(&text[..at]);
-                return Seen::Call(line.to_owned());
+                return WatchOutcome::Call(line.to_owned());
             }
             let is_open = CALL_TAG.starts_with(words) || FENCE.starts_with(words);
             if is_open && line.len() < INDENT_LEN_MAX {
                 say(&text[..at]);
                 self.held = line.to_owned();
-                return Seen::Words;
+                return WatchOutcome::Words;
             }
             self.is_in_code ^= begins(FENCE);
             self.is_in_line = true;

@@ -8,7 +8,7 @@ const RANGE: PageRange = PageRange { first: 1, lines_max: 3, bytes_max: 1000, ch
 fn check(text: &str, range: PageRange, expected: (&[&str], usize)) {
     let mut pager = LinePager::new(range);
     pager.push(text.as_bytes());
-    let page = pager.finish();
+    let page = pager.into_page();
     assert_eq!(
         (page.lines.iter().map(String::as_str).collect::<Vec<_>>(), page.n_lines),
         (expected.0.to_vec(), expected.1)
@@ -41,7 +41,7 @@ proptest! {
             pager.push(&bytes[begin..end]);
             begin = end;
         }
-        let page = pager.finish();
+        let page = pager.into_page();
         let lines: Vec<String> = text.lines().skip(first - 1).take(lines_max).map(str::to_owned).collect();
         prop_assert_eq!(page, LinePage { first, lines, n_lines: text.lines().count(), is_lossy: false });
     }

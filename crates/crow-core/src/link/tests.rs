@@ -1,8 +1,8 @@
-use super::{is_web_image, spell};
+use super::{format_link, is_web_image};
 
 #[track_caller]
 fn check(uri: &str, name: &str, expected: &str) {
-    assert_eq!(spell(uri, name), expected);
+    assert_eq!(format_link(uri, name), expected);
 }
 
 #[test]

@@ -2,19 +2,19 @@
 //! Strict: what the tables do not know is neither.
 
 use super::autorun::is_autorun;
-use super::builders::{ANYTHING, Builder, DEPLOYING, RUNNERS, SCRIPTS, builder};
-use super::command::{Court, risky_assignment};
-use super::folders::Way;
+use super::builders::{ANYTHING, BuildProgram, DEPLOYING, RUNNERS, SCRIPTS, find_build_program};
+use super::command::{CommandEvaluation, risky_assignment};
+use super::folders::CdScope;
 use super::harmless;
-use super::paths::{Target, is_inside, is_protected};
-use super::reading::{WRAPPERS, plain_name, starts_up};
-use super::risks::{base, risks};
-use super::written::values;
-use crate::shell::{Direction, Simple, Through, Word};
+use super::paths::{WordTarget, is_inside, is_protected};
+use super::reading::{WRAPPERS, plain_name, reads_startup_files};
+use super::risks::{find_risks, program_name};
+use super::written::word_values;
+use crate::shell::{RedirectDirection, ShellWord, SimpleCommand, WrapperEffect};
 
 /// What a line does at the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Effect {
+pub(super) enum CommandEffect {
     /// It reads inside the roots.
     Reads,
     /// It changes files inside the roots that it names.
@@ -49,62 +49,62 @@ const INSIDE_FOLDERS: &[&str] = &[
     "launchagents/x",
 ];
 
-impl Court<'_> {
+impl CommandEvaluation<'_> {
     /// Returns what a line does at the most, if the tables know all that is in it.
-    pub(super) fn effect(&self, commands: &[Simple]) -> Option<Effect> {
-        let effects = commands.iter().map(|simple| self.effect_of(simple));
+    pub(super) fn max_effect(&self, commands: &[SimpleCommand]) -> Option<CommandEffect> {
+        let effects = commands.iter().map(|simple| self.command_effect(simple));
         effects.collect::<Option<Vec<_>>>()?.into_iter().max()
     }
 
-    fn effect_of(&self, simple: &Simple) -> Option<Effect> {
-        if self.reads(simple) {
-            return Some(Effect::Reads);
+    fn command_effect(&self, simple: &SimpleCommand) -> Option<CommandEffect> {
+        if self.command_only_reads(simple) {
+            return Some(CommandEffect::Reads);
         }
-        if self.route.way == Way::Anywhere || risky_assignment(simple).is_some() {
+        if self.route.way == CdScope::Anywhere || risky_assignment(simple).is_some() {
             return None;
         }
-        let mut around = Effect::Reads;
+        let mut around = CommandEffect::Reads;
         for redirection in &simple.redirections {
             match redirection.direction {
-                Direction::In if self.is_free_file(&redirection.target, true) => {}
-                Direction::Out if self.may_edit(&redirection.target) => around = Effect::Edits,
-                Direction::In | Direction::Out => return None,
+                RedirectDirection::In if self.is_free_file(&redirection.target, true) => {}
+                RedirectDirection::Out if self.may_edit(&redirection.target) => around = CommandEffect::Edits,
+                RedirectDirection::In | RedirectDirection::Out => return None,
             }
         }
         if simple.redirections.is_empty() {
             return self.effect_beyond_reading(simple);
         }
-        let bare = Simple { redirections: Vec::new(), ..simple.clone() };
-        if self.reads(&bare) {
+        let bare = SimpleCommand { redirections: Vec::new(), ..simple.clone() };
+        if self.command_only_reads(&bare) {
             return Some(around);
         }
         self.effect_beyond_reading(&bare).map(|effect| effect.max(around))
     }
 
     /// Returns what a command without redirections does that is no reader.
-    fn effect_beyond_reading(&self, simple: &Simple) -> Option<Effect> {
-        let program = simple.words.first().and_then(Word::whole)?;
+    fn effect_beyond_reading(&self, simple: &SimpleCommand) -> Option<CommandEffect> {
+        let program = simple.words.first().and_then(ShellWord::known_text)?;
         if let Some(inner) = &simple.inner {
-            let is_plain = inner.through == Through::Plainly && !starts_up(simple);
+            let is_plain = inner.through == WrapperEffect::Plainly && !reads_startup_files(simple);
             let is_known = plain_name(program).is_some_and(|name| WRAPPERS.contains(&name));
-            return (is_plain && is_known).then(|| self.effect(&inner.commands)).flatten();
+            return (is_plain && is_known).then(|| self.max_effect(&inner.commands)).flatten();
         }
         let name = plain_name(program).unwrap_or_default();
         if name == "tee" {
             let files = simple.words.iter().skip(1).filter(|word| !word.text.starts_with('-'));
             let is_edit =
                 harmless::needs_no_rule(simple) && files.into_iter().all(|word| self.may_edit(word));
-            return is_edit.then_some(Effect::Edits);
+            return is_edit.then_some(CommandEffect::Edits);
         }
-        if self.edits(name, &simple.words) {
-            return Some(Effect::Edits);
+        if self.only_edits(name, &simple.words) {
+            return Some(CommandEffect::Edits);
         }
-        self.builds(&simple.words).then_some(Effect::Builds)
+        self.only_builds(&simple.words).then_some(CommandEffect::Builds)
     }
 
     /// Whether a word names a file that an edit may change.
-    fn may_edit(&self, word: &Word) -> bool {
-        self.each_target(word, |path| self.may_edit_path(path))
+    fn may_edit(&self, word: &ShellWord) -> bool {
+        self.all_targets(word, |path| self.may_edit_path(path))
     }
 
     fn may_edit_path(&self, path: &str) -> bool {
@@ -113,34 +113,34 @@ impl Court<'_> {
 
     /// Whether a command that a rule allows may write to what a word names: an edit of the project may, or a rule or an
     /// answer says so.
-    pub(super) fn may_output(&self, word: &Word) -> bool {
-        self.each_target(word, |path| {
+    pub(super) fn may_output(&self, word: &ShellWord) -> bool {
+        self.all_targets(word, |path| {
             self.may_edit_path(path) || super::may_change(self.law, self.grants, path)
         })
     }
 
     /// Whether this holds for everything that a word may name, and all of that is known.
-    fn each_target(&self, word: &Word, holds: impl Fn(&str) -> bool) -> bool {
-        let readings = self.variables.readings(word);
-        let mut targets = readings.iter().flat_map(|word| self.targets(word));
+    fn all_targets(&self, word: &ShellWord, holds: impl Fn(&str) -> bool) -> bool {
+        let readings = self.variables.word_readings(word);
+        let mut targets = readings.iter().flat_map(|word| self.word_targets(word));
         targets.all(|target| match target {
-            Target::Nowhere => true,
-            Target::At(path) => holds(&path),
-            Target::Unknown(_) => false,
+            WordTarget::Nowhere => true,
+            WordTarget::At(path) => holds(&path),
+            WordTarget::Unknown(_) => false,
         })
     }
 
     /// Whether a command makes, copies, moves or links files inside the roots, and only those it names.
-    fn edits(&self, program: &str, words: &[Word]) -> bool {
+    fn only_edits(&self, program: &str, words: &[ShellWord]) -> bool {
         if program == "sed" {
             return self.edits_in_place(words);
         }
         let Some((_, flags, long)) = EDITORS.iter().find(|(name, ..)| *name == program) else { return false };
         let n_options = words.iter().skip(1).take_while(|word| word.text.starts_with('-')).count();
         let (options, operands) = words[1..].split_at(n_options);
-        let is_known = |word: &Word| {
+        let is_known = |word: &ShellWord| {
             let letters = word.text.trim_start_matches('-');
-            word.whole().is_some_and(|text| {
+            word.known_text().is_some_and(|text| {
                 text == "--"
                     || long.contains(&text)
                     || (!text.starts_with("--") && letters.chars().all(|letter| flags.contains(letter)))
@@ -156,24 +156,24 @@ impl Court<'_> {
             _ if sources.is_empty() => false,
             _ => {
                 self.is_free_destination(last)
-                    && sources.iter().all(|source| self.places(program, source, last))
+                    && sources.iter().all(|source| self.may_place(program, source, last))
             }
         }
     }
 
     /// Whether `sed -i` only replaces text in files that it names.
-    fn edits_in_place(&self, words: &[Word]) -> bool {
+    fn edits_in_place(&self, words: &[ShellWord]) -> bool {
         let is_option =
-            |word: &&Word| ["-i", "-E", "-r", "-n", "-s", "-z", "-e"].contains(&word.text.as_str());
+            |word: &&ShellWord| ["-i", "-E", "-r", "-n", "-s", "-z", "-e"].contains(&word.text.as_str());
         let n_options = words.iter().skip(1).take_while(is_option).count();
         let (options, operands) = words[1..].split_at(n_options);
         let is_in_place = options.iter().any(|word| word.text == "-i");
         let has_risk =
-            risks(words).iter().any(|risk| words.get(risk.at).is_none_or(|word| word.text != "-i"));
+            find_risks(words).iter().any(|risk| words.get(risk.at).is_none_or(|word| word.text != "-i"));
         let Some((script, files)) = operands.split_first() else { return false };
         is_in_place
             && !has_risk
-            && script.whole().is_some()
+            && script.known_text().is_some()
             && !files.is_empty()
             && files.iter().all(|file| {
                 !file.text.starts_with('-') && self.may_edit(file) && self.is_free_file(file, true)
@@ -181,31 +181,31 @@ impl Court<'_> {
     }
 
     /// Whether something may be put there, also if it is a folder that others look for by its name.
-    fn is_free_destination(&self, word: &Word) -> bool {
-        self.each_target(word, |path| {
+    fn is_free_destination(&self, word: &ShellWord) -> bool {
+        self.all_targets(word, |path| {
             self.may_edit_path(path)
                 && !INSIDE_FOLDERS.iter().any(|file| is_autorun(&format!("{path}/{file}")))
         })
     }
 
     /// Whether a source may be put into a place by a program.
-    fn places(&self, program: &str, source: &Word, last: &Word) -> bool {
-        let (sources, places) = (self.variables.readings(source), self.variables.readings(last));
+    fn may_place(&self, program: &str, source: &ShellWord, last: &ShellWord) -> bool {
+        let (sources, places) = (self.variables.word_readings(source), self.variables.word_readings(last));
         let ([source], [last]) = (sources.as_slice(), places.as_slice()) else { return false };
-        let (Some(from), Some(to)) = (source.whole(), last.whole()) else { return false };
+        let (Some(from), Some(to)) = (source.known_text(), last.known_text()) else { return false };
         let name = from.rsplit('/').next().unwrap_or(from);
         // What is in the folder would come by names that nobody sees.
         if ["", ".", ".."].contains(&name) {
             return false;
         }
-        let becomes = Word::known(format!("{}/{name}", to.trim_end_matches('/')));
+        let becomes = ShellWord::from_text(format!("{}/{name}", to.trim_end_matches('/')));
         let is_free = self.is_free_destination(&becomes);
         match program {
             "ln" => {
                 let beside = to.rfind('/').map_or("", |end| &to[..=end]);
                 let below = format!("{to}/");
                 let is_linked =
-                    |start: &str| self.is_free_destination(&Word::known(format!("{start}{from}")));
+                    |start: &str| self.is_free_destination(&ShellWord::from_text(format!("{start}{from}")));
                 let are_linked = if from.starts_with('/') {
                     is_linked("")
                 } else {
@@ -219,20 +219,20 @@ impl Court<'_> {
     }
 
     /// Whether a command is a build, a test, a linter or a formatter of the table, told nothing that leads elsewhere.
-    fn builds(&self, words: &[Word]) -> bool {
+    fn only_builds(&self, words: &[ShellWord]) -> bool {
         let Some(words) =
-            words.iter().map(|word| word.whole().map(|_| word.clone())).collect::<Option<Vec<_>>>()
+            words.iter().map(|word| word.known_text().map(|_| word.clone())).collect::<Option<Vec<_>>>()
         else {
             return false;
         };
         self.is_build(&words)
     }
 
-    fn is_build(&self, words: &[Word]) -> bool {
+    fn is_build(&self, words: &[ShellWord]) -> bool {
         let Some((program, rest)) = words.split_first() else { return false };
         let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
         let is_own = ["./gradlew", "./mvnw"].contains(&program.text.as_str());
-        let name = if is_own { Some(base(&program.text)) } else { plain_name(&program.text) };
+        let name = if is_own { Some(program_name(&program.text)) } else { plain_name(&program.text) };
         let Some(name) = name else { return false };
         // These run a program of the project by its name.
         let mut inner =
@@ -240,7 +240,7 @@ impl Court<'_> {
                 "" => Some(rest),
                 verb => rest.split_first().filter(|(first, _)| first.text == verb).map(|(_, inner)| inner),
             });
-        let is_plain = |words: &[Word]| words.first().is_some_and(|word| !word.text.starts_with('-'));
+        let is_plain = |words: &[ShellWord]| words.first().is_some_and(|word| !word.text.starts_with('-'));
         if inner.any(|inner| is_plain(inner) && self.is_build(inner)) {
             return true;
         }
@@ -248,25 +248,25 @@ impl Court<'_> {
             "python" | "python3" => {
                 texts.first() == Some(&"-m") && texts.get(1).is_some_and(|it| MODULES.contains(it))
             }
-            "cmake" if texts.first() == Some(&"--build") => !texts.iter().any(|word| deploys(word)),
+            "cmake" if texts.first() == Some(&"--build") => !texts.iter().any(|word| is_deployment(word)),
             "cmake" => texts.iter().any(|word| ["-B", "-S"].contains(word)),
-            _ => builder(name).is_some_and(|builder| is_in_table(builder, &texts)),
+            _ => find_build_program(name).is_some_and(|builder| is_in_table(builder, &texts)),
         };
         is_known
-            && risks(words)
+            && find_risks(words)
                 .iter()
                 .all(|risk| names_place(name, words, risk.at) && self.may_edit(&words[risk.at + 1]))
             && rest
                 .iter()
                 .filter(|word| !is_plain_option(&word.text))
-                .flat_map(values)
+                .flat_map(word_values)
                 .all(|value| self.is_inside(&value))
     }
 
     /// Whether a value names nothing outside, nor behind a colon.
-    fn is_inside(&self, value: &Word) -> bool {
+    fn is_inside(&self, value: &ShellWord) -> bool {
         let mut parts = value.text.split(':').skip(1).filter(|part| part.starts_with(['/', '~', '.']));
-        self.may_edit(value) && parts.all(|part| self.may_edit(&Word::known(part)))
+        self.may_edit(value) && parts.all(|part| self.may_edit(&ShellWord::from_text(part)))
     }
 }
 
@@ -279,7 +279,7 @@ const OF_PROJECT: &[(&str, &str)] = &[
 ];
 
 /// Whether a risk is only that an option names a place, which is the next word.
-fn names_place(program: &str, words: &[Word], at: usize) -> bool {
+fn names_place(program: &str, words: &[ShellWord], at: usize) -> bool {
     let is_one = |list: &str, name: &str| list.split(' ').any(|one| one == name);
     at + 1 < words.len()
         && OF_PROJECT
@@ -308,10 +308,10 @@ fn is_plain_option(text: &str) -> bool {
 }
 
 /// Whether the words of a program are among those that the table has of it.
-fn is_in_table(builder: &Builder, words: &[&str]) -> bool {
+fn is_in_table(builder: &BuildProgram, words: &[&str]) -> bool {
     let mut operands = words.iter().copied().filter(|word| !word.starts_with('-'));
     match builder.verbs {
-        ANYTHING => !builder.has_targets || !words.iter().any(|word| deploys(word)),
+        ANYTHING => !builder.has_targets || !words.iter().any(|word| is_deployment(word)),
         verbs => {
             let is_verb = |word: &str| verbs.split_whitespace().any(|verb| verb == word);
             let first = words.iter().position(|word| !word.starts_with('-'));
@@ -320,13 +320,13 @@ fn is_in_table(builder: &Builder, words: &[&str]) -> bool {
             let verb = words[first];
             if verb == "run" && builder.has_scripts {
                 let is_script = words.get(first + 1).is_some_and(|script| is_script(script));
-                return is_script && !words.iter().any(|word| deploys(word));
+                return is_script && !words.iter().any(|word| is_deployment(word));
             }
             let are_all = !builder.are_all_verbs
                 || operands.all(|word| is_verb(word.rsplit(':').next().unwrap_or(word)));
             (is_verb(verb) || (builder.has_scripts && builder.is_short && is_script(verb)))
                 && are_all
-                && !deploys(verb)
+                && !is_deployment(verb)
         }
     }
 }
@@ -334,10 +334,10 @@ fn is_in_table(builder: &Builder, words: &[&str]) -> bool {
 /// Whether a script of a project is one that builds or checks, by its name.
 fn is_script(name: &str) -> bool {
     let first = name.split([':', '-', '_']).next().unwrap_or_default();
-    SCRIPTS.contains(&first) && !deploys(name)
+    SCRIPTS.contains(&first) && !is_deployment(name)
 }
 
 /// Whether a target or a script puts something elsewhere, by its name.
-fn deploys(name: &str) -> bool {
+fn is_deployment(name: &str) -> bool {
     name.split([':', '-', '_', '.', '/']).any(|part| DEPLOYING.contains(&part))
 }

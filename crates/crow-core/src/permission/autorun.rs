@@ -161,7 +161,7 @@ pub fn is_autorun_entry(below: &Path, name: &OsStr) -> bool {
 }
 
 /// Lists what other programs run, or take programs from, by themselves in a person's home folder.
-pub fn autorun_of_home() -> Vec<String> {
+pub fn home_autorun_files() -> Vec<String> {
     let files = FILES.iter().filter(|name| name.starts_with('.')).map(|name| (*name).to_owned());
     let ends = ENDS.iter().map(|names| names.join("/"));
     let settings = SETTINGS.iter().map(|name| format!(".config/{name}"));
@@ -169,7 +169,7 @@ pub fn autorun_of_home() -> Vec<String> {
 }
 
 /// Lists the configurations of programs that keep hooks for Git, in the folder of a work tree.
-pub fn hook_managers() -> &'static [&'static str] {
+pub fn hook_manager_files() -> &'static [&'static str] {
     HOOK_MANAGERS
 }
 

@@ -3,7 +3,7 @@
 
 /// A program with the subcommands that only build, test, check or format the project.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Builder {
+pub(super) struct BuildProgram {
     /// Its names.
     pub(super) programs: &'static str,
     /// The subcommands; [`ANYTHING`] if it does nothing else.
@@ -23,8 +23,8 @@ pub(super) struct Builder {
 /// Any operands.
 pub(super) const ANYTHING: &str = "*";
 
-const fn verbs(programs: &'static str, verbs: &'static str) -> Builder {
-    Builder {
+const fn with_verbs(programs: &'static str, verbs: &'static str) -> BuildProgram {
+    BuildProgram {
         programs,
         verbs,
         are_all_verbs: false,
@@ -35,61 +35,65 @@ const fn verbs(programs: &'static str, verbs: &'static str) -> Builder {
     }
 }
 
-const fn anything(programs: &'static str) -> Builder {
-    Builder { is_lone: true, ..verbs(programs, ANYTHING) }
+const fn with_any_verb(programs: &'static str) -> BuildProgram {
+    BuildProgram { is_lone: true, ..with_verbs(programs, ANYTHING) }
 }
 
 /// The table.
-const BUILDERS: &[Builder] = &[
-    verbs("cargo", "build b check c test t clippy doc d bench fmt nextest tree metadata"),
-    verbs("go", "build test vet fmt list"),
-    Builder { has_scripts: true, ..verbs("npm", "test t tst") },
-    Builder { has_scripts: true, is_short: true, ..verbs("pnpm yarn", "test t build lint typecheck") },
-    Builder { has_scripts: true, ..verbs("bun", "test build") },
-    verbs("deno", "test lint fmt check bench"),
-    Builder {
+const BUILDERS: &[BuildProgram] = &[
+    with_verbs("cargo", "build b check c test t clippy doc d bench fmt nextest tree metadata"),
+    with_verbs("go", "build test vet fmt list"),
+    BuildProgram { has_scripts: true, ..with_verbs("npm", "test t tst") },
+    BuildProgram {
+        has_scripts: true,
+        is_short: true,
+        ..with_verbs("pnpm yarn", "test t build lint typecheck")
+    },
+    BuildProgram { has_scripts: true, ..with_verbs("bun", "test build") },
+    with_verbs("deno", "test lint fmt check bench"),
+    BuildProgram {
         is_lone: true,
         has_scripts: true,
         is_short: true,
-        ..verbs("just task", "test build check lint fmt")
+        ..with_verbs("just task", "test build check lint fmt")
     },
-    Builder {
+    BuildProgram {
         are_all_verbs: true,
-        ..verbs("mvn mvnw", "clean validate compile test-compile test package verify")
+        ..with_verbs("mvn mvnw", "clean validate compile test-compile test package verify")
     },
-    Builder {
+    BuildProgram {
         are_all_verbs: true,
-        ..verbs(
+        ..with_verbs(
             "gradle gradlew",
             "clean build test check assemble classes testClasses compileJava compileKotlin compileTestJava compileTestKotlin lint \
              ktlintCheck detekt spotlessCheck spotlessApply",
         )
     },
-    verbs("dotnet", "build test format"),
-    verbs("mix", "test compile format credo dialyzer"),
-    verbs("swift", "build test"),
-    verbs("zig", "build test fmt"),
-    verbs("dart flutter", "test analyze format"),
-    verbs("cabal stack dune", "build test"),
-    Builder { are_all_verbs: true, ..verbs("sbt lein", "compile test") },
-    verbs("meson", "compile test"),
-    verbs("terraform tofu", "fmt validate"),
-    verbs("ruff", "check format"),
-    verbs("biome", "check lint format ci"),
-    verbs("golangci-lint", "run fmt"),
-    verbs("vitest", "run"),
-    verbs("taplo", "fmt format lint check"),
-    verbs("buf", "lint format build"),
-    verbs("rake", "test spec lint rubocop"),
-    Builder { has_targets: true, ..anything("make gmake ninja tox nox") },
-    anything("ctest gcc cc clang g++ c++ clang++ javac"),
-    anything("pytest py.test mypy pyright flake8 pylint black isort bandit autopep8 yapf"),
-    anything("tsc vue-tsc eslint prettier stylelint oxlint jest mocha ava"),
-    anything("rustfmt gofmt goimports gofumpt staticcheck"),
-    anything(
+    with_verbs("dotnet", "build test format"),
+    with_verbs("mix", "test compile format credo dialyzer"),
+    with_verbs("swift", "build test"),
+    with_verbs("zig", "build test fmt"),
+    with_verbs("dart flutter", "test analyze format"),
+    with_verbs("cabal stack dune", "build test"),
+    BuildProgram { are_all_verbs: true, ..with_verbs("sbt lein", "compile test") },
+    with_verbs("meson", "compile test"),
+    with_verbs("terraform tofu", "fmt validate"),
+    with_verbs("ruff", "check format"),
+    with_verbs("biome", "check lint format ci"),
+    with_verbs("golangci-lint", "run fmt"),
+    with_verbs("vitest", "run"),
+    with_verbs("taplo", "fmt format lint check"),
+    with_verbs("buf", "lint format build"),
+    with_verbs("rake", "test spec lint rubocop"),
+    BuildProgram { has_targets: true, ..with_any_verb("make gmake ninja tox nox") },
+    with_any_verb("ctest gcc cc clang g++ c++ clang++ javac"),
+    with_any_verb("pytest py.test mypy pyright flake8 pylint black isort bandit autopep8 yapf"),
+    with_any_verb("tsc vue-tsc eslint prettier stylelint oxlint jest mocha ava"),
+    with_any_verb("rustfmt gofmt goimports gofumpt staticcheck"),
+    with_any_verb(
         "clang-format clang-tidy cppcheck shfmt shellcheck yamllint markdownlint markdownlint-cli2 hadolint actionlint",
     ),
-    anything("rspec rubocop standardrb phpunit swiftlint swiftformat ktlint stylua typos nixfmt"),
+    with_any_verb("rspec rubocop standardrb phpunit swiftlint swiftformat ktlint stylua typos nixfmt"),
 ];
 
 /// Programs that run one of the project's by its name, with the word in front of that.
@@ -153,6 +157,6 @@ pub(super) const DEPLOYING: &[&str] = &[
 ];
 
 /// Finds the row of a program; `cmake` only builds where it is told to.
-pub(super) fn builder(program: &str) -> Option<&'static Builder> {
+pub(super) fn find_build_program(program: &str) -> Option<&'static BuildProgram> {
     BUILDERS.iter().find(|builder| builder.programs.split(' ').any(|name| name == program))
 }

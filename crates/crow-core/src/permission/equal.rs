@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::risks::base;
-use crate::shell::Word;
+use super::risks::program_name;
+use crate::shell::ShellWord;
 
 /// Options of a program that mean the same, by its name and perhaps its subcommand; `+` is an operand that begins so.
 const OPTIONS: &[(&str, &[&str])] = &[
@@ -83,11 +83,15 @@ const PROGRAMS: &[(&str, &str)] = &[
 ];
 
 /// Returns the options that mean the same as one of this command's, itself among them.
-pub(super) fn same_options<'a>(words: &[Cow<'_, Word>], option: &'a str) -> Vec<&'a str> {
-    let name = |at: usize| words.get(at).and_then(|word| word.whole()).unwrap_or_default();
-    let program = base(name(0));
-    let subcommands: Vec<&str> =
-        words.iter().skip(1).filter_map(|word| word.whole()).filter(|word| !word.starts_with('-')).collect();
+pub(super) fn same_options<'a>(words: &[Cow<'_, ShellWord>], option: &'a str) -> Vec<&'a str> {
+    let name = |at: usize| words.get(at).and_then(|word| word.known_text()).unwrap_or_default();
+    let program = program_name(name(0));
+    let subcommands: Vec<&str> = words
+        .iter()
+        .skip(1)
+        .filter_map(|word| word.known_text())
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     let is_here = |names: &str| match names.split_once(' ').filter(|(first, _)| *first == "git") {
         Some((first, second)) => first == program && subcommands.contains(&second),
         None => names.split(' ').any(|name| name == program),
@@ -98,23 +102,23 @@ pub(super) fn same_options<'a>(words: &[Cow<'_, Word>], option: &'a str) -> Vec<
 }
 
 /// Returns the words of a command with its program and first words by their usual names.
-pub(super) fn usual_words(words: &[Word]) -> Vec<Cow<'_, Word>> {
-    let mut usual: Vec<Cow<'_, Word>> = words.iter().map(Cow::Borrowed).collect();
-    let Some(program) = words.first().and_then(Word::whole).map(base) else { return usual };
+pub(super) fn usual_words(words: &[ShellWord]) -> Vec<Cow<'_, ShellWord>> {
+    let mut usual: Vec<Cow<'_, ShellWord>> = words.iter().map(Cow::Borrowed).collect();
+    let Some(program) = words.first().and_then(ShellWord::known_text).map(program_name) else { return usual };
     // `git-push` in the folder that holds Git's own programs.
     if let Some(subcommand) = program.strip_prefix("git-").filter(|subcommand| !subcommand.is_empty()) {
-        usual.splice(..1, ["git", subcommand].map(|word| Cow::Owned(Word::known(word))));
+        usual.splice(..1, ["git", subcommand].map(|word| Cow::Owned(ShellWord::from_text(word))));
     }
     // A usual name may have another one itself.
     for (name, usual_name) in PROGRAMS {
         let mut names = name.split(' ');
         let first = names.next().unwrap_or_default();
-        if !usual.first().and_then(|word| word.whole()).is_some_and(|word| is_same_name(word, first)) {
+        if !usual.first().and_then(|word| word.known_text()).is_some_and(|word| is_same_name(word, first)) {
             continue;
         }
         let rest: Vec<_> = names.collect();
-        let Some(at) = subcommands(&usual, &rest) else { continue };
-        let mut usual_names = usual_name.split(' ').map(|word| Cow::Owned(Word::known(word)));
+        let Some(at) = find_subcommands(&usual, &rest) else { continue };
+        let mut usual_names = usual_name.split(' ').map(|word| Cow::Owned(ShellWord::from_text(word)));
         let program: Vec<_> = usual_names.next().into_iter().collect();
         usual.splice(at..at + rest.len(), usual_names);
         usual.splice(..1, program);
@@ -123,15 +127,16 @@ pub(super) fn usual_words(words: &[Word]) -> Vec<Cow<'_, Word>> {
 }
 
 fn is_same_name(program: &str, name: &str) -> bool {
-    base(program).eq_ignore_ascii_case(name)
+    program_name(program).eq_ignore_ascii_case(name)
 }
 
 /// Finds where these subcommands stand, with nothing but options and their values in front of them.
-fn subcommands(words: &[Cow<'_, Word>], names: &[&str]) -> Option<usize> {
+fn find_subcommands(words: &[Cow<'_, ShellWord>], names: &[&str]) -> Option<usize> {
     let Some(first) = names.first() else { return Some(1) };
     let is_option = |at: usize| words[at].text.starts_with('-');
-    let at = (1..words.len()).find(|&at| words[at].whole() == Some(first))?;
+    let at = (1..words.len()).find(|&at| words[at].known_text() == Some(first))?;
     let are_options = (1..at).all(|before| is_option(before) || (before > 1 && is_option(before - 1)));
-    let are_next = names.iter().zip(&words[at..]).filter(|(name, word)| word.whole() == Some(name)).count();
+    let are_next =
+        names.iter().zip(&words[at..]).filter(|(name, word)| word.known_text() == Some(name)).count();
     (are_options && are_next == names.len()).then_some(at)
 }

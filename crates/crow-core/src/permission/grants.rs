@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::prefixes;
-use crate::shell::{self, Word};
+use crate::shell::{self, ShellWord};
 
 /// One thing that a person allowed beyond a single call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Grant {
-    /// Running one command, as [`crate::shell::Simple::spelled`] spells it, or a whole line that changes folders.
+    /// Running one command, as [`crate::shell::SimpleCommand::canonical_text`] writes it, or a whole line that changes folders.
     Run(String),
     /// Running every command that begins with these words, as an allow rule does.
     RunPrefix(Vec<String>),
@@ -40,8 +40,8 @@ impl Grant {
     pub fn description(&self) -> String {
         match self {
             Self::Run(command) => format!("`{command}`"),
-            Self::RunPrefix(words) => format!("`{} …`", quoted(words)),
-            Self::RunWhole(words) => format!("`{}`", quoted(words)),
+            Self::RunPrefix(words) => format!("`{} …`", quote_words(words)),
+            Self::RunWhole(words) => format!("`{}`", quote_words(words)),
             Self::Edits => "edits".to_owned(),
             Self::Read(path) => format!("reading {path}"),
             Self::Write(path) => format!("writing {path}"),
@@ -55,8 +55,8 @@ impl Grant {
     pub fn to_json(&self) -> Value {
         match self {
             Self::Run(command) => json!({"effect": "run", "target": command}),
-            Self::RunPrefix(words) => json!({"effect": "run_prefix", "target": quoted(words)}),
-            Self::RunWhole(words) => json!({"effect": "run_whole", "target": quoted(words)}),
+            Self::RunPrefix(words) => json!({"effect": "run_prefix", "target": quote_words(words)}),
+            Self::RunWhole(words) => json!({"effect": "run_whole", "target": quote_words(words)}),
             Self::Edits => json!({"effect": "edit", "target": "project"}),
             Self::Read(path) => json!({"effect": "read", "target": path}),
             Self::Write(path) => json!({"effect": "write", "target": path}),
@@ -90,14 +90,14 @@ impl Grant {
 
 /// Reads the words of a command that may be allowed for good.
 fn offered_words(text: &str, is_whole: bool) -> Option<Vec<String>> {
-    let words = shell::words(text).ok()?;
+    let words = shell::parse_words(text).ok()?;
     let words: Vec<String> =
-        words.iter().map(|word| word.whole().map(str::to_owned)).collect::<Option<_>>()?;
+        words.iter().map(|word| word.known_text().map(str::to_owned)).collect::<Option<_>>()?;
     prefixes::is_offered(&words, is_whole).then_some(words)
 }
 
-fn quoted(words: &[String]) -> String {
-    words.iter().map(|word| shell::quote(word)).collect::<Vec<_>>().join(" ")
+fn quote_words(words: &[String]) -> String {
+    words.iter().map(|word| shell::quote_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// Grants that are remembered; whatever comes on top is asked again.
@@ -105,11 +105,11 @@ const GRANTS_MAX: usize = 1_000;
 
 /// What a person allowed beyond single calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Grants(BTreeSet<Grant>);
+pub struct GrantSet(BTreeSet<Grant>);
 
-impl Grants {
+impl GrantSet {
     /// Adds a grant; returns whether it is there afterwards.
-    pub fn allow(&mut self, grant: Grant) -> bool {
+    pub fn add_grant(&mut self, grant: Grant) -> bool {
         if self.0.len() < GRANTS_MAX {
             self.0.insert(grant);
             true
@@ -124,7 +124,7 @@ impl Grants {
     }
 
     /// Tells whether there is a grant.
-    pub fn allows(&self, grant: &Grant) -> bool {
+    pub fn contains(&self, grant: &Grant) -> bool {
         self.0.contains(grant)
     }
 
@@ -143,14 +143,14 @@ impl Grants {
         self.0.iter().map(Grant::to_json).collect()
     }
 
-    /// Decodes what [`Grants::to_json`] writes. What is no grant is left out: it allows nothing.
+    /// Decodes what [`GrantSet::to_json`] writes. What is no grant is left out: it allows nothing.
     pub fn from_json(value: &Value) -> Self {
         let grants = value.as_array().into_iter().flatten().filter_map(Grant::from_json);
         Self(grants.take(GRANTS_MAX).collect())
     }
 
     /// The commands that are allowed for good.
-    pub(super) fn lasting(&self) -> impl Iterator<Item = LastingCommand<'_>> {
+    pub(super) fn lasting_commands(&self) -> impl Iterator<Item = LastingCommand<'_>> {
         self.0.iter().filter_map(|grant| match grant {
             Grant::RunPrefix(words) => Some(LastingCommand { words, is_whole: false, is_granted: true }),
             Grant::RunWhole(words) => Some(LastingCommand { words, is_whole: true, is_granted: true }),
@@ -166,7 +166,7 @@ impl Grants {
 
     /// Keeps what frees a command from the question and not from the sandbox: edits, and programs that run the project's own
     /// code. The person saw neither that code nor the whole command.
-    pub(super) fn sandboxed(&self) -> Self {
+    pub(super) fn sandboxed_only(&self) -> Self {
         let is_held = |grant: &&Grant| match grant {
             Grant::RunPrefix(words) | Grant::RunWhole(words) => prefixes::runs_project(words),
             Grant::Edits => true,
@@ -192,15 +192,15 @@ pub(super) struct LastingCommand<'a> {
     pub(super) is_granted: bool,
 }
 
-impl Extend<Grant> for Grants {
+impl Extend<Grant> for GrantSet {
     fn extend<T: IntoIterator<Item = Grant>>(&mut self, grants: T) {
         grants.into_iter().for_each(|grant| {
-            self.allow(grant);
+            self.add_grant(grant);
         });
     }
 }
 
-impl FromIterator<Grant> for Grants {
+impl FromIterator<Grant> for GrantSet {
     fn from_iter<T: IntoIterator<Item = Grant>>(grants: T) -> Self {
         let mut all = Self::default();
         all.extend(grants);
@@ -219,12 +219,12 @@ pub struct GrantOffer {
 
 impl GrantOffer {
     /// Offers the same for both.
-    pub(super) fn both(grant: Grant) -> Self {
+    pub(super) fn for_both(grant: Grant) -> Self {
         Self { session: vec![grant.clone()], project: vec![grant] }
     }
 
     /// Offers something for the session only.
-    pub(super) fn session(grants: Vec<Grant>) -> Self {
+    pub(super) fn for_session(grants: Vec<Grant>) -> Self {
         Self { session: grants, project: Vec::new() }
     }
 
@@ -248,6 +248,6 @@ impl GrantOffer {
 }
 
 /// The words of a command as far as each is known.
-pub(super) fn known_words(words: &[Word]) -> Vec<&str> {
-    words.iter().map_while(Word::whole).collect()
+pub(super) fn known_words(words: &[ShellWord]) -> Vec<&str> {
+    words.iter().map_while(ShellWord::known_text).collect()
 }

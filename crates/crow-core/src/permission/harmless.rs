@@ -1,6 +1,6 @@
 //! The short list of what needs no rule: words of the shell itself that change nothing outside it.
 
-use crate::shell::{Extent, Simple, Word};
+use crate::shell::{KnownExtent, ShellWord, SimpleCommand};
 
 /// Variables that change how a program speaks, not what it runs.
 const SETTINGS: &[&str] = &[
@@ -26,14 +26,15 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// Tells whether setting a variable for a program is harmless.
-pub(super) fn is_setting(name: &str) -> bool {
+pub(super) fn is_harmless_variable(name: &str) -> bool {
     SETTINGS.contains(&name) || name.starts_with("LC_")
 }
 
 /// Tells whether setting a variable of the shell is harmless: no program we know reads one whose name is plain and
 /// in lower case.
-pub(super) fn is_own_variable(name: &str) -> bool {
-    is_setting(name) || name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
+pub(super) fn is_harmless_shell_variable(name: &str) -> bool {
+    is_harmless_variable(name)
+        || name.chars().all(|letter| letter.is_ascii_lowercase() || letter.is_ascii_digit())
 }
 
 /// Variables that decide which programs are run or what they load, by their names or how these begin or end.
@@ -66,31 +67,31 @@ pub(super) fn names_program(name: &str) -> bool {
     let is_known = OF_PROGRAMS.contains(&name)
         || OF_PROGRAMS_BEGIN.iter().any(|start| name.starts_with(start))
         || OF_PROGRAMS_END.iter().any(|end| name.ends_with(end));
-    is_known && !is_setting(name)
+    is_known && !is_harmless_variable(name)
 }
 
 /// Tells whether a command is harmless by itself, but for where its output goes.
-pub(super) fn needs_no_rule(simple: &Simple) -> bool {
-    let Some(program) = simple.words.first().and_then(Word::whole) else { return false };
+pub(super) fn needs_no_rule(simple: &SimpleCommand) -> bool {
+    let Some(program) = simple.words.first().and_then(ShellWord::known_text) else { return false };
     let arguments = &simple.words[1..];
-    let are_known = || arguments.iter().all(|word| word.whole().is_some());
+    let are_known = || arguments.iter().all(|word| word.known_text().is_some());
     match program {
         "true" | "false" | ":" | "pwd" | "exit" | "break" | "continue" | "return" => are_known(),
         // With an option it may set a variable.
-        "wait" => arguments.iter().all(|word| word.whole().is_some_and(is_job)),
+        "wait" => arguments.iter().all(|word| word.known_text().is_some_and(is_job)),
         // Nothing it is given makes it do more than print.
         "echo" => true,
         // It can set a variable instead.
-        "printf" => arguments.first().and_then(Word::whole).is_some_and(only_formats),
+        "printf" => arguments.first().and_then(ShellWord::known_text).is_some_and(only_formats),
         // With -v some shells run what is in brackets; the other operands are only compared.
         // Here more of them are calculated, and what is in brackets runs.
         "[[" => {
             const CALCULATED: [&str; 9] = ["-v", "-R", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-t"];
-            let is_plain = |word: &Word| {
+            let is_plain = |word: &ShellWord| {
                 let subscribes = word.text.contains('[') && word.text.contains('$');
                 !(CALCULATED.contains(&word.text.as_str()) || subscribes)
             };
-            arguments.iter().all(|word| is_plain(word) && word.extent != Extent::Splits)
+            arguments.iter().all(|word| is_plain(word) && word.extent != KnownExtent::Splits)
         }
         "test" | "[" => are_known() && arguments.iter().all(|word| word.text != "-v"),
         // Where it may go is asked elsewhere.
@@ -103,8 +104,9 @@ pub(super) fn needs_no_rule(simple: &Simple) -> bool {
         // It writes where a redirection would.
         "tee" => {
             let plain = ["-a", "--append", "-i", "-p"];
-            let is_fine = |word: &Word| plain.contains(&word.text.as_str()) || !word.text.starts_with('-');
-            arguments.iter().all(|word| is_fine(word) && word.whole().is_some())
+            let is_fine =
+                |word: &ShellWord| plain.contains(&word.text.as_str()) || !word.text.starts_with('-');
+            arguments.iter().all(|word| is_fine(word) && word.known_text().is_some())
         }
         _ => false,
     }
@@ -126,8 +128,8 @@ fn only_formats(format: &str) -> bool {
 }
 
 /// Tells whether a shell is only told to stop at errors or to show what it runs.
-fn only_strict(arguments: &[Word]) -> bool {
-    let mut words = arguments.iter().map(Word::whole);
+fn only_strict(arguments: &[ShellWord]) -> bool {
+    let mut words = arguments.iter().map(ShellWord::known_text);
     let Some(Some(letters)) = words.next() else { return false };
     let Some(letters) = letters.strip_prefix('-').filter(|letters| !letters.is_empty()) else { return false };
     let has_name = letters.ends_with('o');

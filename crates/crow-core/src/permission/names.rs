@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::Roots;
-use super::paths::fold;
-use crate::shell::{Piece, Word};
+use super::SessionRoots;
+use super::paths::fold_name;
+use crate::shell::{ShellWord, WordPiece};
 
 /// Names of files that hold keys; `*` is any letters.
 const KEY_FILES: &[&str] = &[
@@ -31,7 +31,7 @@ const GIT_FOLDERS: &[&str] = &[".git", "git~1"];
 
 /// A part of one name in a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum NamePart {
     /// This letter.
     Letter(char),
     /// Letters that the shell finds in file names.
@@ -41,63 +41,64 @@ enum Part {
 }
 
 /// Whether a word may spell the name of a key, judged by the letters of it that are known.
-pub(super) fn may_name_key(word: &Word) -> bool {
-    let names = names(word);
+pub(super) fn may_name_key(word: &ShellWord) -> bool {
+    let names = path_names(word);
     let in_folder = names.iter().any(|name| spells_any(name, KEY_FOLDERS));
     in_folder || names.last().is_some_and(|name| spells_any(name, KEY_FILES))
 }
 
 /// Whether a word may spell the name of a key for all that is known of it, even if that is nothing.
-pub(super) fn may_name_any_key(word: &Word) -> bool {
-    let names = names(word);
-    let spells = |name: &Vec<Part>, patterns: &[&str]| {
-        name.contains(&Part::Any) || patterns.iter().any(|pattern| n_letters_shared(name, pattern).is_some())
+pub(super) fn may_name_any_key(word: &ShellWord) -> bool {
+    let names = path_names(word);
+    let spells = |name: &Vec<NamePart>, patterns: &[&str]| {
+        name.contains(&NamePart::Any)
+            || patterns.iter().any(|pattern| count_shared_letters(name, pattern).is_some())
     };
     names.iter().any(|name| spells(name, KEY_FOLDERS))
         || names.last().is_some_and(|name| spells(name, KEY_FILES))
 }
 
 /// Whether a word may spell a path into a Git repository's own folder, judged by what is known of it.
-pub(super) fn may_name_git(word: &Word) -> bool {
-    names(word).iter().any(|name| spells_any(name, GIT_FOLDERS))
+pub(super) fn may_name_git(word: &ShellWord) -> bool {
+    path_names(word).iter().any(|name| spells_any(name, GIT_FOLDERS))
 }
 
 /// Whether a word may spell a path below one of the protected folders: what follows its unknown part is how the path
 /// of the folder ends.
-pub(super) fn may_name_folder(word: &Word, folders: &[String]) -> bool {
-    let names = names(word);
+pub(super) fn may_name_folder(word: &ShellWord, folders: &[String]) -> bool {
+    let names = path_names(word);
     let Some(unknown) = names.iter().rposition(|name| !name.iter().all(is_letter)) else { return false };
     let known: Vec<String> =
-        names[unknown + 1..].iter().map(|name| text(name)).map(|name| fold(&name)).collect();
+        names[unknown + 1..].iter().map(|name| known_letters(name)).map(|name| fold_name(&name)).collect();
     let is_end = |n_names: usize, folder: &String| {
         let mut tail =
-            Path::new(folder).components().rev().map(|part| fold(&part.as_os_str().to_string_lossy()));
+            Path::new(folder).components().rev().map(|part| fold_name(&part.as_os_str().to_string_lossy()));
         known[..n_names].iter().rev().all(|name| tail.next().as_ref() == Some(name))
     };
     (1..=known.len()).any(|n_names| folders.iter().any(|folder| is_end(n_names, folder)))
 }
 
 /// Whether a word may spell a protected place, judged by what is known of it.
-pub(super) fn may_name_secret(word: &Word, roots: &Roots) -> bool {
+pub(super) fn may_name_secret(word: &ShellWord, roots: &SessionRoots) -> bool {
     may_name_key(word) || may_name_folder(word, &roots.protected)
 }
 
 /// Splits a word into the names of its path; a part of which nothing is known may hold slashes itself.
-fn names(word: &Word) -> Vec<Vec<Part>> {
+fn path_names(word: &ShellWord) -> Vec<Vec<NamePart>> {
     let mut names = vec![Vec::new()];
-    let mut add = |part: Part| match (part, names.last_mut()) {
-        (Part::Letter('/'), _) => names.push(Vec::new()),
+    let mut add = |part: NamePart| match (part, names.last_mut()) {
+        (NamePart::Letter('/'), _) => names.push(Vec::new()),
         (part, Some(name)) => name.push(part),
         (_, None) => {}
     };
-    word.text.chars().flat_map(char::to_lowercase).map(Part::Letter).for_each(&mut add);
+    word.text.chars().flat_map(char::to_lowercase).map(NamePart::Letter).for_each(&mut add);
     for piece in &word.rest {
         match piece {
-            Piece::Known(text) => {
-                text.chars().flat_map(char::to_lowercase).map(Part::Letter).for_each(&mut add);
+            WordPiece::Known(text) => {
+                text.chars().flat_map(char::to_lowercase).map(NamePart::Letter).for_each(&mut add);
             }
-            Piece::Glob => add(Part::Glob),
-            Piece::Variable(_) | Piece::Unknown(_) => add(Part::Any),
+            WordPiece::Glob => add(NamePart::Glob),
+            WordPiece::Variable(_) | WordPiece::Unknown(_) => add(NamePart::Any),
         }
     }
     // `a//b` and `a/b/` are the same as `a/b`.
@@ -105,44 +106,44 @@ fn names(word: &Word) -> Vec<Vec<Part>> {
     names
 }
 
-fn is_letter(part: &Part) -> bool {
-    matches!(part, Part::Letter(_))
+fn is_letter(part: &NamePart) -> bool {
+    matches!(part, NamePart::Letter(_))
 }
 
-fn text(name: &[Part]) -> String {
-    let letter = |part: &Part| match part {
-        Part::Letter(letter) => Some(*letter),
-        Part::Glob | Part::Any => None,
+fn known_letters(name: &[NamePart]) -> String {
+    let letter = |part: &NamePart| match part {
+        NamePart::Letter(letter) => Some(*letter),
+        NamePart::Glob | NamePart::Any => None,
     };
     name.iter().filter_map(letter).collect()
 }
 
 /// Whether a name may be one of these, and the letters that are known are the reason to think so.
-fn spells_any(name: &[Part], patterns: &[&str]) -> bool {
+fn spells_any(name: &[NamePart], patterns: &[&str]) -> bool {
     if name.iter().all(is_letter) {
-        let name: Vec<Part> = fold(&text(name)).chars().map(Part::Letter).collect();
-        return patterns.iter().any(|pattern| n_letters_shared(&name, pattern).is_some())
+        let name: Vec<NamePart> = fold_name(&known_letters(name)).chars().map(NamePart::Letter).collect();
+        return patterns.iter().any(|pattern| count_shared_letters(&name, pattern).is_some())
             && !is_example(&name);
     }
     // Behind something that may be anything, one letter says too little: `$name.$ending`.
     let n_needed = if name.first().is_some_and(is_letter) { 1 } else { 2 };
     patterns.iter().any(|pattern| {
-        let is_ending = pattern.ends_with('*') && name.first() == Some(&Part::Any);
+        let is_ending = pattern.ends_with('*') && name.first() == Some(&NamePart::Any);
         let n_needed = if is_ending { pattern.len() - 1 } else { n_needed };
-        n_letters_shared(name, pattern).is_some_and(|n_shared| n_shared >= n_needed)
+        count_shared_letters(name, pattern).is_some_and(|n_shared| n_shared >= n_needed)
     })
 }
 
 /// Whether a name says that what is in the file are examples.
-fn is_example(name: &[Part]) -> bool {
-    let name = text(name);
+fn is_example(name: &[NamePart]) -> bool {
+    let name = known_letters(name);
     name.starts_with(".env.")
         && [".example", ".sample", ".template", ".dist"].iter().any(|end| name.ends_with(end))
 }
 
 /// Finds out whether a name and a pattern can be the same text, and how many known letters of the name can at the
 /// most be letters of the pattern then.
-fn n_letters_shared(name: &[Part], pattern: &str) -> Option<usize> {
+fn count_shared_letters(name: &[NamePart], pattern: &str) -> Option<usize> {
     let pattern: Vec<char> = pattern.chars().collect();
     // The best count for what follows each place of both; worked out from their ends.
     let mut behind: Vec<Option<usize>> = Vec::new();
@@ -151,16 +152,16 @@ fn n_letters_shared(name: &[Part], pattern: &str) -> Option<usize> {
         for place in (0..=pattern.len()).rev() {
             let (part, wanted) = (name.get(at), pattern.get(place));
             // No pattern of file names finds a dot at their start.
-            let is_hidden = at == 0 && place == 0 && part == Some(&Part::Glob) && wanted == Some(&'.');
+            let is_hidden = at == 0 && place == 0 && part == Some(&NamePart::Glob) && wanted == Some(&'.');
             row[place] = match (part, wanted) {
                 (None, None) => Some(0),
-                (Some(Part::Glob | Part::Any), _) => {
+                (Some(NamePart::Glob | NamePart::Any), _) => {
                     let longer = if wanted.is_some() && !is_hidden { row[place + 1] } else { None };
                     let none = if is_hidden { None } else { behind[place] };
                     longer.max(none)
                 }
                 (_, Some('*')) => row[place + 1].max(behind.get(place).copied().flatten()),
-                (Some(Part::Letter(letter)), Some(wanted)) if letter == wanted => {
+                (Some(NamePart::Letter(letter)), Some(wanted)) if letter == wanted => {
                     behind[place + 1].map(|n_shared| n_shared + 1)
                 }
                 _ => None,
@@ -177,8 +178,8 @@ mod tests {
     use crate::shell;
 
     /// Reads the second word of a line.
-    fn word(text: &str) -> Word {
-        shell::parse(&format!("cat {text}")).unwrap().last().unwrap().words[1].clone()
+    fn word(text: &str) -> ShellWord {
+        shell::parse_line(&format!("cat {text}")).unwrap().last().unwrap().words[1].clone()
     }
 
     #[test]

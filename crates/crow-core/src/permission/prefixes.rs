@@ -4,13 +4,13 @@
 //! that run another one. What an option of a listed program runs or writes elsewhere still asks, as under any rule.
 
 use super::grants::known_words;
-use super::risks::base;
+use super::risks::program_name;
 use super::{Grant, harmless};
-use crate::shell::{Simple, Through, Word};
+use crate::shell::{ShellWord, SimpleCommand, WrapperEffect};
 
 /// Whether a program runs code of the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Code {
+enum CodeOwner {
     /// It does: the sandbox holds it although the person allowed it.
     Project,
     /// It does its own work only.
@@ -18,103 +18,105 @@ enum Code {
 }
 
 /// A program and the words that its prefix has beside its name.
-struct Row {
+struct PrefixRow {
     programs: &'static str,
-    code: Code,
+    code: CodeOwner,
     /// Each alternative is words joined by `/`; `*` is one plain name, such as a target; `$` at the end: only options
     /// follow, and they are part of what is allowed. Empty: the program alone.
     then: &'static str,
 }
 
-const fn project(programs: &'static str, then: &'static str) -> Row {
-    Row { programs, code: Code::Project, then }
+const fn project_row(programs: &'static str, then: &'static str) -> PrefixRow {
+    PrefixRow { programs, code: CodeOwner::Project, then }
 }
 
-const fn own(programs: &'static str, then: &'static str) -> Row {
-    Row { programs, code: Code::Own, then }
+const fn own_row(programs: &'static str, then: &'static str) -> PrefixRow {
+    PrefixRow { programs, code: CodeOwner::Own, then }
 }
 
-const ROWS: &[Row] = &[
-    project(
+const ROWS: &[PrefixRow] = &[
+    project_row(
         "cargo",
         "build b check c test t clippy fmt doc bench run r nextest/run llvm-cov miri/test tree metadata",
     ),
-    project("npm pnpm yarn bun", "run/* test run-script/* lint build start t install$ i$"),
-    project("npm", "ci ls outdated audit view"),
-    project("npx bunx", "tsc eslint prettier vitest jest mocha biome stylelint vue-tsc playwright/test"),
-    project("tsc eslint prettier vitest jest mocha biome stylelint", ""),
-    project("deno", "test lint fmt check task/*"),
-    project("go", "build test vet fmt mod/tidy mod/verify list"),
-    project("gofmt goimports golangci-lint staticcheck", ""),
-    project("pytest tox nox mypy ruff black isort flake8 pylint pyright", ""),
-    project("python python3 py", "-m/pytest -m/unittest -m/mypy -m/ruff -m/black -m/compileall -m/venv"),
-    project("uv poetry pdm hatch pipenv", "run/pytest run/mypy run/ruff run/black sync lock"),
-    project("make gmake just task rake mage invoke", "* $"),
-    project("cmake", "-B --build -S"),
-    project("meson bazel buck2", "test build compile setup"),
-    project("ctest ninja", ""),
-    project("chmod", "+x"),
-    project("gcc g++ cc c++ clang clang++ rustc javac", ""),
-    project("mvn mvnw ./mvnw", "test compile package verify validate"),
-    project("gradle gradlew ./gradlew", "test build check assemble *"),
-    project("dotnet", "build test run format restore"),
-    project("swift", "build test"),
-    project("mix", "test compile format"),
-    project("bundle", "exec/rspec exec/rubocop exec/rake install"),
-    project("rspec rubocop phpunit phpstan pest", ""),
-    project("composer", "test validate"),
-    project("sbt", "test compile"),
-    project("stack cabal", "build test"),
-    project("zig", "build test fmt"),
-    project("terraform tofu", "fmt validate plan"),
-    project("shellcheck shfmt clang-format clang-tidy hadolint yamllint markdownlint", ""),
-    own(
+    project_row("npm pnpm yarn bun", "run/* test run-script/* lint build start t install$ i$"),
+    project_row("npm", "ci ls outdated audit view"),
+    project_row("npx bunx", "tsc eslint prettier vitest jest mocha biome stylelint vue-tsc playwright/test"),
+    project_row("tsc eslint prettier vitest jest mocha biome stylelint", ""),
+    project_row("deno", "test lint fmt check task/*"),
+    project_row("go", "build test vet fmt mod/tidy mod/verify list"),
+    project_row("gofmt goimports golangci-lint staticcheck", ""),
+    project_row("pytest tox nox mypy ruff black isort flake8 pylint pyright", ""),
+    project_row("python python3 py", "-m/pytest -m/unittest -m/mypy -m/ruff -m/black -m/compileall -m/venv"),
+    project_row("uv poetry pdm hatch pipenv", "run/pytest run/mypy run/ruff run/black sync lock"),
+    project_row("make gmake just task rake mage invoke", "* $"),
+    project_row("cmake", "-B --build -S"),
+    project_row("meson bazel buck2", "test build compile setup"),
+    project_row("ctest ninja", ""),
+    project_row("chmod", "+x"),
+    project_row("gcc g++ cc c++ clang clang++ rustc javac", ""),
+    project_row("mvn mvnw ./mvnw", "test compile package verify validate"),
+    project_row("gradle gradlew ./gradlew", "test build check assemble *"),
+    project_row("dotnet", "build test run format restore"),
+    project_row("swift", "build test"),
+    project_row("mix", "test compile format"),
+    project_row("bundle", "exec/rspec exec/rubocop exec/rake install"),
+    project_row("rspec rubocop phpunit phpstan pest", ""),
+    project_row("composer", "test validate"),
+    project_row("sbt", "test compile"),
+    project_row("stack cabal", "build test"),
+    project_row("zig", "build test fmt"),
+    project_row("terraform tofu", "fmt validate plan"),
+    project_row("shellcheck shfmt clang-format clang-tidy hadolint yamllint markdownlint", ""),
+    own_row(
         "git",
         "status log diff show add commit fetch pull switch merge rebase cherry-pick blame shortlog describe rev-parse \
          ls-files grep stash/list stash/show stash/push stash/pop stash/apply stash$ checkout/-b worktree/list remote/-v",
     ),
-    own(
+    own_row(
         "gh",
         "pr/list pr/view pr/status pr/diff pr/checks issue/list issue/view run/list run/view repo/view",
     ),
-    own("glab", "mr/list mr/view issue/list issue/view ci/list ci/view"),
-    own("docker podman", "ps logs images inspect version info stats top port compose/ps compose/logs"),
-    own("docker podman", "build compose/build"),
-    own("kubectl", "get describe logs top version"),
-    own("rustup", "show toolchain/list target/list"),
-    own("pip pip3", "list show freeze check"),
-    own("brew apt apt-cache dnf pacman", "list info search show"),
-    own("systemctl", "status"),
-    own("journalctl", ""),
+    own_row("glab", "mr/list mr/view issue/list issue/view ci/list ci/view"),
+    own_row("docker podman", "ps logs images inspect version info stats top port compose/ps compose/logs"),
+    own_row("docker podman", "build compose/build"),
+    own_row("kubectl", "get describe logs top version"),
+    own_row("rustup", "show toolchain/list target/list"),
+    own_row("pip pip3", "list show freeze check"),
+    own_row("brew apt apt-cache dnf pacman", "list info search show"),
+    own_row("systemctl", "status"),
+    own_row("journalctl", ""),
 ];
 
 /// What covers a command for good, where something safe does: a prefix, or the whole command.
-pub(super) fn safe_grant(simple: &Simple) -> Option<Grant> {
+pub(super) fn safe_grant(simple: &SimpleCommand) -> Option<Grant> {
     let words = known_words(&simple.words);
     let owned = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
-    match matching(&words) {
-        Some((_, Extent::Prefix(n_words))) => Some(Grant::RunPrefix(owned(&words[..n_words]))),
+    match find_row(&words) {
+        Some((_, PrefixExtent::Prefix(n_words))) => Some(Grant::RunPrefix(owned(&words[..n_words]))),
         // What is not known before it runs may be more than options.
-        Some((_, Extent::Whole)) if words.len() == simple.words.len() => Some(Grant::RunWhole(owned(&words))),
-        Some((_, Extent::Whole)) => None,
-        None => script(&words).map(|script| Grant::RunPrefix(vec![script.to_owned()])),
+        Some((_, PrefixExtent::Whole)) if words.len() == simple.words.len() => {
+            Some(Grant::RunWhole(owned(&words)))
+        }
+        Some((_, PrefixExtent::Whole)) => None,
+        None => project_script(&words).map(|script| Grant::RunPrefix(vec![script.to_owned()])),
     }
 }
 
 /// Tells whether these words could be offered today: as a prefix that ends with them, or as a whole command.
 pub(super) fn is_offered(words: &[String], is_whole: bool) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match matching(&words) {
-        Some((_, Extent::Prefix(n_words))) => !is_whole && n_words == words.len(),
-        Some((_, Extent::Whole)) => is_whole,
-        None => !is_whole && words.len() == 1 && script(&words).is_some(),
+    match find_row(&words) {
+        Some((_, PrefixExtent::Prefix(n_words))) => !is_whole && n_words == words.len(),
+        Some((_, PrefixExtent::Whole)) => is_whole,
+        None => !is_whole && words.len() == 1 && project_script(&words).is_some(),
     }
 }
 
 /// Tells whether a prefix lets the project's own code run.
 pub(super) fn runs_project(words: &[String]) -> bool {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    matching(&words).is_none_or(|(row, _)| row.code == Code::Project)
+    find_row(&words).is_none_or(|(row, _)| row.code == CodeOwner::Project)
 }
 
 /// Programs of which each operand is a target, a goal or a task: what is allowed of one says nothing of another.
@@ -127,9 +129,11 @@ const OF_TARGETS: &[&str] = &[
 const VALUED: &[&str] = &["--tests", "-pl", "--projects"];
 
 /// Tells whether a command names more targets than a prefix of so many words.
-pub(super) fn has_more_targets(words: &[Word], n_covered: usize) -> bool {
-    let is_one =
-        words.first().and_then(Word::whole).is_some_and(|program| OF_TARGETS.contains(&base(program)));
+pub(super) fn has_more_targets(words: &[ShellWord], n_covered: usize) -> bool {
+    let is_one = words
+        .first()
+        .and_then(ShellWord::known_text)
+        .is_some_and(|program| OF_TARGETS.contains(&program_name(program)));
     let is_target = |at: usize| {
         let (before, text) = (words[at - 1].text.as_str(), words[at].text.as_str());
         let is_number = text.starts_with(|first: char| first.is_ascii_digit()) && before.starts_with('-');
@@ -139,7 +143,9 @@ pub(super) fn has_more_targets(words: &[Word], n_covered: usize) -> bool {
 }
 
 /// What together covers commands for good; `None` where one of them has nothing safe.
-pub(super) fn of_commands<'a>(commands: impl Iterator<Item = &'a Simple>) -> Option<Vec<Grant>> {
+pub(super) fn grants_for_commands<'a>(
+    commands: impl Iterator<Item = &'a SimpleCommand>,
+) -> Option<Vec<Grant>> {
     let mut grants = Vec::new();
     for command in commands {
         if command.words.is_empty() || harmless::needs_no_rule(command) {
@@ -147,8 +153,8 @@ pub(super) fn of_commands<'a>(commands: impl Iterator<Item = &'a Simple>) -> Opt
         }
         match (safe_grant(command), &command.inner) {
             (Some(grant), _) => grants.push(grant),
-            (None, Some(inner)) if inner.through == Through::Plainly => {
-                grants.extend(of_commands(inner.commands.iter())?);
+            (None, Some(inner)) if inner.through == WrapperEffect::Plainly => {
+                grants.extend(grants_for_commands(inner.commands.iter())?);
             }
             (None, _) => return None,
         }
@@ -158,7 +164,7 @@ pub(super) fn of_commands<'a>(commands: impl Iterator<Item = &'a Simple>) -> Opt
 
 /// How much of a command a row covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Extent {
+enum PrefixExtent {
     /// All of it, as it is.
     Whole,
     /// So many words, whatever follows.
@@ -166,13 +172,13 @@ enum Extent {
 }
 
 /// Finds the row that covers most words of a command, a prefix rather than the whole.
-fn matching(words: &[&str]) -> Option<(&'static Row, Extent)> {
+fn find_row(words: &[&str]) -> Option<(&'static PrefixRow, PrefixExtent)> {
     let program = *words.first()?;
-    let names = |row: &&Row| row.programs.split(' ').any(|name| name == program);
+    let names = |row: &&PrefixRow| row.programs.split(' ').any(|name| name == program);
     let covers = ROWS.iter().filter(names).filter_map(|row| {
         let extents = row.then.split(' ').filter_map(|then| match then {
-            "" => Some(Extent::Prefix(1)),
-            then => follows(then, &words[1..]),
+            "" => Some(PrefixExtent::Prefix(1)),
+            then => match_alternative(then, &words[1..]),
         });
         extents.max().map(|extent| (row, extent))
     });
@@ -180,7 +186,7 @@ fn matching(words: &[&str]) -> Option<(&'static Row, Extent)> {
 }
 
 /// Tells how much an alternative covers when the command goes on with these words.
-fn follows(then: &str, words: &[&str]) -> Option<Extent> {
+fn match_alternative(then: &str, words: &[&str]) -> Option<PrefixExtent> {
     let (then, is_whole) = then.strip_suffix('$').map_or((then, false), |then| (then, true));
     let parts: Vec<&str> = then.split('/').filter(|part| !part.is_empty()).collect();
     let is_name = |word: &str| {
@@ -193,15 +199,15 @@ fn follows(then: &str, words: &[&str]) -> Option<Extent> {
     }
     let has_options_only = || words[parts.len()..].iter().all(|word| word.starts_with('-'));
     match is_whole {
-        false => Some(Extent::Prefix(parts.len() + 1)),
-        true => has_options_only().then_some(Extent::Whole),
+        false => Some(PrefixExtent::Prefix(parts.len() + 1)),
+        true => has_options_only().then_some(PrefixExtent::Whole),
     }
 }
 
 /// A script or program of the project, by a path that stays below the folder the session works in.
-fn script<'a>(words: &[&'a str]) -> Option<&'a str> {
+fn project_script<'a>(words: &[&'a str]) -> Option<&'a str> {
     let program = *words.first()?;
     let below = program.strip_prefix("./")?;
     let is_plain = below.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
-    (is_plain && !base(program).is_empty()).then_some(program)
+    (is_plain && !program_name(program).is_empty()).then_some(program)
 }

@@ -5,7 +5,7 @@
 
 /// What an option makes a program do besides its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum RiskEffect {
     /// It runs something that no rule could see.
     Runs,
     /// It writes, sends or reads somewhere else.
@@ -14,7 +14,7 @@ pub(super) enum Does {
 
 /// Where a row holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum RiskScope {
     /// Anywhere.
     Anywhere,
     /// Before the first operand, where options of the program itself stand.
@@ -27,39 +27,39 @@ pub(super) enum Where {
 
 /// Options of a program and what they do.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct RiskRow {
     /// The programs, without a version.
     pub(super) programs: &'static str,
     /// Where it holds.
-    pub(super) place: Where,
+    pub(super) place: RiskScope,
     /// The options: `-x` in a bundle, `--long` (also abbreviated), `-word` as it is; `word` is an operand;
     /// `NAME=` one that begins so; `+` one that begins with it; `*` any operand; `=` one with a `=` in it;
     /// `#2` the second operand; `0` no operand at all.
     pub(super) options: &'static str,
     /// What they do.
-    pub(super) does: Does,
+    pub(super) does: RiskEffect,
     /// The same for a person, with the program as subject.
     pub(super) why: &'static str,
 }
 
-const fn runs(programs: &'static str, options: &'static str, why: &'static str) -> Row {
-    Row { programs, place: Where::Anywhere, options, does: Does::Runs, why }
+const fn runs_row(programs: &'static str, options: &'static str, why: &'static str) -> RiskRow {
+    RiskRow { programs, place: RiskScope::Anywhere, options, does: RiskEffect::Runs, why }
 }
 
-const fn writes(programs: &'static str, options: &'static str, why: &'static str) -> Row {
-    Row { programs, place: Where::Anywhere, options, does: Does::Writes, why }
+const fn writes_row(programs: &'static str, options: &'static str, why: &'static str) -> RiskRow {
+    RiskRow { programs, place: RiskScope::Anywhere, options, does: RiskEffect::Writes, why }
 }
 
-const fn with(operand: &'static str, row: Row) -> Row {
-    Row { place: Where::With(operand), ..row }
+const fn with_subcommand(operand: &'static str, row: RiskRow) -> RiskRow {
+    RiskRow { place: RiskScope::With(operand), ..row }
 }
 
-const fn subcommands(row: Row) -> Row {
-    Row { place: Where::Subcommand, ..row }
+const fn at_subcommand(row: RiskRow) -> RiskRow {
+    RiskRow { place: RiskScope::Subcommand, ..row }
 }
 
-const fn in_front(row: Row) -> Row {
-    Row { place: Where::InFront, ..row }
+const fn before_operands(row: RiskRow) -> RiskRow {
+    RiskRow { place: RiskScope::InFront, ..row }
 }
 
 /// One-letter options whose value may be joined to them, so that its letters are no options.
@@ -110,40 +110,40 @@ pub(super) const FED: &str =
 pub(super) const FED_GIT: &str = "apply am fast-import update-ref";
 
 /// Long options that do the same in most programs that have them, by how they begin.
-pub(super) const GENERIC: &[(&str, Does, &str)] = &[
-    ("--config", Does::Runs, "takes options from elsewhere, which can name a program"),
-    ("--conf", Does::Runs, "takes options from elsewhere, which can name a program"),
-    ("--rcfile", Does::Runs, "takes options from elsewhere, which can name a program"),
-    ("--options-file", Does::Runs, "takes options from elsewhere, which can name a program"),
-    ("--plugin", Does::Runs, "loads code of its choice"),
-    ("--load", Does::Runs, "loads code of its choice"),
-    ("--require", Does::Runs, "loads code of its choice"),
-    ("--preload", Does::Runs, "loads code of its choice"),
-    ("--import", Does::Runs, "loads code of its choice"),
-    ("--extension", Does::Runs, "loads code of its choice"),
-    ("--init-", Does::Runs, "runs code at its start"),
-    ("--filter", Does::Runs, "runs another program on what it reads"),
-    ("--post-render", Does::Runs, "runs another program on what it makes"),
-    ("--exec", Does::Runs, "runs another program"),
-    ("--shell", Does::Runs, "runs another program"),
-    ("--command", Does::Runs, "runs another program"),
-    ("--eval", Does::Runs, "runs a text as a program"),
-    ("--pager", Does::Runs, "runs a pager of its choice"),
-    ("--editor", Does::Runs, "runs an editor of its choice"),
-    ("--browser", Does::Runs, "runs a browser of its choice"),
-    ("--interpreter", Does::Runs, "runs an interpreter of its choice"),
-    ("--linker", Does::Runs, "runs a linker of its choice"),
-    ("--ld-path", Does::Runs, "runs a linker of its choice"),
-    ("--wrapper", Does::Runs, "runs another program"),
-    ("--launcher", Does::Runs, "runs another program"),
-    ("--unix-socket", Does::Runs, "talks to a program on this machine"),
-    ("--abstract-unix-socket", Does::Runs, "talks to a program on this machine"),
-    ("--output", Does::Writes, "writes to a place of its choice"),
-    ("--out", Does::Writes, "writes to a place of its choice"),
-    ("--log-file", Does::Writes, "writes to a file of its choice"),
-    ("--report-file", Does::Writes, "writes to a file of its choice"),
-    ("--install-dir", Does::Writes, "writes to a place of its choice"),
-    ("--dest", Does::Writes, "writes to a place of its choice"),
+pub(super) const GENERIC: &[(&str, RiskEffect, &str)] = &[
+    ("--config", RiskEffect::Runs, "takes options from elsewhere, which can name a program"),
+    ("--conf", RiskEffect::Runs, "takes options from elsewhere, which can name a program"),
+    ("--rcfile", RiskEffect::Runs, "takes options from elsewhere, which can name a program"),
+    ("--options-file", RiskEffect::Runs, "takes options from elsewhere, which can name a program"),
+    ("--plugin", RiskEffect::Runs, "loads code of its choice"),
+    ("--load", RiskEffect::Runs, "loads code of its choice"),
+    ("--require", RiskEffect::Runs, "loads code of its choice"),
+    ("--preload", RiskEffect::Runs, "loads code of its choice"),
+    ("--import", RiskEffect::Runs, "loads code of its choice"),
+    ("--extension", RiskEffect::Runs, "loads code of its choice"),
+    ("--init-", RiskEffect::Runs, "runs code at its start"),
+    ("--filter", RiskEffect::Runs, "runs another program on what it reads"),
+    ("--post-render", RiskEffect::Runs, "runs another program on what it makes"),
+    ("--exec", RiskEffect::Runs, "runs another program"),
+    ("--shell", RiskEffect::Runs, "runs another program"),
+    ("--command", RiskEffect::Runs, "runs another program"),
+    ("--eval", RiskEffect::Runs, "runs a text as a program"),
+    ("--pager", RiskEffect::Runs, "runs a pager of its choice"),
+    ("--editor", RiskEffect::Runs, "runs an editor of its choice"),
+    ("--browser", RiskEffect::Runs, "runs a browser of its choice"),
+    ("--interpreter", RiskEffect::Runs, "runs an interpreter of its choice"),
+    ("--linker", RiskEffect::Runs, "runs a linker of its choice"),
+    ("--ld-path", RiskEffect::Runs, "runs a linker of its choice"),
+    ("--wrapper", RiskEffect::Runs, "runs another program"),
+    ("--launcher", RiskEffect::Runs, "runs another program"),
+    ("--unix-socket", RiskEffect::Runs, "talks to a program on this machine"),
+    ("--abstract-unix-socket", RiskEffect::Runs, "talks to a program on this machine"),
+    ("--output", RiskEffect::Writes, "writes to a place of its choice"),
+    ("--out", RiskEffect::Writes, "writes to a place of its choice"),
+    ("--log-file", RiskEffect::Writes, "writes to a file of its choice"),
+    ("--report-file", RiskEffect::Writes, "writes to a file of its choice"),
+    ("--install-dir", RiskEffect::Writes, "writes to a place of its choice"),
+    ("--dest", RiskEffect::Writes, "writes to a place of its choice"),
 ];
 
 /// Options that begin like those and only say how something looks, in any program; then in some programs.
@@ -183,357 +183,394 @@ pub(super) const HARMLESS: &[(&str, &str)] = &[
 ];
 
 /// The table.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[RiskRow] = &[
     // Version control.
-    in_front(runs("git", "-c --config-env", "sets configuration, which can name a program to run")),
-    in_front(runs(
+    before_operands(runs_row(
+        "git",
+        "-c --config-env",
+        "sets configuration, which can name a program to run",
+    )),
+    before_operands(runs_row(
         "git",
         "-C --git-dir --work-tree --exec-path= --namespace",
         "works in another repository, whose configuration can name programs",
     )),
-    in_front(runs("git", "-p --paginate", "runs a pager that the repository names")),
-    runs("git", "--ext-diff --textconv", "runs a program that the repository names"),
-    runs("git", "--upload-pack --receive-pack --exec --remote", "runs another program through an option"),
-    runs(
+    before_operands(runs_row("git", "-p --paginate", "runs a pager that the repository names")),
+    runs_row("git", "--ext-diff --textconv", "runs a program that the repository names"),
+    runs_row("git", "--upload-pack --receive-pack --exec --remote", "runs another program through an option"),
+    runs_row(
         "git",
         "--extcmd --open-files-in-pager --template --config --unsafe-paths",
         "runs another program through an option",
     ),
-    subcommands(runs(
+    at_subcommand(runs_row(
         "git",
         "difftool mergetool filter-branch send-email instaweb daemon",
         "runs programs that the configuration names",
     )),
-    subcommands(runs("git", "config", "changes configuration, which can name programs")),
-    with("maintenance", runs("git", "start register", "has itself run later")),
-    with("fetch", runs("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice")),
-    with("pull", runs("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice")),
-    with("ls-remote", runs("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice")),
-    with("fast-export", writes("git", "--export-marks", "writes to a file of its choice")),
-    with(
-        "fast-import",
-        writes("git", "--export-marks --export-pack-edges", "writes to a file of its choice"),
+    at_subcommand(runs_row("git", "config", "changes configuration, which can name programs")),
+    with_subcommand("maintenance", runs_row("git", "start register", "has itself run later")),
+    with_subcommand(
+        "fetch",
+        runs_row("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice"),
     ),
-    with("checkout-index", writes("git", "--prefix", "writes to a place of its choice")),
-    with("worktree", writes("git", "add move", "writes to a place of its choice")),
-    with("grep", runs("git", "-O", "runs a pager of its choice")),
-    with("rebase", runs("git", "-x", "runs commands between commits")),
-    with("clone", runs("git", "-c -u", "sets configuration, which can name a program to run")),
-    with("bisect", runs("git", "run", "runs a command at each step")),
-    with("submodule", runs("git", "foreach", "runs a command in each submodule")),
-    with("hook", runs("git", "run", "runs a hook")),
-    runs("git", "ext::", "runs a program as a transport"),
-    writes("git", "--output --output-directory --separate-git-dir", "writes to a file of its choice"),
-    with("archive", writes("git", "-o", "writes to a file of its choice")),
-    with("format-patch", writes("git", "-o", "writes to a folder of its choice")),
-    with("bundle", writes("git", "create", "writes to a file of its choice")),
-    runs("hg svn", "--config --config-option -c", "sets configuration, which can name a program to run"),
-    subcommands(runs("gh", "alias extension", "gives commands a name or installs them")),
+    with_subcommand(
+        "pull",
+        runs_row("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice"),
+    ),
+    with_subcommand(
+        "ls-remote",
+        runs_row("git", "/ ./ ../ ~ file: ext:", "runs a transport in a folder of its choice"),
+    ),
+    with_subcommand("fast-export", writes_row("git", "--export-marks", "writes to a file of its choice")),
+    with_subcommand(
+        "fast-import",
+        writes_row("git", "--export-marks --export-pack-edges", "writes to a file of its choice"),
+    ),
+    with_subcommand("checkout-index", writes_row("git", "--prefix", "writes to a place of its choice")),
+    with_subcommand("worktree", writes_row("git", "add move", "writes to a place of its choice")),
+    with_subcommand("grep", runs_row("git", "-O", "runs a pager of its choice")),
+    with_subcommand("rebase", runs_row("git", "-x", "runs commands between commits")),
+    with_subcommand("clone", runs_row("git", "-c -u", "sets configuration, which can name a program to run")),
+    with_subcommand("bisect", runs_row("git", "run", "runs a command at each step")),
+    with_subcommand("submodule", runs_row("git", "foreach", "runs a command in each submodule")),
+    with_subcommand("hook", runs_row("git", "run", "runs a hook")),
+    runs_row("git", "ext::", "runs a program as a transport"),
+    writes_row("git", "--output --output-directory --separate-git-dir", "writes to a file of its choice"),
+    with_subcommand("archive", writes_row("git", "-o", "writes to a file of its choice")),
+    with_subcommand("format-patch", writes_row("git", "-o", "writes to a folder of its choice")),
+    with_subcommand("bundle", writes_row("git", "create", "writes to a file of its choice")),
+    runs_row("hg svn", "--config --config-option -c", "sets configuration, which can name a program to run"),
+    at_subcommand(runs_row("gh", "alias extension", "gives commands a name or installs them")),
     // Search.
-    runs("rg", "--pre --hostname-bin", "runs another program on what it searches"),
-    runs("ag ack", "--pager --output", "runs a pager of its choice"),
-    runs("bat batcat", "--pager", "runs a pager of its choice"),
-    runs("fzf", "--preview --bind --become", "runs other commands"),
-    runs("find gfind", "-exec -execdir -ok -okdir", "runs a command on what it finds"),
-    writes("find gfind", "-delete", "deletes what it finds"),
-    writes("find gfind", "-fprint -fprint0 -fprintf -fls", "writes to a file of its choice"),
-    runs("fd fdfind", "-x -X --exec --exec-batch", "runs a command on what it finds"),
+    runs_row("rg", "--pre --hostname-bin", "runs another program on what it searches"),
+    runs_row("ag ack", "--pager --output", "runs a pager of its choice"),
+    runs_row("bat batcat", "--pager", "runs a pager of its choice"),
+    runs_row("fzf", "--preview --bind --become", "runs other commands"),
+    runs_row("find gfind", "-exec -execdir -ok -okdir", "runs a command on what it finds"),
+    writes_row("find gfind", "-delete", "deletes what it finds"),
+    writes_row("find gfind", "-fprint -fprint0 -fprintf -fls", "writes to a file of its choice"),
+    runs_row("fd fdfind", "-x -X --exec --exec-batch", "runs a command on what it finds"),
     // Text.
-    runs("sort gsort", "--compress-program", "runs another program on its temporary files"),
-    writes("sort gsort", "-o --output -T --temporary-directory", "writes to a place of its choice"),
-    writes("uniq", "#2", "writes to its second file"),
-    writes("shuf tree", "-o --output", "writes to a file of its choice"),
-    writes("sed gsed", "-i -I --in-place", "changes files in place"),
-    runs("sed gsed", "-f --file", "runs a script that may run commands or write files"),
-    writes("yq", "-i --inplace --in-place", "changes files in place"),
-    writes("xxd", "#2", "writes to its second file"),
-    runs("split", "--filter", "runs a command on each piece"),
-    runs("man", "-P --pager -H --html -C --config-file", "runs a pager of its choice"),
-    runs("less more most", "+ -k --lesskey-file --lesskey-src", "runs commands at its start"),
-    writes("less more most", "-o -O --log-file --LOG-FILE", "writes to a file of its choice"),
-    runs(
+    runs_row("sort gsort", "--compress-program", "runs another program on its temporary files"),
+    writes_row("sort gsort", "-o --output -T --temporary-directory", "writes to a place of its choice"),
+    writes_row("uniq", "#2", "writes to its second file"),
+    writes_row("shuf tree", "-o --output", "writes to a file of its choice"),
+    writes_row("sed gsed", "-i -I --in-place", "changes files in place"),
+    runs_row("sed gsed", "-f --file", "runs a script that may run commands or write files"),
+    writes_row("yq", "-i --inplace --in-place", "changes files in place"),
+    writes_row("xxd", "#2", "writes to its second file"),
+    runs_row("split", "--filter", "runs a command on each piece"),
+    runs_row("man", "-P --pager -H --html -C --config-file", "runs a pager of its choice"),
+    runs_row("less more most", "+ -k --lesskey-file --lesskey-src", "runs commands at its start"),
+    writes_row("less more most", "-o -O --log-file --LOG-FILE", "writes to a file of its choice"),
+    runs_row(
         "vi vim nvim view ex ed emacs emacsclient nano pico joe kak hx code",
         "* 0",
         "is an editor, which can do anything",
     ),
     // Files.
-    runs(
+    runs_row(
         "tar gtar bsdtar",
         "--checkpoint-action --to-command --use-compress-program -I --rsh-command --rmt-command --info-script --new-volume-script -F -T --files-from",
         "runs another program on what it packs",
     ),
-    writes(
+    writes_row(
         "tar gtar bsdtar",
         "-C --directory -P --absolute-names --one-top-level --index-file --volno-file",
         "writes to a place of its choice",
     ),
-    runs("zip", "-T --unzip-command", "runs another program to test"),
-    writes("unzip", "-d", "writes to a place of its choice"),
-    runs(
+    runs_row("zip", "-T --unzip-command", "runs another program to test"),
+    writes_row("unzip", "-d", "writes to a place of its choice"),
+    runs_row(
         "rsync",
         "-e --rsh --rsync-path -M --remote-option --config --daemon",
         "runs another program to connect",
     ),
-    writes(
+    writes_row(
         "rsync",
         "--log-file --write-batch --only-write-batch --partial-dir --backup-dir -T --temp-dir --delete",
         "writes to a place of its choice",
     ),
-    writes("dd", "of=", "writes to a file of its choice"),
-    writes("install", "-t --target-directory", "writes to a place of its choice"),
-    runs("install", "--strip-program", "runs another program"),
-    writes("truncate shred", "*", "destroys what a file holds"),
-    runs(
+    writes_row("dd", "of=", "writes to a file of its choice"),
+    writes_row("install", "-t --target-directory", "writes to a place of its choice"),
+    runs_row("install", "--strip-program", "runs another program"),
+    writes_row("truncate shred", "*", "destroys what a file holds"),
+    runs_row(
         "openssl",
         "-config -engine -provider-path -t -pre -post -c",
         "takes options from elsewhere or loads code",
     ),
-    runs(
+    runs_row(
         "gpg gpg2",
         "--photo-viewer --agent-program --dirmngr-program --keyserver-options --options --homedir",
         "takes options from elsewhere, which can name a program",
     ),
-    runs("logrotate", "*", "runs the commands that its file names"),
-    runs("nmap", "--script --datadir --servicedb", "loads code of its choice"),
-    writes("nmap", "-oN -oX -oG -oA -oS", "writes to a file of its choice"),
-    runs("tcpdump", "-z --postrotate-command", "runs a command on what it writes"),
-    writes("tcpdump tshark", "-w", "writes to a file of its choice"),
-    runs("mutt neomutt", "-F -e", "takes options from elsewhere, which can name a program"),
-    runs("convert magick", "| msl: mvg: ephemeral: @", "runs commands or a script of its own"),
-    runs("terraform tofu", "-chdir", "works in another folder"),
-    writes("gpg gpg2 iconv age", "-o", "writes to a file of its choice"),
-    writes("patch", "-d --directory -o", "writes to a place of its choice"),
-    with("cp", writes("docker podman nerdctl kubectl oc", "cp", "writes to a place of its choice")),
-    with(
+    runs_row("logrotate", "*", "runs the commands that its file names"),
+    runs_row("nmap", "--script --datadir --servicedb", "loads code of its choice"),
+    writes_row("nmap", "-oN -oX -oG -oA -oS", "writes to a file of its choice"),
+    runs_row("tcpdump", "-z --postrotate-command", "runs a command on what it writes"),
+    writes_row("tcpdump tshark", "-w", "writes to a file of its choice"),
+    runs_row("mutt neomutt", "-F -e", "takes options from elsewhere, which can name a program"),
+    runs_row("convert magick", "| msl: mvg: ephemeral: @", "runs commands or a script of its own"),
+    runs_row("terraform tofu", "-chdir", "works in another folder"),
+    writes_row("gpg gpg2 iconv age", "-o", "writes to a file of its choice"),
+    writes_row("patch", "-d --directory -o", "writes to a place of its choice"),
+    with_subcommand(
+        "cp",
+        writes_row("docker podman nerdctl kubectl oc", "cp", "writes to a place of its choice"),
+    ),
+    with_subcommand(
         "build",
-        writes(
+        writes_row(
             "docker podman nerdctl",
             "-o --output --iidfile --metadata-file",
             "writes to a place of its choice",
         ),
     ),
-    with(
+    with_subcommand(
         "compose",
-        runs(
+        runs_row(
             "docker podman",
             "-f --file --env-file --project-directory",
             "takes what it starts from elsewhere",
         ),
     ),
-    with("config", runs("npm pnpm yarn", "set edit delete", "changes settings, which can name a program")),
-    with(
-        "test",
-        runs("npm pnpm yarn bun", "--config", "takes options from elsewhere, which can name a program"),
+    with_subcommand(
+        "config",
+        runs_row("npm pnpm yarn", "set edit delete", "changes settings, which can name a program"),
     ),
-    runs(
+    with_subcommand(
+        "test",
+        runs_row("npm pnpm yarn bun", "--config", "takes options from elsewhere, which can name a program"),
+    ),
+    runs_row(
         "jest vitest",
         "--setupFiles --setupFilesAfterEnv --globalTeardown --testRunner --runner --resolver --transform --testEnvironment",
         "loads code of its choice",
     ),
-    writes("openssl", "-out -keyout -writerand -CAserial", "writes to a file of its choice"),
+    writes_row("openssl", "-out -keyout -writerand -CAserial", "writes to a file of its choice"),
     // Network.
-    writes(
+    writes_row(
         "curl",
         "-o -O -J --output --output-dir --remote-name --remote-name-all --remote-header-name -D --dump-header --trace --trace-ascii --stderr -c --cookie-jar --libcurl --etag-save --hsts --alt-svc",
         "writes to a file of its choice",
     ),
-    writes("curl", "-T --upload-file -F --form", "sends files"),
-    runs("curl", "file: gopher: dict: telnet: ldap: smb: scp: sftp:", "reads from elsewhere than the web"),
-    runs(
+    writes_row("curl", "-T --upload-file -F --form", "sends files"),
+    runs_row(
+        "curl",
+        "file: gopher: dict: telnet: ldap: smb: scp: sftp:",
+        "reads from elsewhere than the web",
+    ),
+    runs_row(
         "curl",
         "-x --proxy --preproxy --socks --connect-to --resolve -Q --quote",
         "connects to somewhere else",
     ),
-    runs(
+    runs_row(
         "curl",
         "-K --config --engine --proxy-header --netrc-file",
         "takes options from a file or loads code",
     ),
-    writes(
+    writes_row(
         "wget",
         "-O --output-document -P --directory-prefix -o --output-file -a --append-output --save-cookies --warc-file --rejected-log",
         "writes to a place of its choice",
     ),
-    writes("wget", "--post-file --body-file -i --input-file", "sends files"),
-    runs("wget", "-e --execute --config --use-askpass", "sets options that can name a program"),
-    runs("ssh scp sftp", "-o -F -S -I -D -W -E", "sets options that can name a program"),
-    runs(
+    writes_row("wget", "--post-file --body-file -i --input-file", "sends files"),
+    runs_row("wget", "-e --execute --config --use-askpass", "sets options that can name a program"),
+    runs_row("ssh scp sftp", "-o -F -S -I -D -W -E", "sets options that can name a program"),
+    runs_row(
         "nc ncat netcat socat",
         "-e -c --exec --sh-exec --lua-exec EXEC: SYSTEM: exec: system:",
         "runs a program for who connects",
     ),
     // Building.
-    runs("cargo", "--config -Z", "sets configuration, which can name a program to run"),
-    runs("cargo", "+", "uses another toolchain"),
-    runs("cargo", "--manifest-path -C", "builds another project, whose build scripts run"),
-    writes(
+    runs_row("cargo", "--config -Z", "sets configuration, which can name a program to run"),
+    runs_row("cargo", "+", "uses another toolchain"),
+    runs_row("cargo", "--manifest-path -C", "builds another project, whose build scripts run"),
+    writes_row(
         "cargo",
         "--target-dir --out-dir --artifact-dir --root --logfile",
         "writes to a place of its choice",
     ),
-    runs("rustc clippy-driver", "-C --codegen -Z --sysroot", "can name a linker to run"),
-    with("rustc", runs("cargo", "-C --codegen -Z --sysroot -l -L", "can name a linker to run")),
-    writes("rustc", "-o --out-dir --emit --dep-info", "writes to a place of its choice"),
-    with("env", runs("go", "-w -u", "changes what later builds run")),
-    runs(
+    runs_row("rustc clippy-driver", "-C --codegen -Z --sysroot", "can name a linker to run"),
+    with_subcommand(
+        "rustc",
+        runs_row("cargo", "-C --codegen -Z --sysroot -l -L", "can name a linker to run"),
+    ),
+    writes_row("rustc", "-o --out-dir --emit --dep-info", "writes to a place of its choice"),
+    with_subcommand("env", runs_row("go", "-w -u", "changes what later builds run")),
+    runs_row(
         "go",
         "-exec -toolexec -vettool -overlay -modfile -C -gcflags -asmflags -ldflags -gccgoflags",
         "runs another program to build or test",
     ),
-    writes(
+    writes_row(
         "go",
         "-o -outputdir -coverprofile -cpuprofile -memprofile -blockprofile -mutexprofile -trace -pkgdir",
         "writes to a place of its choice",
     ),
-    subcommands(runs("go", "generate tool", "runs commands that the sources name")),
-    runs(
+    at_subcommand(runs_row("go", "generate tool", "runs commands that the sources name")),
+    runs_row(
         "make gmake",
         "= -E --eval -f --file --makefile -C --directory -I --include-dir",
         "sets what the rules run, or takes rules from elsewhere",
     ),
-    runs("cmake", "-E -P -C -D", "runs commands"),
-    writes("cmake", "--install --prefix", "writes to a place of its choice"),
-    runs("jq", "-f --from-file -L", "runs a script of its own"),
-    runs("pip uv", "--python", "uses another interpreter"),
-    with("am", writes("git", "--directory", "writes to a place of its choice")),
-    with("apply", writes("git", "--directory", "writes to a place of its choice")),
-    with("interpret-trailers", writes("git", "--in-place", "changes files in place")),
-    with("lfs", runs("git", "install", "changes configuration, which can name programs")),
-    subcommands(runs("git", "credential", "gives or takes keys")),
-    subcommands(runs(
+    runs_row("cmake", "-E -P -C -D", "runs commands"),
+    writes_row("cmake", "--install --prefix", "writes to a place of its choice"),
+    runs_row("jq", "-f --from-file -L", "runs a script of its own"),
+    runs_row("pip uv", "--python", "uses another interpreter"),
+    with_subcommand("am", writes_row("git", "--directory", "writes to a place of its choice")),
+    with_subcommand("apply", writes_row("git", "--directory", "writes to a place of its choice")),
+    with_subcommand("interpret-trailers", writes_row("git", "--in-place", "changes files in place")),
+    with_subcommand("lfs", runs_row("git", "install", "changes configuration, which can name programs")),
+    at_subcommand(runs_row("git", "credential", "gives or takes keys")),
+    at_subcommand(runs_row(
         "git",
         "cvsimport svn p4 cvsexportcommit",
         "runs programs that the configuration names",
     )),
-    runs("ctest", "-S -SP --script --build-and-test", "runs a script of its choice"),
-    runs("ninja", "-C -f -t", "runs the rules of another folder, or a tool"),
-    runs(
+    runs_row("ctest", "-S -SP --script --build-and-test", "runs a script of its choice"),
+    runs_row("ninja", "-C -f -t", "runs the rules of another folder, or a tool"),
+    runs_row(
         "rake",
         "-e -E -f -r -R -I -p --rakefile --rakelibdir --execute",
         "runs a text or a file of its choice",
     ),
-    runs("rspec", "-r -I -O --options", "loads code of its choice"),
-    runs(
+    runs_row("rspec", "-r -I -O --options", "loads code of its choice"),
+    runs_row(
         "mocha jest vitest ava tap",
         "-r -c --loader --reporter --setup --globalSetup --environment",
         "loads code of its choice",
     ),
-    runs("playwright tsx ts-node", "-c -r --loader --project -P", "loads code of its choice"),
-    runs("pylint", "--rc", "takes options from elsewhere, which can name a program"),
-    runs("mypy", "--python-executable --custom-typeshed-dir", "runs another program"),
-    writes(
+    runs_row("playwright tsx ts-node", "-c -r --loader --project -P", "loads code of its choice"),
+    runs_row("pylint", "--rc", "takes options from elsewhere, which can name a program"),
+    runs_row("mypy", "--python-executable --custom-typeshed-dir", "runs another program"),
+    writes_row(
         "tsc",
         "--declarationDir --tsBuildInfoFile --generateTrace --generateCpuProfile",
         "writes to a place of its choice",
     ),
-    runs("tsc", "-p --project --plugins", "takes options from elsewhere"),
-    runs(
+    runs_row("tsc", "-p --project --plugins", "takes options from elsewhere"),
+    runs_row(
         "pandoc",
         "-F -L --lua-filter --pdf-engine --template -d --defaults --data-dir",
         "runs another program on what it reads",
     ),
-    writes("pandoc", "-o --extract-media", "writes to a file of its choice"),
-    runs(
+    writes_row("pandoc", "-o --extract-media", "writes to a file of its choice"),
+    runs_row(
         "gcc cc clang g++ c++ clang++",
         "-wrapper -B -fplugin -specs -Xclang -load -fuse-ld -Xlinker -Xassembler",
         "runs another program or loads code",
     ),
-    runs(
+    runs_row(
         "gcc cc clang g++ c++ clang++ ld",
         "-Wl, -Wa, -Wp, -plugin",
         "gives options to a linker, which can load code",
     ),
-    runs("mvn", "-f --file -s --settings -D --define", "sets what the build runs"),
-    runs(
+    runs_row("mvn", "-f --file -s --settings -D --define", "sets what the build runs"),
+    runs_row(
         "gradle gradlew",
         "-I --init-script -b --build-file -p --project-dir -D --system-prop -P",
         "sets what the build runs",
     ),
-    subcommands(runs("npm", "exec x explore", "runs a program of a package")),
-    runs(
+    at_subcommand(runs_row("npm", "exec x explore", "runs a program of a package")),
+    runs_row(
         "npm",
         "--script-shell --node-options --prefix -C --userconfig --globalconfig --call --git --viewer",
         "sets what runs the scripts",
     ),
-    writes("npm", "--logs-dir --cache", "writes to a place of its choice"),
-    subcommands(runs("pnpm yarn bun", "exec dlx x", "runs a program of a package")),
-    runs("pnpm yarn bun", "-C --dir --cwd --script-shell --config", "sets what runs the scripts"),
-    runs("npx bunx pnpx uvx pipx", "*", "runs a program of a package"),
-    in_front(runs("npx bunx pnpx uvx pipx", "-c --call -p --package", "runs a program of a package")),
-    subcommands(runs("uv poetry pipenv conda hatch rye pdm", "run", "runs another program")),
-    subcommands(runs("bundle bundler", "exec", "runs another program")),
-    runs(
+    writes_row("npm", "--logs-dir --cache", "writes to a place of its choice"),
+    at_subcommand(runs_row("pnpm yarn bun", "exec dlx x", "runs a program of a package")),
+    runs_row("pnpm yarn bun", "-C --dir --cwd --script-shell --config", "sets what runs the scripts"),
+    runs_row("npx bunx pnpx uvx pipx", "*", "runs a program of a package"),
+    before_operands(runs_row(
+        "npx bunx pnpx uvx pipx",
+        "-c --call -p --package",
+        "runs a program of a package",
+    )),
+    at_subcommand(runs_row("uv poetry pipenv conda hatch rye pdm", "run", "runs another program")),
+    at_subcommand(runs_row("bundle bundler", "exec", "runs another program")),
+    runs_row(
         "pip uv",
         "-i --index-url --extra-index-url -f --find-links --config-settings",
         "installs code from a place of its choice",
     ),
-    writes("pip", "-t --target --prefix --root --log", "writes to a place of its choice"),
-    runs(
+    writes_row("pip", "-t --target --prefix --root --log", "writes to a place of its choice"),
+    runs_row(
         "pytest py.test",
         "-p -c --config-file --rootdir -o --override-ini --pdbcls --confcutdir",
         "loads code of its choice",
     ),
-    writes(
+    writes_row(
         "pytest py.test",
         "--basetemp --junitxml --junit-xml --log-file --report-log --debug",
         "writes to a place of its choice",
     ),
-    writes("pytest py.test", "--pastebin", "sends what it shows"),
-    runs(
+    writes_row("pytest py.test", "--pastebin", "sends what it shows"),
+    runs_row(
         "eslint",
         "-c --config --rulesdir --plugin --parser --format -f --resolve-plugins-relative-to",
         "loads code of its choice",
     ),
-    writes("eslint", "-o --output-file", "writes to a file of its choice"),
+    writes_row("eslint", "-o --output-file", "writes to a file of its choice"),
     // Interpreters: a text or an input is a program that nobody saw.
-    runs("python pypy ipython", "-c 0 -", "runs a text as a program"),
-    runs(
+    runs_row("python pypy ipython", "-c 0 -", "runs a text as a program"),
+    runs_row(
         "node nodejs deno bun",
         "-e --eval -p --print -r --require --import --loader --experimental-loader eval repl 0 -",
         "runs a text as a program",
     ),
-    runs("ruby", "-e -r 0 -", "runs a text as a program"),
-    runs("perl", "-e -E -M -m -d 0 -", "runs a text as a program"),
-    writes("perl ruby", "-i", "changes files in place"),
-    runs("php", "-r -B -R -E -F -d 0 -", "runs a text as a program"),
-    runs("lua luajit tclsh guile", "-e -l -c 0 -", "runs a text as a program"),
-    runs("Rscript R julia", "-e -E --eval 0 -", "runs a text as a program"),
-    runs("java", "-javaagent -agentlib -agentpath -XX", "loads code of its choice"),
-    runs("sh bash dash ash", "-s 0 -", "runs what it reads"),
-    runs(
+    runs_row("ruby", "-e -r 0 -", "runs a text as a program"),
+    runs_row("perl", "-e -E -M -m -d 0 -", "runs a text as a program"),
+    writes_row("perl ruby", "-i", "changes files in place"),
+    runs_row("php", "-r -B -R -E -F -d 0 -", "runs a text as a program"),
+    runs_row("lua luajit tclsh guile", "-e -l -c 0 -", "runs a text as a program"),
+    runs_row("Rscript R julia", "-e -E --eval 0 -", "runs a text as a program"),
+    runs_row("java", "-javaagent -agentlib -agentpath -XX", "loads code of its choice"),
+    runs_row("sh bash dash ash", "-s 0 -", "runs what it reads"),
+    runs_row(
         "zsh fish ksh mksh csh tcsh rbash pwsh powershell osascript",
         "-c -e -s -Command -EncodedCommand 0 -",
         "runs a text as commands",
     ),
-    runs("sqlite sqlite3", "-cmd -init", "runs commands at its start"),
-    runs("psql mysql", "-c -f -e --command --file --execute", "can run commands"),
-    runs("gdb lldb", "* 0", "can run commands"),
+    runs_row("sqlite sqlite3", "-cmd -init", "runs commands at its start"),
+    runs_row("psql mysql", "-c -f -e --command --file --execute", "can run commands"),
+    runs_row("gdb lldb", "* 0", "can run commands"),
     // Programs that run another one in a way of their own.
-    runs(". source", "*", "runs the commands of a file"),
-    runs(
+    runs_row(". source", "*", "runs the commands of a file"),
+    runs_row(
         "su runuser pkexec runas chroot unshare nsenter systemd-run",
         "* 0",
         "runs a program as someone else or elsewhere",
     ),
-    runs("at batch crontab", "* 0", "runs commands later"),
-    runs(
+    runs_row("at batch crontab", "* 0", "runs commands later"),
+    runs_row(
         "watch parallel entr script flock strace ltrace unbuffer chronic expect screen tmux start-stop-daemon run-parts daemonize",
         "* 0",
         "runs another program",
     ),
-    subcommands(runs("docker podman nerdctl", "run exec", "runs a program in a container")),
-    with("compose", runs("docker podman", "run exec", "runs a program in a container")),
-    with("container", runs("docker podman", "run exec create", "runs a program in a container")),
-    with(
+    at_subcommand(runs_row("docker podman nerdctl", "run exec", "runs a program in a container")),
+    with_subcommand("compose", runs_row("docker podman", "run exec", "runs a program in a container")),
+    with_subcommand(
+        "container",
+        runs_row("docker podman", "run exec create", "runs a program in a container"),
+    ),
+    with_subcommand(
         "create",
-        runs(
+        runs_row(
             "docker podman nerdctl",
             "-v --volume --mount --privileged --device",
             "gives a container more of this machine",
         ),
     ),
-    runs("docker-compose", "run exec -f --file", "runs a program in a container"),
-    in_front(runs("docker podman nerdctl", "-H --host --config -c --context", "works on another machine")),
-    subcommands(runs("kubectl oc", "exec run debug", "runs a program in a cluster")),
-    runs("kubectl oc", "--kubeconfig", "takes options from a file that can name a program"),
+    runs_row("docker-compose", "run exec -f --file", "runs a program in a container"),
+    before_operands(runs_row(
+        "docker podman nerdctl",
+        "-H --host --config -c --context",
+        "works on another machine",
+    )),
+    at_subcommand(runs_row("kubectl oc", "exec run debug", "runs a program in a cluster")),
+    runs_row("kubectl oc", "--kubeconfig", "takes options from a file that can name a program"),
 ];

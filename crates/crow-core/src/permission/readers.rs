@@ -3,7 +3,7 @@
 
 /// What a program does with its operands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operands {
+pub(super) enum ReaderOperands {
     /// It has none.
     None,
     /// It has none, and without one of these options it does something else.
@@ -30,7 +30,7 @@ pub(super) enum Operands {
 
 /// A program, or a subcommand of one, that only reads with these options.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reader {
+pub(super) struct ReaderProgram {
     /// Its names.
     pub(super) names: &'static str,
     /// The subcommands, of one or two words with a `+` between them; empty if it has none.
@@ -41,28 +41,28 @@ pub(super) struct Reader {
     pub(super) valued: &'static str,
     /// Long options, those with a value with `=` at the end.
     pub(super) long: &'static str,
-    pub(super) operands: Operands,
+    pub(super) operands: ReaderOperands,
     /// Whether no option at all, also of those not named here, makes it do more: then a file whose name looks like an
     /// option does no harm.
     pub(super) is_tame: bool,
 }
 
-const fn tame(
+const fn tame_reader(
     names: &'static str,
-    operands: Operands,
+    operands: ReaderOperands,
     flags: &'static str,
     valued: &'static str,
     long: &'static str,
-) -> Reader {
-    Reader { names, subcommands: "", flags, valued, long, operands, is_tame: true }
+) -> ReaderProgram {
+    ReaderProgram { names, subcommands: "", flags, valued, long, operands, is_tame: true }
 }
 
-const fn strict(reader: Reader) -> Reader {
-    Reader { is_tame: false, ..reader }
+const fn strict_reader(reader: ReaderProgram) -> ReaderProgram {
+    ReaderProgram { is_tame: false, ..reader }
 }
 
-const fn with(subcommands: &'static str, reader: Reader) -> Reader {
-    Reader { subcommands, is_tame: false, ..reader }
+const fn with_subcommands(subcommands: &'static str, reader: ReaderProgram) -> ReaderProgram {
+    ReaderProgram { subcommands, is_tame: false, ..reader }
 }
 
 /// Options of `git log`, `git show` and `git diff`, which share most of them.
@@ -82,166 +82,202 @@ const GIT_LIST: &str = "--all --list --remotes --verbose --show-current --contai
     --merged= --no-merged= --sort= --format= --points-at= --column --color --color= --no-color --abbrev= --ignore-case";
 
 /// The table.
-pub(super) const READERS: &[Reader] = &[
+pub(super) const READERS: &[ReaderProgram] = &[
     // Of the shell.
-    tame("pwd whoami tty nproc uptime arch groups logname users umask", Operands::None, "PL", "", "--all"),
-    tame("hostname", Operands::None, "fsiI", "", ""),
-    tame("uname", Operands::None, "asnrvmpio", "", "--all"),
-    tame("id", Operands::Text, "ugGnrz", "", "--user --group --groups --name"),
-    tame("type which whereis", Operands::Text, "apPtsbm", "", "--all"),
-    tame("basename", Operands::Text, "az", "s", "--multiple --suffix="),
-    tame("dirname", Operands::Text, "z", "", "--zero"),
-    tame("seq", Operands::Text, "w", "fs", "--equal-width"),
-    tame("expr sleep cal getconf tput", Operands::Text, "", "", ""),
-    tame("printenv", Operands::Text, "0", "", ""),
-    tame("env", Operands::None, "0", "", ""),
-    tame("locale", Operands::Text, "akmc", "", ""),
-    strict(tame(
+    tame_reader(
+        "pwd whoami tty nproc uptime arch groups logname users umask",
+        ReaderOperands::None,
+        "PL",
+        "",
+        "--all",
+    ),
+    tame_reader("hostname", ReaderOperands::None, "fsiI", "", ""),
+    tame_reader("uname", ReaderOperands::None, "asnrvmpio", "", "--all"),
+    tame_reader("id", ReaderOperands::Text, "ugGnrz", "", "--user --group --groups --name"),
+    tame_reader("type which whereis", ReaderOperands::Text, "apPtsbm", "", "--all"),
+    tame_reader("basename", ReaderOperands::Text, "az", "s", "--multiple --suffix="),
+    tame_reader("dirname", ReaderOperands::Text, "z", "", "--zero"),
+    tame_reader("seq", ReaderOperands::Text, "w", "fs", "--equal-width"),
+    tame_reader("expr sleep cal getconf tput", ReaderOperands::Text, "", "", ""),
+    tame_reader("printenv", ReaderOperands::Text, "0", "", ""),
+    tame_reader("env", ReaderOperands::None, "0", "", ""),
+    tame_reader("locale", ReaderOperands::Text, "akmc", "", ""),
+    strict_reader(tame_reader(
         "date",
-        Operands::Format,
+        ReaderOperands::Format,
         "uR",
         "dI",
         "--utc --universal --date= --iso-8601 --iso-8601= --rfc-3339= --rfc-email",
     )),
-    tame(
+    tame_reader(
         "ps",
-        Operands::Text,
+        ReaderOperands::Text,
         "aAdefFlLuxwHjTM",
         "opuCtg",
         "--sort= --forest --no-headers --pid= --format= --width=",
     ),
-    tame("free lscpu lsblk vmstat", Operands::Text, "hmgbkwtvafle", "so", "--human --bytes --json"),
+    tame_reader(
+        "free lscpu lsblk vmstat",
+        ReaderOperands::Text,
+        "hmgbkwtvafle",
+        "so",
+        "--human --bytes --json",
+    ),
     // Names and facts of files.
-    tame(
+    tame_reader(
         "ls",
-        Operands::Names,
+        ReaderOperands::Names,
         "aAlhHtrSRdF1CmnopgGikLqQsuUvxXbBcfNZ",
         "wIT",
         "--all --almost-all --human-readable --color --color= --group-directories-first --recursive --reverse --size --sort= \
          --time= --time-style= --full-time --directory --classify --inode --ignore= --width= --si --format= --indicator-style= \
          --numeric-uid-gid --no-group --dereference --hide= --literal --quote-name",
     ),
-    tame("stat", Operands::Names, "LftxF", "c", "--format= --printf= --dereference --file-system --terse"),
-    tame(
+    tame_reader(
+        "stat",
+        ReaderOperands::Names,
+        "LftxF",
+        "c",
+        "--format= --printf= --dereference --file-system --terse",
+    ),
+    tame_reader(
         "du",
-        Operands::Names,
+        ReaderOperands::Names,
         "ashckmbDHLlxS0",
         "dt",
         "--summarize --human-readable --max-depth= --total --apparent-size --all \
          --exclude= --bytes --threshold= --time --si --one-file-system",
     ),
-    tame(
+    tame_reader(
         "df",
-        Operands::Names,
+        ReaderOperands::Names,
         "ahHiklmTP",
         "tx",
         "--human-readable --all --inodes --print-type --total --type= --output=",
     ),
-    tame(
+    tame_reader(
         "realpath readlink",
-        Operands::Names,
+        ReaderOperands::Names,
         "efmnqszLP",
         "",
         "--canonicalize --canonicalize-existing --relative-to= --relative-base= \
          --no-symlinks --zero --strip",
     ),
-    tame(
+    tame_reader(
         "file",
-        Operands::Files,
+        ReaderOperands::Files,
         "biLhkzrs0N",
         "",
         "--brief --mime --mime-type --mime-encoding --dereference",
     ),
-    strict(tame(
+    strict_reader(tame_reader(
         "tree",
-        Operands::Names,
+        ReaderOperands::Names,
         "adfhilpsugDFqNQrtvUCnJX",
         "LIP",
         "--dirsfirst --noreport --gitignore --prune --filelimit= --sort= \
          --du --si --charset= --matchdirs --ignore-case",
     )),
     // What is in files.
-    tame(
+    tame_reader(
         "cat",
-        Operands::Files,
+        ReaderOperands::Files,
         "AbeEnstTuv",
         "",
         "--number --number-nonblank --show-all --show-ends --show-tabs --squeeze-blank",
     ),
-    tame("head", Operands::Files, "qvz#", "nc", "--lines= --bytes= --quiet --silent --verbose"),
-    tame("tail", Operands::Files, "qvzr#", "nc", "--lines= --bytes= --quiet --silent --verbose"),
-    tame("wc", Operands::Files, "lwcmL", "", "--lines --words --bytes --chars --max-line-length"),
-    tame("nl", Operands::Files, "p", "bdfhilnsvw", "--body-numbering= --number-format="),
-    tame("tac rev", Operands::Files, "br", "s", ""),
-    tame(
+    tame_reader("head", ReaderOperands::Files, "qvz#", "nc", "--lines= --bytes= --quiet --silent --verbose"),
+    tame_reader("tail", ReaderOperands::Files, "qvzr#", "nc", "--lines= --bytes= --quiet --silent --verbose"),
+    tame_reader(
+        "wc",
+        ReaderOperands::Files,
+        "lwcmL",
+        "",
+        "--lines --words --bytes --chars --max-line-length",
+    ),
+    tame_reader("nl", ReaderOperands::Files, "p", "bdfhilnsvw", "--body-numbering= --number-format="),
+    tame_reader("tac rev", ReaderOperands::Files, "br", "s", ""),
+    tame_reader(
         "cut",
-        Operands::Files,
+        ReaderOperands::Files,
         "snz",
         "bcdf",
         "--bytes= --characters= --delimiter= --fields= --complement --only-delimited --output-delimiter=",
     ),
-    tame("tr", Operands::Text, "cCdst", "", "--complement --delete --squeeze-repeats --truncate-set1"),
-    tame("fold", Operands::Files, "bs", "w", "--width= --spaces --bytes"),
-    tame("fmt", Operands::Files, "cstu", "wp", "--width="),
-    tame("column", Operands::Files, "txenR", "scoN", "--table --separator= --output-separator= --fillrows"),
-    tame("expand unexpand", Operands::Files, "ia", "t", "--tabs= --initial --all"),
-    tame("paste", Operands::Files, "sz", "d", "--serial --delimiters="),
-    tame(
+    tame_reader(
+        "tr",
+        ReaderOperands::Text,
+        "cCdst",
+        "",
+        "--complement --delete --squeeze-repeats --truncate-set1",
+    ),
+    tame_reader("fold", ReaderOperands::Files, "bs", "w", "--width= --spaces --bytes"),
+    tame_reader("fmt", ReaderOperands::Files, "cstu", "wp", "--width="),
+    tame_reader(
+        "column",
+        ReaderOperands::Files,
+        "txenR",
+        "scoN",
+        "--table --separator= --output-separator= --fillrows",
+    ),
+    tame_reader("expand unexpand", ReaderOperands::Files, "ia", "t", "--tabs= --initial --all"),
+    tame_reader("paste", ReaderOperands::Files, "sz", "d", "--serial --delimiters="),
+    tame_reader(
         "join comm",
-        Operands::Files,
+        ReaderOperands::Files,
         "zi123",
         "aevjot12",
         "--nocheck-order --check-order --output-delimiter= --total",
     ),
-    strict(tame(
+    strict_reader(tame_reader(
         "sort",
-        Operands::Files,
+        ReaderOperands::Files,
         "bdfghinrRMVcCmsuz",
         "ktS",
         "--numeric-sort --reverse --unique --human-numeric-sort --version-sort --key= \
          --field-separator= --ignore-case --general-numeric-sort --stable --zero-terminated --check --dictionary-order",
     )),
-    strict(tame(
+    strict_reader(tame_reader(
         "uniq",
-        Operands::OneFile,
+        ReaderOperands::OneFile,
         "cdDiuz",
         "fsw",
         "--count --repeated --unique --ignore-case --skip-fields= --skip-chars= --check-chars=",
     )),
-    tame("cmp", Operands::Files, "blsv", "in", "--silent --quiet --print-bytes --verbose"),
-    tame(
+    tame_reader("cmp", ReaderOperands::Files, "blsv", "in", "--silent --quiet --print-bytes --verbose"),
+    tame_reader(
         "diff",
-        Operands::Files,
+        ReaderOperands::Files,
         "abBcdeEiNpqrsStTuwyZ#",
         "CUWxIFL",
         "--unified --unified= --context --context= --brief --recursive --side-by-side \
          --ignore-all-space --ignore-space-change --ignore-blank-lines --ignore-case --new-file --report-identical-files --color --color= --width= \
          --suppress-common-lines --minimal --text --exclude= --label= --strip-trailing-cr --show-function-line=",
     ),
-    tame(
+    tame_reader(
         "md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum sum md5",
-        Operands::Files,
+        ReaderOperands::Files,
         "btz",
         "l",
         "--tag --binary --text",
     ),
-    strict(tame("gofmt", Operands::Files, "ldes", "", "")),
-    strict(tame("shasum", Operands::Files, "b", "a", "--algorithm=")),
-    tame("base64 base32", Operands::Files, "d", "w", "--decode --wrap="),
-    tame(
+    strict_reader(tame_reader("gofmt", ReaderOperands::Files, "ldes", "", "")),
+    strict_reader(tame_reader("shasum", ReaderOperands::Files, "b", "a", "--algorithm=")),
+    tame_reader("base64 base32", ReaderOperands::Files, "d", "w", "--decode --wrap="),
+    tame_reader(
         "od hexdump hd",
-        Operands::Files,
+        ReaderOperands::Files,
         "abcdfilosvxC",
         "AjNtwn",
         "--format= --read-bytes= --skip-bytes= --address-radix=",
     ),
-    strict(tame("xxd", Operands::OneFile, "bpueiC", "lscgo", "")),
-    tame("strings", Operands::Files, "afw", "nte", "--all --bytes= --radix="),
-    tame("zcat bzcat xzcat gzcat", Operands::Files, "fv", "", ""),
+    strict_reader(tame_reader("xxd", ReaderOperands::OneFile, "bpueiC", "lscgo", "")),
+    tame_reader("strings", ReaderOperands::Files, "afw", "nte", "--all --bytes= --radix="),
+    tame_reader("zcat bzcat xzcat gzcat", ReaderOperands::Files, "fv", "", ""),
     // Search.
-    tame(
+    tame_reader(
         "grep egrep fgrep zgrep",
-        Operands::PatternThenFiles,
+        ReaderOperands::PatternThenFiles,
         "abcEFGhHiIlLnoPqrsTUvVwxyzZ#",
         "eABCmdD",
         "--regexp= --ignore-case --no-ignore-case --invert-match --word-regexp --line-regexp --count --color --color= --colour --colour= \
@@ -249,9 +285,9 @@ pub(super) const READERS: &[Reader] = &[
          --no-filename --line-number --null --after-context= --before-context= --context= --text --binary-files= --exclude= --exclude-dir= \
          --include= --recursive --extended-regexp --fixed-strings --basic-regexp --perl-regexp --label= --line-buffered",
     ),
-    strict(tame(
+    strict_reader(tame_reader(
         "rg",
-        Operands::PatternThenFiles,
+        ReaderOperands::PatternThenFiles,
         "abcFhHiIlnNoPpqsSUvwx0",
         "eABCgjmMrtTEd",
         "--regexp= --ignore-case --smart-case --case-sensitive --word-regexp --line-regexp --fixed-strings --count --count-matches --files \
@@ -261,89 +297,89 @@ pub(super) const READERS: &[Reader] = &[
          --pcre2 --sort= --sortr= --stats --trim --null --no-messages --no-filename --with-filename --json --vimgrep --pretty --passthru \
          --crlf --text --threads= --quiet --include-zero --no-config --one-file-system --glob-case-insensitive",
     )),
-    strict(tame(
+    strict_reader(tame_reader(
         "fd fdfind",
-        Operands::PatternThenFiles,
+        ReaderOperands::PatternThenFiles,
         "HIisagpl01u",
         "dteEjcS",
         "--hidden --no-ignore --ignore-case --case-sensitive --glob \
          --regex --fixed-strings --absolute-path --full-path --max-depth= --min-depth= --exact-depth= --type= --extension= --exclude= --size= \
          --changed-within= --changed-before= --color= --max-results= --print0 --strip-cwd-prefix --list-details --prune",
     )),
-    strict(tame(
+    strict_reader(tame_reader(
         "ag",
-        Operands::PatternThenFiles,
+        ReaderOperands::PatternThenFiles,
         "acHiGlLnQsSuUvw0",
         "ABCmg",
         "--ignore= --hidden --nocolor --nogroup --count --files-with-matches --literal",
     )),
-    strict(tame(
+    strict_reader(tame_reader(
         "sed gsed",
-        Operands::PatternThenFiles,
+        ReaderOperands::PatternThenFiles,
         "nErsuz",
         "e",
         "--quiet --silent --regexp-extended --expression=",
     )),
-    strict(tame("awk gawk mawk nawk", Operands::PatternThenFiles, "", "Fv", "")),
-    strict(tame(
+    strict_reader(tame_reader("awk gawk mawk nawk", ReaderOperands::PatternThenFiles, "", "Fv", "")),
+    strict_reader(tame_reader(
         "jq",
-        Operands::PatternThenFiles,
+        ReaderOperands::PatternThenFiles,
         "rcnseSMCajR",
         "",
         "--raw-output --compact-output --null-input --slurp --sort-keys --tab \
          --exit-status --color-output --monochrome-output --raw-input --join-output --ascii-output --indent= --stream --seq",
     )),
     // Git.
-    with(
+    with_subcommands(
         "status",
-        tame(
+        tame_reader(
             "git",
-            Operands::Revisions,
+            ReaderOperands::Revisions,
             "sbvz",
             "u",
             "--short --branch --porcelain --porcelain= --ignored --ignored= --untracked-files \
          --untracked-files= --column --show-stash --ahead-behind --no-ahead-behind --long --verbose --no-renames --renames",
         ),
     ),
-    with("reflog", tame("git", Operands::None, "#", "n", GIT_LOG)),
-    with("shortlog", tame("git", Operands::Revisions, "sne", "", GIT_LOG)),
-    with(
+    with_subcommands("reflog", tame_reader("git", ReaderOperands::None, "#", "n", GIT_LOG)),
+    with_subcommands("shortlog", tame_reader("git", ReaderOperands::Revisions, "sne", "", GIT_LOG)),
+    with_subcommands(
         "log show diff whatchanged rev-list diff-tree diff-index range-diff cherry stash+show",
-        tame("git", Operands::Revisions, "pPuszmtrRiEFwbBMCDgWcae#", "nLSGUl", GIT_LOG),
+        tame_reader("git", ReaderOperands::Revisions, "pPuszmtrRiEFwbBMCDgWcae#", "nLSGUl", GIT_LOG),
     ),
-    with("stash+list", tame("git", Operands::Revisions, "ps", "n", GIT_LOG)),
-    with("branch", tame("git", Operands::Listed, "avrl", "", GIT_LIST)),
-    with("tag", tame("git", Operands::Listed, "l", "", GIT_LIST)),
-    with("remote", tame("git", Operands::None, "v", "", "--verbose")),
-    with("remote+get-url", tame("git", Operands::Text, "", "", "--push --all")),
-    with(
+    with_subcommands("stash+list", tame_reader("git", ReaderOperands::Revisions, "ps", "n", GIT_LOG)),
+    with_subcommands("branch", tame_reader("git", ReaderOperands::Listed, "avrl", "", GIT_LIST)),
+    with_subcommands("tag", tame_reader("git", ReaderOperands::Listed, "l", "", GIT_LIST)),
+    with_subcommands("remote", tame_reader("git", ReaderOperands::None, "v", "", "--verbose")),
+    with_subcommands("remote+get-url", tame_reader("git", ReaderOperands::Text, "", "", "--push --all")),
+    with_subcommands(
         "worktree+list submodule+status notes+list bisect+log",
-        tame("git", Operands::Text, "v", "", "--porcelain --verbose --cached --recursive"),
+        tame_reader("git", ReaderOperands::Text, "v", "", "--porcelain --verbose --cached --recursive"),
     ),
-    with("config", tame("git", Operands::One, "", "", "")),
-    strict(tame(
+    with_subcommands("config", tame_reader("git", ReaderOperands::One, "", "", "")),
+    strict_reader(tame_reader(
         "pgrep",
-        Operands::Text,
+        ReaderOperands::Text,
         "flaxivnoc",
         "uGPt",
         "--full --list-name --list-full --exact --count",
     )),
-    with(
+    with_subcommands(
         "config",
-        tame(
+        tame_reader(
             "git",
-            Operands::Listed,
+            ReaderOperands::Listed,
             "lz",
             "",
             "--get= --get-all= --get-regexp= --list --show-origin --show-scope --name-only --global --local \
          --system --null --bool --int --type= --default=",
         ),
     ),
-    with(
+    with_subcommands(
         "rev-parse",
-        tame(
+        tame_reader(
             "git",
-            Operands::Revisions,
+            ReaderOperands::Revisions,
             "q",
             "",
             "--short --short= --verify --quiet --abbrev-ref --abbrev-ref= --symbolic --symbolic-full-name \
@@ -351,11 +387,11 @@ pub(super) const READERS: &[Reader] = &[
          --branches --tags --remotes --revs-only --no-revs --flags --no-flags --is-inside-git-dir --show-superproject-working-tree --path-format=",
         ),
     ),
-    with(
+    with_subcommands(
         "describe name-rev merge-base show-ref for-each-ref count-objects check-ignore check-attr version",
-        tame(
+        tame_reader(
             "git",
-            Operands::Revisions,
+            ReaderOperands::Revisions,
             "avHqsdznl",
             "",
             "--tags --all --always --dirty --long --abbrev= --match= --exclude= --contains --name-only --refs= --is-ancestor --octopus \
@@ -363,44 +399,44 @@ pub(super) const READERS: &[Reader] = &[
          --contains= --human-readable --verbose --non-matching --short --build-options --first-parent --exact-match",
         ),
     ),
-    with(
+    with_subcommands(
         "blame annotate",
-        tame(
+        tame_reader(
             "git",
-            Operands::Revisions,
+            ReaderOperands::Revisions,
             "lnftspwecMCb",
             "LS",
             "--porcelain --line-porcelain --date= --show-email --show-name --since= \
          --abbrev= --color-lines --root --incremental --score-debug",
         ),
     ),
-    with(
+    with_subcommands(
         "ls-files",
-        tame(
+        tame_reader(
             "git",
-            Operands::Revisions,
+            ReaderOperands::Revisions,
             "cdmoiskutvzf",
             "xX",
             "--cached --deleted --modified --others --ignored --stage --unmerged --killed \
          --exclude-standard --exclude= --directory --full-name --error-unmatch --abbrev= --eol --deduplicate",
         ),
     ),
-    with(
+    with_subcommands(
         "ls-tree",
-        tame(
+        tame_reader(
             "git",
-            Operands::Revisions,
+            ReaderOperands::Revisions,
             "rtdlz",
             "",
             "--name-only --name-status --full-name --full-tree --long --abbrev= --object-only --format=",
         ),
     ),
-    with("cat-file", tame("git", Operands::Revisions, "ptse", "", "")),
-    with(
+    with_subcommands("cat-file", tame_reader("git", ReaderOperands::Revisions, "ptse", "", "")),
+    with_subcommands(
         "grep",
-        tame(
+        tame_reader(
             "git",
-            Operands::PatternThenFiles,
+            ReaderOperands::PatternThenFiles,
             "abcEFGhHiIlLnopPqvwWz#",
             "eABCm",
             "--cached --untracked --no-index-never --count --ignore-case --word-regexp \
@@ -410,39 +446,48 @@ pub(super) const READERS: &[Reader] = &[
         ),
     ),
     // Others, where they only say what is there.
-    with("version", tame("go", Operands::Files, "mv", "", "")),
-    with("env", tame("go", Operands::Text, "", "", "-json -changed")),
-    with("doc", tame("go", Operands::Text, "", "", "-all -c -cmd -short -src -u")),
-    with("list", tame("go", Operands::Text, "mefu", "", "-json -deps -test -find -f=")),
-    with(
+    with_subcommands("version", tame_reader("go", ReaderOperands::Files, "mv", "", "")),
+    with_subcommands("env", tame_reader("go", ReaderOperands::Text, "", "", "-json -changed")),
+    with_subcommands("doc", tame_reader("go", ReaderOperands::Text, "", "", "-all -c -cmd -short -src -u")),
+    with_subcommands(
+        "list",
+        tame_reader("go", ReaderOperands::Text, "mefu", "", "-json -deps -test -find -f="),
+    ),
+    with_subcommands(
         "list show freeze check",
-        tame(
+        tame_reader(
             "pip pip3",
-            Operands::Text,
+            ReaderOperands::Text,
             "flv",
             "",
             "--format= --outdated --user --local --files --verbose --disable-pip-version-check",
         ),
     ),
-    with(
+    with_subcommands(
         "ls list root prefix bin",
-        tame(
+        tame_reader(
             "npm",
-            Operands::Text,
+            ReaderOperands::Text,
             "ag",
             "",
             "--depth= --all --global --json --long --parseable --omit= --prod --production",
         ),
     ),
-    strict(tame("node nodejs npm pnpm yarn", Operands::Shown, "v", "", "--version")),
-    strict(tame("python python2 python3 pip pip3", Operands::Shown, "V", "", "--version")),
-    strict(tame(
+    strict_reader(tame_reader("node nodejs npm pnpm yarn", ReaderOperands::Shown, "v", "", "--version")),
+    strict_reader(tame_reader(
+        "python python2 python3 pip pip3",
+        ReaderOperands::Shown,
+        "V",
+        "",
+        "--version",
+    )),
+    strict_reader(tame_reader(
         "bun deno ruby gem perl php gcc cc g++ clang make cmake ninja meson docker podman kubectl helm terraform gh jq rg git curl wget tmux vim \
          nvim bash zsh sqlite3 psql mysql protoc dotnet swift kotlinc scala",
-        Operands::Shown,
+        ReaderOperands::Shown,
         "",
         "",
         "--version",
     )),
-    strict(tame("java javac", Operands::Shown, "", "", "-version --version")),
+    strict_reader(tame_reader("java javac", ReaderOperands::Shown, "", "", "-version --version")),
 ];

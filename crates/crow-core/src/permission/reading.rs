@@ -1,14 +1,14 @@
 //! Whether a line only reads, and only what may be read freely: then it needs no rule and no question, in any mode.
 //! Strict: what the table of readers does not know is not reading.
 
-use super::command::{Court, risky_assignment};
-use super::folders::Way;
+use super::command::{CommandEvaluation, risky_assignment};
+use super::folders::CdScope;
 use super::harmless;
 use super::names::{may_name_any_key, may_name_key};
-use super::paths::{Target, is_inside, is_key, is_readable, is_secret};
-use super::readers::{Operands, READERS, Reader};
-use super::risks::{base, risks};
-use crate::shell::{Direction, Extent, Piece, Simple, Through, Word};
+use super::paths::{WordTarget, is_inside, is_key_path, is_readable, is_secret};
+use super::readers::{READERS, ReaderOperands, ReaderProgram};
+use super::risks::{find_risks, program_name};
+use crate::shell::{KnownExtent, RedirectDirection, ShellWord, SimpleCommand, WordPiece, WrapperEffect};
 
 /// Programs in front of another that add nothing to it.
 pub(super) const WRAPPERS: &[&str] =
@@ -121,74 +121,76 @@ const FIND_VALUED: &[&str] = &[
     "-gid",
 ];
 
-impl Court<'_> {
+impl CommandEvaluation<'_> {
     /// Whether the line only reads, and only inside the session's folders and nothing that is protected.
-    pub(super) fn only_reads(&self, commands: &[Simple]) -> bool {
-        !commands.is_empty() && commands.iter().all(|simple| self.reads(simple))
+    pub(super) fn only_reads(&self, commands: &[SimpleCommand]) -> bool {
+        !commands.is_empty() && commands.iter().all(|simple| self.command_only_reads(simple))
     }
 
-    pub(super) fn reads(&self, simple: &Simple) -> bool {
+    pub(super) fn command_only_reads(&self, simple: &SimpleCommand) -> bool {
         if risky_assignment(simple).is_some() {
             return false;
         }
         let redirected = |redirection: &crate::shell::Redirection| match redirection.direction {
-            Direction::In => self.is_free_file(&redirection.target, true),
-            Direction::Out => self.place.target(&redirection.target) == Target::Nowhere,
+            RedirectDirection::In => self.is_free_file(&redirection.target, true),
+            RedirectDirection::Out => self.place.resolve_word(&redirection.target) == WordTarget::Nowhere,
         };
         if !simple.redirections.iter().all(redirected) {
             return false;
         }
         let Some(program) = simple.words.first() else { return true };
-        let Some(program) = program.whole().and_then(plain_name) else { return false };
+        let Some(program) = program.known_text().and_then(plain_name) else { return false };
         if let Some(inner) = &simple.inner {
-            let is_plain =
-                WRAPPERS.contains(&program) && inner.through == Through::Plainly && !starts_up(simple);
-            let reads = || inner.commands.iter().all(|command| self.reads(command));
+            let is_plain = WRAPPERS.contains(&program)
+                && inner.through == WrapperEffect::Plainly
+                && !reads_startup_files(simple);
+            let reads = || inner.commands.iter().all(|command| self.command_only_reads(command));
             return (is_plain && reads()) || (program == "xargs" && self.reads_listed(simple));
         }
         let words = &simple.words[1..];
         match program {
             _ if BUILTINS.contains(&program) => {
-                self.leaving(simple).is_none()
-                    && words.iter().all(|word| program == "cd" || word.whole().is_some())
+                self.reason_for_leaving(simple).is_none()
+                    && words.iter().all(|word| program == "cd" || word.known_text().is_some())
             }
             "echo" => words.iter().all(|word| self.is_free_text(word)),
             "printf" | "set" => {
                 harmless::needs_no_rule(simple) && words.iter().all(|word| self.is_free_text(word))
             }
-            "test" | "[" => self.tests(words),
-            "[[" => harmless::needs_no_rule(simple) && self.tests(words),
+            "test" | "[" => self.is_free_test(words),
+            "[[" => harmless::needs_no_rule(simple) && self.is_free_test(words),
             "tar" | "gtar" | "bsdtar" => self.lists_archive(words),
             "command" => {
                 words.len() == 2
                     && ["-v", "-V"].contains(&words[0].text.as_str())
-                    && words[1].whole().is_some()
+                    && words[1].known_text().is_some()
             }
-            "find" | "gfind" => self.finds(words),
+            "find" | "gfind" => self.is_free_find(words),
             _ => self.is_reader(program, simple),
         }
     }
 
     /// Whether `xargs` has a reader read only what a search through the session's folders found.
-    fn reads_listed(&self, simple: &Simple) -> bool {
+    fn reads_listed(&self, simple: &SimpleCommand) -> bool {
         let Some(inner) = &simple.inner else { return false };
         let [command] = inner.commands.as_slice() else { return false };
         let front = simple.words.get(1..inner.at).unwrap_or_default();
-        let is_plain = |word: &Word| {
+        let is_plain = |word: &ShellWord| {
             let text = word.text.as_str();
             let number = text.trim_start_matches("-n").trim_start_matches("-P").trim_start_matches("-L");
             ["-0", "-r", "--null", "--no-run-if-empty", "-I{}", "-I", "{}", "-n", "-L", "-P"].contains(&text)
                 || number.bytes().all(|byte| byte.is_ascii_digit())
         };
         // What it is given stands behind these, or where the braces are.
-        let words: Vec<Word> =
-            command.words.iter().filter(|word| word.extent != Extent::Splits).cloned().collect();
-        let is_file = |word: &Word| {
-            word.whole().is_some() || (word.text.is_empty() && word.rest == [Piece::Unknown(None)])
+        let words: Vec<ShellWord> =
+            command.words.iter().filter(|word| word.extent != KnownExtent::Splits).cloned().collect();
+        let is_file = |word: &ShellWord| {
+            word.known_text().is_some() || (word.text.is_empty() && word.rest == [WordPiece::Unknown(None)])
         };
-        let known: Vec<Word> = words.iter().filter(|word| word.whole().is_some()).cloned().collect();
-        let stands_for_itself = Simple { words: known, ..Simple::default() };
-        let program = words.first().and_then(Word::whole).unwrap_or_default();
+        let known: Vec<ShellWord> =
+            words.iter().filter(|word| word.known_text().is_some()).cloned().collect();
+        let stands_for_itself = SimpleCommand { words: known, ..SimpleCommand::default() };
+        let program = words.first().and_then(ShellWord::known_text).unwrap_or_default();
         // A name with a blank in it is two, and the second of them may be anywhere.
         let is_split = !front.iter().any(|word| ["-0", "--null"].contains(&word.text.as_str()));
         let readers = if is_split { LISTED_COUNTERS } else { LISTED_READERS };
@@ -205,16 +207,17 @@ impl Court<'_> {
     }
 
     /// Whether `tar` shows what is in an archive.
-    fn lists_archive(&self, words: &[Word]) -> bool {
+    fn lists_archive(&self, words: &[ShellWord]) -> bool {
         let [mode, files @ ..] = words else { return false };
         let letters = mode.text.trim_start_matches('-');
-        let is_listing = mode.whole().is_some()
+        let is_listing = mode.known_text().is_some()
             && letters.contains('t')
             && letters.ends_with('f')
             && letters.chars().all(|letter| "tvzjJf".contains(letter));
         // A colon names another machine.
-        let is_plain =
-            |word: &Word| word.whole().is_some_and(|text| !text.starts_with('-') && !text.contains(':'));
+        let is_plain = |word: &ShellWord| {
+            word.known_text().is_some_and(|text| !text.starts_with('-') && !text.contains(':'))
+        };
         let archive = files.first();
         is_listing
             && files.iter().all(is_plain)
@@ -222,8 +225,8 @@ impl Court<'_> {
     }
 
     /// Whether a condition of `test` looks at nothing that is protected.
-    fn tests(&self, words: &[Word]) -> bool {
-        let is_file = |word: &Word| {
+    fn is_free_test(&self, words: &[ShellWord]) -> bool {
+        let is_file = |word: &ShellWord| {
             let operators = [
                 "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-nt", "-ot", "-ef", "-p", "-S", "-b",
                 "-c",
@@ -242,12 +245,12 @@ impl Court<'_> {
         })
     }
 
-    fn finds(&self, words: &[Word]) -> bool {
+    fn is_free_find(&self, words: &[ShellWord]) -> bool {
         let n_starts = words.iter().take_while(|word| !word.text.starts_with(['-', '(', '!', ','])).count();
         let (starts, tests) = words.split_at(n_starts);
         let mut tests = tests.iter();
         while let Some(test) = tests.next() {
-            let Some(name) = test.whole() else { return false };
+            let Some(name) = test.known_text() else { return false };
             match name {
                 _ if FIND_FLAGS.contains(&name) => {}
                 _ if FIND_VALUED.contains(&name) && tests.next().is_some_and(is_one_word) => {}
@@ -258,13 +261,13 @@ impl Court<'_> {
     }
 
     /// Whether a command is in the table of readers with all its options, and its operands are free to read.
-    fn is_reader(&self, program: &str, simple: &Simple) -> bool {
+    fn is_reader(&self, program: &str, simple: &SimpleCommand) -> bool {
         let words = &simple.words[1..];
         if program == "git" {
             // A repository below could be another one, whose configuration names programs.
-            let is_other = self.route.way >= Way::Inside;
+            let is_other = self.route.way >= CdScope::Inside;
             // A value names a file as well, as in `-L 1,5:FILE`.
-            let names_key = |word: &Word| word.text.split([':', '=', ',', ')']).any(is_key);
+            let names_key = |word: &ShellWord| word.text.split([':', '=', ',', ')']).any(is_key_path);
             if is_other || words.iter().any(names_key) {
                 return false;
             }
@@ -276,38 +279,40 @@ impl Court<'_> {
             |reader| {
                 let words = match reader.subcommands {
                     "" => Some(words),
-                    names => names.split_whitespace().find_map(|name| behind_subcommand(words, name)),
+                    names => names.split_whitespace().find_map(|name| after_subcommand(words, name)),
                 };
-                words.is_some_and(|words| self.fits(reader, words))
+                words.is_some_and(|words| self.fits_reader(reader, words))
             },
         )
     }
 
-    fn fits(&self, reader: &Reader, words: &[Word]) -> bool {
-        let Some(Parsed { operands, has_pattern }) = parse(reader, words) else { return false };
+    fn fits_reader(&self, reader: &ReaderProgram, words: &[ShellWord]) -> bool {
+        let Some(ParsedWords { operands, has_pattern }) = parse_words(reader, words) else { return false };
         let are_certain = reader.is_tame || operands.iter().all(|word| !may_be_option(word));
-        let are_free = |words: &[&Word], reads: bool| words.iter().all(|word| self.is_free_file(word, reads));
+        let are_free =
+            |words: &[&ShellWord], reads: bool| words.iter().all(|word| self.is_free_file(word, reads));
         are_certain
             && match reader.operands {
-                Operands::None => operands.is_empty(),
-                Operands::Shown => operands.is_empty() && !words.is_empty(),
-                Operands::One => operands.len() == 1 && operands[0].whole().is_some(),
-                Operands::Text => operands.iter().all(|word| self.is_free_text(word)),
-                Operands::Files => are_free(&operands, true),
-                Operands::Names => are_free(&operands, false),
-                Operands::OneFile => operands.len() <= 1 && are_free(&operands, true),
-                Operands::Format => {
-                    operands.iter().all(|word| word.text.starts_with('+') && word.whole().is_some())
+                ReaderOperands::None => operands.is_empty(),
+                ReaderOperands::Shown => operands.is_empty() && !words.is_empty(),
+                ReaderOperands::One => operands.len() == 1 && operands[0].known_text().is_some(),
+                ReaderOperands::Text => operands.iter().all(|word| self.is_free_text(word)),
+                ReaderOperands::Files => are_free(&operands, true),
+                ReaderOperands::Names => are_free(&operands, false),
+                ReaderOperands::OneFile => operands.len() <= 1 && are_free(&operands, true),
+                ReaderOperands::Format => {
+                    operands.iter().all(|word| word.text.starts_with('+') && word.known_text().is_some())
                 }
-                Operands::Revisions => operands.iter().all(|word| self.is_free_revision(word)),
-                Operands::Listed => {
+                ReaderOperands::Revisions => operands.iter().all(|word| self.is_free_revision(word)),
+                ReaderOperands::Listed => {
                     let is_listed = words.iter().any(|word| {
                         LISTING
                             .contains(&word.text.split_once('=').map_or(word.text.as_str(), |(name, _)| name))
                     });
-                    operands.is_empty() || (is_listed && operands.iter().all(|word| word.whole().is_some()))
+                    operands.is_empty()
+                        || (is_listed && operands.iter().all(|word| word.known_text().is_some()))
                 }
-                Operands::PatternThenFiles => match operands.split_first() {
+                ReaderOperands::PatternThenFiles => match operands.split_first() {
                     _ if has_pattern => are_free(&operands, true),
                     Some((pattern, files)) => is_one_word(pattern) && are_free(files, true),
                     None => false,
@@ -316,14 +321,16 @@ impl Court<'_> {
     }
 
     /// Whether a word names files that may be read freely; `reads` if what is in them is shown.
-    pub(super) fn is_free_file(&self, word: &Word, reads: bool) -> bool {
-        self.variables.readings(word).iter().all(|word| match word.whole() {
+    pub(super) fn is_free_file(&self, word: &ShellWord, reads: bool) -> bool {
+        self.variables.word_readings(word).iter().all(|word| match word.known_text() {
             Some("-") => true,
-            Some(_) => self.targets(word).iter().all(|target| match target {
-                Target::Nowhere => true,
-                Target::At(path) if reads => is_readable(path.as_str(), self.law.roots),
-                Target::At(path) => is_inside(path, &self.law.roots.work) && !is_secret(path, self.law.roots),
-                Target::Unknown(_) => false,
+            Some(_) => self.word_targets(word).iter().all(|target| match target {
+                WordTarget::Nowhere => true,
+                WordTarget::At(path) if reads => is_readable(path.as_str(), self.law.roots),
+                WordTarget::At(path) => {
+                    is_inside(path, &self.law.roots.work) && !is_secret(path, self.law.roots)
+                }
+                WordTarget::Unknown(_) => false,
             }),
             None => self.is_free_pattern(word, reads),
         })
@@ -331,35 +338,35 @@ impl Court<'_> {
 
     /// Whether the files that a pattern finds may be read freely: it begins in a folder that is free, and what is not
     /// known of it is no key and leads nowhere else.
-    fn is_free_pattern(&self, word: &Word, reads: bool) -> bool {
-        let is_glob = |piece: &Piece| matches!(piece, Piece::Glob | Piece::Known(_));
+    fn is_free_pattern(&self, word: &ShellWord, reads: bool) -> bool {
+        let is_glob = |piece: &WordPiece| matches!(piece, WordPiece::Glob | WordPiece::Known(_));
         let known = word.rest.iter().filter_map(|piece| match piece {
-            Piece::Known(text) => Some(text.as_str()),
-            Piece::Glob | Piece::Variable(_) | Piece::Unknown(_) => None,
+            WordPiece::Known(text) => Some(text.as_str()),
+            WordPiece::Glob | WordPiece::Variable(_) | WordPiece::Unknown(_) => None,
         });
         let known: String = known.collect::<Vec<_>>().join("*");
         let folder = word.text.rfind('/').map_or(".", |end| &word.text[..=end]);
         let leaves = known.split('/').any(|name| name == "..") || (reads && known.contains('/'));
-        word.extent == Extent::Begins
+        word.extent == KnownExtent::Begins
             && word.rest.iter().all(is_glob)
             && !leaves
             && !(reads && may_name_any_key(word))
-            && self.is_free_file(&Word::known(folder), reads)
+            && self.is_free_file(&ShellWord::from_text(folder), reads)
     }
 
     /// Whether a text is free: what it finds among file names is.
-    fn is_free_text(&self, word: &Word) -> bool {
-        let finds = word.rest.contains(&Piece::Glob);
-        let is_home = word.extent == Extent::Home || word.text.starts_with("~/");
+    fn is_free_text(&self, word: &ShellWord) -> bool {
+        let finds = word.rest.contains(&WordPiece::Glob);
+        let is_home = word.extent == KnownExtent::Home || word.text.starts_with("~/");
         if finds || is_home { self.is_free_file(word, false) } else { true }
     }
 
     /// Whether a word of Git names no key, and no file outside.
-    fn is_free_revision(&self, word: &Word) -> bool {
-        self.variables.readings(word).iter().all(|word| match word.whole() {
+    fn is_free_revision(&self, word: &ShellWord) -> bool {
+        self.variables.word_readings(word).iter().all(|word| match word.known_text() {
             Some(text) => {
                 // `HEAD:FILE` and `:(top)FILE` name files as well.
-                let names_key = std::iter::once(text).chain(text.split([':', ')'])).any(is_key);
+                let names_key = std::iter::once(text).chain(text.split([':', ')'])).any(is_key_path);
                 let is_path = text.starts_with(['/', '~']) || text.split('/').any(|name| name == "..");
                 !names_key && (!is_path || self.is_free_file(word, true))
             }
@@ -369,15 +376,15 @@ impl Court<'_> {
 }
 
 /// What the words of a command are.
-struct Parsed<'a> {
-    operands: Vec<&'a Word>,
+struct ParsedWords<'a> {
+    operands: Vec<&'a ShellWord>,
     /// Whether an option was the pattern.
     has_pattern: bool,
 }
 
 /// Tells options from operands; `None` if one is not in the table.
-fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
-    let mut parsed = Parsed { operands: Vec::new(), has_pattern: false };
+fn parse_words<'a>(reader: &ReaderProgram, words: &'a [ShellWord]) -> Option<ParsedWords<'a>> {
+    let mut parsed = ParsedWords { operands: Vec::new(), has_pattern: false };
     let long: Vec<&str> = reader.long.split_whitespace().collect();
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -386,12 +393,12 @@ fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
             parsed.operands.push(word);
             continue;
         }
-        if text == "--" && word.whole().is_some() {
+        if text == "--" && word.known_text().is_some() {
             parsed.operands.extend(words);
             break;
         }
         // A pattern behind a `=` finds what begins with the same option, if anything.
-        let is_joined = text.starts_with("--") && text.contains('=') && word.extent != Extent::Splits;
+        let is_joined = text.starts_with("--") && text.contains('=') && word.extent != KnownExtent::Splits;
         if !is_one_word(word) && !is_joined {
             return None;
         }
@@ -400,8 +407,8 @@ fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
         let is_long = text.starts_with("--") || long.contains(&text);
         if is_long {
             match value {
-                None if word.whole().is_some() && long.contains(&name) => {}
-                None if word.whole().is_some() && long.contains(&valued.as_str()) => {
+                None if word.known_text().is_some() && long.contains(&name) => {}
+                None if word.known_text().is_some() && long.contains(&valued.as_str()) => {
                     words.next().filter(|word| is_one_word(word))?;
                 }
                 Some(_) if long.contains(&valued.as_str()) => {}
@@ -410,11 +417,11 @@ fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
             parsed.has_pattern |= ["--regexp", "--expression", "--files", "--type-list"].contains(&name);
             continue;
         }
-        word.whole()?;
+        word.known_text()?;
         for (at, letter) in text[1..].char_indices() {
             let is_number = letter.is_ascii_digit() && reader.flags.contains('#');
             if reader.valued.contains(letter) {
-                parsed.has_pattern |= letter == 'e' && reader.operands == Operands::PatternThenFiles;
+                parsed.has_pattern |= letter == 'e' && reader.operands == ReaderOperands::PatternThenFiles;
                 if text[1 + at + letter.len_utf8()..].is_empty() {
                     words.next().filter(|word| is_one_word(word))?;
                 }
@@ -429,12 +436,12 @@ fn parse<'a>(reader: &Reader, words: &'a [Word]) -> Option<Parsed<'a>> {
 }
 
 /// Returns what follows a subcommand of Git and others, behind options that change nothing.
-fn behind_subcommand<'a>(words: &'a [Word], names: &str) -> Option<&'a [Word]> {
+fn after_subcommand<'a>(words: &'a [ShellWord], names: &str) -> Option<&'a [ShellWord]> {
     let n_options = words.iter().take_while(|word| GIT_OPTIONS.contains(&word.text.as_str())).count();
     let mut words = &words[n_options..];
     for name in names.split('+') {
         let (first, rest) = words.split_first()?;
-        if first.whole()? != name {
+        if first.known_text()? != name {
             return None;
         }
         words = rest;
@@ -443,9 +450,9 @@ fn behind_subcommand<'a>(words: &'a [Word], names: &str) -> Option<&'a [Word]> {
 }
 
 /// Whether a shell reads files of its own before it runs what it is given.
-pub(super) fn starts_up(simple: &Simple) -> bool {
-    let program = simple.words.first().map(|word| base(&word.text)).unwrap_or_default();
-    let is_option = |word: &&Word| word.text.starts_with('-');
+pub(super) fn reads_startup_files(simple: &SimpleCommand) -> bool {
+    let program = simple.words.first().map(|word| program_name(&word.text)).unwrap_or_default();
+    let is_option = |word: &&ShellWord| word.text.starts_with('-');
     let mut options = simple.words.iter().skip(1).take_while(is_option);
     ["sh", "bash", "dash"].contains(&program)
         && options.any(|word| {
@@ -454,16 +461,16 @@ pub(super) fn starts_up(simple: &Simple) -> bool {
 }
 
 /// Whether a command shows names of files of its own accord.
-fn finds_files(simple: &Simple) -> bool {
-    let program = simple.words.first().and_then(Word::whole).unwrap_or_default();
+fn finds_files(simple: &SimpleCommand) -> bool {
+    let program = simple.words.first().and_then(ShellWord::known_text).unwrap_or_default();
     ["find", "gfind", "fd", "fdfind", "git", "rg"].contains(&program)
 }
 
 /// Whether a command shows names of files below the folders of the session, or picks some of those it is given.
-fn lists_files(simple: &Simple) -> bool {
+fn lists_files(simple: &SimpleCommand) -> bool {
     let words: Vec<&str> = simple.words.iter().map(|word| word.text.as_str()).collect();
     let are_plain = simple.assignments.is_empty()
-        && simple.redirections.iter().all(|redirection| redirection.direction == Direction::Out);
+        && simple.redirections.iter().all(|redirection| redirection.direction == RedirectDirection::Out);
     let has = |option: &str| words.iter().skip(1).any(|word| *word == option);
     let n_operands = words.iter().skip(1).filter(|word| !word.starts_with('-')).count();
     let names_no_key = !simple.words.iter().skip(1).any(finds_keys);
@@ -486,37 +493,37 @@ fn lists_files(simple: &Simple) -> bool {
 }
 
 /// Whether a pattern of names may find keys.
-fn finds_keys(pattern: &Word) -> bool {
-    let Some(text) = pattern.whole() else { return true };
+fn finds_keys(pattern: &ShellWord) -> bool {
+    let Some(text) = pattern.known_text() else { return true };
     let mut pieces = text.split(['*', '?', '[', ']']);
-    let mut word = Word::known(pieces.next().unwrap_or_default());
+    let mut word = ShellWord::from_text(pieces.next().unwrap_or_default());
     for piece in pieces {
-        word.rest.extend([Piece::Unknown(None), Piece::Known(piece.to_owned())]);
-        word.extent = Extent::Begins;
+        word.rest.extend([WordPiece::Unknown(None), WordPiece::Known(piece.to_owned())]);
+        word.extent = KnownExtent::Begins;
     }
-    is_key(text) || may_name_key(&word)
+    is_key_path(text) || may_name_key(&word)
 }
 
 /// Whether the script of a command only prints.
-fn only_prints(simple: &Simple) -> bool {
+fn only_prints(simple: &SimpleCommand) -> bool {
     let odd = ["ARGV", "ENVIRON", "import", "include", "getline", "input_filename", "@load", "@include"];
-    let is_odd = |word: &Word| odd.iter().any(|odd| word.text.contains(odd));
-    risks(&simple.words).is_empty() && !simple.words.iter().any(is_odd)
+    let is_odd = |word: &ShellWord| odd.iter().any(|odd| word.text.contains(odd));
+    find_risks(&simple.words).is_empty() && !simple.words.iter().any(is_odd)
 }
 
 /// Returns a program's name if that alone says which one runs.
 pub(super) fn plain_name(program: &str) -> Option<&str> {
-    let name = base(program);
+    let name = program_name(program);
     let folder = &program[..program.len() - name.len()];
     ["", "/bin/", "/usr/bin/"].contains(&folder).then_some(name)
 }
 
 /// Whether a word stays one word, whatever it becomes.
-fn is_one_word(word: &Word) -> bool {
-    word.extent != Extent::Splits && !word.rest.contains(&Piece::Glob)
+fn is_one_word(word: &ShellWord) -> bool {
+    word.extent != KnownExtent::Splits && !word.rest.contains(&WordPiece::Glob)
 }
 
 /// Whether a word is an option, or may become one.
-fn may_be_option(word: &Word) -> bool {
+fn may_be_option(word: &ShellWord) -> bool {
     word.text.starts_with('-') && word.text != "-" || word.may_be_option()
 }

@@ -5,61 +5,63 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use super::paths::plain;
+use super::paths::normalize_path;
 use super::programs::{
-    Does, ENDED, EXEMPT, FED, FED_GIT, GENERIC, HARMLESS, LONE, LOOKS, NAMES_WITH_AT, PASSED, ROWS, Row,
-    UNBUNDLED, VALUED, Where,
+    ENDED, EXEMPT, FED, FED_GIT, GENERIC, HARMLESS, LONE, LOOKS, NAMES_WITH_AT, PASSED, ROWS, RiskEffect,
+    RiskRow, RiskScope, UNBUNDLED, VALUED,
 };
 use super::scripts;
-use crate::shell::{Extent, Word};
+use crate::shell::{KnownExtent, ShellWord};
 
 /// A word that makes a program do more than its rule was written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Risk {
+pub(super) struct CommandRisk {
     /// Its place among the words; a rule that spells it out covers it.
     pub(super) at: usize,
     /// What it does.
-    pub(super) does: Does,
+    pub(super) does: RiskEffect,
     /// The same for a person, with the program as subject.
     pub(super) why: &'static str,
 }
 
 /// Finds the risks in the words of a command.
-pub(super) fn risks(words: &[Word]) -> Vec<Risk> {
-    let Some(program) = words.first().and_then(Word::whole) else { return Vec::new() };
-    let rows = rows(program);
-    let command = Command::new(words, program, &rows);
-    let mut risks: Vec<Risk> = rows.iter().flat_map(|row| command.row(row)).collect();
+pub(super) fn find_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
+    let Some(program) = words.first().and_then(ShellWord::known_text) else { return Vec::new() };
+    let rows = rows_for_program(program);
+    let command = ProgramWords::new(words, program, &rows);
+    let mut risks: Vec<CommandRisk> = rows.iter().flat_map(|row| command.row_risks(row)).collect();
     if !rows.is_empty() {
-        risks.extend(command.unknown());
+        risks.extend(command.unknown_word_risk());
     }
-    risks.extend(command.generic());
-    risks.extend(scripts::risks(command.program, words));
-    if let Some((at, module)) = command.module() {
-        risks.extend(self::risks(&module).into_iter().map(|risk| Risk { at: risk.at + at, ..risk }));
+    risks.extend(command.generic_risks());
+    risks.extend(scripts::find_script_risks(command.program, words));
+    if let Some((at, module)) = command.python_module() {
+        risks.extend(
+            self::find_risks(&module).into_iter().map(|risk| CommandRisk { at: risk.at + at, ..risk }),
+        );
     }
     risks
 }
 
 /// Tells whether a command does what its input says.
-pub(super) fn reads_program(words: &[Word]) -> bool {
-    let Some(program) = words.first().and_then(Word::whole) else { return false };
-    let rows = rows(program);
-    let command = Command::new(words, program, &rows);
-    if let Some((_, module)) = command.module() {
+pub(super) fn reads_program(words: &[ShellWord]) -> bool {
+    let Some(program) = words.first().and_then(ShellWord::known_text) else { return false };
+    let rows = rows_for_program(program);
+    let command = ProgramWords::new(words, program, &rows);
+    if let Some((_, module)) = command.python_module() {
         return reads_program(&module);
     }
     let is_given = |option| {
         let mut words = words.iter().enumerate().skip(1);
-        words.any(|(at, word)| command.is(&word.text, option, at))
+        words.any(|(at, word)| command.matches_option(&word.text, option, at))
     };
-    let feeds = |row: &&Row| {
+    let feeds = |row: &&RiskRow| {
         let has = |wanted| row.options.split(' ').any(|option| option == wanted);
         let is_named = |option| has(option) && is_given(option);
         has("0") && (command.is_bare() || is_named("-") || is_named("-s"))
     };
     let is_fed = FED.split(' ').any(|fed| fed == command.program);
-    let mut subcommands = command.subcommands();
+    let mut subcommands = command.subcommand_words();
     let mut is_git = || {
         command.program == "git"
             && subcommands.any(|(_, word)| FED_GIT.split(' ').any(|fed| fed == word.text))
@@ -68,14 +70,15 @@ pub(super) fn reads_program(words: &[Word]) -> bool {
 }
 
 /// Counts the words a rule covers at the beginning of a command; it need not name options that change nothing.
-pub(super) fn covered(rule: &[String], words: &[Word]) -> Option<usize> {
-    let program = words.first().and_then(Word::whole).map(base).unwrap_or_default();
+pub(super) fn count_covered_words(rule: &[String], words: &[ShellWord]) -> Option<usize> {
+    let program = words.first().and_then(ShellWord::known_text).map(program_name).unwrap_or_default();
     let passed = PASSED.iter().find(|(name, _)| *name == program).map_or("", |(_, options)| options);
-    let is_passed =
-        |word: &&Word| word.whole().is_some_and(|word| passed.split(' ').any(|option| option == word));
+    let is_passed = |word: &&ShellWord| {
+        word.known_text().is_some_and(|word| passed.split(' ').any(|option| option == word))
+    };
     let mut at = 0;
     for (place, expected) in rule.iter().enumerate() {
-        let is_it = |word: &Word| word.whole() == Some(expected.as_str());
+        let is_it = |word: &ShellWord| word.known_text() == Some(expected.as_str());
         if place == 1 && !words.get(at).is_some_and(is_it) {
             at += words.iter().skip(at).take_while(is_passed).count();
         }
@@ -94,9 +97,9 @@ static PLACES: LazyLock<HashMap<&'static str, Vec<usize>>> = LazyLock::new(|| {
     places
 });
 
-fn rows(program: &str) -> Vec<&'static Row> {
-    let program = base(program);
-    let versionless = Some(unversioned(program)).filter(|name| *name != program);
+fn rows_for_program(program: &str) -> Vec<&'static RiskRow> {
+    let program = program_name(program);
+    let versionless = Some(strip_version(program)).filter(|name| *name != program);
     let names = [Some(program), versionless].into_iter().flatten();
     let mut places: Vec<usize> = names.filter_map(|name| PLACES.get(name)).flatten().copied().collect();
     places.sort_unstable();
@@ -106,7 +109,7 @@ fn rows(program: &str) -> Vec<&'static Row> {
 
 /// Tells whether a word stands for what is already open, above all the input.
 pub(super) fn is_input(word: &str) -> bool {
-    let path = plain(Path::new(word));
+    let path = normalize_path(Path::new(word));
     word == "-" || path.starts_with("/dev") || path.starts_with("/proc")
 }
 
@@ -114,57 +117,60 @@ pub(super) fn is_input(word: &str) -> bool {
 const PYTHONS: &[&str] = &["python", "pypy"];
 
 /// Shows a program's name without its folder.
-pub(super) fn base(program: &str) -> &str {
+pub(super) fn program_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
 /// Cuts off a version, as in `python3.12`.
-pub(super) fn unversioned(program: &str) -> &str {
+pub(super) fn strip_version(program: &str) -> &str {
     let plain =
         program.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-');
     if plain.is_empty() { program } else { plain }
 }
 
-struct Command<'a> {
-    words: &'a [Word],
+struct ProgramWords<'a> {
+    words: &'a [ShellWord],
     program: &'a str,
-    rows: &'a [&'a Row],
+    rows: &'a [&'a RiskRow],
     /// Where no word is an option any more.
     end: usize,
 }
 
-impl<'a> Command<'a> {
-    fn new(words: &'a [Word], program: &'a str, rows: &'a [&'a Row]) -> Self {
-        let program = unversioned(base(program));
+impl<'a> ProgramWords<'a> {
+    fn new(words: &'a [ShellWord], program: &'a str, rows: &'a [&'a RiskRow]) -> Self {
+        let program = strip_version(program_name(program));
         // After an option it may be a value.
         let ends = |at: &usize| {
-            words[*at].whole() == Some("--") && (*at == 1 || !words[at - 1].text.starts_with('-'))
+            words[*at].known_text() == Some("--") && (*at == 1 || !words[at - 1].text.starts_with('-'))
         };
         let end = (1..words.len()).find(ends).filter(|_| ENDED.contains(&program));
         Self { words, program, rows, end: end.unwrap_or(words.len()) }
     }
 
-    fn row(&self, row: &Row) -> Vec<Risk> {
+    fn row_risks(&self, row: &RiskRow) -> Vec<CommandRisk> {
         let places = match row.place {
-            Where::Anywhere => 1..self.words.len(),
-            Where::InFront => 1..self.subcommands().last().map_or(self.words.len(), |(at, _)| at),
-            Where::With(name) if self.subcommands().any(|(_, word)| word.text == name) => 1..self.words.len(),
-            Where::With(_) => return Vec::new(),
-            Where::Subcommand => {
-                let ends = self.subcommands().map(|(at, _)| at);
+            RiskScope::Anywhere => 1..self.words.len(),
+            RiskScope::InFront => 1..self.subcommand_words().last().map_or(self.words.len(), |(at, _)| at),
+            RiskScope::With(name) if self.subcommand_words().any(|(_, word)| word.text == name) => {
+                1..self.words.len()
+            }
+            RiskScope::With(_) => return Vec::new(),
+            RiskScope::Subcommand => {
+                let ends = self.subcommand_words().map(|(at, _)| at);
                 ends.clone().min().unwrap_or(0)..ends.max().map_or(0, |last| last + 1)
             }
         };
-        let risk = |at| Risk { at, does: row.does, why: row.why };
+        let risk = |at| CommandRisk { at, does: row.does, why: row.why };
         let mut risks = Vec::new();
         for option in row.options.split(' ').filter(|option| !option.is_empty()) {
             match option {
                 "0" if self.is_bare() => risks.push(risk(self.words.len())),
                 "0" => {}
-                "*" => risks.extend(self.operands().next().map(|(at, _)| risk(at))),
-                "#2" => risks.extend(self.operands().nth(1).map(|(at, _)| risk(at))),
+                "*" => risks.extend(self.operand_words().next().map(|(at, _)| risk(at))),
+                "#2" => risks.extend(self.operand_words().nth(1).map(|(at, _)| risk(at))),
                 _ => {
-                    let found = places.clone().filter(|&at| self.is(&self.words[at].text, option, at));
+                    let found =
+                        places.clone().filter(|&at| self.matches_option(&self.words[at].text, option, at));
                     risks.extend(found.map(risk));
                 }
             }
@@ -173,7 +179,7 @@ impl<'a> Command<'a> {
     }
 
     /// Finds what most programs read the same way: options that name a program or a place, and files with more words.
-    fn generic(&self) -> Vec<Risk> {
+    fn generic_risks(&self) -> Vec<CommandRisk> {
         let is_exempt = |name: &str| {
             let of_program = EXEMPT.iter().filter(|(program, _)| *program == self.program);
             of_program.flat_map(|(_, names)| names.split(' ')).any(|other| other == name)
@@ -186,10 +192,10 @@ impl<'a> Command<'a> {
             if name.starts_with("--") {
                 let of_option = GENERIC.iter().find(|(start, ..)| name.starts_with(start));
                 let of_option = of_option.filter(|_| !is_exempt(name));
-                risks.extend(of_option.map(|(_, does, why)| Risk { at, does: *does, why }));
+                risks.extend(of_option.map(|(_, does, why)| CommandRisk { at, does: *does, why }));
             }
             if word.text.starts_with('@') && word.text.len() > 1 && !takes_names {
-                risks.push(Risk { at, does: Does::Runs, why: "takes its words from a file" });
+                risks.push(CommandRisk { at, does: RiskEffect::Runs, why: "takes its words from a file" });
             }
         }
         risks
@@ -198,33 +204,33 @@ impl<'a> Command<'a> {
     /// Tells whether nothing but options follows the program, and none that only shows something.
     fn is_bare(&self) -> bool {
         let shows = ["--version", "-V", "-v", "--help", "-h"];
-        self.operands().next().is_none()
-            && self.module().is_none()
+        self.operand_words().next().is_none()
+            && self.python_module().is_none()
             && !self.words.iter().any(|word| shows.contains(&word.text.as_str()))
     }
 
     /// Shows what may be the subcommand: the first operand, and while it may be an option's value, the next.
-    fn subcommands(&self) -> impl Iterator<Item = (usize, &Word)> + Clone {
+    fn subcommand_words(&self) -> impl Iterator<Item = (usize, &ShellWord)> + Clone {
         let is_value = |at: usize| {
             let before = self.words[at - 1].text.as_str();
             at > 1 && before.starts_with('-') && !before.contains('=') && !LONE.contains(&before)
         };
-        let n_values = self.operands().take_while(|(at, _)| is_value(*at)).count();
-        self.operands().take(n_values + 1)
+        let n_values = self.operand_words().take_while(|(at, _)| is_value(*at)).count();
+        self.operand_words().take(n_values + 1)
     }
 
-    fn operands(&self) -> impl Iterator<Item = (usize, &Word)> + Clone {
-        let is_operand = |word: &Word| word.text == "-" || !word.text.starts_with('-');
+    fn operand_words(&self) -> impl Iterator<Item = (usize, &ShellWord)> + Clone {
+        let is_operand = |word: &ShellWord| word.text == "-" || !word.text.starts_with('-');
         self.words.iter().enumerate().skip(1).filter(move |(_, word)| is_operand(word))
     }
 
     /// Finds the module that `python -m` runs, with its words and their place.
-    fn module(&self) -> Option<(usize, Vec<Word>)> {
+    fn python_module(&self) -> Option<(usize, Vec<ShellWord>)> {
         if !PYTHONS.contains(&self.program) {
             return None;
         }
         let flags = |letter| "bBdEhiIOPqsSuvx".contains(letter);
-        let is_it = |word: &Word| {
+        let is_it = |word: &ShellWord| {
             word.text
                 .strip_prefix('-')
                 .is_some_and(|bundle| bundle.trim_start_matches(flags).starts_with('m'))
@@ -242,10 +248,10 @@ impl<'a> Command<'a> {
             name.text = joined.to_owned();
         }
         // It is no module itself, so this comes to an end.
-        (!PYTHONS.contains(&unversioned(base(&name.text)))).then_some((at, words))
+        (!PYTHONS.contains(&strip_version(program_name(&name.text)))).then_some((at, words))
     }
 
-    fn is(&self, word: &str, option: &str, at: usize) -> bool {
+    fn matches_option(&self, word: &str, option: &str, at: usize) -> bool {
         if option.starts_with('-') && option.len() > 1 && at > self.end {
             return false;
         }
@@ -263,7 +269,7 @@ impl<'a> Command<'a> {
             return word.starts_with('+');
         }
         if option.starts_with("--") {
-            return self.is_long(name, word, option);
+            return self.matches_long_option(name, word, option);
         }
         match option.strip_prefix('-') {
             Some(letter) if letter.len() == 1 => self.has_letter(word, letter, at),
@@ -272,14 +278,14 @@ impl<'a> Command<'a> {
                 let name = name.trim_start_matches('-');
                 // A test of this language takes the options of its tool so.
                 let name = name.strip_prefix("test.").filter(|_| self.program == "go").unwrap_or(name);
-                name == long && word.starts_with('-') || joins(word, option)
+                name == long && word.starts_with('-') || has_joined_value(word, option)
             }
             None if option.ends_with(['=', ':', '/']) || option == "~" => word.starts_with(option),
             None => word == option,
         }
     }
 
-    fn is_long(&self, name: &str, word: &str, option: &str) -> bool {
+    fn matches_long_option(&self, name: &str, word: &str, option: &str) -> bool {
         let harmless = HARMLESS.iter().find(|(program, _)| *program == self.program);
         let is_other = harmless.is_some_and(|(_, options)| options.split(' ').any(|other| other == name));
         match option.strip_suffix('=') {
@@ -309,20 +315,20 @@ impl<'a> Command<'a> {
     }
 
     /// What is not known before it runs may become any of the options.
-    fn unknown(&self) -> Option<Risk> {
+    fn unknown_word_risk(&self) -> Option<CommandRisk> {
         let has_options = self.rows.iter().any(|row| row.options.contains('-'));
-        let may_be = |word: &Word| {
+        let may_be = |word: &ShellWord| {
             let is_open =
-                word.extent >= Extent::Begins && word.text.starts_with('-') && !word.text.contains('=');
+                word.extent >= KnownExtent::Begins && word.text.starts_with('-') && !word.text.contains('=');
             has_options && (word.may_be_option() || is_open)
         };
         let at = self.words[..self.end].iter().skip(1).position(may_be)? + 1;
-        Some(Risk { at, does: Does::Runs, why: "gets words that are not known before it runs" })
+        Some(CommandRisk { at, does: RiskEffect::Runs, why: "gets words that are not known before it runs" })
     }
 }
 
 /// Tells whether a single-dash word has its value joined, as in `-fplugin=x` or `-Bdir`.
-fn joins(word: &str, option: &str) -> bool {
+fn has_joined_value(word: &str, option: &str) -> bool {
     const JOINED: &[&str] =
         &["-XX", "-agentlib", "-agentpath", "-javaagent", "-Wl,", "-Wa,", "-Wp,", "-Xlinker", "-Xassembler"];
     JOINED.contains(&option) && word.starts_with(option)

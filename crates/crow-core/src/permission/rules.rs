@@ -4,34 +4,34 @@
 use std::path::{Component, Path};
 use std::sync::{Arc, OnceLock};
 
-use crate::pattern::{BadGlob, LetterCase, PathGlob};
-use crate::shell::{self, NotUnderstood, Word};
+use crate::pattern::{GlobError, LetterCase, PathGlob};
+use crate::shell::{self, ShellParseError, ShellWord};
 
 /// The rules of a configuration. Deny beats ask beats allow.
 #[derive(Debug, Clone, Default)]
-pub struct Rules {
+pub struct PermissionRules {
     /// What needs no question.
-    pub allow: Vec<Rule>,
+    pub allow: Vec<PermissionRule>,
     /// What is refused in every mode.
-    pub deny: Vec<Rule>,
+    pub deny: Vec<PermissionRule>,
 }
 
 /// One rule.
 #[derive(Debug, Clone)]
-pub struct Rule {
+pub struct PermissionRule {
     text: String,
-    pub(super) covers: Covers,
+    pub(super) covers: RuleSubject,
 }
 
 /// What a rule is about.
 #[derive(Debug, Clone)]
-pub(super) enum Covers {
+pub(super) enum RuleSubject {
     /// A tool by its name.
     Tool(String),
     /// All tools of an MCP server.
     Server(String),
     /// Changes of files.
-    Path(Arc<Paths>),
+    Path(Arc<PathRulePattern>),
     /// Commands that begin with these words.
     Command(Vec<String>),
 }
@@ -42,7 +42,7 @@ const RULE_BYTES_MAX: usize = 4096;
 /// Files by a pattern, which is checked when it is read and compiled when it is first needed: a rule of a repository
 /// that nobody trusts costs nothing.
 #[derive(Debug, Clone)]
-pub(super) struct Paths {
+pub(super) struct PathRulePattern {
     is_relative: bool,
     pattern: String,
     strict: OnceLock<Option<PathGlob>>,
@@ -50,21 +50,21 @@ pub(super) struct Paths {
     lenient: OnceLock<Option<PathGlob>>,
 }
 
-impl Paths {
+impl PathRulePattern {
     /// Whether a path fits. A pattern that does not compile after all forbids everything and allows nothing.
-    fn fits(&self, path: &Path, care: Care) -> bool {
+    fn matches_path(&self, path: &Path, care: PatternStrictness) -> bool {
         let (compiled, case) = match care {
-            Care::Strict => (&self.strict, LetterCase::Exact),
-            Care::Lenient => (&self.lenient, LetterCase::Either),
+            PatternStrictness::Strict => (&self.strict, LetterCase::Exact),
+            PatternStrictness::Lenient => (&self.lenient, LetterCase::Either),
         };
         let compiled = compiled.get_or_init(|| PathGlob::compile(&self.pattern, case).ok());
-        compiled.as_ref().map_or(care == Care::Lenient, |glob| glob.is_match(path))
+        compiled.as_ref().map_or(care == PatternStrictness::Lenient, |glob| glob.is_match(path))
     }
 }
 
 /// How closely a pattern is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Care {
+pub(super) enum PatternStrictness {
     /// To allow.
     Strict,
     /// To forbid.
@@ -73,7 +73,7 @@ pub(super) enum Care {
 
 /// A rule that cannot be meant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadRule {
+pub enum RuleError {
     /// Nothing is named.
     #[error("names nothing")]
     Empty,
@@ -82,7 +82,7 @@ pub enum BadRule {
     TooLong,
     /// The pattern of a `path(…)` is broken.
     #[error("has a pattern that {0}")]
-    Pattern(#[from] BadGlob),
+    Pattern(#[from] GlobError),
     /// A `path(…)` that leaves its folder or begins with `~`.
     #[error("must name a path below the session's folders, or a whole path")]
     Place,
@@ -91,36 +91,37 @@ pub enum BadRule {
     Star,
     /// The words cannot be read.
     #[error("must be the words that a command begins with; it {0}")]
-    Words(NotUnderstood),
+    Words(ShellParseError),
     /// A word is only known to the shell.
     #[error("must be plain words; put what the shell replaces in single quotes")]
     Unknown,
 }
 
-impl Rule {
+impl PermissionRule {
     /// Reads a rule: `tool(NAME)`, `mcp(SERVER)`, `path(GLOB)`, or the words that a command begins with.
-    pub fn parse(text: &str) -> Result<Self, BadRule> {
+    pub fn parse(text: &str) -> Result<Self, RuleError> {
         let text = text.trim();
         if text.len() > RULE_BYTES_MAX {
-            return Err(BadRule::TooLong);
+            return Err(RuleError::TooLong);
         }
         let named = |kind: &str| {
             text.strip_prefix(kind)?.strip_prefix('(')?.strip_suffix(')').map(|name| name.trim().to_owned())
         };
         let covers = if let Some(name) = named("tool") {
-            Covers::Tool(name)
+            RuleSubject::Tool(name)
         } else if let Some(name) = named("mcp") {
-            Covers::Server(name)
+            RuleSubject::Server(name)
         } else if let Some(pattern) = named("path") {
-            Covers::Path(Arc::new(paths(&pattern)?))
+            RuleSubject::Path(Arc::new(parse_path_pattern(&pattern)?))
         } else {
-            Covers::Command(command(text)?)
+            RuleSubject::Command(parse_command_words(text)?)
         };
         match &covers {
-            Covers::Tool(name) | Covers::Server(name) if name.is_empty() => Err(BadRule::Empty),
-            Covers::Tool(_) | Covers::Server(_) | Covers::Path(_) | Covers::Command(_) => {
-                Ok(Self { text: text.to_owned(), covers })
-            }
+            RuleSubject::Tool(name) | RuleSubject::Server(name) if name.is_empty() => Err(RuleError::Empty),
+            RuleSubject::Tool(_)
+            | RuleSubject::Server(_)
+            | RuleSubject::Path(_)
+            | RuleSubject::Command(_) => Ok(Self { text: text.to_owned(), covers }),
         }
     }
 
@@ -130,27 +131,27 @@ impl Rule {
     }
 
     /// Tells whether the rule is about changing this file.
-    pub(super) fn covers_path(&self, path: &str, roots: &[String], care: Care) -> bool {
-        let Covers::Path(paths) = &self.covers else { return false };
+    pub(super) fn covers_path(&self, path: &str, roots: &[String], care: PatternStrictness) -> bool {
+        let RuleSubject::Path(paths) = &self.covers else { return false };
         let path = Path::new(path);
         if !paths.is_relative {
-            return paths.fits(path, care);
+            return paths.matches_path(path, care);
         }
-        roots.iter().any(|root| path.strip_prefix(root).is_ok_and(|below| paths.fits(below, care)))
+        roots.iter().any(|root| path.strip_prefix(root).is_ok_and(|below| paths.matches_path(below, care)))
     }
 }
 
-fn paths(pattern: &str) -> Result<Paths, BadRule> {
+fn parse_path_pattern(pattern: &str) -> Result<PathRulePattern, RuleError> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     if pattern.is_empty() {
-        return Err(BadRule::Empty);
+        return Err(RuleError::Empty);
     }
     let path = Path::new(pattern);
     if pattern.starts_with('~') || path.components().any(|part| part == Component::ParentDir) {
-        return Err(BadRule::Place);
+        return Err(RuleError::Place);
     }
-    PathGlob::check(pattern)?;
-    Ok(Paths {
+    PathGlob::check_pattern(pattern)?;
+    Ok(PathRulePattern {
         is_relative: path.is_relative(),
         pattern: pattern.to_owned(),
         strict: OnceLock::new(),
@@ -158,39 +159,46 @@ fn paths(pattern: &str) -> Result<Paths, BadRule> {
     })
 }
 
-fn command(text: &str) -> Result<Vec<String>, BadRule> {
+fn parse_command_words(text: &str) -> Result<Vec<String>, RuleError> {
     if text.is_empty() {
-        return Err(BadRule::Empty);
+        return Err(RuleError::Empty);
     }
     if text.ends_with(" *") || text.ends_with(":*") {
-        return Err(BadRule::Star);
+        return Err(RuleError::Star);
     }
-    let words = shell::words(text).map_err(BadRule::Words)?;
-    let known: Option<Vec<String>> = words.iter().map(|word| Word::whole(word).map(str::to_owned)).collect();
-    let known = known.ok_or(BadRule::Unknown)?;
-    if known.first().is_none_or(String::is_empty) { Err(BadRule::Empty) } else { Ok(known) }
+    let words = shell::parse_words(text).map_err(RuleError::Words)?;
+    let known: Option<Vec<String>> =
+        words.iter().map(|word| ShellWord::known_text(word).map(str::to_owned)).collect();
+    let known = known.ok_or(RuleError::Unknown)?;
+    if known.first().is_none_or(String::is_empty) { Err(RuleError::Empty) } else { Ok(known) }
 }
 
-impl Rules {
+impl PermissionRules {
     /// Finds the rule that covers a tool by one of its names or its server.
-    pub(super) fn tool<'a>(rules: &'a [Rule], names: &[&str], server: Option<&str>) -> Option<&'a Rule> {
+    pub(super) fn find_tool_rule<'a>(
+        rules: &'a [PermissionRule],
+        names: &[&str],
+        server: Option<&str>,
+    ) -> Option<&'a PermissionRule> {
         rules.iter().find(|rule| match &rule.covers {
-            Covers::Tool(name) => names.contains(&name.as_str()),
-            Covers::Server(name) => server == Some(name),
-            Covers::Path(_) | Covers::Command(_) => false,
+            RuleSubject::Tool(name) => names.contains(&name.as_str()),
+            RuleSubject::Server(name) => server == Some(name),
+            RuleSubject::Path(_) | RuleSubject::Command(_) => false,
         })
     }
 
     /// Whether some file must not be changed.
     pub(super) fn denies_paths(&self) -> bool {
-        self.deny.iter().any(|rule| matches!(rule.covers, Covers::Path(_)))
+        self.deny.iter().any(|rule| matches!(rule.covers, RuleSubject::Path(_)))
     }
 
     /// Shows the words of the rules about commands.
-    pub(super) fn commands(rules: &[Rule]) -> impl Iterator<Item = (&Rule, &[String])> {
+    pub(super) fn command_rules(
+        rules: &[PermissionRule],
+    ) -> impl Iterator<Item = (&PermissionRule, &[String])> {
         rules.iter().filter_map(|rule| match &rule.covers {
-            Covers::Command(words) => Some((rule, words.as_slice())),
-            Covers::Tool(_) | Covers::Server(_) | Covers::Path(_) => None,
+            RuleSubject::Command(words) => Some((rule, words.as_slice())),
+            RuleSubject::Tool(_) | RuleSubject::Server(_) | RuleSubject::Path(_) => None,
         })
     }
 }

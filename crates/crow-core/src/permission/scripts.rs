@@ -1,9 +1,9 @@
 //! Scripts inside a command that may run commands or write files: those of `sed`, `awk` and `sqlite3`, and values that
 //! name a file. Only what is plainly harmless passes.
 
-use super::programs::Does;
-use super::risks::{Risk, base, unversioned};
-use crate::shell::{Simple, Word};
+use super::programs::RiskEffect;
+use super::risks::{CommandRisk, program_name, strip_version};
+use crate::shell::{ShellWord, SimpleCommand};
 
 /// Programs whose words and input are programs that can change files by any name.
 const INTERPRETERS: &str = "python pypy node nodejs deno bun ruby perl php lua luajit tclsh guile Rscript julia osascript awk gawk \
@@ -11,19 +11,19 @@ const INTERPRETERS: &str = "python pypy node nodejs deno bun ruby perl php lua l
 
 /// Whether a program runs programs that it is given as texts.
 pub(super) fn is_interpreter(program: &str) -> bool {
-    let program = unversioned(base(program));
+    let program = strip_version(program_name(program));
     INTERPRETERS.split_whitespace().any(|name| name == program)
 }
 
 /// The texts in a command that are programs themselves, if it is an interpreter that is given one.
-pub(super) fn program_texts(simple: &Simple) -> Vec<&str> {
+pub(super) fn program_texts(simple: &SimpleCommand) -> Vec<&str> {
     let words = &simple.words;
-    let Some(program) = words.first().and_then(Word::whole) else { return Vec::new() };
+    let Some(program) = words.first().and_then(ShellWord::known_text) else { return Vec::new() };
     if !is_interpreter(program) {
         return Vec::new();
     }
-    let is_text = |word: &&Word| word.whole().is_some_and(|text| !text.starts_with("--"));
-    let gets_text = super::risks::risks(words).iter().any(|risk| risk.does == Does::Runs);
+    let is_text = |word: &&ShellWord| word.known_text().is_some_and(|text| !text.starts_with("--"));
+    let gets_text = super::risks::find_risks(words).iter().any(|risk| risk.does == RiskEffect::Runs);
     let texts = words.iter().skip(1).filter(|_| gets_text).filter(is_text).map(|word| word.text.as_str());
     let documents =
         simple.documents.iter().map(String::as_str).filter(|_| super::risks::reads_program(words));
@@ -31,12 +31,12 @@ pub(super) fn program_texts(simple: &Simple) -> Vec<&str> {
 }
 
 /// Finds what in the words of a command may make its script do more than print.
-pub(super) fn risks(program: &str, words: &[Word]) -> Vec<Risk> {
+pub(super) fn find_script_risks(program: &str, words: &[ShellWord]) -> Vec<CommandRisk> {
     match program {
-        "sed" | "gsed" => sed(words),
-        "awk" | "gawk" | "mawk" | "nawk" => awk(words).into_iter().collect(),
-        "sqlite" => sqlite(words),
-        "curl" => curl(words),
+        "sed" | "gsed" => sed_risks(words),
+        "awk" | "gawk" | "mawk" | "nawk" => awk_risk(words).into_iter().collect(),
+        "sqlite" => sqlite_risks(words),
+        "curl" => curl_risks(words),
         _ => Vec::new(),
     }
 }
@@ -45,19 +45,19 @@ pub(super) fn risks(program: &str, words: &[Word]) -> Vec<Risk> {
 const SED_FLAGS: &str = "nErsuz";
 const SED_LONG: &[&str] = &["--quiet", "--silent", "--regexp-extended", "--version", "--help"];
 
-fn sed(words: &[Word]) -> Vec<Risk> {
+fn sed_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
     let mut risks = Vec::new();
     let (mut scripts, mut operands) = (Vec::new(), Vec::new());
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let text = word.text.as_str();
         let Some(bundle) = text.strip_prefix('-').filter(|bundle| !bundle.is_empty()) else {
-            operands.push((at, word.whole()));
+            operands.push((at, word.known_text()));
             at += 1;
             continue;
         };
         if text == "--" {
-            operands.extend(words.iter().enumerate().skip(at + 1).map(|(at, word)| (at, word.whole())));
+            operands.extend(words.iter().enumerate().skip(at + 1).map(|(at, word)| (at, word.known_text())));
             break;
         }
         let (name, joined) = text.split_once('=').map_or((text, None), |(name, value)| (name, Some(value)));
@@ -67,15 +67,19 @@ fn sed(words: &[Word]) -> Vec<Risk> {
             if is_long { joined } else { letters.strip_prefix('e').filter(|joined| !joined.is_empty()) };
         match joined {
             Some(joined) if is_long || letters.starts_with('e') => {
-                scripts.push((at, word.whole().map(|_| joined)));
+                scripts.push((at, word.known_text().map(|_| joined)));
             }
             None if is_long || letters == "e" => {
                 at += 1;
-                scripts.push((at, words.get(at).and_then(Word::whole)));
+                scripts.push((at, words.get(at).and_then(ShellWord::known_text)));
             }
             _ if SED_LONG.contains(&text) || letters.is_empty() => {}
             // Nobody knows which of the next words is its value.
-            _ => risks.push(Risk { at, does: Does::Runs, why: "gets an option that may move its script" }),
+            _ => risks.push(CommandRisk {
+                at,
+                does: RiskEffect::Runs,
+                why: "gets an option that may move its script",
+            }),
         }
         at += 1;
     }
@@ -84,7 +88,7 @@ fn sed(words: &[Word]) -> Vec<Risk> {
     }
     scripts.retain(|(_, script)| !script.is_some_and(only_prints));
     let why = "gets a script that may run commands or write files";
-    risks.extend(scripts.into_iter().map(|(at, _)| Risk { at, does: Does::Runs, why }));
+    risks.extend(scripts.into_iter().map(|(at, _)| CommandRisk { at, does: RiskEffect::Runs, why }));
     risks
 }
 
@@ -96,9 +100,9 @@ fn only_prints(script: &str) -> bool {
         if rest.is_empty() {
             return true;
         }
-        let Some(after) = address(rest) else { return false };
+        let Some(after) = skip_address(rest) else { return false };
         let after = after.trim_start_matches([' ', '!']);
-        let Some(after) = command(after) else { return false };
+        let Some(after) = skip_command(after) else { return false };
         rest = after.trim_start_matches([' ', '\t']);
         if !rest.is_empty() && !rest.starts_with([';', '\n']) {
             return false;
@@ -107,35 +111,35 @@ fn only_prints(script: &str) -> bool {
 }
 
 /// Steps over an address, if there is one: a line, the last one, or a pattern, or two of them.
-fn address(text: &str) -> Option<&str> {
-    let Some(after) = one_address(text)? else { return Some(text) };
+fn skip_address(text: &str) -> Option<&str> {
+    let Some(after) = skip_one_address(text)? else { return Some(text) };
     match after.strip_prefix(',') {
-        Some(second) => one_address(second.trim_start_matches(['+', '~', ' ']))?,
+        Some(second) => skip_one_address(second.trim_start_matches(['+', '~', ' ']))?,
         None => Some(after),
     }
 }
 
 /// Gives what follows an address; the inner `None` when there is no address, the outer when it is odd.
-fn one_address(text: &str) -> Option<Option<&str>> {
+fn skip_one_address(text: &str) -> Option<Option<&str>> {
     let first = text.chars().next();
     if first.is_some_and(|letter| letter.is_ascii_digit()) {
         return Some(Some(text.trim_start_matches(|letter: char| letter.is_ascii_digit())));
     }
     match first {
         Some('$') => Some(Some(&text[1..])),
-        Some('/') => delimited(&text[1..], '/').map(Some),
+        Some('/') => skip_delimited(&text[1..], '/').map(Some),
         _ => Some(None),
     }
 }
 
-fn command(text: &str) -> Option<&str> {
+fn skip_command(text: &str) -> Option<&str> {
     let mut letters = text.chars();
     match letters.next()? {
         'p' | 'd' | 'q' | '=' | 'P' | 'D' => Some(letters.as_str()),
         's' => {
             let delimiter =
                 letters.next().filter(|letter| letter.is_ascii_punctuation() && *letter != '\\')?;
-            let after = delimited(delimited(letters.as_str(), delimiter)?, delimiter)?;
+            let after = skip_delimited(skip_delimited(letters.as_str(), delimiter)?, delimiter)?;
             Some(after.trim_start_matches(|letter: char| letter.is_ascii_digit() || "gpiI".contains(letter)))
         }
         _ => None,
@@ -143,7 +147,7 @@ fn command(text: &str) -> Option<&str> {
 }
 
 /// Steps over a text up to a delimiter. In brackets programs differ on what ends it.
-fn delimited(text: &str, delimiter: char) -> Option<&str> {
+fn skip_delimited(text: &str, delimiter: char) -> Option<&str> {
     let mut letters = text.chars();
     let mut is_bracket = false;
     while let Some(letter) = letters.next() {
@@ -161,12 +165,17 @@ fn delimited(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-fn awk(words: &[Word]) -> Option<Risk> {
-    let risk =
-        |at| Some(Risk { at, does: Does::Runs, why: "gets a script that may run commands or write files" });
+fn awk_risk(words: &[ShellWord]) -> Option<CommandRisk> {
+    let risk = |at| {
+        Some(CommandRisk {
+            at,
+            does: RiskEffect::Runs,
+            why: "gets a script that may run commands or write files",
+        })
+    };
     let mut at = 1;
     while let Some(word) = words.get(at) {
-        let Some(text) = word.whole() else { return risk(at) };
+        let Some(text) = word.known_text() else { return risk(at) };
         match text {
             "-F" | "-v" => at += 2,
             "--" => {
@@ -178,12 +187,12 @@ fn awk(words: &[Word]) -> Option<Risk> {
             _ => break,
         }
         // A value that may be several words moves the script.
-        if words.get(at - 1).is_some_and(|value| value.whole().is_none()) {
+        if words.get(at - 1).is_some_and(|value| value.known_text().is_none()) {
             return risk(at - 1);
         }
     }
     let script = words.get(at)?;
-    let text = script.whole().map(|text| text.replace("||", " ").replace(">=", " "));
+    let text = script.known_text().map(|text| text.replace("||", " ").replace(">=", " "));
     let is_harmless = |text: &str| {
         let odd = ["system", "getline", "|", ">", "@", "fflush", "close"];
         !odd.iter().any(|part| text.contains(part))
@@ -223,33 +232,36 @@ const SQLITE_REACHES: &[&str] =
     &["writefile", "readfile", "load_extension", "edit(", "fts3_tokenizer", "attach", "vacuum"];
 
 /// A command of the shell stands behind a dot, in words of its own or at the start of a line.
-fn sqlite(words: &[Word]) -> Vec<Risk> {
+fn sqlite_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
     let is_shown = |command: &str| {
         let name = command.split_whitespace().next().unwrap_or_default();
         SQLITE_SHOWS.contains(&name)
     };
-    let is_risky = |word: &&Word| {
+    let is_risky = |word: &&ShellWord| {
         let text = word.text.to_lowercase();
         let mut commands = text.lines().filter_map(|line| line.trim_start().strip_prefix('.'));
         // A file below the working directory.
         let is_path = text.starts_with("./") || text.starts_with("../");
         SQLITE_REACHES.iter().any(|name| text.contains(name))
             || (!is_path && commands.any(|command| !is_shown(command)))
-            || word.whole().is_none()
+            || word.known_text().is_none()
     };
     let why = "can run commands or write files";
     let words = words.iter().enumerate().skip(1);
-    words.filter(|(_, word)| is_risky(word)).map(|(at, _)| Risk { at, does: Does::Runs, why }).collect()
+    words
+        .filter(|(_, word)| is_risky(word))
+        .map(|(at, _)| CommandRisk { at, does: RiskEffect::Runs, why })
+        .collect()
 }
 
 /// A value that begins with `@` is the name of a file, also where it is joined to its option.
-fn curl(words: &[Word]) -> Vec<Risk> {
-    let names_file = |word: &Word, before: &str| {
+fn curl_risks(words: &[ShellWord]) -> Vec<CommandRisk> {
+    let names_file = |word: &ShellWord, before: &str| {
         let is_joined =
             word.text.starts_with("-d@") || word.text.starts_with("-H@") || word.text.starts_with("-b@");
         let is_encoded = before == "--data-urlencode" && word.text.contains('@');
         is_joined || is_encoded
     };
     let places = (1..words.len()).filter(|&at| names_file(&words[at], &words[at - 1].text));
-    places.map(|at| Risk { at, does: Does::Writes, why: "sends a file" }).collect()
+    places.map(|at| CommandRisk { at, does: RiskEffect::Writes, why: "sends a file" }).collect()
 }

@@ -11,34 +11,34 @@ mod web;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::{PartialSandbox, Sandbox, SandboxRules, SandboxSupport, ToolKind};
+use crate::{PartialSandbox, SandboxMode, SandboxPolicy, SandboxSupport, ToolKind};
 
 /// Judges a touch in every mode, one line each.
 #[track_caller]
-fn check(touch: &Touch, grants: &Grants, expected: &Expect) {
+fn check(touch: &ToolAccess, grants: &GrantSet, expected: &Expect) {
     check_ruled("", touch, grants, expected);
 }
 
 /// The same under rules, written as `allow: A, B; deny: C`.
 #[track_caller]
-fn check_ruled(rules: &str, touch: &Touch, grants: &Grants, expected: &Expect) {
+fn check_ruled(rules: &str, touch: &ToolAccess, grants: &GrantSet, expected: &Expect) {
     let rules = read_rules(rules);
     let lines = Mode::ALL.map(|mode| {
         let verdict = match judged(mode, &rules, touch, grants) {
-            Verdict::Allow => "allow".to_owned(),
-            Verdict::Ask { offer, why } => {
+            PermissionDecision::Allow => "allow".to_owned(),
+            PermissionDecision::Ask { offer, why } => {
                 let why = why.map(|why| format!(": {why}")).unwrap_or_default();
                 format!("ask, {}{why}", offered(&offer))
             }
-            Verdict::Deny(why) => format!("deny: {why}"),
+            PermissionDecision::Deny(why) => format!("deny: {why}"),
         };
         format!("{}: {verdict}\n", mode.as_str())
     });
     expected.assert_eq(&lines.concat());
 }
 
-fn asks_each_time(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Ask { offer, .. } if offer.session.is_empty())
+fn asks_each_time(verdict: &PermissionDecision) -> bool {
+    matches!(verdict, PermissionDecision::Ask { offer, .. } if offer.session.is_empty())
 }
 
 /// Shows what a yes may be remembered as.
@@ -54,24 +54,29 @@ fn offered(offer: &GrantOffer) -> String {
 
 #[test]
 fn what_needs_no_grant_was_approved_by_the_law() {
-    let grants = |line: &str| Grants::from_iter([Grant::Run(line.to_owned())]);
+    let grants = |line: &str| GrantSet::from_iter([Grant::Run(line.to_owned())]);
     #[rustfmt::skip]
     let table = [
-        ("", Mode::Auto, "make", Approval::Law),
-        ("allow: make", Mode::Ask, "make", Approval::Law),
-        ("allow: make", Mode::Ask, "make && echo done", Approval::Law),
-        ("allow: git status", Mode::Ask, "git status; make", Approval::Person),
-        ("", Mode::Ask, "make", Approval::Person),
+        ("", Mode::Auto, "make", ApprovalSource::Law),
+        ("allow: make", Mode::Ask, "make", ApprovalSource::Law),
+        ("allow: make", Mode::Ask, "make && echo done", ApprovalSource::Law),
+        ("allow: git status", Mode::Ask, "git status; make", ApprovalSource::Person),
+        ("", Mode::Ask, "make", ApprovalSource::Person),
     ];
-    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     for (rules, mode, line, expected) in table {
         let rules = read_rules(rules);
-        let law = Law { mode, rules: &rules, roots: &roots, resolve: &resolve };
-        let touch = Touch::Runs(line.to_owned());
-        let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let touch = ToolAccess::Runs(line.to_owned());
+        let facets =
+            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
         // A grant frees the call, and does not make it the law's.
-        assert_eq!(judge(&law, &grants("make"), "terminal", &facets), Verdict::Allow, "{line}");
-        assert_eq!(approval(&law, &grants("make"), "terminal", &facets), expected, "{rules:?} {line}");
+        assert_eq!(
+            evaluate_call(&law, &grants("make"), "terminal", &facets),
+            PermissionDecision::Allow,
+            "{line}"
+        );
+        assert_eq!(approval_source(&law, &grants("make"), "terminal", &facets), expected, "{rules:?} {line}");
     }
 }
 
@@ -79,30 +84,35 @@ fn what_needs_no_grant_was_approved_by_the_law() {
 fn an_always_for_the_projects_code_is_not_the_word_of_the_law() {
     #[rustfmt::skip]
     let table = [
-        ("", Mode::Ask, "make test", Approval::Lasting),
-        ("", Mode::AcceptEdits, "make test", Approval::Lasting),
-        ("allow: make", Mode::Ask, "make test", Approval::Law),
-        ("", Mode::Auto, "make test", Approval::Law),
-        ("", Mode::AcceptEdits, "make check", Approval::Building),
-        ("", Mode::Ask, "git fetch", Approval::Person),
+        ("", Mode::Ask, "make test", ApprovalSource::Lasting),
+        ("", Mode::AcceptEdits, "make test", ApprovalSource::Lasting),
+        ("allow: make", Mode::Ask, "make test", ApprovalSource::Law),
+        ("", Mode::Auto, "make test", ApprovalSource::Law),
+        ("", Mode::AcceptEdits, "make check", ApprovalSource::Building),
+        ("", Mode::Ask, "git fetch", ApprovalSource::Person),
     ];
-    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     let prefix = |words: &str| Grant::RunPrefix(words.split(' ').map(str::to_owned).collect());
-    let grants = Grants::from_iter([prefix("make test"), prefix("git fetch")]);
+    let grants = GrantSet::from_iter([prefix("make test"), prefix("git fetch")]);
     for (rules, mode, line, expected) in table {
         let rules = read_rules(rules);
-        let law = Law { mode, rules: &rules, roots: &roots, resolve: &resolve };
-        let touch = Touch::Runs(line.to_owned());
-        let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-        assert_eq!(judge(&law, &grants, "terminal", &facets), Verdict::Allow, "{line}");
-        assert_eq!(approval(&law, &grants, "terminal", &facets), expected, "{mode:?} {rules:?} {line}");
+        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        let touch = ToolAccess::Runs(line.to_owned());
+        let facets =
+            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+        assert_eq!(evaluate_call(&law, &grants, "terminal", &facets), PermissionDecision::Allow, "{line}");
+        assert_eq!(
+            approval_source(&law, &grants, "terminal", &facets),
+            expected,
+            "{mode:?} {rules:?} {line}"
+        );
     }
 }
 
 #[test]
 fn a_rule_covers_outputs_in_the_project_only() {
     let rules = "allow: gcc, make, javac, ruff check, dot, grep, mypy, gcc -o /opt/x, path(/opt/y)";
-    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
+    let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
     let free = [
         "gcc -o main main.c",
         "gcc -obuild/main main.c",
@@ -132,13 +142,14 @@ fn a_rule_covers_outputs_in_the_project_only() {
         "mypy --html-report=/etc a.py",
     ];
     let rules = read_rules(rules);
-    let law = Law { mode: Mode::Ask, rules: &rules, roots: &roots, resolve: &resolve };
+    let law = EffectivePolicy { mode: Mode::Ask, rules: &rules, roots: &roots, resolve: &resolve };
     for (lines, is_free) in [(&free[..], true), (&asked[..], false)] {
         for line in lines {
-            let touch = Touch::Runs((*line).to_owned());
-            let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-            let verdict = judge(&law, &Grants::default(), "terminal", &facets);
-            assert_eq!(verdict == Verdict::Allow, is_free, "{line}: {verdict:?}");
+            let touch = ToolAccess::Runs((*line).to_owned());
+            let facets =
+                ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+            let verdict = evaluate_call(&law, &GrantSet::default(), "terminal", &facets);
+            assert_eq!(verdict == PermissionDecision::Allow, is_free, "{line}: {verdict:?}");
         }
     }
 }
@@ -147,31 +158,31 @@ fn a_rule_covers_outputs_in_the_project_only() {
 #[track_caller]
 fn check_sandboxed(support: &SandboxSupport, line: &str, is_asked: bool) {
     let rules = read_rules("allow: make, chmod, kill, sh -c");
-    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
-    let sandbox = SandboxRules { choice: Sandbox::Unapproved, support };
-    let touch = Touch::Runs(line.to_owned());
-    let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+    let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
+    let sandbox = SandboxPolicy { choice: SandboxMode::Unapproved, support };
+    let touch = ToolAccess::Runs(line.to_owned());
+    let facets = ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
     for mode in [Mode::Ask, Mode::Auto] {
-        let law = Law { mode, rules: &rules, roots: &roots, resolve: &resolve };
-        if judge(&law, &Grants::default(), "terminal", &facets) != Verdict::Allow {
+        let law = EffectivePolicy { mode, rules: &rules, roots: &roots, resolve: &resolve };
+        if evaluate_call(&law, &GrantSet::default(), "terminal", &facets) != PermissionDecision::Allow {
             assert_eq!(mode, Mode::Ask, "{line}");
             continue;
         }
-        let verdict = judge_sandboxed(&law, &Grants::default(), "terminal", &facets, &sandbox);
-        let Verdict::Ask { offer, why } = verdict else {
-            assert!(!is_asked && verdict == Verdict::Allow, "{mode:?} {line}: {verdict:?}");
+        let verdict = evaluate_call_in_sandbox(&law, &GrantSet::default(), "terminal", &facets, &sandbox);
+        let PermissionDecision::Ask { offer, why } = verdict else {
+            assert!(!is_asked && verdict == PermissionDecision::Allow, "{mode:?} {line}: {verdict:?}");
             continue;
         };
         assert!(
             is_asked && why.is_some_and(|why| why.contains("permissions.sandbox: off")),
             "{mode:?} {line}"
         );
-        let approval = approval_sandboxed(&law, &Grants::default(), "terminal", &facets, &sandbox);
-        assert_eq!(approval, Approval::Person);
+        let approval = approval_source_in_sandbox(&law, &GrantSet::default(), "terminal", &facets, &sandbox);
+        assert_eq!(approval, ApprovalSource::Person);
         if !offer.session.is_empty() {
             let grants = offer.session.into_iter().collect();
-            let again = judge_sandboxed(&law, &grants, "terminal", &facets, &sandbox);
-            assert_eq!(again, Verdict::Allow, "an always is remembered: {line}");
+            let again = evaluate_call_in_sandbox(&law, &grants, "terminal", &facets, &sandbox);
+            assert_eq!(again, PermissionDecision::Allow, "an always is remembered: {line}");
         }
     }
 }
@@ -202,25 +213,29 @@ fn what_the_sandbox_cannot_hold_is_asked() {
 }
 
 /// Judges as in a session in `/w/a` and `/w/b`, where `/w/a/link` leads out.
-fn judged(mode: Mode, rules: &Rules, touch: &Touch, grants: &Grants) -> Verdict {
-    let roots = Roots {
+fn judged(mode: Mode, rules: &PermissionRules, touch: &ToolAccess, grants: &GrantSet) -> PermissionDecision {
+    let roots = SessionRoots {
         work: vec!["/w/a".into(), "/w/b".into()],
         readable: vec!["/w/a/.crow/spill".into()],
         protected: vec!["/w/a/.crow".into(), "/home/me/.crow".into()],
         repository: vec!["/w/a/meta".into()],
     };
     let tool = match touch {
-        Touch::Nothing => "todo",
-        Touch::Reads(_) => "read",
-        Touch::Writes(_) => "write",
-        Touch::Runs(_) => "terminal",
-        Touch::Calls { .. } => "docs_search",
-        Touch::Fetches { .. } => "web_fetch",
-        Touch::Searches => "web_search",
+        ToolAccess::Nothing => "todo",
+        ToolAccess::Reads(_) => "read",
+        ToolAccess::Writes(_) => "write",
+        ToolAccess::Runs(_) => "terminal",
+        ToolAccess::Calls { .. } => "docs_search",
+        ToolAccess::Fetches { .. } => "web_fetch",
+        ToolAccess::Searches => "web_search",
     };
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: touch.clone() };
-    judge(&Law { mode, rules, roots: &roots, resolve: &resolve }, grants, tool, &facets)
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        touch: touch.clone(),
+    };
+    evaluate_call(&EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve }, grants, tool, &facets)
 }
 
 fn resolve(path: &Path) -> PathBuf {
@@ -235,11 +250,11 @@ fn resolve(path: &Path) -> PathBuf {
     resolved
 }
 
-fn read_rules(text: &str) -> Rules {
-    let mut rules = Rules::default();
+fn read_rules(text: &str) -> PermissionRules {
+    let mut rules = PermissionRules::default();
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         let (kind, list) = part.split_once(':').unwrap();
-        let list = list.split(',').map(|rule| Rule::parse(rule).unwrap());
+        let list = list.split(',').map(|rule| PermissionRule::parse(rule).unwrap());
         match kind {
             "allow" => rules.allow.extend(list),
             "deny" => rules.deny.extend(list),
@@ -253,15 +268,15 @@ fn paths(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|&path| path.to_owned()).collect()
 }
 
-fn runs(command: &str) -> Touch {
-    Touch::Runs(command.to_owned())
+fn runs(command: &str) -> ToolAccess {
+    ToolAccess::Runs(command.to_owned())
 }
 
 #[test]
 fn nothing_and_reads() {
-    let none = Grants::default();
+    let none = GrantSet::default();
     check(
-        &Touch::Nothing,
+        &ToolAccess::Nothing,
         &none,
         &expect![[r#"
         ask: allow
@@ -271,7 +286,7 @@ fn nothing_and_reads() {
     "#]],
     );
     check(
-        &Touch::Reads(paths(&["/w/a/x", "/w/b"])),
+        &ToolAccess::Reads(paths(&["/w/a/x", "/w/b"])),
         &none,
         &expect![[r#"
         ask: allow
@@ -281,7 +296,7 @@ fn nothing_and_reads() {
     "#]],
     );
     check(
-        &Touch::Reads(paths(&["/w/a/x", "/w/ab/x"])),
+        &ToolAccess::Reads(paths(&["/w/a/x", "/w/ab/x"])),
         &none,
         &expect![[r#"
             ask: ask, session: reading /w/ab/x
@@ -294,11 +309,11 @@ fn nothing_and_reads() {
 
 #[test]
 fn writes() {
-    let none = Grants::default();
-    let mut granted = Grants::default();
-    granted.allow(Grant::Edits);
-    let inside = Touch::Writes(paths(&["/w/a/x"]));
-    let outside = Touch::Writes(paths(&["/w/a/x", "/etc/hosts"]));
+    let none = GrantSet::default();
+    let mut granted = GrantSet::default();
+    granted.add_grant(Grant::Edits);
+    let inside = ToolAccess::Writes(paths(&["/w/a/x"]));
+    let outside = ToolAccess::Writes(paths(&["/w/a/x", "/etc/hosts"]));
     check(
         &inside,
         &none,
@@ -333,10 +348,10 @@ fn writes() {
 
 #[test]
 fn what_is_protected_always_asks() {
-    let mut granted = Grants::default();
-    granted.allow(Grant::Edits);
+    let mut granted = GrantSet::default();
+    granted.add_grant(Grant::Edits);
     check(
-        &Touch::Writes(paths(&["/w/a/.git/hooks/pre-commit"])),
+        &ToolAccess::Writes(paths(&["/w/a/.git/hooks/pre-commit"])),
         &granted,
         &expect![[r#"
             ask: ask, each time: /w/a/.git/hooks/pre-commit is protected
@@ -346,7 +361,7 @@ fn what_is_protected_always_asks() {
         "#]],
     );
     check(
-        &Touch::Writes(paths(&["/w/a/.GIT/config"])),
+        &ToolAccess::Writes(paths(&["/w/a/.GIT/config"])),
         &granted,
         &expect![[r#"
             ask: ask, each time: /w/a/.GIT/config is protected
@@ -356,7 +371,7 @@ fn what_is_protected_always_asks() {
         "#]],
     );
     check(
-        &Touch::Writes(paths(&["/w/a/.gitignore"])),
+        &ToolAccess::Writes(paths(&["/w/a/.gitignore"])),
         &granted,
         &expect![[r#"
         ask: allow
@@ -370,13 +385,13 @@ fn what_is_protected_always_asks() {
 /// Tells which paths ask in `auto` to be changed and to be read: `w`, `r`, or nothing.
 #[track_caller]
 fn check_protected(list: &[(&str, &str)]) {
-    let law = Rules::default();
+    let law = PermissionRules::default();
     for (path, expected) in list {
-        let asks = |mode: Mode, touch: Touch| {
-            matches!(judged(mode, &law, &touch, &Grants::default()), Verdict::Ask { .. })
+        let asks = |mode: Mode, touch: ToolAccess| {
+            matches!(judged(mode, &law, &touch, &GrantSet::default()), PermissionDecision::Ask { .. })
         };
-        let writes = asks(Mode::Auto, Touch::Writes(paths(&[path])));
-        let reads = asks(Mode::Ask, Touch::Reads(paths(&[path])));
+        let writes = asks(Mode::Auto, ToolAccess::Writes(paths(&[path])));
+        let reads = asks(Mode::Ask, ToolAccess::Reads(paths(&[path])));
         let found =
             [("w", writes), ("r", reads)].map(|(letter, asks)| if asks { letter } else { "" }).concat();
         assert_eq!(found, *expected, "{path}");
@@ -424,7 +439,7 @@ fn a_search_above_what_is_protected_asks() {
 
 #[test]
 fn commands() {
-    let mut grants = Grants::default();
+    let mut grants = GrantSet::default();
     check(
         &runs("ls"),
         &grants,
@@ -435,7 +450,7 @@ fn commands() {
             auto: allow
         "#]],
     );
-    grants.allow(Grant::Run("ls".to_owned()));
+    grants.add_grant(Grant::Run("ls".to_owned()));
     check(
         &runs("ls"),
         &grants,
@@ -469,8 +484,8 @@ fn modes_are_read_as_they_are_spelled() {
 #[test]
 fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freely() {
     check(
-        &Touch::Reads(vec!["/w/a/.crow/spill/1".into()]),
-        &Grants::default(),
+        &ToolAccess::Reads(vec!["/w/a/.crow/spill/1".into()]),
+        &GrantSet::default(),
         &expect![[r#"
             ask: allow
             accept-edits: allow
@@ -479,8 +494,8 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         "#]],
     );
     check(
-        &Touch::Reads(vec!["/w/a/.crow/spill/.env".into()]),
-        &Grants::default(),
+        &ToolAccess::Reads(vec!["/w/a/.crow/spill/.env".into()]),
+        &GrantSet::default(),
         &expect![[r#"
             ask: ask, each time: /w/a/.crow/spill/.env is protected
             accept-edits: ask, each time: /w/a/.crow/spill/.env is protected
@@ -489,8 +504,8 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         "#]],
     );
     check(
-        &Touch::Writes(vec!["/w/a/.crow/spill/1".into()]),
-        &Grants::default(),
+        &ToolAccess::Writes(vec!["/w/a/.crow/spill/1".into()]),
+        &GrantSet::default(),
         &expect![[r#"
             ask: ask, each time: /w/a/.crow/spill/1 is protected
             accept-edits: ask, each time: /w/a/.crow/spill/1 is protected
@@ -499,8 +514,8 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         "#]],
     );
     check(
-        &Touch::Reads(vec!["/w/a/.crow/.env".into()]),
-        &Grants::default(),
+        &ToolAccess::Reads(vec!["/w/a/.crow/.env".into()]),
+        &GrantSet::default(),
         &expect![[r#"
             ask: ask, each time: /w/a/.crow/.env is protected
             accept-edits: ask, each time: /w/a/.crow/.env is protected
@@ -509,8 +524,8 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         "#]],
     );
     check(
-        &Touch::Reads(vec!["/w/a".into()]),
-        &Grants::default(),
+        &ToolAccess::Reads(vec!["/w/a".into()]),
+        &GrantSet::default(),
         &expect![[r#"
             ask: ask, each time
             accept-edits: ask, each time
@@ -519,8 +534,8 @@ fn the_configuration_asks_even_inside_a_root_and_output_kept_in_it_is_read_freel
         "#]],
     );
     check(
-        &Touch::Reads(vec!["/w/a/src".into()]),
-        &Grants::default(),
+        &ToolAccess::Reads(vec!["/w/a/src".into()]),
+        &GrantSet::default(),
         &expect![[r#"
         ask: allow
         accept-edits: allow

@@ -1,8 +1,8 @@
 //! Which words of a command name files that it changes.
 
-use super::programs::Does;
-use super::risks::{base, risks};
-use crate::shell::{Direction, Simple, Word};
+use super::programs::RiskEffect;
+use super::risks::{find_risks, program_name};
+use crate::shell::{RedirectDirection, ShellWord, SimpleCommand};
 
 /// Programs that change the files they are given, all of them.
 const CHANGE_ALL: &[&str] = &[
@@ -65,11 +65,13 @@ pub(super) fn changes_files(program: &str) -> bool {
 }
 
 /// Whether a command may write to one of the files that its words name.
-pub(super) fn may_change(simple: &Simple) -> bool {
-    let Some(program) = simple.words.first().and_then(Word::whole).map(base) else { return false };
+pub(super) fn may_change(simple: &SimpleCommand) -> bool {
+    let Some(program) = simple.words.first().and_then(ShellWord::known_text).map(program_name) else {
+        return false;
+    };
     let is_named = |names: &str| names.split_whitespace().any(|name| name == program);
     let has = |names: &str| {
-        let mut words = simple.words.iter().skip(1).filter_map(Word::whole);
+        let mut words = simple.words.iter().skip(1).filter_map(ShellWord::known_text);
         words.any(|word| names.split(' ').any(|name| name == word))
     };
     is_named(MAY_CHANGE) || MAY_CHANGE_WITH.iter().any(|(programs, names)| is_named(programs) && has(names))
@@ -77,23 +79,24 @@ pub(super) fn may_change(simple: &Simple) -> bool {
 
 /// What a command does to the files that its words name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenWords {
     /// It changes these.
-    pub(super) certain: Vec<Word>,
+    pub(super) certain: Vec<ShellWord>,
     /// It may change these.
-    pub(super) possible: Vec<Word>,
+    pub(super) possible: Vec<ShellWord>,
 }
 
 /// Finds the files that a command changes: those of its redirections, and those of its words.
-pub(super) fn written(simple: &Simple) -> Written {
-    let redirected = simple.redirections.iter().filter(|redirection| redirection.direction == Direction::Out);
-    let mut written = Written {
+pub(super) fn find_written_words(simple: &SimpleCommand) -> WrittenWords {
+    let redirected =
+        simple.redirections.iter().filter(|redirection| redirection.direction == RedirectDirection::Out);
+    let mut written = WrittenWords {
         certain: redirected.map(|redirection| redirection.target.clone()).collect(),
         possible: Vec::new(),
     };
-    let program = simple.words.first().and_then(Word::whole).map(base).unwrap_or_default();
-    let writes = risks(&simple.words).iter().any(|risk| risk.does == Does::Writes);
-    let operands: Vec<&Word> =
+    let program = simple.words.first().and_then(ShellWord::known_text).map(program_name).unwrap_or_default();
+    let writes = find_risks(&simple.words).iter().any(|risk| risk.does == RiskEffect::Writes);
+    let operands: Vec<&ShellWord> =
         simple.words.iter().skip(1).filter(|word| !word.text.starts_with('-')).collect();
     let options = simple.words.iter().skip(1).filter(|word| word.text.starts_with('-'));
     if CHANGE_ALL.contains(&program) {
@@ -101,27 +104,27 @@ pub(super) fn written(simple: &Simple) -> Written {
     } else if CHANGE_LAST.contains(&program) {
         match target_folder(simple) {
             Some(folder) => {
-                written.possible.extend(operands.iter().filter_map(|source| inside(&folder, source)));
+                written.possible.extend(operands.iter().filter_map(|source| file_inside(&folder, source)));
             }
             None => {
                 let split = operands.split_last();
                 written.certain.extend(split.map(|(last, _)| (*last).clone()));
-                let inner = split
-                    .iter()
-                    .flat_map(|(last, sources)| sources.iter().filter_map(|source| inside(last, source)));
+                let inner = split.iter().flat_map(|(last, sources)| {
+                    sources.iter().filter_map(|source| file_inside(last, source))
+                });
                 written.possible.extend(inner);
             }
         }
-        written.possible.extend(options.flat_map(values));
+        written.possible.extend(options.flat_map(word_values));
     } else if writes || (CHANGE_IN_PLACE.contains(&program) && is_in_place(simple)) || program == "dd" {
-        written.certain.extend(operands.iter().flat_map(|word| values(word)));
-        written.possible.extend(options.flat_map(values));
+        written.certain.extend(operands.iter().flat_map(|word| word_values(word)));
+        written.possible.extend(options.flat_map(word_values));
     } else if program == "git" {
-        written.possible.extend(of_git(simple));
+        written.possible.extend(git_written_words(simple));
     }
     if may_change(simple) {
-        let words = simple.words.iter().skip(1).flat_map(values);
-        written.possible.extend(words.flat_map(|word| [below(&word), Some(word)]).flatten());
+        let words = simple.words.iter().skip(1).flat_map(word_values);
+        written.possible.extend(words.flat_map(|word| [file_below(&word), Some(word)]).flatten());
     }
     written
 }
@@ -150,8 +153,10 @@ const OTHER_O: &str = "grep egrep fgrep rg ag ack find gfind ls ps pgrep set tes
     curl wget awk gawk sed git pytest less";
 
 /// Lists what the options of a command name as outputs, each with the place where its name ends.
-pub(super) fn output_operands(words: &[Word]) -> Vec<(usize, Word)> {
-    let Some(program) = words.first().and_then(Word::whole).map(base) else { return Vec::new() };
+pub(super) fn output_operands(words: &[ShellWord]) -> Vec<(usize, ShellWord)> {
+    let Some(program) = words.first().and_then(ShellWord::known_text).map(program_name) else {
+        return Vec::new();
+    };
     let is_one = |list: &str, name: &str| list.split_whitespace().any(|one| one == name);
     let own =
         OUTPUT_OPTIONS.iter().find(|(programs, _)| is_one(programs, program)).map_or("", |(_, own)| own);
@@ -171,9 +176,9 @@ pub(super) fn output_operands(words: &[Word]) -> Vec<(usize, Word)> {
 }
 
 /// A file in what may be a folder, where it names one outside.
-fn below(folder: &Word) -> Option<Word> {
-    let text = folder.whole().filter(|text| text.starts_with('/'))?;
-    Some(Word::known(format!("{}/_", text.trim_end_matches('/'))))
+fn file_below(folder: &ShellWord) -> Option<ShellWord> {
+    let text = folder.known_text().filter(|text| text.starts_with('/'))?;
+    Some(ShellWord::from_text(format!("{}/_", text.trim_end_matches('/'))))
 }
 
 /// Options of Git in front of its subcommand that have a value.
@@ -181,7 +186,7 @@ const GIT_VALUED: &[&str] =
     &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--super-prefix"];
 
 /// Finds what Git changes of the files it is given, and of its own configuration.
-fn of_git(simple: &Simple) -> Vec<Word> {
+fn git_written_words(simple: &SimpleCommand) -> Vec<ShellWord> {
     // What it takes out of its own store, it puts in place of files.
     const CHANGE: &[&str] = &["checkout", "restore", "mv", "rm", "clean", "stash", "apply", "am", "reset"];
     const READ: &[&str] =
@@ -189,27 +194,29 @@ fn of_git(simple: &Simple) -> Vec<Word> {
     let is_value = |at: usize| GIT_VALUED.contains(&simple.words[at - 1].text.as_str());
     let is_operand = |at: &usize| !simple.words[*at].text.starts_with('-') && !is_value(*at);
     let places: Vec<usize> = (1..simple.words.len()).filter(is_operand).collect();
-    let Some(subcommand) = places.first().and_then(|&at| simple.words[at].whole()) else { return Vec::new() };
+    let Some(subcommand) = places.first().and_then(|&at| simple.words[at].known_text()) else {
+        return Vec::new();
+    };
     if CHANGE.contains(&subcommand) {
         return places[1..].iter().map(|&at| simple.words[at].clone()).collect();
     }
     const CHANGE_REMOTE: &[&str] = &["add", "set-url", "rename", "rm", "remove", "set-branches", "set-head"];
-    let second = places.get(1).and_then(|&at| simple.words[at].whole());
+    let second = places.get(1).and_then(|&at| simple.words[at].known_text());
     if subcommand == "remote" && second.is_some_and(|second| CHANGE_REMOTE.contains(&second)) {
-        return vec![Word::known(".git/config")];
+        return vec![ShellWord::from_text(".git/config")];
     }
-    let reads = simple.words.iter().any(|word| word.whole().is_some_and(|word| READ.contains(&word)));
+    let reads = simple.words.iter().any(|word| word.known_text().is_some_and(|word| READ.contains(&word)));
     // One name alone asks for its value.
     let is_change = subcommand == "config"
         && !reads
         && places.len()
             + usize::from(simple.words.iter().any(|word| word.text.starts_with("--") && word.text != "--"))
             > 2;
-    if is_change { vec![Word::known(".git/config")] } else { Vec::new() }
+    if is_change { vec![ShellWord::from_text(".git/config")] } else { Vec::new() }
 }
 
 /// The folder that `-t` or `--target-directory` names.
-fn target_folder(simple: &Simple) -> Option<Word> {
+fn target_folder(simple: &SimpleCommand) -> Option<ShellWord> {
     let at = simple
         .words
         .iter()
@@ -226,8 +233,8 @@ fn target_folder(simple: &Simple) -> Option<Word> {
 }
 
 /// Whether an editor of streams is told to change its files.
-fn is_in_place(simple: &Simple) -> bool {
-    let is_it = |word: &Word| {
+fn is_in_place(simple: &SimpleCommand) -> bool {
+    let is_it = |word: &ShellWord| {
         let bundle = word.text.strip_prefix('-').filter(|bundle| !bundle.starts_with('-'));
         bundle.is_some_and(|bundle| bundle.contains(['i', 'I'])) || word.text.starts_with("--in")
     };
@@ -235,14 +242,14 @@ fn is_in_place(simple: &Simple) -> bool {
 }
 
 /// The file that a source becomes in a folder.
-fn inside(folder: &Word, source: &Word) -> Option<Word> {
-    let folder = folder.whole()?;
-    let name = source.whole()?.trim_end_matches('/').rsplit('/').next()?;
-    Some(Word::known(format!("{}/{name}", folder.trim_end_matches('/'))))
+fn file_inside(folder: &ShellWord, source: &ShellWord) -> Option<ShellWord> {
+    let folder = folder.known_text()?;
+    let name = source.known_text()?.trim_end_matches('/').rsplit('/').next()?;
+    Some(ShellWord::from_text(format!("{}/{name}", folder.trim_end_matches('/'))))
 }
 
 /// Lists the values that may be in a word, as in `of=FILE`, `--file=FILE`, `-tFILE` and `@FILE`.
-pub(super) fn values(word: &Word) -> Vec<Word> {
+pub(super) fn word_values(word: &ShellWord) -> Vec<ShellWord> {
     let text = word.text.as_str();
     let mut starts = vec![text.find('=').map_or(0, |place| place + 1)];
     starts.extend(text.find('@').map(|place| place + 1));

@@ -2,7 +2,7 @@
 //! Crow's own tools and nothing else of them.
 
 /// Other names for one parameter.
-pub(super) struct Aliases {
+pub(super) struct ParameterAliases {
     pub(super) parameter: &'static str,
     /// The tools whose parameter is meant; none means all that have one of that name.
     pub(super) tools: &'static [&'static str],
@@ -10,24 +10,24 @@ pub(super) struct Aliases {
     pub(super) names: &'static [&'static str],
 }
 
-const fn all(parameter: &'static str, names: &'static [&'static str]) -> Aliases {
-    Aliases { parameter, tools: &[], names }
+const fn for_all_tools(parameter: &'static str, names: &'static [&'static str]) -> ParameterAliases {
+    ParameterAliases { parameter, tools: &[], names }
 }
 
-const fn of(
+const fn for_tools(
     tools: &'static [&'static str],
     parameter: &'static str,
     names: &'static [&'static str],
-) -> Aliases {
-    Aliases { parameter, tools, names }
+) -> ParameterAliases {
+    ParameterAliases { parameter, tools, names }
 }
 
 const TASKS: &[&str] = &["task_send", "task_read", "task_cancel"];
 const LISTS: &[&str] = &["grep", "web_search", "query_memory", "query_session"];
 
 /// Each means one thing only for the tool it is given to; what also has another meaning is left out.
-pub(super) const ALIASES: &[Aliases] = &[
-    all(
+pub(super) const ALIASES: &[ParameterAliases] = &[
+    for_all_tools(
         "file_path",
         &[
             "path",
@@ -42,7 +42,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "full_path",
         ],
     ),
-    of(
+    for_tools(
         &["read"],
         "offset",
         &[
@@ -58,7 +58,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "start_line_one_indexed",
         ],
     ),
-    of(
+    for_tools(
         &["read"],
         "limit",
         &[
@@ -72,7 +72,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "count",
         ],
     ),
-    of(
+    for_tools(
         &["write"],
         "content",
         &[
@@ -89,7 +89,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "code_content",
         ],
     ),
-    all(
+    for_all_tools(
         "old_string",
         &[
             "old_str",
@@ -109,7 +109,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "target_content",
         ],
     ),
-    all(
+    for_all_tools(
         "new_string",
         &[
             "new_str",
@@ -128,16 +128,16 @@ pub(super) const ALIASES: &[Aliases] = &[
             "updated_text",
         ],
     ),
-    all(
+    for_all_tools(
         "replace_all",
         &["all", "all_occurrences", "replace_all_occurrences", "global", "multiple", "allow_multiple"],
     ),
-    of(
+    for_tools(
         &["terminal"],
         "command",
         &["cmd", "shell_command", "command_line", "bash_command", "terminal_command", "bash", "script"],
     ),
-    all(
+    for_all_tools(
         "cwd",
         &[
             "workdir",
@@ -155,13 +155,13 @@ pub(super) const ALIASES: &[Aliases] = &[
             "directory_path",
         ],
     ),
-    all(
+    for_all_tools(
         "timeout",
         &["timeout_seconds", "timeout_secs", "timeout_sec", "timeout_s", "timeout_in_seconds", "time_limit"],
     ),
-    all("background", &["run_in_background", "is_background", "in_background", "background_job"]),
-    all("job", &["job_id", "job_name", "bash_id", "shell_id"]),
-    of(
+    for_all_tools("background", &["run_in_background", "is_background", "in_background", "background_job"]),
+    for_all_tools("job", &["job_id", "job_name", "bash_id", "shell_id"]),
+    for_tools(
         &["grep"],
         "pattern",
         &[
@@ -177,7 +177,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "regular_expression",
         ],
     ),
-    of(
+    for_tools(
         &["glob"],
         "pattern",
         &[
@@ -190,7 +190,7 @@ pub(super) const ALIASES: &[Aliases] = &[
             "query",
         ],
     ),
-    of(
+    for_tools(
         &["grep", "glob"],
         "path",
         &[
@@ -213,8 +213,8 @@ pub(super) const ALIASES: &[Aliases] = &[
             "working_directory",
         ],
     ),
-    of(&["grep"], "path", &["file", "file_path", "filename"]),
-    of(
+    for_tools(&["grep"], "path", &["file", "file_path", "filename"]),
+    for_tools(
         &["grep"],
         "include",
         &[
@@ -228,14 +228,14 @@ pub(super) const ALIASES: &[Aliases] = &[
             "filename_pattern",
         ],
     ),
-    all("ignore_case", &["case_insensitive", "insensitive", "no_case", "i"]),
-    of(&["grep"], "output", &["output_mode"]),
-    of(
+    for_all_tools("ignore_case", &["case_insensitive", "insensitive", "no_case", "i"]),
+    for_tools(&["grep"], "output", &["output_mode"]),
+    for_tools(
         &["grep"],
         "context",
         &["context_lines", "lines_of_context", "num_context_lines", "surrounding_lines", "c"],
     ),
-    of(
+    for_tools(
         LISTS,
         "limit",
         &[
@@ -252,12 +252,19 @@ pub(super) const ALIASES: &[Aliases] = &[
             "top_k",
         ],
     ),
-    of(&["web_search", "query_memory", "query_session"], "limit", &["count"]),
-    all("queries", &["query", "q", "search_query", "search_queries", "search_term", "search_terms"]),
-    of(&["web_fetch"], "url", &["uri", "link", "href", "address", "web_url", "page_url", "target_url"]),
-    all("max_length", &["max_chars", "max_characters", "max_len", "length", "limit"]),
-    of(&["web_fetch"], "start_index", &["start", "offset", "start_offset", "start_char", "start_at"]),
-    of(
+    for_tools(&["web_search", "query_memory", "query_session"], "limit", &["count"]),
+    for_all_tools(
+        "queries",
+        &["query", "q", "search_query", "search_queries", "search_term", "search_terms"],
+    ),
+    for_tools(
+        &["web_fetch"],
+        "url",
+        &["uri", "link", "href", "address", "web_url", "page_url", "target_url"],
+    ),
+    for_all_tools("max_length", &["max_chars", "max_characters", "max_len", "length", "limit"]),
+    for_tools(&["web_fetch"], "start_index", &["start", "offset", "start_offset", "start_char", "start_at"]),
+    for_tools(
         &["todo"],
         "entries",
         &[
@@ -273,9 +280,9 @@ pub(super) const ALIASES: &[Aliases] = &[
             "list",
         ],
     ),
-    of(&["todo"], "content", &["step", "task", "title", "text", "name", "item", "todo", "subject"]),
-    of(&["todo"], "status", &["state"]),
-    of(
+    for_tools(&["todo"], "content", &["step", "task", "title", "text", "name", "item", "todo", "subject"]),
+    for_tools(&["todo"], "status", &["state"]),
+    for_tools(
         &["task", "task_send"],
         "prompt",
         &[
@@ -289,34 +296,34 @@ pub(super) const ALIASES: &[Aliases] = &[
             "task_description",
         ],
     ),
-    of(&["task"], "prompt", &["task", "goal", "objective"]),
-    of(
+    for_tools(&["task"], "prompt", &["task", "goal", "objective"]),
+    for_tools(
         &["task"],
         "title",
         &["description", "name", "task_name", "task_title", "short_description", "label", "summary"],
     ),
-    of(&["task"], "agent", &["subagent_type", "subagent", "sub_agent", "agent_type", "agent_name"]),
-    of(&["task"], "model", &["model_name", "model_id"]),
-    of(TASKS, "task", &["task_id", "id", "task_name", "name", "agent_id", "session_id"]),
-    of(
+    for_tools(&["task"], "agent", &["subagent_type", "subagent", "sub_agent", "agent_type", "agent_name"]),
+    for_tools(&["task"], "model", &["model_name", "model_id"]),
+    for_tools(TASKS, "task", &["task_id", "id", "task_name", "name", "agent_id", "session_id"]),
+    for_tools(
         &["query_memory", "query_session"],
         "query",
         &["q", "search", "search_query", "search_terms", "keywords", "words", "text"],
     ),
-    of(&["query_session"], "session_id", &["session", "id"]),
-    of(&["list_mcp_resources", "read_mcp_resource"], "server", &["server_name", "mcp_server"]),
-    of(&["read_mcp_resource"], "uri", &["url", "resource", "resource_uri", "address"]),
-    of(&["speckit_ask"], "question", &["prompt", "text", "query"]),
-    of(&["speckit_ask"], "options", &["choices", "answers"]),
-    of(&["speckit_ask"], "recommended", &["recommendation", "default"]),
-    of(&["speckit_ask"], "label", &["name", "title", "value", "text"]),
-    of(&["speckit_ask"], "meaning", &["description", "detail", "details", "explanation"]),
-    of(&["speckit_task"], "id", &["task_id", "task"]),
-    of(&["speckit_task"], "state", &["status"]),
-    of(&["speckit_task"], "note", &["summary", "message", "comment", "reason", "description"]),
-    of(&["speckit_converge"], "tasks", &["gaps", "items"]),
-    of(&["speckit_converge"], "text", &["description", "title", "content"]),
-    of(&["speckit_converge"], "is_critical", &["critical"]),
+    for_tools(&["query_session"], "session_id", &["session", "id"]),
+    for_tools(&["list_mcp_resources", "read_mcp_resource"], "server", &["server_name", "mcp_server"]),
+    for_tools(&["read_mcp_resource"], "uri", &["url", "resource", "resource_uri", "address"]),
+    for_tools(&["speckit_ask"], "question", &["prompt", "text", "query"]),
+    for_tools(&["speckit_ask"], "options", &["choices", "answers"]),
+    for_tools(&["speckit_ask"], "recommended", &["recommendation", "default"]),
+    for_tools(&["speckit_ask"], "label", &["name", "title", "value", "text"]),
+    for_tools(&["speckit_ask"], "meaning", &["description", "detail", "details", "explanation"]),
+    for_tools(&["speckit_task"], "id", &["task_id", "task"]),
+    for_tools(&["speckit_task"], "state", &["status"]),
+    for_tools(&["speckit_task"], "note", &["summary", "message", "comment", "reason", "description"]),
+    for_tools(&["speckit_converge"], "tasks", &["gaps", "items"]),
+    for_tools(&["speckit_converge"], "text", &["description", "title", "content"]),
+    for_tools(&["speckit_converge"], "is_critical", &["critical"]),
 ];
 
 /// Names under which models say why they make a call. Nothing that a call does depends on them.
@@ -347,6 +354,6 @@ pub(super) fn is_comment(squeezed: &str) -> bool {
 }
 
 /// Names that change nothing about what a tool does.
-pub(super) fn without_effect(tool: &str) -> &'static [&'static str] {
+pub(super) fn ignored_parameters(tool: &str) -> &'static [&'static str] {
     WITHOUT_EFFECT.iter().find(|(name, _)| *name == tool).map_or(&[], |(_, names)| names)
 }

@@ -4,24 +4,24 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::{Lack, paths};
+use super::{LocatedDoubt, paths};
 use crate::DoubtKind;
 
 /// As deep as `serde_json` reads what is kept; deeper text is no argument of any tool, and recursion has to end.
 const DEPTH_MAX: usize = 127;
 
 /// The first value of a text.
-pub(super) struct First<'a> {
+pub(super) struct FirstValue<'a> {
     /// What it came to.
     pub(super) value: Value,
     /// What is not certain of it.
-    pub(super) lack: Option<Lack>,
+    pub(super) lack: Option<LocatedDoubt>,
     /// What follows the value.
     pub(super) rest: &'a str,
 }
 
 /// What a backslash in a string stands for.
-pub(super) enum Escape {
+pub(super) enum StringEscape {
     /// This character, spelled in that many bytes.
     Char(char, usize),
     /// Nothing: it is a backslash of the text.
@@ -33,17 +33,17 @@ pub(super) enum Escape {
 }
 
 /// Reads the first value of a text, completing it when the text ends too early.
-pub(super) fn read_first(text: &str) -> Option<First<'_>> {
-    let mut reader = Reader { rest: text, lack: None, odd: None, depth: 0 };
-    let value = reader.value().ok()??;
+pub(super) fn read_first(text: &str) -> Option<FirstValue<'_>> {
+    let mut reader = JsonReader { rest: text, lack: None, odd: None, depth: 0 };
+    let value = reader.read_value().ok()??;
     let odd = reader.odd.or_else(|| Some((reader.lack?, reader.rest.len())));
-    let lack = odd.map(|(kind, rest_len)| Lack { kind, end: text.len() - rest_len });
-    Some(First { value, lack, rest: reader.rest })
+    let lack = odd.map(|(kind, rest_len)| LocatedDoubt { kind, end: text.len() - rest_len });
+    Some(FirstValue { value, lack, rest: reader.rest })
 }
 
 /// Tells what the backslash that begins `text` stands for.
-pub(super) fn escape(text: &str) -> Escape {
-    let Some(kind) = text[1..].chars().next() else { return Escape::Cut };
+pub(super) fn parse_escape(text: &str) -> StringEscape {
+    let Some(kind) = text[1..].chars().next() else { return StringEscape::Cut };
     let char = match kind {
         '"' | '\\' | '/' => kind,
         'b' => '\u{8}',
@@ -51,31 +51,31 @@ pub(super) fn escape(text: &str) -> Escape {
         'n' => '\n',
         'r' => '\r',
         't' => '\t',
-        'u' => return unicode_escape(text),
-        _ => return Escape::Literal,
+        'u' => return parse_unicode_escape(text),
+        _ => return StringEscape::Literal,
     };
-    Escape::Char(char, 2)
+    StringEscape::Char(char, 2)
 }
 
 /// Bytes of one `\uXXXX`.
 const UNIT_LEN: usize = 6;
 
-fn unicode_escape(text: &str) -> Escape {
-    let high = match unit(text) {
+fn parse_unicode_escape(text: &str) -> StringEscape {
+    let high = match parse_utf16_unit(text) {
         Ok(Some(unit)) => unit,
-        Ok(None) => return Escape::Literal,
-        Err(EndOfText) => return Escape::Cut,
+        Ok(None) => return StringEscape::Literal,
+        Err(EndOfText) => return StringEscape::Cut,
     };
     if let Some(char) = char::from_u32(u32::from(high)) {
-        return Escape::Char(char, UNIT_LEN);
+        return StringEscape::Char(char, UNIT_LEN);
     }
-    match unit(&text[UNIT_LEN..]) {
+    match parse_utf16_unit(&text[UNIT_LEN..]) {
         Ok(Some(low)) => match char::decode_utf16([high, low]).next() {
-            Some(Ok(char)) => Escape::Char(char, 2 * UNIT_LEN),
-            Some(Err(_)) | None => Escape::Lone(UNIT_LEN),
+            Some(Ok(char)) => StringEscape::Char(char, 2 * UNIT_LEN),
+            Some(Err(_)) | None => StringEscape::Lone(UNIT_LEN),
         },
-        Ok(None) => Escape::Lone(UNIT_LEN),
-        Err(EndOfText) => Escape::Cut,
+        Ok(None) => StringEscape::Lone(UNIT_LEN),
+        Err(EndOfText) => StringEscape::Cut,
     }
 }
 
@@ -83,7 +83,7 @@ fn unicode_escape(text: &str) -> Escape {
 struct EndOfText;
 
 /// Reads a `\uXXXX`; `None` when the text begins with something else.
-fn unit(text: &str) -> Result<Option<u16>, EndOfText> {
+fn parse_utf16_unit(text: &str) -> Result<Option<u16>, EndOfText> {
     let mut bytes = text.bytes();
     for expected in [b'\\', b'u'] {
         if bytes.next().ok_or(EndOfText)? != expected {
@@ -103,7 +103,7 @@ fn unit(text: &str) -> Result<Option<u16>, EndOfText> {
 /// The text is not the beginning of a JSON text.
 struct Malformed;
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     rest: &'a str,
     lack: Option<DoubtKind>,
     /// What is not certain in the first string or value of which something is not, and how much followed it.
@@ -112,7 +112,7 @@ struct Reader<'a> {
 }
 
 /// A string up to its closing quote, or to the end of the text.
-struct Body<'a> {
+struct StringBody<'a> {
     text: String,
     /// What follows the quote; `None` where there is none.
     rest: Option<&'a str>,
@@ -120,22 +120,22 @@ struct Body<'a> {
     has_lone: bool,
 }
 
-impl Reader<'_> {
+impl JsonReader<'_> {
     /// Reads a value; `None` when the text ends before it is certain.
-    fn value(&mut self) -> Result<Option<Value>, Malformed> {
+    fn read_value(&mut self) -> Result<Option<Value>, Malformed> {
         match self.peek() {
             None => Ok(None),
-            Some('{') => self.nested(Self::object).map(Some),
-            Some('[') => self.nested(Self::array).map(Some),
+            Some('{') => self.read_nested(Self::read_object).map(Some),
+            Some('[') => self.read_nested(Self::read_array).map(Some),
             Some('"') => {
-                let (text, is_whole) = self.string();
+                let (text, is_whole) = self.read_string();
                 if !is_whole {
                     self.lack = Some(DoubtKind::CutInString);
                 }
                 Ok(Some(Value::String(text)))
             }
-            Some('-' | '0'..='9') => self.number(),
-            Some(_) => self.literal().map(Some),
+            Some('-' | '0'..='9') => self.read_number(),
+            Some(_) => self.read_literal().map(Some),
         }
     }
 
@@ -145,76 +145,76 @@ impl Reader<'_> {
         self.rest.chars().next()
     }
 
-    /// Skips a character that [`Reader::peek`] showed to be ASCII.
-    fn skip(&mut self) {
+    /// Skips a character that [`JsonReader::peek`] showed to be ASCII.
+    fn skip_char(&mut self) {
         self.rest = &self.rest[1..];
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Malformed>) -> Result<Value, Malformed> {
+    fn read_nested(&mut self, read: fn(&mut Self) -> Result<Value, Malformed>) -> Result<Value, Malformed> {
         if self.depth == DEPTH_MAX {
             return Err(Malformed);
         }
         self.depth += 1;
-        self.skip();
+        self.skip_char();
         let value = read(self)?;
         self.depth -= 1;
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Malformed> {
+    fn read_object(&mut self) -> Result<Value, Malformed> {
         let mut map = Map::new();
         let mut lack = DoubtKind::NotClosed;
         loop {
             match self.peek() {
                 None => break,
                 Some('}') => {
-                    self.skip();
+                    self.skip_char();
                     return Ok(Value::Object(map));
                 }
                 Some('"') => {}
                 Some(_) => return Err(Malformed),
             }
             lack = DoubtKind::NotClosed;
-            let (key, is_whole) = self.string();
+            let (key, is_whole) = self.read_string();
             match self.peek() {
                 None => break,
-                Some(':') if is_whole => self.skip(),
+                Some(':') if is_whole => self.skip_char(),
                 Some(_) => return Err(Malformed),
             }
-            let Some(value) = self.value()? else { break };
+            let Some(value) = self.read_value()? else { break };
             if map.get(&key).is_some_and(|first| *first != value) {
                 self.odd.get_or_insert((DoubtKind::KeyTwice, self.rest.len()));
             }
             map.insert(key, value);
             lack = self.after_item('}')?;
         }
-        self.ends_open(lack);
+        self.note_open_end(lack);
         Ok(Value::Object(map))
     }
 
-    fn array(&mut self) -> Result<Value, Malformed> {
+    fn read_array(&mut self) -> Result<Value, Malformed> {
         let mut items = Vec::new();
         let mut lack = DoubtKind::NotClosed;
         loop {
             match self.peek() {
                 None => break,
                 Some(']') => {
-                    self.skip();
+                    self.skip_char();
                     return Ok(Value::Array(items));
                 }
                 Some(_) => {}
             }
             lack = DoubtKind::NotClosed;
-            let Some(value) = self.value()? else { break };
+            let Some(value) = self.read_value()? else { break };
             items.push(value);
             lack = self.after_item(']')?;
         }
-        self.ends_open(lack);
+        self.note_open_end(lack);
         Ok(Value::Array(items))
     }
 
     /// Takes in that the text ended before a bracket did; a string that it ended in says more.
-    fn ends_open(&mut self, lack: DoubtKind) {
+    fn note_open_end(&mut self, lack: DoubtKind) {
         self.lack.get_or_insert(lack);
     }
 
@@ -222,7 +222,7 @@ impl Reader<'_> {
     fn after_item(&mut self, end: char) -> Result<DoubtKind, Malformed> {
         match self.peek() {
             Some(',') => {
-                self.skip();
+                self.skip_char();
                 Ok(DoubtKind::NotClosed)
             }
             Some(next) if next != end => Err(Malformed),
@@ -231,13 +231,15 @@ impl Reader<'_> {
     }
 
     /// Reads a string; tells whether its end was there.
-    fn string(&mut self) -> (String, bool) {
-        self.skip();
+    fn read_string(&mut self) -> (String, bool) {
+        self.skip_char();
         let source = self.rest;
-        let Body { text, rest, has_literal, has_lone } = Body::read(source);
+        let StringBody { text, rest, has_literal, has_lone } = StringBody::read(source);
         self.rest = rest.unwrap_or_default();
         let paths = match rest {
-            Some(rest) if has_literal => paths::escaped(&source[..source.len() - rest.len() - 1]),
+            Some(rest) if has_literal => {
+                paths::escape_windows_paths(&source[..source.len() - rest.len() - 1])
+            }
             Some(_) | None => None,
         };
         let is_guess = paths.as_ref().is_some_and(|paths| paths.is_guess);
@@ -245,11 +247,11 @@ impl Reader<'_> {
             let kind = if has_lone { DoubtKind::LoneSurrogate } else { DoubtKind::Guessed };
             self.odd.get_or_insert((kind, self.rest.len()));
         }
-        (paths.map_or(text, |paths| Body::read(&paths.source).text), rest.is_some())
+        (paths.map_or(text, |paths| StringBody::read(&paths.source).text), rest.is_some())
     }
 
     /// A number at the very end may lack digits, and `1` for `120` would be a lie: it is left out.
-    fn number(&mut self) -> Result<Option<Value>, Malformed> {
+    fn read_number(&mut self) -> Result<Option<Value>, Malformed> {
         let is_other = |char: char| !matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E');
         let Some(end) = self.rest.find(is_other) else {
             self.rest = "";
@@ -263,7 +265,7 @@ impl Reader<'_> {
     }
 
     /// A cut literal can be completed in one way only.
-    fn literal(&mut self) -> Result<Value, Malformed> {
+    fn read_literal(&mut self) -> Result<Value, Malformed> {
         for (word, value) in
             [("true", Value::Bool(true)), ("false", Value::Bool(false)), ("null", Value::Null)]
         {
@@ -281,7 +283,7 @@ impl Reader<'_> {
     }
 }
 
-impl<'a> Body<'a> {
+impl<'a> StringBody<'a> {
     /// Reads a string behind its opening quote.
     fn read(source: &'a str) -> Self {
         let mut body = Self { text: String::new(), rest: None, has_literal: false, has_lone: false };
@@ -293,22 +295,22 @@ impl<'a> Body<'a> {
                 body.rest = Some(after);
                 return body;
             }
-            let n_bytes = match escape(rest) {
-                Escape::Char(char, n_bytes) => {
+            let n_bytes = match parse_escape(rest) {
+                StringEscape::Char(char, n_bytes) => {
                     body.text.push(char);
                     n_bytes
                 }
-                Escape::Lone(n_bytes) => {
+                StringEscape::Lone(n_bytes) => {
                     body.has_lone = true;
                     body.text.push(char::REPLACEMENT_CHARACTER);
                     n_bytes
                 }
-                Escape::Literal => {
+                StringEscape::Literal => {
                     body.has_literal = true;
                     body.text.push('\\');
                     1
                 }
-                Escape::Cut => return body,
+                StringEscape::Cut => return body,
             };
             rest = &rest[n_bytes..];
         }

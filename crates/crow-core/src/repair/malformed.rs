@@ -8,19 +8,19 @@ use std::collections::HashSet;
 use jsonrepair_rs::{RepairOptions, jsonrepair_with_options};
 use serde_json::{Map, Value};
 
-use self::scan::Scan;
-use super::{Lack, Read};
+use self::scan::MalformedScan;
+use super::{LocatedDoubt, PartialRead};
 use crate::DoubtKind;
 
 /// Above this a malformed text is no call but an accident; the repair looks back and forth in it.
 const BYTES_MAX: usize = 4 << 20;
 
 /// Repairs the object that begins `text`.
-pub(super) fn repair(text: &str) -> Option<Read<'_>> {
+pub(super) fn repair_malformed(text: &str) -> Option<PartialRead<'_>> {
     if text.len() > BYTES_MAX {
         return None;
     }
-    let scan = Scan::of(text);
+    let scan = MalformedScan::new(text);
     if scan.rest.is_none() && ends_in_number(text) {
         return None;
     }
@@ -30,19 +30,19 @@ pub(super) fn repair(text: &str) -> Option<Read<'_>> {
     let rest = scan.rest.unwrap_or_default();
     let end = text.len() - rest.len();
     let lack = if let Some(end) = scan.odd_at {
-        Some(Lack { kind: DoubtKind::Guessed, end })
+        Some(LocatedDoubt { kind: DoubtKind::Guessed, end })
     } else if let Some((kind, end)) = scan.odd_string {
-        Some(Lack { kind, end })
+        Some(LocatedDoubt { kind, end })
     } else if scan.ends_in_string {
-        Some(Lack { kind: DoubtKind::CutInString, end })
+        Some(LocatedDoubt { kind: DoubtKind::CutInString, end })
     } else if scan.rest.is_none() && !scan.lacks_brackets_only {
-        Some(Lack { kind: DoubtKind::NotClosed, end })
-    } else if super::key_twice(&repaired).is_some() {
-        Some(Lack { kind: DoubtKind::KeyTwice, end })
+        Some(LocatedDoubt { kind: DoubtKind::NotClosed, end })
+    } else if super::find_duplicate_key(&repaired).is_some() {
+        Some(LocatedDoubt { kind: DoubtKind::KeyTwice, end })
     } else if !has_only(&value, &scan.words) || (scan.has_single_quotes && rest.contains('\'')) {
-        Some(Lack { kind: DoubtKind::Guessed, end })
+        Some(LocatedDoubt { kind: DoubtKind::Guessed, end })
     } else if scan.rest.is_none() {
-        Some(Lack { kind: DoubtKind::BracketsMissing, end })
+        Some(LocatedDoubt { kind: DoubtKind::BracketsMissing, end })
     } else {
         None
     };
@@ -55,11 +55,11 @@ fn ends_in_number(text: &str) -> bool {
 }
 
 /// Whatever stands nowhere in the text was put together by the repair.
-fn has_only(map: &Map<String, Value>, words: &Words) -> bool {
+fn has_only(map: &Map<String, Value>, words: &SourceWords) -> bool {
     map.iter().all(|(key, value)| words.has_key(key) && is_only(value, words))
 }
 
-fn is_only(value: &Value, words: &Words) -> bool {
+fn is_only(value: &Value, words: &SourceWords) -> bool {
     match value {
         Value::String(text) => words.strings.contains(text),
         Value::Array(items) => items.iter().all(|item| is_only(item, words)),
@@ -70,14 +70,14 @@ fn is_only(value: &Value, words: &Words) -> bool {
 
 /// What may become a key or a string.
 #[derive(Default)]
-struct Words {
+struct SourceWords {
     /// What stands between quotes, unescaped.
     strings: HashSet<String>,
     /// What stands bare before a colon.
     bare_keys: HashSet<String>,
 }
 
-impl Words {
+impl SourceWords {
     fn has_key(&self, key: &str) -> bool {
         self.strings.contains(key) || self.bare_keys.contains(key)
     }

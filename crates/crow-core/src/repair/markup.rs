@@ -136,7 +136,7 @@ fn after_fence(text: &str) -> Option<&str> {
     let is_of_language = |char: char| char.is_ascii_alphanumeric() || matches!(char, '_' | '-' | '+');
     let after = text.trim_start_matches(is_of_language);
     let language = text[..text.len() - after.len()].to_ascii_lowercase();
-    let is_known = LANGUAGES.contains(&language.as_str()) || is_of_calls(&language);
+    let is_known = LANGUAGES.contains(&language.as_str()) || is_call_name(&language);
     let is_alone = after.is_empty() || after.trim_start_matches([' ', '\t', '\r']).starts_with('\n');
     if language.is_empty() || (is_known && is_alone) { Some(after) } else { after_format(text) }
 }
@@ -155,7 +155,7 @@ fn is_tag(tag: &str) -> bool {
     // `<function=terminal>` names the tool.
     let (name, tool) = name.split_once('=').unwrap_or((&name, ""));
     let is_of_name = |char: char| char.is_alphanumeric() || "_-./|:".contains(char);
-    is_of_calls(name)
+    is_call_name(name)
         && tool.chars().all(is_of_name)
         && attributes.split_whitespace().all(|attribute| {
             attribute.split_once('=').is_some_and(|(name, value)| {
@@ -170,11 +170,11 @@ fn is_tag(tag: &str) -> bool {
 /// Whether this stands between the brackets of a mark such as `[TOOL_CALLS]`.
 fn is_mark(mark: &str) -> bool {
     let mark = mark.trim_start_matches('/');
-    !mark.contains(|char: char| char.is_lowercase()) && is_of_calls(&mark.to_lowercase())
+    !mark.contains(|char: char| char.is_lowercase()) && is_call_name(&mark.to_lowercase())
 }
 
 /// Whether a name in small letters has words of calls in it and no others.
-fn is_of_calls(name: &str) -> bool {
+fn is_call_name(name: &str) -> bool {
     let mut words =
         name.split(|char: char| "_-.:|▁｜".contains(char)).filter(|word| !word.is_empty()).peekable();
     words.peek().is_some() && words.all(|word| CALL_WORDS.binary_search(&word).is_ok())

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::closer::{self, Escape};
+use super::closer::{self, StringEscape};
 
 /// Parameters that are paths, and what the names of such parameters end with.
 const PATH_NAMES: [&str; 8] = ["path", "paths", "filename", "cwd", "dir", "directory", "folder", "workdir"];
@@ -13,7 +13,7 @@ const PATH_ENDS: [&str; 7] = ["_path", "Path", "_paths", "_dir", "_directory", "
 const COMMAND_NAMES: [&str; 2] = ["command", "cmd"];
 
 /// A string in which Windows paths were not escaped.
-pub(super) struct Paths {
+pub(super) struct EscapedPaths {
     /// What stands between its quotes, with those paths escaped.
     pub(super) source: String,
     /// A line may end in it where a path seems to go on.
@@ -22,15 +22,15 @@ pub(super) struct Paths {
 
 /// Escapes the Windows paths of what stands between the quotes of a string, if another backslash in it escapes nothing
 /// and so tells that this string was not escaped.
-pub(super) fn escaped(source: &str) -> Option<Paths> {
+pub(super) fn escape_windows_paths(source: &str) -> Option<EscapedPaths> {
     if !has_bare_backslash(source) {
         return None;
     }
     let is_whole = is_drive(source) && !source.contains(['"', '\'', '`', '\n', '<', '>', '|', '&']);
     // A text that ends with a line break is no path.
-    let is_path = is_whole || (source.chars().all(is_of_path) && !source.ends_with(r"\n"));
+    let is_path = is_whole || (source.chars().all(is_path_char) && !source.ends_with(r"\n"));
     if is_path && !source.contains(r"\\") {
-        return Some(Paths { source: source.replace('\\', r"\\"), is_guess: false });
+        return Some(EscapedPaths { source: source.replace('\\', r"\\"), is_guess: false });
     }
     let mut spelled = String::with_capacity(source.len() + 8);
     let (mut in_paths, mut between) = (false, false);
@@ -50,7 +50,7 @@ pub(super) fn escaped(source: &str) -> Option<Paths> {
     }
     between |= has_line_end(rest);
     let has_paths = rest.len() < source.len();
-    has_paths.then(|| Paths { source: spelled + rest, is_guess: in_paths && between })
+    has_paths.then(|| EscapedPaths { source: spelled + rest, is_guess: in_paths && between })
 }
 
 /// Whether a line ends in the source of a string, or seems to.
@@ -59,12 +59,12 @@ fn has_line_end(source: &str) -> bool {
 }
 
 /// Says what is wrong with the value of a parameter in which an unescaped path became something else.
-pub(super) fn damage(name: &str, value: &Value) -> Option<String> {
+pub(super) fn describe_damage(name: &str, value: &Value) -> Option<String> {
     let is_path = PATH_NAMES.contains(&name) || PATH_ENDS.iter().any(|end| name.ends_with(end));
     let damaged = match value {
-        Value::String(text) if is_path => text.chars().find(|char| is_of_escape(*char)),
-        Value::String(text) if COMMAND_NAMES.contains(&name) => behind_drive(text),
-        Value::Array(items) if is_path => return items.iter().find_map(|item| damage(name, item)),
+        Value::String(text) if is_path => text.chars().find(|char| is_escape_char(*char)),
+        Value::String(text) if COMMAND_NAMES.contains(&name) => control_after_drive(text),
+        Value::Array(items) if is_path => return items.iter().find_map(|item| describe_damage(name, item)),
         Value::Null
         | Value::Bool(_)
         | Value::Number(_)
@@ -82,29 +82,30 @@ pub(super) fn damage(name: &str, value: &Value) -> Option<String> {
 }
 
 /// Whether an escape of two characters, such as `\t`, stands for a control character.
-fn is_of_escape(char: char) -> bool {
+fn is_escape_char(char: char) -> bool {
     matches!(char, '\n' | '\r' | '\t' | '\u{8}' | '\u{c}')
 }
 
 /// The control character that stands where a path goes on behind a drive.
-fn behind_drive(text: &str) -> Option<char> {
+fn control_after_drive(text: &str) -> Option<char> {
     text.match_indices(':').find_map(|(colon, _)| {
         let mut next = text[colon + 1..].chars();
-        let control = next.next().filter(|char| is_of_escape(*char))?;
+        let control = next.next().filter(|char| is_escape_char(*char))?;
         let goes_on = next.next().is_some_and(|char| char.is_alphanumeric() || matches!(char, '_' | '.'));
-        let is_path =
-            goes_on && is_letter_of_drive(&text[..colon]) && !(control == '\n' && is_line(&text[..colon]));
+        let is_path = goes_on
+            && ends_with_drive_letter(&text[..colon])
+            && !(control == '\n' && is_single_letter_line(&text[..colon]));
         is_path.then_some(control)
     })
 }
 
 /// Whether a text ends with a line, not its first, that holds nothing but a letter: as in a heredoc, and not as in a path.
-fn is_line(text: &str) -> bool {
+fn is_single_letter_line(text: &str) -> bool {
     text.rsplit_once('\n').is_some_and(|(_, line)| line.trim_start().len() == 1)
 }
 
 /// Whether a text ends with the letter of a drive and nothing that it is a part of.
-fn is_letter_of_drive(text: &str) -> bool {
+fn ends_with_drive_letter(text: &str) -> bool {
     let mut chars = text.chars().rev();
     chars.next().is_some_and(|char| char.is_ascii_alphabetic()) && chars.next().is_none_or(is_around_path)
 }
@@ -118,14 +119,14 @@ fn has_bare_backslash(source: &str) -> bool {
     let mut rest = source;
     while let Some(at) = rest.find('\\') {
         rest = &rest[at..];
-        let n_bytes = match closer::escape(rest) {
-            Escape::Char(_, n_bytes) | Escape::Lone(n_bytes) => n_bytes,
-            Escape::Literal
+        let n_bytes = match closer::parse_escape(rest) {
+            StringEscape::Char(_, n_bytes) | StringEscape::Lone(n_bytes) => n_bytes,
+            StringEscape::Literal
                 if rest[1..].starts_with(|char: char| char.is_alphanumeric() || "_.-$~".contains(char)) =>
             {
                 return true;
             }
-            Escape::Literal | Escape::Cut => 1,
+            StringEscape::Literal | StringEscape::Cut => 1,
         };
         rest = &rest[n_bytes..];
     }
@@ -143,7 +144,7 @@ fn is_drive(text: &str) -> bool {
 fn next_drive(text: &str) -> Option<usize> {
     text.match_indices(":\\").map(|(colon, _)| colon).find_map(|colon| {
         let start = colon.checked_sub(1)?;
-        (is_letter_of_drive(&text[..colon]) && is_drive(text.get(start..)?)).then_some(start)
+        (ends_with_drive_letter(&text[..colon]) && is_drive(text.get(start..)?)).then_some(start)
     })
 }
 
@@ -153,6 +154,6 @@ fn path_len(text: &str) -> usize {
     if text[end..].starts_with('"') && text[..end].ends_with('\\') { end - 1 } else { end }
 }
 
-fn is_of_path(char: char) -> bool {
+fn is_path_char(char: char) -> bool {
     char.is_alphanumeric() || "_.-~$@%:/\\()".contains(char)
 }

@@ -16,8 +16,8 @@ const CHOICES_SHOWN_MAX: usize = 20;
 
 /// Checks arguments against an object schema; mends the obvious, and says of the rest where it is wrong and what is
 /// wanted there.
-pub fn check_against(schema: &Value, map: &Map<String, Value>) -> Result<Map<String, Value>, String> {
-    object(schema, map.clone(), "").map_err(|problems| {
+pub fn check_against_schema(schema: &Value, map: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    fit_object(schema, map.clone(), "").map_err(|problems| {
         let n_more = problems.len().saturating_sub(PROBLEMS_SHOWN_MAX);
         let shown = &problems[..problems.len() - n_more];
         let more = if n_more == 0 { String::new() } else { format!("; and {n_more} more") };
@@ -26,21 +26,21 @@ pub fn check_against(schema: &Value, map: &Map<String, Value>) -> Result<Map<Str
 }
 
 /// A value as the schema wants it, or what is wrong with it, a sentence each.
-type Fit<T = Value> = Result<T, Vec<String>>;
+type FitResult<T = Value> = Result<T, Vec<String>>;
 
-fn fit(schema: &Value, value: Value, place: &str) -> Fit {
-    let value = alternative(schema, value, place)?;
-    let value = typed(schema, value, place)?;
-    let value = chosen(schema, value, place)?;
+fn fit_value(schema: &Value, value: Value, place: &str) -> FitResult {
+    let value = fit_alternative(schema, value, place)?;
+    let value = fit_type(schema, value, place)?;
+    let value = fit_choice(schema, value, place)?;
     check_sign(schema, &value, place)?;
     match value {
-        Value::Object(map) => object(schema, map, place).map(Value::Object),
-        Value::Array(items) => array(&schema["items"], items, place).map(Value::Array),
+        Value::Object(map) => fit_object(schema, map, place).map(Value::Object),
+        Value::Array(items) => fit_array(&schema["items"], items, place).map(Value::Array),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(value),
     }
 }
 
-fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<String, Value>> {
+fn fit_object(schema: &Value, map: Map<String, Value>, place: &str) -> FitResult<Map<String, Value>> {
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let within = |name: &str| if place.is_empty() { name.to_owned() } else { format!("{place}.{name}") };
@@ -49,9 +49,9 @@ fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<Strin
     let mut problems = Vec::new();
     for (name, value) in map {
         let may_go = value.is_null() && !required.contains(&name.as_str());
-        match fit(&schema["properties"][&name], value, &within(&name)) {
+        match fit_value(&schema["properties"][&name], value, &within(&name)) {
             Ok(value) => {
-                let damage = paths::damage(&name, &value);
+                let damage = paths::describe_damage(&name, &value);
                 problems.extend(damage.map(|damage| format!("`{}` {damage}", within(&name))));
                 fitting.insert(name, value);
             }
@@ -61,17 +61,17 @@ fn object(schema: &Value, map: Map<String, Value>, place: &str) -> Fit<Map<Strin
         }
     }
     for name in missing {
-        let wanted = wanted(&schema["properties"][name]);
+        let wanted = describe_schema(&schema["properties"][name]);
         problems.push(format!("`{}` is missing; it must be {wanted}", within(name)));
     }
     if problems.is_empty() { Ok(fitting) } else { Err(problems) }
 }
 
-fn array(schema: &Value, items: Vec<Value>, place: &str) -> Fit<Vec<Value>> {
+fn fit_array(schema: &Value, items: Vec<Value>, place: &str) -> FitResult<Vec<Value>> {
     let mut fitting = Vec::with_capacity(items.len());
     let mut problems = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
-        match fit(schema, item, &format!("{place}[{index}]")) {
+        match fit_value(schema, item, &format!("{place}[{index}]")) {
             Ok(item) => fitting.push(item),
             Err(more) => problems.extend(more),
         }
@@ -80,33 +80,33 @@ fn array(schema: &Value, items: Vec<Value>, place: &str) -> Fit<Vec<Value>> {
 }
 
 /// Fits a value to the one alternative that it can be meant for.
-fn alternative(schema: &Value, value: Value, place: &str) -> Fit {
-    let Some(alternatives) = alternatives(schema) else { return Ok(value) };
-    let fits = alternatives.iter().filter_map(|schema| fit(schema, value.clone(), place).ok());
-    match only(fits.collect(), &value) {
+fn fit_alternative(schema: &Value, value: Value, place: &str) -> FitResult {
+    let Some(alternatives) = schema_alternatives(schema) else { return Ok(value) };
+    let fits = alternatives.iter().filter_map(|schema| fit_value(schema, value.clone(), place).ok());
+    match unique_reading(fits.collect(), &value) {
         Some(fitting) => Ok(fitting),
-        None => Err(vec![must_be(schema, &value, place)]),
+        None => Err(vec![type_error(schema, &value, place)]),
     }
 }
 
-fn alternatives(schema: &Value) -> Option<&Vec<Value>> {
+fn schema_alternatives(schema: &Value) -> Option<&Vec<Value>> {
     schema["anyOf"].as_array().or_else(|| schema["oneOf"].as_array())
 }
 
-fn typed(schema: &Value, value: Value, place: &str) -> Fit {
+fn fit_type(schema: &Value, value: Value, place: &str) -> FitResult {
     let names = type_names(schema);
-    if names.is_empty() || names.iter().any(|name| is_of(&value, name)) {
+    if names.is_empty() || names.iter().any(|name| has_type(&value, name)) {
         return Ok(value);
     }
-    let read = names.iter().filter_map(|name| coerced(schema, &value, name));
-    match only(read.collect(), &value) {
+    let read = names.iter().filter_map(|name| coerce_value(schema, &value, name));
+    match unique_reading(read.collect(), &value) {
         Some(fitting) => Ok(fitting),
-        None => Err(vec![must_be(schema, &value, place)]),
+        None => Err(vec![type_error(schema, &value, place)]),
     }
 }
 
 /// The value itself if it is among the readings, or the reading that all of them agree on.
-fn only(mut readings: Vec<Value>, value: &Value) -> Option<Value> {
+fn unique_reading(mut readings: Vec<Value>, value: &Value) -> Option<Value> {
     if let Some(place) = readings.iter().position(|reading| reading == value) {
         return Some(readings.swap_remove(place));
     }
@@ -115,7 +115,7 @@ fn only(mut readings: Vec<Value>, value: &Value) -> Option<Value> {
 }
 
 /// Fits a value to the ones to choose from, which some spell in another case.
-fn chosen(schema: &Value, value: Value, place: &str) -> Fit {
+fn fit_choice(schema: &Value, value: Value, place: &str) -> FitResult {
     let Some(choices) = schema["enum"].as_array() else { return Ok(value) };
     if choices.contains(&value) {
         return Ok(value);
@@ -128,13 +128,13 @@ fn chosen(schema: &Value, value: Value, place: &str) -> Fit {
     let mut meant = choices.iter().filter(is_meant);
     match (meant.next(), meant.next()) {
         (Some(choice), None) => Ok(choice.clone()),
-        (Some(_), Some(_)) | (None, _) => Err(vec![must_be(schema, &value, place)]),
+        (Some(_), Some(_)) | (None, _) => Err(vec![type_error(schema, &value, place)]),
     }
 }
 
 /// Refuses a negative number where none is allowed, which the tool itself might say in words of its own. Whatever else is too
 /// small or too large a tool takes for the least or the most it can do, and tells.
-fn check_sign(schema: &Value, value: &Value, place: &str) -> Fit<()> {
+fn check_sign(schema: &Value, value: &Value, place: &str) -> FitResult<()> {
     let is_below = |bound: &f64| value.as_f64().is_some_and(|number| number < 0.0 && 0.0 <= *bound);
     match schema["minimum"].as_f64().filter(is_below) {
         Some(minimum) => Err(vec![format!("`{place}` must be at least {minimum}, not {value}")]),
@@ -149,7 +149,7 @@ fn type_names(schema: &Value) -> Vec<&str> {
     names.iter().filter_map(Value::as_str).collect()
 }
 
-fn is_of(value: &Value, name: &str) -> bool {
+fn has_type(value: &Value, name: &str) -> bool {
     match name {
         "string" => value.is_string(),
         "integer" => value.is_i64() || value.is_u64(),
@@ -164,13 +164,13 @@ fn is_of(value: &Value, name: &str) -> bool {
 }
 
 /// What a value of another type obviously stands for.
-fn coerced(schema: &Value, value: &Value, name: &str) -> Option<Value> {
+fn coerce_value(schema: &Value, value: &Value, name: &str) -> Option<Value> {
     match (name, value) {
         ("string", Value::Number(number)) if number.is_i64() || number.is_u64() => {
             Some(Value::String(number.to_string()))
         }
-        ("integer", Value::Number(number)) => whole(number),
-        ("integer", Value::String(text)) => whole(&serde_json::from_str(text).ok()?),
+        ("integer", Value::Number(number)) => to_integer(number),
+        ("integer", Value::String(text)) => to_integer(&serde_json::from_str(text).ok()?),
         ("number", Value::String(text)) => serde_json::from_str(text).ok().map(Value::Number),
         ("boolean", Value::String(text)) => match text.trim().to_ascii_lowercase().as_str() {
             "true" => Some(Value::Bool(true)),
@@ -192,12 +192,12 @@ fn coerced(schema: &Value, value: &Value, name: &str) -> Option<Value> {
 /// Tells whether a value may be meant for an item. Of a list of lists it may be the list as well.
 fn is_one_of(items: &Value, value: &Value) -> bool {
     let names = type_names(items);
-    let is_of = |name: &&str| is_of(value, name) || coerced(items, value, name).is_some();
+    let is_of = |name: &&str| has_type(value, name) || coerce_value(items, value, name).is_some();
     names.is_empty() || (!names.contains(&"array") && names.iter().any(is_of))
 }
 
 /// A number that is whole, as the integer it is.
-fn whole(number: &Number) -> Option<Value> {
+fn to_integer(number: &Number) -> Option<Value> {
     if number.is_i64() || number.is_u64() {
         return Some(Value::Number(number.clone()));
     }
@@ -205,12 +205,12 @@ fn whole(number: &Number) -> Option<Value> {
     format!("{float:.0}").parse::<i64>().ok().map(Value::from)
 }
 
-fn must_be(schema: &Value, value: &Value, place: &str) -> String {
-    format!("`{place}` must be {}, not {}", wanted(schema), shown(value))
+fn type_error(schema: &Value, value: &Value, place: &str) -> String {
+    format!("`{place}` must be {}, not {}", describe_schema(schema), describe_value(value))
 }
 
 /// Says what a schema wants.
-fn wanted(schema: &Value) -> String {
+fn describe_schema(schema: &Value) -> String {
     if let Some(choices) = schema["enum"].as_array() {
         let n_more = choices.len().saturating_sub(CHOICES_SHOWN_MAX);
         let shown = choices.iter().take(CHOICES_SHOWN_MAX).map(Value::to_string).collect::<Vec<_>>();
@@ -220,8 +220,8 @@ fn wanted(schema: &Value) -> String {
             (_, some) => format!("one of {} or {n_more} others", some.join(", ")),
         };
     }
-    if let Some(alternatives) = alternatives(schema) {
-        return alternatives.iter().map(wanted).collect::<Vec<_>>().join(" or ");
+    if let Some(alternatives) = schema_alternatives(schema) {
+        return alternatives.iter().map(describe_schema).collect::<Vec<_>>().join(" or ");
     }
     let names = type_names(schema).into_iter().map(|name| match name {
         "integer" => "an integer",
@@ -238,7 +238,7 @@ fn wanted(schema: &Value) -> String {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     let text = value.to_string();
     let kind = match value {
         Value::Null => return text,

@@ -8,9 +8,9 @@ use super::*;
 #[track_caller]
 fn check(text: &str, expected: &str) {
     let why = match read_arguments(text) {
-        Arguments::Unreadable { why } => why,
-        Arguments::Repaired { doubt: Some(doubt), .. } => format!("{doubt}; {}", doubt.advice()),
-        Arguments::Valid(_) | Arguments::Repaired { doubt: None, .. } => "nothing".to_owned(),
+        ToolArguments::Unreadable { why } => why,
+        ToolArguments::Repaired { doubt: Some(doubt), .. } => format!("{doubt}; {}", doubt.advice()),
+        ToolArguments::Valid(_) | ToolArguments::Repaired { doubt: None, .. } => "nothing".to_owned(),
     };
     assert_eq!(why, expected, "{text}");
 }
@@ -66,8 +66,8 @@ fn bounded() {
         }
     }
     let deep = |depth| format!("{}{}", "{\"a\":".repeat(depth), "1 ");
-    assert!(matches!(read_arguments(&deep(127)), Arguments::Repaired { .. }));
-    assert!(matches!(read_arguments(&deep(128)), Arguments::Unreadable { .. }));
+    assert!(matches!(read_arguments(&deep(127)), ToolArguments::Repaired { .. }));
+    assert!(matches!(read_arguments(&deep(128)), ToolArguments::Unreadable { .. }));
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -189,21 +189,21 @@ fn python(value: &Value) -> String {
 
 fn is_runnable(text: &str) -> bool {
     match read_arguments(text) {
-        Arguments::Valid(_) | Arguments::Repaired { doubt: None, .. } => true,
-        Arguments::Repaired { doubt: Some(_), .. } | Arguments::Unreadable { .. } => false,
+        ToolArguments::Valid(_) | ToolArguments::Repaired { doubt: None, .. } => true,
+        ToolArguments::Repaired { doubt: Some(_), .. } | ToolArguments::Unreadable { .. } => false,
     }
 }
 
 proptest! {
     #[test]
     fn a_valid_object_stays_as_it_is(map in any_object(), is_ascii: bool) {
-        prop_assert_eq!(read_arguments(&spelled(&map, is_ascii)), Arguments::Valid(map));
+        prop_assert_eq!(read_arguments(&spelled(&map, is_ascii)), ToolArguments::Valid(map));
     }
 
     #[test]
     fn an_encoded_object_is_decoded(map in any_object()) {
         let text = Value::String(spelled(&map, false)).to_string();
-        prop_assert_eq!(read_arguments(&text), Arguments::Repaired { value: map, doubt: None });
+        prop_assert_eq!(read_arguments(&text), ToolArguments::Repaired { value: map, doubt: None });
     }
 
     #[test]
@@ -212,12 +212,12 @@ proptest! {
         let whole = Value::Object(map);
         for (end, _) in text.char_indices().skip(1) {
             match read_arguments(&text[..end]) {
-                Arguments::Valid(_) => prop_assert!(false, "{}", &text[..end]),
-                Arguments::Unreadable { .. } => {}
-                Arguments::Repaired { value, doubt } => {
+                ToolArguments::Valid(_) => prop_assert!(false, "{}", &text[..end]),
+                ToolArguments::Unreadable { .. } => {}
+                ToolArguments::Repaired { value, doubt } => {
                     prop_assert!(agrees(&Value::Object(value), &whole), "{}", &text[..end]);
                     let place = doubt.and_then(|doubt| doubt.place);
-                    prop_assert_eq!(place, Some(Place { line: 1, column: end }), "{}", &text[..end]);
+                    prop_assert_eq!(place, Some(TextPosition { line: 1, column: end }), "{}", &text[..end]);
                 }
             }
         }
@@ -227,11 +227,11 @@ proptest! {
     #[test]
     fn no_beginning_of_a_call_may_run(call in any_call(), spell in any_spelling()) {
         let text = spell(&call);
-        prop_assert_eq!(Value::Object(read_arguments(&text).object()), call);
+        prop_assert_eq!(Value::Object(read_arguments(&text).to_object()), call);
         prop_assert!(is_runnable(&text), "{}", text);
         let start = text.find(['{', '"']).unwrap();
         for (end, _) in text.char_indices().filter(|(end, _)| *end > start) {
-            let is_empty = read_arguments(&text[..end]).object().is_empty();
+            let is_empty = read_arguments(&text[..end]).to_object().is_empty();
             prop_assert!(is_empty || !is_runnable(&text[..end]), "{}", &text[..end]);
         }
     }
@@ -241,10 +241,10 @@ proptest! {
     fn where_only_brackets_are_missing_brackets_complete_it(map in any_object(), is_ascii: bool) {
         let text = spelled(&map, is_ascii);
         for (end, _) in text.char_indices().skip(1) {
-            let Arguments::Repaired { value, doubt: Some(doubt) } = read_arguments(&text[..end]) else { continue };
+            let ToolArguments::Repaired { value, doubt: Some(doubt) } = read_arguments(&text[..end]) else { continue };
             if doubt.kind == DoubtKind::BracketsMissing {
                 let closed = closed(&text[..end]);
-                prop_assert_eq!(read_arguments(&closed), Arguments::Valid(value), "{}", closed);
+                prop_assert_eq!(read_arguments(&closed), ToolArguments::Valid(value), "{}", closed);
             }
         }
     }
@@ -258,7 +258,7 @@ proptest! {
         prop_assume!(!words.contains("json"));
         let text = format!("{words}{}{after}", spelled(&map, false));
         prop_assume!(!words.starts_with("```") || words.contains(' '));
-        prop_assert!(matches!(read_arguments(&text), Arguments::Unreadable { .. }), "{}", text);
+        prop_assert!(matches!(read_arguments(&text), ToolArguments::Unreadable { .. }), "{}", text);
     }
 
     #[test]
@@ -284,13 +284,13 @@ proptest! {
         let quote = if single_quotes { '\'' } else { '"' };
         let text = format!("{{{quote}file_path{quote}: {quote}{path}{quote}}}");
         let expected = json!({"file_path": path});
-        prop_assert_eq!(Value::Object(read_arguments(&text).object()), expected, "{}", text);
+        prop_assert_eq!(Value::Object(read_arguments(&text).to_object()), expected, "{}", text);
     }
 
     #[test]
     fn no_beginning_of_a_python_call_may_run(call in any_call()) {
         let text = python(&call);
-        prop_assert_eq!(Value::Object(read_arguments(&text).object()), call, "{}", &text);
+        prop_assert_eq!(Value::Object(read_arguments(&text).to_object()), call, "{}", &text);
         prop_assert!(is_runnable(&text), "{}", text);
         for (end, _) in text.char_indices().skip(1) {
             prop_assert!(!is_runnable(&text[..end]), "{}", &text[..end]);
@@ -305,15 +305,15 @@ proptest! {
         let meant = json!({"command": text, "timeout": 5});
         // With commas and colons in it the text may be JSON that means something else, which nobody can tell.
         if is_runnable(&call) && !(text.contains(',') && text.contains(':')) {
-            prop_assert_eq!(Value::Object(read_arguments(&call).object()), meant, "{}", call);
+            prop_assert_eq!(Value::Object(read_arguments(&call).to_object()), meant, "{}", call);
         }
     }
 
     #[test]
     fn what_is_read_is_read_again_as_it_is(text in any_wild_text()) {
-        let value = read_arguments(&text).object();
+        let value = read_arguments(&text).to_object();
         let written = Value::Object(value.clone()).to_string();
-        prop_assert_eq!(read_arguments(&written), Arguments::Valid(value), "{}", text);
+        prop_assert_eq!(read_arguments(&written), ToolArguments::Valid(value), "{}", text);
     }
 }
 

@@ -5,24 +5,24 @@ use super::*;
 
 /// Feeds events into reply 7, ends it, and shows what a person saw and what is left.
 #[track_caller]
-fn check(events: &[ModelEvent<'_>], ended: Ended, expected: &Expect) {
+fn check(events: &[ModelEvent<'_>], ended: ReplyEnd, expected: &Expect) {
     let mut builder = ReplyBuilder::new(7);
     let mut shown = String::new();
     for event in events {
         match builder.on_event(*event) {
             None => {}
-            Some(Delta::Thought(text)) => shown.push_str(&format!("thought {text:?}\n")),
-            Some(Delta::Text(text)) => shown.push_str(&format!("text {text:?}\n")),
+            Some(ReplyDelta::Thought(text)) => shown.push_str(&format!("thought {text:?}\n")),
+            Some(ReplyDelta::Text(text)) => shown.push_str(&format!("text {text:?}\n")),
         }
     }
-    let reply = builder.end(ended);
+    let reply = builder.into_reply(ended);
     shown.push_str(&format!("{} {:?} ({:?})", reply.id, reply.text, reply.thought));
     if let Some(usage) = reply.usage {
-        shown.push_str(&format!(", {} tokens", usage.total()));
+        shown.push_str(&format!(", {} tokens", usage.total_tokens()));
     }
     for call in &reply.calls {
-        let object = Value::Object(call.arguments.object());
-        let doubt = if matches!(call.arguments, Arguments::Valid(_)) { "" } else { " (not as sent)" };
+        let object = Value::Object(call.arguments.to_object());
+        let doubt = if matches!(call.arguments, ToolArguments::Valid(_)) { "" } else { " (not as sent)" };
         shown.push_str(&format!("\n{} = {}: {} {object}{doubt}", call.id, call.provider_id, call.name));
     }
     expected.assert_eq(&shown);
@@ -42,10 +42,10 @@ fn words_add_up() {
             ModelEvent::Text("good "),
             ModelEvent::Thought("m"),
             ModelEvent::Text("day"),
-            ModelEvent::Usage(Usage::new(1, 1)),
-            ModelEvent::Usage(Usage::new(10, 5)),
+            ModelEvent::Usage(TokenUsage::new(1, 1)),
+            ModelEvent::Usage(TokenUsage::new(10, 5)),
         ],
-        Ended::Normally,
+        ReplyEnd::Normally,
         &expect![[r#"
             thought "hm"
             text "good "
@@ -65,7 +65,7 @@ fn pieces_of_calls_find_their_call() {
             call(3, "", "", r#"{"pattern":"x"}"#),
             call(0, "", "", r#""y"}"#),
         ],
-        Ended::Normally,
+        ReplyEnd::Normally,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: read {"file_path":"y"}
@@ -77,14 +77,14 @@ fn pieces_of_calls_find_their_call() {
 fn the_first_id_and_name_stand() {
     check(
         &[call(0, "a", "read", "{"), call(0, "a", "read", "}"), call(0, "b", "write", "")],
-        Ended::Normally,
+        ReplyEnd::Normally,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: read {}"#]],
     );
     check(
         &[call(0, "", "", ""), call(0, "late", "todo", "")],
-        Ended::Normally,
+        ReplyEnd::Normally,
         &expect![[r#"
         msg-7 "" ("")
         call-7-0 = late: todo {}"#]],
@@ -92,7 +92,7 @@ fn the_first_id_and_name_stand() {
     // Two calls with the provider's same id, and one with none.
     check(
         &[call(0, "a", "read", "{}"), call(1, "a", "read", "{}"), call(2, "", "glob", "{}")],
-        Ended::Normally,
+        ReplyEnd::Normally,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: read {}
@@ -109,7 +109,7 @@ fn arguments_that_were_cut_are_not_trusted() {
             call(1, "b", "read", r#"{"limit":5 "#),
             call(2, "c", "read", "what?"),
         ],
-        Ended::OutputLimit,
+        ReplyEnd::OutputLimit,
         &expect![[r#"
             msg-7 "" ("")
             call-7-0 = a: write {"content":"half of"} (not as sent)
@@ -130,12 +130,12 @@ fn brackets_that_a_model_forgot_are_closed_where_the_reply_ended_regularly() {
         for event in events {
             builder.on_event(event);
         }
-        let reply = builder.end(ended);
+        let reply = builder.into_reply(ended);
         reply.calls.iter().map(|call| call.arguments.doubt().map(|doubt| doubt.kind)).collect::<Vec<_>>()
     };
     use crate::DoubtKind::{BracketsMissing, CutInString, NotClosed};
-    assert_eq!(doubts(Ended::Normally), [None, Some(NotClosed), Some(CutInString)]);
-    assert_eq!(doubts(Ended::OutputLimit), [Some(BracketsMissing), Some(NotClosed), None]);
+    assert_eq!(doubts(ReplyEnd::Normally), [None, Some(NotClosed), Some(CutInString)]);
+    assert_eq!(doubts(ReplyEnd::OutputLimit), [Some(BracketsMissing), Some(NotClosed), None]);
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn calls_of_one_reply_have_a_number() {
         for slot in 0..n_calls {
             builder.on_event(call(slot, "", "read", "{}"));
         }
-        let reply = builder.end(Ended::Normally);
+        let reply = builder.into_reply(ReplyEnd::Normally);
         let why = match reply.calls.last().map(|call| &call.arguments) {
-            Some(Arguments::Unreadable { why }) => why.clone(),
+            Some(ToolArguments::Unreadable { why }) => why.clone(),
             _ => String::new(),
         };
         (reply.calls.len(), why)
@@ -163,9 +163,9 @@ fn calls_of_one_reply_have_a_number() {
 fn a_reply_that_became_too_large_says_so_to_the_call_it_was_cut_in() {
     let mut builder = ReplyBuilder::new(7);
     builder.on_event(call(0, "a", "write", r#"{"content":"x"}"#));
-    let reply = builder.end(Ended::SizeLimit);
+    let reply = builder.into_reply(ReplyEnd::SizeLimit);
     let why = "the reply was cut inside this call, at 16 MiB: no reply may be larger; send it again in smaller pieces";
-    assert_eq!(reply.calls[0].arguments, Arguments::Unreadable { why: why.to_owned() });
+    assert_eq!(reply.calls[0].arguments, ToolArguments::Unreadable { why: why.to_owned() });
 }
 
 #[test]
@@ -173,14 +173,14 @@ fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
     let events = [ModelEvent::Text("I will"), call(0, "a", "write", r#"{"content":"x"}"#)];
     check(
         &events,
-        Ended::Cancelled,
+        ReplyEnd::Cancelled,
         &expect![[r#"
         text "I will"
         msg-7 "I will" ("")"#]],
     );
     check(
         &events,
-        Ended::Refused,
+        ReplyEnd::Refused,
         &expect![[r#"
         text "I will"
         msg-7 "I will" ("")"#]],
@@ -191,7 +191,7 @@ fn a_reply_that_broke_off_keeps_its_words_and_drops_its_calls() {
 fn usage_alone_is_nothing_that_arrived() {
     let mut builder = ReplyBuilder::new(0);
     assert!(builder.is_empty());
-    builder.on_event(ModelEvent::Usage(Usage::default()));
+    builder.on_event(ModelEvent::Usage(TokenUsage::default()));
     assert!(builder.is_empty());
     builder.on_event(call(0, "a", "read", ""));
     assert!(!builder.is_empty());
@@ -199,10 +199,10 @@ fn usage_alone_is_nothing_that_arrived() {
 
 #[test]
 fn what_a_model_sealed_is_its_own() {
-    let mut builder = ReplyBuilder::new(0).by("acme/acme-9");
+    let mut builder = ReplyBuilder::new(0).with_model("acme/acme-9");
     assert_eq!(builder.on_event(ModelEvent::Sealed(&Value::from("signature"))), None);
-    let reply = builder.end(Ended::Normally);
-    assert_eq!(reply.sealed_by("acme/acme-9"), ["signature"]);
-    assert_eq!(reply.sealed_by("other/acme-9"), [""; 0]);
-    assert_eq!(ReplyBuilder::new(0).by("acme/acme-9").end(Ended::Normally).sealed, None);
+    let reply = builder.into_reply(ReplyEnd::Normally);
+    assert_eq!(reply.provider_state_for("acme/acme-9"), ["signature"]);
+    assert_eq!(reply.provider_state_for("other/acme-9"), [""; 0]);
+    assert_eq!(ReplyBuilder::new(0).with_model("acme/acme-9").into_reply(ReplyEnd::Normally).sealed, None);
 }

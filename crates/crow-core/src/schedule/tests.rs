@@ -4,21 +4,22 @@ use crate::ToolKind;
 /// Calls spelled `r PATH..`, `w PATH..`, `x COMMAND` or `-`; for each the earlier ones it waits for.
 #[track_caller]
 fn check(calls: &str, expected: &[&[usize]]) {
-    let calls: Vec<Facets> = calls.split(" | ").map(facets).collect();
-    let waits: Vec<Vec<usize>> = (0..calls.len()).map(|index| waits_for(&calls, index)).collect();
+    let calls: Vec<ToolCallInfo> = calls.split(" | ").map(facets).collect();
+    let waits: Vec<Vec<usize>> =
+        (0..calls.len()).map(|index| conflicting_earlier_calls(&calls, index)).collect();
     assert_eq!(waits, expected);
 }
 
-fn facets(call: &str) -> Facets {
+fn facets(call: &str) -> ToolCallInfo {
     let (kind, rest) = call.split_once(' ').unwrap_or((call, ""));
     let paths = || rest.split(' ').map(str::to_owned).collect();
     let touch = match kind {
-        "r" => Touch::Reads(paths()),
-        "w" => Touch::Writes(paths()),
-        "x" => Touch::Runs(rest.to_owned()),
-        _ => Touch::Nothing,
+        "r" => ToolAccess::Reads(paths()),
+        "w" => ToolAccess::Writes(paths()),
+        "x" => ToolAccess::Runs(rest.to_owned()),
+        _ => ToolAccess::Nothing,
     };
-    Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch }
+    ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch }
 }
 
 #[test]
@@ -38,5 +39,5 @@ fn one_after_another() {
 
 #[test]
 fn a_call_that_is_not_there() {
-    assert_eq!(waits_for(&[], 3), Vec::<usize>::new());
+    assert_eq!(conflicting_earlier_calls(&[], 3), Vec::<usize>::new());
 }

@@ -1,45 +1,49 @@
 //! What a shell replaces: `$…`, backquotes and the text of here-documents. The commands in them are kept.
 
-use super::lex::{HereDocument, Reader};
-use super::{Dialect, Extent, NotUnderstood, Piece, Word};
+use super::lex::{HereDocument, ShellReader};
+use super::{KnownExtent, ShellDialect, ShellParseError, ShellWord, WordPiece};
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     /// Reads what begins with `$`. `extent` is what an expansion leaves known of a word here.
-    pub(super) fn dollar(&mut self, word: &mut Word, extent: Extent) -> Result<(), NotUnderstood> {
+    pub(super) fn read_dollar(
+        &mut self,
+        word: &mut ShellWord,
+        extent: KnownExtent,
+    ) -> Result<(), ShellParseError> {
         self.at += 1;
         let mut extent = extent;
-        let mut piece = Piece::Unknown(None);
+        let mut piece = WordPiece::Unknown(None);
         match self.peek() {
-            Some(b'(') if self.starts("((") => self.arithmetic()?,
+            Some(b'(') if self.starts_with("((") => self.read_arithmetic()?,
             Some(b'(') => {
                 self.at += 1;
                 self.n_substitutions += 1;
-                self.deeper(Self::substitution)?;
+                self.read_deeper(Self::read_substitution)?;
                 self.n_substitutions -= 1;
             }
             Some(b'{') => {
-                if self.starts("{@") || self.starts("{*") {
-                    extent = Extent::Splits;
+                if self.starts_with("{@") || self.starts_with("{*") {
+                    extent = KnownExtent::Splits;
                 }
-                piece = self.parameter()?;
+                piece = self.read_parameter()?;
             }
             Some(b'@' | b'*') => {
-                extent = Extent::Splits;
+                extent = KnownExtent::Splits;
                 self.at += 1;
             }
             Some(b'#' | b'?' | b'$' | b'!' | b'-' | b'0'..=b'9') => self.at += 1,
             Some(b'_' | b'a'..=b'z' | b'A'..=b'Z') => {
                 let name = &self.rest()[..name_len(self.rest())];
-                piece = Piece::Variable(name.to_owned());
+                piece = WordPiece::Variable(name.to_owned());
                 self.at += name.len();
             }
-            Some(b'\'' | b'"') if extent == Extent::Splits => {
-                self.only_extended("has a quote after a dollar")?;
-                return self.dollar_quoted(word);
+            Some(b'\'' | b'"') if extent == KnownExtent::Splits => {
+                self.require_extended("has a quote after a dollar")?;
+                return self.read_dollar_quoted(word);
             }
-            Some(b'[') => return Err(NotUnderstood("has arithmetic of an old kind")),
-            Some(b'\\') if self.starts("\\\n") => {
-                return Err(NotUnderstood("has a dollar at the end of a line"));
+            Some(b'[') => return Err(ShellParseError("has arithmetic of an old kind")),
+            Some(b'\\') if self.starts_with("\\\n") => {
+                return Err(ShellParseError("has a dollar at the end of a line"));
             }
             _ => {
                 word.push('$');
@@ -51,23 +55,23 @@ impl Reader<'_> {
     }
 
     /// With a name in it, some shells run what the variable holds; numbers alone are just numbers.
-    fn arithmetic(&mut self) -> Result<(), NotUnderstood> {
+    fn read_arithmetic(&mut self) -> Result<(), ShellParseError> {
         let inside = &self.rest()["((".len()..];
-        let end = inside.find("))").ok_or(NotUnderstood("has arithmetic that does not end"))?;
+        let end = inside.find("))").ok_or(ShellParseError("has arithmetic that does not end"))?;
         let is_plain = |byte: u8| byte.is_ascii_digit() || b" +-*/%".contains(&byte);
         if !inside[..end].bytes().all(is_plain) {
-            self.only_extended("has arithmetic with more than numbers")?;
-            return self.extended_arithmetic();
+            self.require_extended("has arithmetic with more than numbers")?;
+            return self.read_extended_arithmetic();
         }
         self.at += "((".len() + end + "))".len();
         Ok(())
     }
 
     /// Reads `{…}` after a dollar: a name, perhaps with a plain text to use instead or to cut off.
-    fn parameter(&mut self) -> Result<Piece, NotUnderstood> {
-        let odd = NotUnderstood("has an unusual parameter");
-        if self.dialect == Dialect::Extended {
-            return self.extended_parameter();
+    fn read_parameter(&mut self) -> Result<WordPiece, ShellParseError> {
+        let odd = ShellParseError("has an unusual parameter");
+        if self.dialect == ShellDialect::Extended {
+            return self.read_extended_parameter();
         }
         let end = self.rest().find('}').ok_or(odd)?;
         let inside = &self.rest()[1..end];
@@ -87,33 +91,37 @@ impl Reader<'_> {
         }
         self.at += end + 1;
         Ok(match instead {
-            Some(text) => Piece::Unknown(Some(text.to_owned())),
-            None if after.is_empty() && name_len(inside) > 0 => Piece::Variable(inside.to_owned()),
-            None => Piece::Unknown(None),
+            Some(text) => WordPiece::Unknown(Some(text.to_owned())),
+            None if after.is_empty() && name_len(inside) > 0 => WordPiece::Variable(inside.to_owned()),
+            None => WordPiece::Unknown(None),
         })
     }
 
     /// Reads a command in backquotes. With quotes or backslashes in it, shells disagree.
-    pub(super) fn backquoted(&mut self, word: &mut Word, extent: Extent) -> Result<(), NotUnderstood> {
+    pub(super) fn read_backquoted(
+        &mut self,
+        word: &mut ShellWord,
+        extent: KnownExtent,
+    ) -> Result<(), ShellParseError> {
         self.at += 1;
-        let end = self.rest().find('`').ok_or(NotUnderstood("has a backquote that does not end"))?;
+        let end = self.rest().find('`').ok_or(ShellParseError("has a backquote that does not end"))?;
         let inside = &self.rest()[..end];
         if inside.contains(['\\', '"', '\n']) {
-            self.only_extended("has quotes or backslashes inside backquotes")?;
+            self.require_extended("has quotes or backslashes inside backquotes")?;
         }
         if inside.contains('\\') {
-            return Err(NotUnderstood("has quotes or backslashes inside backquotes"));
+            return Err(ShellParseError("has quotes or backslashes inside backquotes"));
         }
-        let mut reader = Reader::new(inside, self.depth + 1, self.dialect)?;
+        let mut reader = ShellReader::new(inside, self.depth + 1, self.dialect)?;
         reader.n_substitutions = 1;
-        self.commands.append(&mut reader.all()?);
+        self.commands.append(&mut reader.read_all()?);
         self.at += end + 1;
-        word.push_unknown(Piece::Unknown(None), extent);
+        word.push_unknown(WordPiece::Unknown(None), extent);
         Ok(())
     }
 
     /// Steps over the texts of the here-documents that were announced on the line that ends here.
-    pub(super) fn here_documents(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn skip_here_documents(&mut self) -> Result<(), ShellParseError> {
         for here in std::mem::take(&mut self.here) {
             let start = self.at;
             let mut end = None;
@@ -124,40 +132,44 @@ impl Reader<'_> {
                 let line = if here.strips_tabs { line.trim_start_matches('\t') } else { line };
                 end = (line == here.delimiter).then_some(line_start);
             }
-            let end = end.ok_or(NotUnderstood("has a here-document that does not end"))?;
-            self.here_text(&here, start..end)?;
+            let end = end.ok_or(ShellParseError("has a here-document that does not end"))?;
+            self.read_here_text(&here, start..end)?;
         }
         Ok(())
     }
 
-    fn here_text(&mut self, here: &HereDocument, range: std::ops::Range<usize>) -> Result<(), NotUnderstood> {
+    fn read_here_text(
+        &mut self,
+        here: &HereDocument,
+        range: std::ops::Range<usize>,
+    ) -> Result<(), ShellParseError> {
         let body = self.text.get(range).unwrap_or_default();
         if let Some(command) = self.commands.get_mut(here.command) {
             command.documents.push(body.to_owned());
         }
         // Older shells look for the end of a substitution in here as well.
         if self.n_substitutions > 0 && has_stray_parenthesis(body) {
-            return Err(NotUnderstood("has an unusual here-document"));
+            return Err(ShellParseError("has an unusual here-document"));
         }
         if here.is_literal {
             return Ok(());
         }
         // An escaped line break could hide the end.
         if body.contains("\\\n") {
-            return Err(NotUnderstood("has an escaped line break in a here-document"));
+            return Err(ShellParseError("has an escaped line break in a here-document"));
         }
-        self.expansions(body)
+        self.read_expansions(body)
     }
 
     /// Reads the commands in the expansions of a text.
-    pub(super) fn expansions(&mut self, text: &str) -> Result<(), NotUnderstood> {
-        let mut reader = Reader::new(text, self.depth + 1, self.dialect)?;
+    pub(super) fn read_expansions(&mut self, text: &str) -> Result<(), ShellParseError> {
+        let mut reader = ShellReader::new(text, self.depth + 1, self.dialect)?;
         reader.n_substitutions = 1;
-        let mut word = Word::known("");
+        let mut word = ShellWord::from_text("");
         while let Some(letter) = reader.rest().chars().next() {
             match letter {
-                '$' => reader.dollar(&mut word, Extent::Begins)?,
-                '`' => reader.backquoted(&mut word, Extent::Begins)?,
+                '$' => reader.read_dollar(&mut word, KnownExtent::Begins)?,
+                '`' => reader.read_backquoted(&mut word, KnownExtent::Begins)?,
                 '\\' => {
                     reader.at += 1;
                     reader.at += reader.rest().chars().next().map_or(0, char::len_utf8);

@@ -2,42 +2,43 @@
 //! whatever has two readings of which one would do more is not understood here either.
 
 use super::expand::name_len;
-use super::lex::{Lexed, Reader};
-use super::parse::{End, unbalanced};
-use super::{Assignment, Dialect, NotUnderstood, Piece, Simple, Word};
+use super::lex::{LexedWord, ShellReader};
+use super::parse::{ListEnding, unbalanced_error};
+use super::{Assignment, ShellDialect, ShellParseError, ShellWord, SimpleCommand, WordPiece};
 
 /// Words that braces may stand for.
 const BRACED_MAX: usize = 64;
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     /// Reads `[[ … ]]` without operators, which is a program to shells that do not have it.
-    pub(super) fn condition(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn read_condition(&mut self) -> Result<(), ShellParseError> {
         let n_commands = self.commands.len();
-        self.simple()?;
-        let is_whole = |simple: &Simple| {
-            simple.words.last().and_then(Word::whole) == Some("]]") && simple.redirections.is_empty()
+        self.read_simple_command()?;
+        let is_whole = |simple: &SimpleCommand| {
+            simple.words.last().and_then(ShellWord::known_text) == Some("]]")
+                && simple.redirections.is_empty()
         };
         match self.commands.last() {
             Some(simple) if self.commands.len() > n_commands && is_whole(simple) => Ok(()),
-            _ => Err(NotUnderstood("has a condition that not every shell reads alike")),
+            _ => Err(ShellParseError("has a condition that not every shell reads alike")),
         }
     }
 
     /// Reads `[[ … ]]` with what may be in it. To shells that do not have it, it is a program that fails: what follows `&&`
     /// does not run, what follows `||` does.
-    pub(super) fn extended_condition(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn read_extended_condition(&mut self) -> Result<(), ShellParseError> {
         let (start, n_commands, depth) = (self.at, self.commands.len(), self.depth);
-        if self.simple().is_err() {
+        if self.read_simple_command().is_err() {
             (self.at, self.depth) = (start, depth);
             self.commands.truncate(n_commands);
-            return self.condition_with_groups();
+            return self.skip_grouped_condition();
         }
         while self.has_open_condition() && self.take("&&") {
             let n_commands = self.commands.len();
             self.skip_lines()?;
-            self.simple()?;
-            if let Some(simple) = self.commands.get_mut(n_commands..).and_then(<[Simple]>::last_mut) {
-                simple.words.insert(0, Word::known("[["));
+            self.read_simple_command()?;
+            if let Some(simple) = self.commands.get_mut(n_commands..).and_then(<[SimpleCommand]>::last_mut) {
+                simple.words.insert(0, ShellWord::from_text("[["));
             }
         }
         Ok(())
@@ -45,12 +46,12 @@ impl Reader<'_> {
 
     fn has_open_condition(&self) -> bool {
         let last = self.commands.last().and_then(|simple| simple.words.last());
-        last.and_then(Word::whole) != Some("]]")
+        last.and_then(ShellWord::known_text) != Some("]]")
     }
 
     /// Steps over a condition with parentheses, which no other shell reads at all.
-    fn condition_with_groups(&mut self) -> Result<(), NotUnderstood> {
-        let odd = NotUnderstood("has a condition that not every shell reads alike");
+    fn skip_grouped_condition(&mut self) -> Result<(), ShellParseError> {
+        let odd = ShellParseError("has a condition that not every shell reads alike");
         let rest = self.rest();
         let end = rest.find(" ]]").ok_or(odd)?;
         let inside = &rest[..end];
@@ -59,137 +60,138 @@ impl Reader<'_> {
             return Err(odd);
         }
         self.at += end + " ]]".len();
-        self.commands.push(Simple { words: vec![Word::known("[[")], ..Simple::default() });
+        self.commands
+            .push(SimpleCommand { words: vec![ShellWord::from_text("[[")], ..SimpleCommand::default() });
         Ok(())
     }
 
     /// Reads one word, or all that its braces stand for.
-    pub(super) fn words_of(&mut self) -> Result<Vec<Word>, NotUnderstood> {
+    pub(super) fn read_words(&mut self) -> Result<Vec<ShellWord>, ShellParseError> {
         let start = self.at;
-        let Lexed { word, has_braces, .. } = self.word()?;
-        if has_braces { self.braced(start) } else { Ok(vec![word]) }
+        let LexedWord { word, has_braces, .. } = self.read_word()?;
+        if has_braces { self.read_braced(start) } else { Ok(vec![word]) }
     }
 
     /// Reads the word between `start` and here again as the words that its braces stand for.
-    pub(super) fn braced(&mut self, start: usize) -> Result<Vec<Word>, NotUnderstood> {
+    pub(super) fn read_braced(&mut self, start: usize) -> Result<Vec<ShellWord>, ShellParseError> {
         let raw = self.text.get(start..self.at).unwrap_or_default();
-        let texts = expand_braces(raw).ok_or(NotUnderstood("has braces that stand for too much"))?;
+        let texts = expand_braces(raw).ok_or(ShellParseError("has braces that stand for too much"))?;
         let mut words = Vec::new();
         for text in texts.iter().filter(|text| !text.is_empty()) {
-            let mut reader = Reader::new(text, self.depth + 1, self.dialect)?;
+            let mut reader = ShellReader::new(text, self.depth + 1, self.dialect)?;
             // What is in its substitutions was seen already.
             reader.n_substitutions = self.n_substitutions;
-            words.push(reader.word()?.word);
+            words.push(reader.read_word()?.word);
             if reader.at != text.len() {
-                return Err(unbalanced());
+                return Err(unbalanced_error());
             }
         }
         Ok(words)
     }
 
     /// Reads `$'…'` or `$"…"` behind the dollar.
-    pub(super) fn dollar_quoted(&mut self, word: &mut Word) -> Result<(), NotUnderstood> {
+    pub(super) fn read_dollar_quoted(&mut self, word: &mut ShellWord) -> Result<(), ShellParseError> {
         let is_double = self.take("\"");
         if is_double {
-            return self.double_quoted(word);
+            return self.read_double_quoted(word);
         }
         self.at += 1;
-        let end = self.rest().find('\'').ok_or(NotUnderstood("has a quote that does not end"))?;
+        let end = self.rest().find('\'').ok_or(ShellParseError("has a quote that does not end"))?;
         let inside = &self.rest()[..end];
         // Other shells see the end of the text here.
         if inside.ends_with('\\') {
-            return Err(NotUnderstood("has a quote after a dollar"));
+            return Err(ShellParseError("has a quote after a dollar"));
         }
-        let text = unescape(inside).ok_or(NotUnderstood("has an unusual escape"))?;
+        let text = unescape_ansi_c(inside).ok_or(ShellParseError("has an unusual escape"))?;
         text.chars().for_each(|letter| word.push(letter));
         self.at += end + 1;
         Ok(())
     }
 
     /// Reads `((…))` from its parentheses on, and the commands in its expansions.
-    pub(super) fn extended_arithmetic(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn read_extended_arithmetic(&mut self) -> Result<(), ShellParseError> {
         let rest = self.rest();
         let mut n_open = 0_usize;
         for (at, letter) in rest.char_indices() {
             match letter {
                 '(' => n_open += 1,
                 ')' => n_open = n_open.saturating_sub(1),
-                '\'' | '"' | '\\' => return Err(NotUnderstood("has arithmetic with more than numbers")),
+                '\'' | '"' | '\\' => return Err(ShellParseError("has arithmetic with more than numbers")),
                 _ => {}
             }
             if n_open == 0 {
                 let inside = rest.get("((".len()..at).and_then(|inside| inside.strip_suffix(')'));
-                let inside = inside.ok_or(NotUnderstood("has arithmetic that does not end"))?;
-                self.expansions(inside)?;
+                let inside = inside.ok_or(ShellParseError("has arithmetic that does not end"))?;
+                self.read_expansions(inside)?;
                 self.at += at + 1;
                 return Ok(());
             }
         }
-        Err(NotUnderstood("has arithmetic that does not end"))
+        Err(ShellParseError("has arithmetic that does not end"))
     }
 
     /// Reads `((…))` where a command is: to some shells two groups, and then what is in them runs.
-    pub(super) fn double_parenthesis(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn read_double_parenthesis(&mut self) -> Result<(), ShellParseError> {
         let (start, n_commands, depth) = (self.at, self.commands.len(), self.depth);
         self.at += 1;
-        if self.deeper(Self::substitution).is_err() {
+        if self.read_deeper(Self::read_substitution).is_err() {
             (self.at, self.depth) = (start, depth);
             self.commands.truncate(n_commands);
-            self.extended_arithmetic()?;
+            self.read_extended_arithmetic()?;
         }
-        self.after_group()
+        self.read_group_redirections()
     }
 
     /// Reads what follows `for` if that is `((…))`.
-    pub(super) fn counting_loop(&mut self) -> Result<(), NotUnderstood> {
-        self.extended_arithmetic()?;
+    pub(super) fn read_counting_loop(&mut self) -> Result<(), ShellParseError> {
+        self.read_extended_arithmetic()?;
         self.skip_blanks()?;
         self.take(";");
         self.skip_lines()?;
         if self.peek_bare() != "do" {
-            return Err(unbalanced());
+            return Err(unbalanced_error());
         }
         self.at += "do".len();
-        self.list_until(End::Word("done"))
+        self.read_list_until(ListEnding::Word("done"))
     }
 
     /// Reads `function NAME { … }`. What is in it counts as run.
-    pub(super) fn function(&mut self) -> Result<(), NotUnderstood> {
+    pub(super) fn read_function(&mut self) -> Result<(), ShellParseError> {
         self.at += "function".len();
         self.skip_blanks()?;
-        if !self.at_word() {
-            return Err(unbalanced());
+        if !self.is_at_word() {
+            return Err(unbalanced_error());
         }
-        self.word()?;
+        self.read_word()?;
         self.skip_blanks()?;
         if self.take("(") {
             self.skip_blanks()?;
             if !self.take(")") {
-                return Err(unbalanced());
+                return Err(unbalanced_error());
             }
         }
         self.skip_lines()?;
-        self.command()
+        self.read_command()
     }
 
     /// Reads `() { … }` behind the name of a function.
-    pub(super) fn function_body(&mut self, name: &Simple) -> Result<(), NotUnderstood> {
+    pub(super) fn read_function_body(&mut self, name: &SimpleCommand) -> Result<(), ShellParseError> {
         let is_name = name.words.len() == 1 && name.assignments.is_empty() && name.redirections.is_empty();
         self.at += 1;
         self.skip_blanks()?;
         if !is_name || !self.take(")") {
-            return Err(NotUnderstood("has a parenthesis after a word"));
+            return Err(ShellParseError("has a parenthesis after a word"));
         }
         self.skip_lines()?;
-        self.deeper(Self::command)
+        self.read_deeper(Self::read_command)
     }
 
     /// Reads `NAME=(…)`, `NAME+=…` or `NAME[…]=…` if one comes next.
-    pub(super) fn extended_assignment(
+    pub(super) fn read_extended_assignment(
         &mut self,
         name: &str,
-        simple: &mut Simple,
-    ) -> Result<bool, NotUnderstood> {
+        simple: &mut SimpleCommand,
+    ) -> Result<bool, ShellParseError> {
         let rest = &self.rest()[name.len()..];
         let (before, is_list) = match rest.find('=') {
             Some(end) if !name.is_empty() => (&rest[..end], rest[end + 1..].starts_with('(')),
@@ -199,11 +201,11 @@ impl Reader<'_> {
         if !(is_place || before == "+" || (before.is_empty() && is_list)) {
             return Ok(false);
         }
-        if self.dialect == Dialect::Common {
-            return if is_list { Err(NotUnderstood("has a list of values")) } else { Ok(false) };
+        if self.dialect == ShellDialect::Common {
+            return if is_list { Err(ShellParseError("has a list of values")) } else { Ok(false) };
         }
         if before.contains(['$', '`', '\'', '"', '\\', ' ', '\n']) {
-            return Err(NotUnderstood("may run what is in brackets"));
+            return Err(ShellParseError("may run what is in brackets"));
         }
         self.at += name.len() + before.len() + "=".len();
         let mut values = Vec::new();
@@ -213,13 +215,13 @@ impl Reader<'_> {
                 if self.take(")") {
                     break;
                 }
-                if !self.at_word() {
-                    return Err(unbalanced());
+                if !self.is_at_word() {
+                    return Err(unbalanced_error());
                 }
-                values.extend(self.words_of()?);
+                values.extend(self.read_words()?);
             }
-        } else if self.at_word() {
-            values.extend(self.words_of()?);
+        } else if self.is_at_word() {
+            values.extend(self.read_words()?);
         }
         let assignments = values.into_iter().map(|value| Assignment { name: name.to_owned(), value });
         simple.assignments.extend(assignments);
@@ -227,8 +229,8 @@ impl Reader<'_> {
     }
 
     /// Reads `{…}` after a dollar, with whatever stands behind the name.
-    pub(super) fn extended_parameter(&mut self) -> Result<Piece, NotUnderstood> {
-        let odd = NotUnderstood("has an unusual parameter");
+    pub(super) fn read_extended_parameter(&mut self) -> Result<WordPiece, ShellParseError> {
+        let odd = ShellParseError("has an unusual parameter");
         let rest = self.rest();
         let mut n_open = 0_usize;
         let mut end = None;
@@ -246,7 +248,7 @@ impl Reader<'_> {
         }
         let end = end.ok_or(odd)?;
         let inside = &rest[1..end];
-        self.expansions(inside)?;
+        self.read_expansions(inside)?;
         self.at += end + 1;
         let len = name_len(inside);
         let (name, after) = inside.split_at(len);
@@ -255,15 +257,15 @@ impl Reader<'_> {
             after.strip_prefix('[').and_then(|after| after.split_once(']')).map_or(after, |(_, it)| it);
         let instead = [":-", ":=", ":+", "-", "=", "+"].into_iter().find_map(|it| after.strip_prefix(it));
         Ok(match instead {
-            Some(text) if len > 0 => Piece::Unknown(Some(text.to_owned())),
-            None if len > 0 => Piece::Variable(name.to_owned()),
-            _ => Piece::Unknown(None),
+            Some(text) if len > 0 => WordPiece::Unknown(Some(text.to_owned())),
+            None if len > 0 => WordPiece::Variable(name.to_owned()),
+            _ => WordPiece::Unknown(None),
         })
     }
 }
 
 /// Reads the escapes of `$'…'`.
-fn unescape(text: &str) -> Option<String> {
+fn unescape_ansi_c(text: &str) -> Option<String> {
     let mut plain = String::new();
     let mut letters = text.chars().peekable();
     while let Some(letter) = letters.next() {

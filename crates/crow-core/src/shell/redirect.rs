@@ -1,13 +1,16 @@
 //! Redirections: files and here-documents around a command.
 
-use super::lex::{HereDocument, Lexed, Reader};
-use super::{Dialect, Direction, Extent, NotUnderstood, Piece, Redirection, Simple, Word};
+use super::lex::{HereDocument, LexedWord, ShellReader};
+use super::{
+    KnownExtent, RedirectDirection, Redirection, ShellDialect, ShellParseError, ShellWord, SimpleCommand,
+    WordPiece,
+};
 
-impl Reader<'_> {
+impl ShellReader<'_> {
     /// Reads a redirection if it comes next.
-    pub(super) fn redirection(&mut self, simple: &mut Simple) -> Result<bool, NotUnderstood> {
-        if self.starts("&>") {
-            return self.both_outputs(simple);
+    pub(super) fn read_redirection(&mut self, simple: &mut SimpleCommand) -> Result<bool, ShellParseError> {
+        if self.starts_with("&>") {
+            return self.read_both_outputs(simple);
         }
         let rest = self.rest();
         let number = usize::from(rest.starts_with(|letter: char| letter.is_ascii_digit()));
@@ -21,49 +24,49 @@ impl Reader<'_> {
         let operator = OPERATORS.iter().copied().find(|operator| rest.starts_with(operator)).unwrap_or("<(");
         self.at += operator.len();
         if matches!(operator, "<(" | ">(") {
-            let word = self.process()?;
+            let word = self.read_process_substitution()?;
             simple.words.push(word);
             return Ok(true);
         }
         self.skip_blanks()?;
-        if matches!(operator, "<" | ">") && (self.starts("<(") || self.starts(">(")) {
+        if matches!(operator, "<" | ">") && (self.starts_with("<(") || self.starts_with(">(")) {
             self.at += "<(".len();
-            return self.process().map(|_| true);
+            return self.read_process_substitution().map(|_| true);
         }
-        if !self.at_word() {
-            return Err(odd());
+        if !self.is_at_word() {
+            return Err(unusual_redirection());
         }
         let start = self.at;
-        let Lexed { word: target, is_quoted, has_braces, .. } = self.word()?;
-        let targets = if has_braces { self.braced(start)? } else { vec![target.clone()] };
+        let LexedWord { word: target, is_quoted, has_braces, .. } = self.read_word()?;
+        let targets = if has_braces { self.read_braced(start)? } else { vec![target.clone()] };
         let direction = match operator {
-            _ if has_braces && operator != ">" => return Err(odd()),
+            _ if has_braces && operator != ">" => return Err(unusual_redirection()),
             "<<<" => {
-                self.only_extended("has an unusual redirection")?;
+                self.require_extended("has an unusual redirection")?;
                 // Of what is not known something stays, so that it is not taken for all.
-                let rest = if target.whole().is_some() { "" } else { "$_" };
+                let rest = if target.known_text().is_some() { "" } else { "$_" };
                 simple.documents.push(format!("{}{rest}", target.text));
                 return Ok(true);
             }
             // Into another descriptor it is not what the command reads.
-            "<<" | "<<-" if !is_input => return Err(odd()),
+            "<<" | "<<-" if !is_input => return Err(unusual_redirection()),
             "<<" | "<<-" => {
-                return self.announce(target, is_quoted, operator == "<<-").map(|()| true);
+                return self.announce_here_document(target, is_quoted, operator == "<<-").map(|()| true);
             }
             "<" if !is_input => {
-                self.only_extended("has an unusual redirection")?;
-                Direction::In
+                self.require_extended("has an unusual redirection")?;
+                RedirectDirection::In
             }
             "<&" | ">&" => {
                 // A copied input could be any.
                 let is_output = operator == ">&" && !(number == 1 && is_input);
-                match self.copied(operator, &target, is_output)? {
+                match self.copy_direction(operator, &target, is_output)? {
                     Some(direction) => direction,
                     None => return Ok(true),
                 }
             }
-            "<" => Direction::In,
-            _ => Direction::Out,
+            "<" => RedirectDirection::In,
+            _ => RedirectDirection::Out,
         };
         let redirections = targets.into_iter().map(|target| Redirection { operator, direction, target });
         simple.redirections.extend(redirections);
@@ -71,58 +74,63 @@ impl Reader<'_> {
     }
 
     /// Returns which way a copy of a descriptor goes if it is a file instead.
-    fn copied(
+    fn copy_direction(
         &self,
         operator: &str,
-        target: &Word,
+        target: &ShellWord,
         is_output: bool,
-    ) -> Result<Option<Direction>, NotUnderstood> {
-        if target.whole().is_some_and(|text| text == "-" || (is_output && is_digit(text))) {
+    ) -> Result<Option<RedirectDirection>, ShellParseError> {
+        if target.known_text().is_some_and(|text| text == "-" || (is_output && is_digit(text))) {
             return Ok(None);
         }
-        self.only_extended("has an unusual redirection")?;
-        let is_descriptor = target.whole().is_some_and(|text| is_digit(text.trim_end_matches('-')));
-        let direction = if operator == "<&" { Direction::In } else { Direction::Out };
+        self.require_extended("has an unusual redirection")?;
+        let is_descriptor = target.known_text().is_some_and(|text| is_digit(text.trim_end_matches('-')));
+        let direction = if operator == "<&" { RedirectDirection::In } else { RedirectDirection::Out };
         Ok((!is_descriptor).then_some(direction))
     }
 
     /// Reads `&> FILE`. Some shells take it for `&` and `> FILE`, which is the same if nothing follows.
-    fn both_outputs(&mut self, simple: &mut Simple) -> Result<bool, NotUnderstood> {
-        let operator = if self.starts("&>>") { "&>>" } else { "&>" };
+    fn read_both_outputs(&mut self, simple: &mut SimpleCommand) -> Result<bool, ShellParseError> {
+        let operator = if self.starts_with("&>>") { "&>>" } else { "&>" };
         self.at += operator.len();
         self.skip_blanks()?;
-        if !self.at_word() {
-            return Err(NotUnderstood("has an unusual redirection"));
+        if !self.is_at_word() {
+            return Err(ShellParseError("has an unusual redirection"));
         }
-        let Lexed { word: target, has_braces, .. } = self.word()?;
+        let LexedWord { word: target, has_braces, .. } = self.read_word()?;
         self.skip_blanks()?;
-        if self.at_word() || has_braces || simple.words.is_empty() || self.starts("<") || self.starts(">") {
-            return Err(NotUnderstood("has &> in an odd place"));
+        if self.is_at_word()
+            || has_braces
+            || simple.words.is_empty()
+            || self.starts_with("<")
+            || self.starts_with(">")
+        {
+            return Err(ShellParseError("has &> in an odd place"));
         }
-        simple.redirections.push(Redirection { operator, direction: Direction::Out, target });
+        simple.redirections.push(Redirection { operator, direction: RedirectDirection::Out, target });
         Ok(true)
     }
 
     /// Reads the commands of `<(…)` or `>(…)`, which is a file to the program.
-    fn process(&mut self) -> Result<Word, NotUnderstood> {
-        self.only_extended("has an unusual redirection")?;
+    fn read_process_substitution(&mut self) -> Result<ShellWord, ShellParseError> {
+        self.require_extended("has an unusual redirection")?;
         self.n_substitutions += 1;
-        self.deeper(Self::substitution)?;
+        self.read_deeper(Self::read_substitution)?;
         self.n_substitutions -= 1;
-        let mut word = Word::known("/dev/fd/");
-        word.push_unknown(Piece::Unknown(None), Extent::Begins);
+        let mut word = ShellWord::from_text("/dev/fd/");
+        word.push_unknown(WordPiece::Unknown(None), KnownExtent::Begins);
         Ok(word)
     }
 
-    fn announce(
+    fn announce_here_document(
         &mut self,
-        delimiter: Word,
+        delimiter: ShellWord,
         is_literal: bool,
         strips_tabs: bool,
-    ) -> Result<(), NotUnderstood> {
-        let is_plain = delimiter.whole().is_some_and(|text| !text.is_empty() && !text.contains('\n'));
-        if !is_plain || (self.n_substitutions > 0 && self.dialect == Dialect::Common) {
-            return Err(NotUnderstood("has an unusual here-document"));
+    ) -> Result<(), ShellParseError> {
+        let is_plain = delimiter.known_text().is_some_and(|text| !text.is_empty() && !text.contains('\n'));
+        if !is_plain || (self.n_substitutions > 0 && self.dialect == ShellDialect::Common) {
+            return Err(ShellParseError("has an unusual here-document"));
         }
         let command = self.commands.len();
         self.here.push(HereDocument { command, delimiter: delimiter.text, is_literal, strips_tabs });
@@ -130,8 +138,8 @@ impl Reader<'_> {
     }
 }
 
-fn odd() -> NotUnderstood {
-    NotUnderstood("has an unusual redirection")
+fn unusual_redirection() -> ShellParseError {
+    ShellParseError("has an unusual redirection")
 }
 
 fn is_digit(text: &str) -> bool {

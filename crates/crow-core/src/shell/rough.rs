@@ -1,6 +1,6 @@
 //! The words that may be in a line which was not understood: enough to see what it names, not what it does.
 
-use super::word::{Extent, Piece, Word};
+use super::word::{KnownExtent, ShellWord, WordPiece};
 
 /// A longer line is not looked at; see [`rough_words`].
 const LEN_MAX: usize = 256 * 1024;
@@ -10,17 +10,17 @@ const BRACKET_MAX: usize = 256;
 
 /// Splits a line into what may be its words, whatever the shell makes of them: at blanks, operators, braces and `=`,
 /// with quotes and backslashes left out. Returns `None` if the line is too long for that.
-pub fn rough_words(line: &str) -> Option<Vec<Word>> {
+pub fn rough_words(line: &str) -> Option<Vec<ShellWord>> {
     if line.len() > LEN_MAX {
         return None;
     }
     let splits =
         |letter: char| letter.is_whitespace() || letter.is_control() || ";&|<>(){}=,".contains(letter);
-    Some(line.split(splits).filter(|piece| !piece.is_empty()).map(word).collect())
+    Some(line.split(splits).filter(|piece| !piece.is_empty()).map(rough_word).collect())
 }
 
-fn word(text: &str) -> Word {
-    let mut word = Word::known("");
+fn rough_word(text: &str) -> ShellWord {
+    let mut word = ShellWord::from_text("");
     let mut letters = text.chars().peekable();
     let mut n_letters = 0usize;
     while let Some(letter) = letters.next() {
@@ -33,16 +33,16 @@ fn word(text: &str) -> Word {
                 while let Some(next) = letters.next_if(|next| next.is_ascii_alphanumeric() || *next == '_') {
                     name.push(next);
                 }
-                word.push_unknown(Piece::Variable(name), Extent::Begins);
+                word.push_unknown(WordPiece::Variable(name), KnownExtent::Begins);
             }
-            '*' | '?' => word.push_unknown(Piece::Glob, Extent::Begins),
+            '*' | '?' => word.push_unknown(WordPiece::Glob, KnownExtent::Begins),
             '[' if letters.clone().take(BRACKET_MAX).any(|next| next == ']') => {
                 letters.by_ref().find(|next| *next == ']');
-                word.push_unknown(Piece::Glob, Extent::Begins);
+                word.push_unknown(WordPiece::Glob, KnownExtent::Begins);
             }
             '~' if n_letters == 0 => {
                 word.push('~');
-                word.extent = Extent::Home;
+                word.extent = KnownExtent::Home;
             }
             letter => word.push(letter),
         }

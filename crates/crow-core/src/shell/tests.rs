@@ -7,32 +7,32 @@ use super::*;
 /// Shows the commands of a line, one a line, with what they run indented.
 #[track_caller]
 fn check(line: &str, expected: Expect) {
-    let text = match parse(line) {
+    let text = match parse_line(line) {
         Ok(commands) => commands.iter().map(|command| shown(command, "")).collect::<String>(),
         Err(why) => format!("it {why}\n"),
     };
     expected.assert_eq(&text);
 }
 
-fn shown(simple: &Simple, indent: &str) -> String {
+fn shown(simple: &SimpleCommand, indent: &str) -> String {
     let mut parts: Vec<String> =
         simple.assignments.iter().map(|set| format!("{}={}", set.name, word(&set.value))).collect();
     parts.extend(simple.words.iter().map(word));
     parts.extend(simple.redirections.iter().map(|file| format!("{}{}", file.operator, word(&file.target))));
     let mut text = format!("{indent}{}\n", parts.join(" "));
-    if let Some(Inner { commands, at, through }) = &simple.inner {
+    if let Some(InnerCommands { commands, at, through }) = &simple.inner {
         text += &format!("{indent}  from {at}, {through:?}\n");
         commands.iter().for_each(|command| text += &shown(command, &format!("{indent}    ")));
     }
     text
 }
 
-fn word(word: &Word) -> String {
+fn word(word: &ShellWord) -> String {
     match word.extent {
-        Extent::Whole => format!("[{}]", word.text),
-        Extent::Home => format!("[{}]~", word.text),
-        Extent::Begins => format!("[{}…", word.text),
-        Extent::Splits => format!("[{}……", word.text),
+        KnownExtent::Whole => format!("[{}]", word.text),
+        KnownExtent::Home => format!("[{}]~", word.text),
+        KnownExtent::Begins => format!("[{}…", word.text),
+        KnownExtent::Splits => format!("[{}……", word.text),
     }
 }
 
@@ -277,16 +277,16 @@ fn depth_and_length_have_an_end() {
 fn long_lines_are_read() {
     for piece in ["a ", "a;", "'b' ", "$x ", "a\n", "\"$(a)\" ", "a <<E\nE\n", "{ a; }; ", "`a` ", "a#"] {
         let line = format!("x; {}", piece.repeat(50_000 / piece.len()));
-        assert!(parse(&line).is_ok(), "{piece:?}");
+        assert!(parse_line(&line).is_ok(), "{piece:?}");
     }
 }
 
 #[test]
 fn what_is_spelled_is_read_back() {
     for line in ["a 'b c' '' \"it's\" > x", "A=b c -x=y", "a ';' '$x' >> 'f g'"] {
-        let commands = parse(line).unwrap_or_default();
-        let spelled = commands[0].spelled().unwrap_or_default();
-        assert_eq!(parse(&spelled).as_ref(), Ok(&commands), "{spelled}");
+        let commands = parse_line(line).unwrap_or_default();
+        let spelled = commands[0].canonical_text().unwrap_or_default();
+        assert_eq!(parse_line(&spelled).as_ref(), Ok(&commands), "{spelled}");
     }
-    assert_eq!(parse("a $x").unwrap_or_default()[0].spelled(), None);
+    assert_eq!(parse_line("a $x").unwrap_or_default()[0].canonical_text(), None);
 }

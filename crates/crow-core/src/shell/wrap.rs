@@ -1,22 +1,22 @@
 //! Programs that run another program which is written out in their words.
 
-use super::parse::{RESERVED, commands};
-use super::{Assignment, Dialect, Extent, NotUnderstood, Simple, Word};
+use super::parse::{RESERVED, parse_commands};
+use super::{Assignment, KnownExtent, ShellDialect, ShellParseError, ShellWord, SimpleCommand};
 
 /// What a command runs itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inner {
+pub struct InnerCommands {
     /// The commands.
-    pub commands: Vec<Simple>,
+    pub commands: Vec<SimpleCommand>,
     /// The place among the outer words where the first of them begins.
     pub at: usize,
     /// What running them this way adds.
-    pub through: Through,
+    pub through: WrapperEffect,
 }
 
 /// What a program adds to what it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Through {
+pub enum WrapperEffect {
     /// Nothing that matters: whoever may run the inner commands may run them so.
     Plainly,
     /// More rights, or a program of its own that does more than run them.
@@ -125,137 +125,162 @@ const SUBSCRIPTED: &[&str] = &[
 ];
 
 /// Finds what a command runs itself.
-pub(super) fn inner(simple: &Simple, depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
+pub(super) fn find_inner_commands(
+    simple: &SimpleCommand,
+    depth: usize,
+    dialect: ShellDialect,
+) -> Result<Option<InnerCommands>, ShellParseError> {
     let words = simple.words.as_slice();
-    let Some(program) = words.first().and_then(Word::whole) else { return Ok(None) };
+    let Some(program) = words.first().and_then(ShellWord::known_text) else { return Ok(None) };
     let name = program.rsplit('/').next().unwrap_or(program);
     if let Some(wrapper) = WRAPPERS.iter().find(|wrapper| wrapper.names.contains(&name)) {
-        return wrapped((name, wrapper), words, depth, dialect);
+        return wrapped_commands((name, wrapper), words, depth, dialect);
     }
     match name {
-        "trap" if dialect == Dialect::Extended => trap(words, depth, dialect),
-        _ if dialect == Dialect::Extended
+        "trap" if dialect == ShellDialect::Extended => trap_commands(words, depth, dialect),
+        _ if dialect == ShellDialect::Extended
             && SETTING.contains(&name)
-            && !words[1..].iter().any(subscribes) =>
+            && !words[1..].iter().any(has_subscript_expansion) =>
         {
             Ok(None)
         }
-        _ if REDEFINING.contains(&name) => Err(NotUnderstood("changes what later words mean")),
-        _ if SUBSCRIPTED.contains(&name) && words[1..].iter().any(subscribes) => {
-            Err(NotUnderstood("may run what is in brackets"))
+        _ if REDEFINING.contains(&name) => Err(ShellParseError("changes what later words mean")),
+        _ if SUBSCRIPTED.contains(&name) && words[1..].iter().any(has_subscript_expansion) => {
+            Err(ShellParseError("may run what is in brackets"))
         }
         "eval" => {
-            let texts: Option<Vec<&str>> = words[1..].iter().map(Word::whole).collect();
-            let text = texts.ok_or(NotUnderstood("runs a text that is not known"))?.join(" ");
-            Ok(Some(Inner {
-                commands: commands(&text, depth + 1, dialect)?,
+            let texts: Option<Vec<&str>> = words[1..].iter().map(ShellWord::known_text).collect();
+            let text = texts.ok_or(ShellParseError("runs a text that is not known"))?.join(" ");
+            Ok(Some(InnerCommands {
+                commands: parse_commands(&text, depth + 1, dialect)?,
                 at: 1,
-                through: Through::Plainly,
+                through: WrapperEffect::Plainly,
             }))
         }
-        _ if SHELLS.contains(&name) => match shell(words, depth, dialect)? {
-            None if reads_input(words) => documents(simple, depth, dialect),
+        _ if SHELLS.contains(&name) => match shell_commands(words, depth, dialect)? {
+            None if reads_input(words) => document_commands(simple, depth, dialect),
             inner => Ok(inner),
         },
-        "find" | "gfind" => each(words, &["-exec", "-execdir", "-ok", "-okdir"], depth, dialect),
-        "fd" | "fdfind" => each(words, &["-x", "-X", "--exec", "--exec-batch"], depth, dialect),
+        "find" | "gfind" => search_commands(words, &["-exec", "-execdir", "-ok", "-okdir"], depth, dialect),
+        "fd" | "fdfind" => search_commands(words, &["-x", "-X", "--exec", "--exec-batch"], depth, dialect),
         _ => Ok(None),
     }
 }
 
 /// Reads the commands that a trap runs.
-fn trap(words: &[Word], depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
-    let at = if words.get(1).and_then(Word::whole) == Some("--") { 2 } else { 1 };
+fn trap_commands(
+    words: &[ShellWord],
+    depth: usize,
+    dialect: ShellDialect,
+) -> Result<Option<InnerCommands>, ShellParseError> {
+    let at = if words.get(1).and_then(ShellWord::known_text) == Some("--") { 2 } else { 1 };
     let Some(text) = words.get(at) else { return Ok(None) };
-    let text = text.whole().ok_or(NotUnderstood("runs a text that is not known"))?;
+    let text = text.known_text().ok_or(ShellParseError("runs a text that is not known"))?;
     if text.starts_with('-') {
         return Ok(None);
     }
-    Ok(Some(Inner { commands: commands(text, depth + 1, dialect)?, at, through: Through::Plainly }))
+    Ok(Some(InnerCommands {
+        commands: parse_commands(text, depth + 1, dialect)?,
+        at,
+        through: WrapperEffect::Plainly,
+    }))
 }
 
 /// Tells whether a shell has no file to run.
-fn reads_input(words: &[Word]) -> bool {
-    words[1..].iter().all(|word| word.whole().is_some_and(|text| text.starts_with('-')))
+fn reads_input(words: &[ShellWord]) -> bool {
+    words[1..].iter().all(|word| word.known_text().is_some_and(|text| text.starts_with('-')))
 }
 
 /// Reads the texts that are the input of a shell.
-fn documents(simple: &Simple, depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
+fn document_commands(
+    simple: &SimpleCommand,
+    depth: usize,
+    dialect: ShellDialect,
+) -> Result<Option<InnerCommands>, ShellParseError> {
     if simple.documents.is_empty() {
         return Ok(None);
     }
     let mut inner = Vec::new();
     for text in &simple.documents {
-        inner.extend(commands(text, depth + 1, dialect)?);
+        inner.extend(parse_commands(text, depth + 1, dialect)?);
     }
-    Ok(Some(Inner { commands: inner, at: simple.words.len(), through: Through::WithMore }))
+    Ok(Some(InnerCommands { commands: inner, at: simple.words.len(), through: WrapperEffect::WithMore }))
 }
 
-fn subscribes(word: &Word) -> bool {
+fn has_subscript_expansion(word: &ShellWord) -> bool {
     word.text.split_once('[').is_some_and(|(_, inside)| inside.contains(['$', '`']))
 }
 
 /// One is joined to its option and one follows it; a few more may only look like marks.
 const MARKS_MAX: usize = 8;
 
-fn wrapped(
+fn wrapped_commands(
     (name, wrapper): (&str, &Wrapper),
-    words: &[Word],
+    words: &[ShellWord],
     depth: usize,
-    dialect: Dialect,
-) -> Result<Option<Inner>, NotUnderstood> {
+    dialect: ShellDialect,
+) -> Result<Option<InnerCommands>, ShellParseError> {
     // These just say where a program is.
     if name == "command"
-        && words.get(1).and_then(Word::whole).is_some_and(|word| ["-v", "-V"].contains(&word))
+        && words.get(1).and_then(ShellWord::known_text).is_some_and(|word| ["-v", "-V"].contains(&word))
     {
         return Ok(None);
     }
     let (mut at, mut assignments) = wrapper.skip_options(words, name == "env")?;
     for operand in words.iter().skip(at).take(wrapper.n_operands) {
-        certain(operand)?;
+        check_certain(operand)?;
         at += 1;
     }
     if ["env", "sudo", "doas"].contains(&name) {
         while let Some((word, (name, value))) =
             words.get(at).and_then(|word| Some((word, word.text.split_once('=')?)))
         {
-            certain(word)?;
-            assignments.push(Assignment { name: name.to_owned(), value: Word::known(value) });
+            check_certain(word)?;
+            assignments.push(Assignment { name: name.to_owned(), value: ShellWord::from_text(value) });
             at += 1;
         }
     }
     let mut inner = words.get(at..).unwrap_or_default().to_vec();
     match inner.first() {
         None => return Ok(None),
-        Some(word) if word.whole().is_some_and(|word| RESERVED.contains(&word)) => {
-            return Err(NotUnderstood("has a word that not every shell reads alike"));
+        Some(word) if word.known_text().is_some_and(|word| RESERVED.contains(&word)) => {
+            return Err(ShellParseError("has a word that not every shell reads alike"));
         }
         Some(_) => {}
     }
     if name == "xargs" {
-        let marks = marks(&words[..at]);
+        let marks = xargs_marks(&words[..at]);
         // Nobody gives more than one.
         if marks.len() > MARKS_MAX {
-            return Err(NotUnderstood("has an unusual option in front of a program"));
+            return Err(ShellParseError("has an unusual option in front of a program"));
         }
         for mark in marks {
-            inner.iter_mut().for_each(|word| blot(word, mark));
+            inner.iter_mut().for_each(|word| forget_from_mark(word, mark));
         }
-        inner.push(Word::unknown());
+        inner.push(ShellWord::unknown());
     }
-    let through = if ["sudo", "doas"].contains(&name) { Through::WithMore } else { Through::Plainly };
-    let commands = vec![deeper(Simple { assignments, words: inner, ..Simple::default() }, depth, dialect)?];
-    Ok(Some(Inner { commands, at, through }))
+    let through =
+        if ["sudo", "doas"].contains(&name) { WrapperEffect::WithMore } else { WrapperEffect::Plainly };
+    let commands = vec![with_inner_commands(
+        SimpleCommand { assignments, words: inner, ..SimpleCommand::default() },
+        depth,
+        dialect,
+    )?];
+    Ok(Some(InnerCommands { commands, at, through }))
 }
 
 impl Wrapper {
     /// Finds where the options end; variables that `env` unsets count as set to something unknown.
-    fn skip_options(&self, words: &[Word], unsets: bool) -> Result<(usize, Vec<Assignment>), NotUnderstood> {
-        let odd = NotUnderstood("has an unusual option in front of a program");
+    fn skip_options(
+        &self,
+        words: &[ShellWord],
+        unsets: bool,
+    ) -> Result<(usize, Vec<Assignment>), ShellParseError> {
+        let odd = ShellParseError("has an unusual option in front of a program");
         let (mut at, mut unset) = (1, Vec::new());
         while let Some(word) = words.get(at) {
-            if word.may_be_option() || (word.extent != Extent::Whole && word.text.starts_with('-')) {
-                return Err(NotUnderstood("has unknown words in front of a program"));
+            if word.may_be_option() || (word.extent != KnownExtent::Whole && word.text.starts_with('-')) {
+                return Err(ShellParseError("has unknown words in front of a program"));
             }
             let text = word.text.as_str();
             if !text.starts_with('-') {
@@ -293,10 +318,10 @@ impl Wrapper {
                 }
             }
             if let Some(last) = words.get(at - 1) {
-                certain(last)?;
+                check_certain(last)?;
             }
             if let Some(name) = value.filter(|_| unsets) {
-                unset.push(Assignment { name, value: Word::unknown() });
+                unset.push(Assignment { name, value: ShellWord::unknown() });
             }
         }
         Ok((at, unset))
@@ -304,15 +329,17 @@ impl Wrapper {
 }
 
 /// An unknown word could be several, and the program then another one.
-fn certain(word: &Word) -> Result<(), NotUnderstood> {
+fn check_certain(word: &ShellWord) -> Result<(), ShellParseError> {
     match word.extent {
-        Extent::Whole | Extent::Home => Ok(()),
-        Extent::Begins | Extent::Splits => Err(NotUnderstood("has unknown words in front of a program")),
+        KnownExtent::Whole | KnownExtent::Home => Ok(()),
+        KnownExtent::Begins | KnownExtent::Splits => {
+            Err(ShellParseError("has unknown words in front of a program"))
+        }
     }
 }
 
 /// Finds what may be the mark that `xargs` replaces by what it reads.
-fn marks(options: &[Word]) -> Vec<&str> {
+fn xargs_marks(options: &[ShellWord]) -> Vec<&str> {
     let mut marks = Vec::new();
     for (place, option) in options.iter().enumerate() {
         let text = option.text.as_str();
@@ -328,18 +355,22 @@ fn marks(options: &[Word]) -> Vec<&str> {
 }
 
 /// Makes a word unknown from a mark on.
-fn blot(word: &mut Word, mark: &str) {
+fn forget_from_mark(word: &mut ShellWord, mark: &str) {
     if let Some(start) = word.text.find(mark) {
         word.forget_from(start);
     }
 }
 
 /// Reads `sh -c TEXT`; without `-c` a shell runs a file or its input, which nobody can read here.
-fn shell(words: &[Word], depth: usize, dialect: Dialect) -> Result<Option<Inner>, NotUnderstood> {
-    let odd = NotUnderstood("has an unusual option in front of what a shell runs");
+fn shell_commands(
+    words: &[ShellWord],
+    depth: usize,
+    dialect: ShellDialect,
+) -> Result<Option<InnerCommands>, ShellParseError> {
+    let odd = ShellParseError("has an unusual option in front of what a shell runs");
     let (mut at, mut is_text) = (1, false);
     while let Some(word) = words.get(at) {
-        certain(word)?;
+        check_certain(word)?;
         let Some(letters) = word.text.strip_prefix(['-', '+']) else { break };
         at += 1;
         match letters.trim_start_matches(|letter| SHELL_FLAGS.contains(letter)) {
@@ -350,7 +381,7 @@ fn shell(words: &[Word], depth: usize, dialect: Dialect) -> Result<Option<Inner>
             "s" => return if is_text || letters.contains('c') { Err(odd) } else { Ok(None) },
             "" => is_text |= letters.contains('c'),
             "o" if !letters.contains('c') => {
-                let option = words.get(at).and_then(Word::whole);
+                let option = words.get(at).and_then(ShellWord::known_text);
                 if !option.is_some_and(|option| SHELL_OPTIONS.contains(&option)) {
                     return Err(odd);
                 }
@@ -362,41 +393,50 @@ fn shell(words: &[Word], depth: usize, dialect: Dialect) -> Result<Option<Inner>
     if !is_text {
         return Ok(None);
     }
-    let text = words.get(at).ok_or(NotUnderstood("is not complete"))?;
-    let text = text.whole().ok_or(NotUnderstood("runs a text that is not known"))?;
-    Ok(Some(Inner { commands: commands(text, depth + 1, dialect)?, at, through: Through::Plainly }))
+    let text = words.get(at).ok_or(ShellParseError("is not complete"))?;
+    let text = text.known_text().ok_or(ShellParseError("runs a text that is not known"))?;
+    Ok(Some(InnerCommands {
+        commands: parse_commands(text, depth + 1, dialect)?,
+        at,
+        through: WrapperEffect::Plainly,
+    }))
 }
 
 /// Reads the commands that a search runs for what it finds.
-fn each(
-    words: &[Word],
+fn search_commands(
+    words: &[ShellWord],
     options: &[&str],
     depth: usize,
-    dialect: Dialect,
-) -> Result<Option<Inner>, NotUnderstood> {
+    dialect: ShellDialect,
+) -> Result<Option<InnerCommands>, ShellParseError> {
     let (mut inner, mut first) = (Vec::new(), None);
     let mut at = 1;
     while at < words.len() {
-        let is_start = words[at].whole().is_some_and(|word| options.contains(&word));
+        let is_start = words[at].known_text().is_some_and(|word| options.contains(&word));
         at += 1;
         if !is_start {
             continue;
         }
         first = first.or(Some(at));
         let rest = &words[at..];
-        let len = rest.iter().position(|word| matches!(word.whole(), Some(";" | "+"))).unwrap_or(rest.len());
+        let len =
+            rest.iter().position(|word| matches!(word.known_text(), Some(";" | "+"))).unwrap_or(rest.len());
         let mut words = rest[..len].to_vec();
-        words.iter_mut().for_each(|word| blot(word, "{"));
-        words.push(Word::unknown());
-        inner.push(deeper(Simple { words, ..Simple::default() }, depth, dialect)?);
+        words.iter_mut().for_each(|word| forget_from_mark(word, "{"));
+        words.push(ShellWord::unknown());
+        inner.push(with_inner_commands(SimpleCommand { words, ..SimpleCommand::default() }, depth, dialect)?);
         at += len;
     }
-    Ok(first.map(|at| Inner { commands: inner, at, through: Through::WithMore }))
+    Ok(first.map(|at| InnerCommands { commands: inner, at, through: WrapperEffect::WithMore }))
 }
 
-fn deeper(mut simple: Simple, depth: usize, dialect: Dialect) -> Result<Simple, NotUnderstood> {
+fn with_inner_commands(
+    mut simple: SimpleCommand,
+    depth: usize,
+    dialect: ShellDialect,
+) -> Result<SimpleCommand, ShellParseError> {
     // The bound on depth is the reader's.
-    super::lex::Reader::new("", depth + 1, dialect)?;
-    simple.inner = inner(&simple, depth + 1, dialect)?;
+    super::lex::ShellReader::new("", depth + 1, dialect)?;
+    simple.inner = find_inner_commands(&simple, depth + 1, dialect)?;
     Ok(simple)
 }

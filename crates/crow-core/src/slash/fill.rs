@@ -4,21 +4,21 @@ const ARGUMENTS: &str = "ARGUMENTS";
 
 /// Replaces `$ARGUMENTS` by what follows the command, and `$1`, `$2`, … by its words. What has no place in the
 /// text stands at its end.
-pub fn fill(text: &str, arguments: &str) -> String {
-    filled(text, arguments, Some(&words(arguments)))
+pub fn fill_arguments(text: &str, arguments: &str) -> String {
+    replace_arguments(text, arguments, Some(&split_words(arguments)))
 }
 
 /// Replaces `$ARGUMENTS` alone, in a text where `$1` may be the code of a shell.
-pub fn fill_whole(text: &str, arguments: &str) -> String {
-    filled(text, arguments, None)
+pub fn fill_all_arguments(text: &str, arguments: &str) -> String {
+    replace_arguments(text, arguments, None)
 }
 
-fn filled(text: &str, arguments: &str, words: Option<&[String]>) -> String {
+fn replace_arguments(text: &str, arguments: &str, words: Option<&[String]>) -> String {
     let (mut filled, mut rest) = (String::with_capacity(text.len() + arguments.len()), text);
     let mut has_place = false;
     while let Some((before, after)) = rest.split_once('$') {
         filled.push_str(before);
-        let name = &after[..after.find(|char: char| !is_of_name(char)).unwrap_or(after.len())];
+        let name = &after[..after.find(|char: char| !is_name_char(char)).unwrap_or(after.len())];
         let place = name.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
         rest = &after[name.len()..];
         match (words, place) {
@@ -41,12 +41,12 @@ fn filled(text: &str, arguments: &str, words: Option<&[String]>) -> String {
     filled
 }
 
-fn is_of_name(char: char) -> bool {
+fn is_name_char(char: char) -> bool {
     char.is_ascii_alphanumeric() || char == '_'
 }
 
 /// Splits at whitespace that is not in quotes. A quote inside a word, as in `don't`, is a letter.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let (mut words, mut rest) = (Vec::new(), text.trim_start());
     while let Some(first) = rest.chars().next() {
         let quoted = matches!(first, '"' | '\'').then(|| rest[1..].split_once(first)).flatten();
@@ -65,33 +65,33 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, arguments: &str, expected: &str) {
-        assert_eq!(fill(text, arguments), expected, "{text:?} with {arguments:?}");
+    fn check_filled(text: &str, arguments: &str, expected: &str) {
+        assert_eq!(fill_arguments(text, arguments), expected, "{text:?} with {arguments:?}");
     }
 
     #[test]
     fn arguments_stand_where_the_text_wants_them() {
-        check("Look at $ARGUMENTS.", "a\nb", "Look at a\nb.");
-        check("$2 before $1, $ARGUMENTS", "one 'two words'", "two words before one, one 'two words'");
-        check("$1|$2|$10", "don't \"x", "don't|\"x|");
-        check("[$1]", "", "[]");
+        check_filled("Look at $ARGUMENTS.", "a\nb", "Look at a\nb.");
+        check_filled("$2 before $1, $ARGUMENTS", "one 'two words'", "two words before one, one 'two words'");
+        check_filled("$1|$2|$10", "don't \"x", "don't|\"x|");
+        check_filled("[$1]", "", "[]");
     }
 
     #[test]
     fn what_has_no_place_stands_at_the_end() {
-        check("Review.\n", "src/a.rs", "Review.\n\nsrc/a.rs");
-        check("Review.\n", " ", "Review.\n");
-        check("It costs $5x and $HOME and $", "y", "It costs $5x and $HOME and $\n\ny");
+        check_filled("Review.\n", "src/a.rs", "Review.\n\nsrc/a.rs");
+        check_filled("Review.\n", " ", "Review.\n");
+        check_filled("It costs $5x and $HOME and $", "y", "It costs $5x and $HOME and $\n\ny");
     }
 
     #[test]
     fn what_was_put_in_is_not_read_again() {
-        check("$1 $ARGUMENTS", "$2 $ARGUMENTS", "$2 $2 $ARGUMENTS");
+        check_filled("$1 $ARGUMENTS", "$2 $ARGUMENTS", "$2 $2 $ARGUMENTS");
     }
 
     #[test]
     fn code_of_a_shell_stays_where_only_the_whole_counts() {
-        assert_eq!(fill_whole("awk '{print $1}' $ARGUMENTS", "x y"), "awk '{print $1}' x y");
-        assert_eq!(fill_whole("echo $1", "x"), "echo $1\n\nx");
+        assert_eq!(fill_all_arguments("awk '{print $1}' $ARGUMENTS", "x y"), "awk '{print $1}' x y");
+        assert_eq!(fill_all_arguments("echo $1", "x"), "echo $1\n\nx");
     }
 }

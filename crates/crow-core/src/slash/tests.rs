@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, expected: Option<(&str, &str)>) {
-    let command = parse(text).map(|command| (command.name, command.arguments));
+    let command = parse_command(text).map(|command| (command.name, command.arguments));
     assert_eq!(command, expected, "{text:?}");
 }
 

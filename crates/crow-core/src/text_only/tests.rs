@@ -1,33 +1,33 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Arguments, CrowPart, Ended, MessageId, Reply};
+use crate::{CrowPart, MessageId, Reply, ReplyEnd, ToolArguments};
 
-fn image() -> Part {
-    Part::Image { mime: "image/png".to_owned(), data: "aGVsbG8=".to_owned() }
+fn image() -> ContentPart {
+    ContentPart::Image { mime: "image/png".to_owned(), data: "aGVsbG8=".to_owned() }
 }
 
-fn text(text: &str) -> Part {
-    Part::Text(text.to_owned())
+fn text(text: &str) -> ContentPart {
+    ContentPart::Text(text.to_owned())
 }
 
-fn link(uri: &str, name: &str) -> Part {
-    Part::Link { uri: uri.to_owned(), name: name.to_owned(), mime: None }
+fn link(uri: &str, name: &str) -> ContentPart {
+    ContentPart::Link { uri: uri.to_owned(), name: name.to_owned(), mime: None }
 }
 
-fn reply(seq: u64, arguments: Option<serde_json::Value>) -> Entry {
-    let calls = arguments.map(|arguments| Call {
-        id: CallId::at(seq, 0),
+fn reply(seq: u64, arguments: Option<serde_json::Value>) -> TranscriptEntry {
+    let calls = arguments.map(|arguments| ToolCall {
+        id: CallId::from_position(seq, 0),
         provider_id: "a".to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(arguments.as_object().unwrap().clone()),
+        arguments: ToolArguments::Valid(arguments.as_object().unwrap().clone()),
     });
-    Entry::Reply(Reply {
-        id: MessageId::at(seq),
+    TranscriptEntry::Reply(Reply {
+        id: MessageId::from_seq(seq),
         thought: String::new(),
         text: "Well.".to_owned(),
         calls: calls.into_iter().collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
         sealed: None,
         answered_by: None,
@@ -38,9 +38,9 @@ fn shown(transcript: &Transcript) -> String {
     let mut shown = format!("system {}\n", transcript.system());
     for step in transcript.for_model().unwrap().steps() {
         shown += &match step {
-            Shown::Prompt(prompt) => format!("prompt {:?}\n", prompt.parts),
-            Shown::Reply(reply) => format!("reply {} with {} calls\n", reply.text, reply.calls.len()),
-            Shown::Result { call, outcome } => format!("result of {call} {:?}\n", outcome.for_model),
+            ModelStep::Prompt(prompt) => format!("prompt {:?}\n", prompt.parts),
+            ModelStep::Reply(reply) => format!("reply {} with {} calls\n", reply.text, reply.calls.len()),
+            ModelStep::Result { call, outcome } => format!("result of {call} {:?}\n", outcome.for_model),
         };
     }
     shown
@@ -56,16 +56,17 @@ fn each_image_becomes_a_note_in_its_place() {
         image(),
         link("https://a.test/c", "the plan"),
         image(),
-        Part::FromCrow { what: CrowPart::Skills, text: "s".to_owned() },
+        ContentPart::FromCrow { what: CrowPart::Skills, text: "s".to_owned() },
         image(),
     ];
-    transcript.push(Entry::Prompt(Prompt { id: MessageId::at(0), parts })).unwrap();
+    transcript.push(TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })).unwrap();
     transcript.push(reply(1, Some(json!({"file_path": "/p/d.png"})))).unwrap();
-    let mut outcome = Outcome::done("d.png (image/png, 5 bytes):");
+    let mut outcome = ToolResult::success("d.png (image/png, 5 bytes):");
     outcome.for_model.push(image());
-    let touch = Touch::Reads(vec!["/p/d.png".to_owned()]);
-    let facets = Facets { title: "Read d.png".into(), kind: ToolKind::Read, locations: Vec::new(), touch };
-    transcript.push(Entry::Result { call: CallId::at(1, 0), facets, outcome }).unwrap();
+    let touch = ToolAccess::Reads(vec!["/p/d.png".to_owned()]);
+    let facets =
+        ToolCallInfo { title: "Read d.png".into(), kind: ToolKind::Read, locations: Vec::new(), touch };
+    transcript.push(TranscriptEntry::Result { call: CallId::from_position(1, 0), facets, outcome }).unwrap();
     transcript.push(reply(3, None)).unwrap();
     let text_only = without_images(transcript.for_model().unwrap()).unwrap().unwrap();
     expect_test::expect![[r#"
@@ -80,6 +81,8 @@ fn each_image_becomes_a_note_in_its_place() {
 #[test]
 fn a_conversation_without_images_stays_as_it_is() {
     let mut transcript = Transcript::new("You are Crow.");
-    transcript.push(Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![text("hello")] })).unwrap();
+    transcript
+        .push(TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts: vec![text("hello")] }))
+        .unwrap();
     assert_eq!(without_images(transcript.for_model().unwrap()), Ok(None));
 }

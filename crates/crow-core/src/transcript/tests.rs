@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 use serde_json::Map;
 
 use super::*;
-use crate::{Arguments, Ended, Part, ToolKind, Touch};
+use crate::{ContentPart, ReplyEnd, ToolAccess, ToolArguments, ToolKind};
 
 /// Pushes entries, spelled `prompt TEXT`, `reply N_CALLS`, `empty` or `result SEQ INDEX`, and shows what came of it.
 #[track_caller]
@@ -16,9 +16,9 @@ fn check(script: &str, expected: &Expect) {
         }
     }
     shown.extend(transcript.entries().iter().map(|entry| match entry {
-        Entry::Prompt(prompt) => format!("{} {}\n", prompt.id, prompt.text()),
-        Entry::Reply(reply) => format!("{} {} calls\n", reply.id, reply.calls.len()),
-        Entry::Result { call, .. } => format!("  {call}\n"),
+        TranscriptEntry::Prompt(prompt) => format!("{} {}\n", prompt.id, prompt.text()),
+        TranscriptEntry::Reply(reply) => format!("{} {} calls\n", reply.id, reply.calls.len()),
+        TranscriptEntry::Result { call, .. } => format!("  {call}\n"),
     }));
     shown.push_str(&match transcript.for_model() {
         Ok(view) => format!("{}: {} entries\n", view.system(), view.steps().count()),
@@ -27,41 +27,43 @@ fn check(script: &str, expected: &Expect) {
     expected.assert_eq(&shown);
 }
 
-fn entry(step: &str, seq: u64) -> Entry {
-    let id = MessageId::at(seq);
+fn entry(step: &str, seq: u64) -> TranscriptEntry {
+    let id = MessageId::from_seq(seq);
     let words: Vec<&str> = step.split(' ').collect();
     match words[..] {
-        ["prompt", text] => Entry::Prompt(Prompt { id, parts: vec![Part::Text(text.to_owned())] }),
-        ["empty"] => Entry::Prompt(Prompt { id, parts: Vec::new() }),
-        ["reply", n_calls] => Entry::Reply(reply(id, seq, n_calls.parse().unwrap())),
-        ["silence"] => Entry::Reply(Reply { text: String::new(), ..reply(id, seq, 0) }),
-        ["result", seq, index] => Entry::Result {
-            call: CallId::at(seq.parse().unwrap(), index.parse().unwrap()),
-            facets: Facets {
+        ["prompt", text] => {
+            TranscriptEntry::Prompt(Prompt { id, parts: vec![ContentPart::Text(text.to_owned())] })
+        }
+        ["empty"] => TranscriptEntry::Prompt(Prompt { id, parts: Vec::new() }),
+        ["reply", n_calls] => TranscriptEntry::Reply(reply(id, seq, n_calls.parse().unwrap())),
+        ["silence"] => TranscriptEntry::Reply(Reply { text: String::new(), ..reply(id, seq, 0) }),
+        ["result", seq, index] => TranscriptEntry::Result {
+            call: CallId::from_position(seq.parse().unwrap(), index.parse().unwrap()),
+            facets: ToolCallInfo {
                 title: String::new(),
                 kind: ToolKind::Other,
                 locations: Vec::new(),
-                touch: Touch::Nothing,
+                touch: ToolAccess::Nothing,
             },
-            outcome: Outcome::done("ok"),
+            outcome: ToolResult::success("ok"),
         },
         _ => panic!("{step}"),
     }
 }
 
 fn reply(id: MessageId, seq: u64, n_calls: usize) -> Reply {
-    let calls = (0..n_calls).map(|index| Call {
-        id: CallId::at(seq, index),
+    let calls = (0..n_calls).map(|index| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: "call_0".to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(Map::new()),
+        arguments: ToolArguments::Valid(Map::new()),
     });
     Reply {
         id,
         thought: String::new(),
         text: "well".to_owned(),
         calls: calls.collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
         sealed: None,
         answered_by: None,

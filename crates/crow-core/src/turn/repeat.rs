@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Arguments, Entry, Outcome};
+use crate::{ToolArguments, ToolResult, TranscriptEntry};
 
 /// Rounds of the same calls and results after which a person is asked. Fewer happen to a model that waits for
 /// something.
@@ -11,7 +11,7 @@ const SAME_MAX: usize = 5;
 
 /// A round that came once too often.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Repeated {
+pub struct RepeatedRound {
     /// What its first call was shown as.
     pub title: String,
     /// How many calls it has.
@@ -22,7 +22,7 @@ pub struct Repeated {
 
 /// Tells whether the conversation ends with the same round for the fifth time, the tenth and so on. What the model
 /// said beside its calls does not count; a prompt in between ends the row.
-pub(crate) fn repeated(entries: &[Entry]) -> Option<Repeated> {
+pub(crate) fn find_repeated_round(entries: &[TranscriptEntry]) -> Option<RepeatedRound> {
     let (last, mut before) = last_round(entries)?;
     let mut n_times = 1;
     while let Some((round, rest)) = last_round(before)
@@ -32,18 +32,18 @@ pub(crate) fn repeated(entries: &[Entry]) -> Option<Repeated> {
         before = rest;
     }
     let title = last.first().map(|step| step.title.to_owned())?;
-    (n_times % SAME_MAX == 0).then_some(Repeated { title, n_calls: last.len(), n_times })
+    (n_times % SAME_MAX == 0).then_some(RepeatedRound { title, n_calls: last.len(), n_times })
 }
 
 /// A call with its result.
-struct Step<'a> {
+struct RoundStep<'a> {
     name: &'a str,
-    arguments: &'a Arguments,
-    outcome: &'a Outcome,
+    arguments: &'a ToolArguments,
+    outcome: &'a ToolResult,
     title: &'a str,
 }
 
-impl PartialEq for Step<'_> {
+impl PartialEq for RoundStep<'_> {
     fn eq(&self, other: &Self) -> bool {
         let Self { name, arguments, outcome, title: _ } = self;
         // What was shown may name a moment; what the model read is what it goes by.
@@ -55,15 +55,18 @@ impl PartialEq for Step<'_> {
 }
 
 /// The last round and what came before it; none where the conversation ends with something else.
-fn last_round(entries: &[Entry]) -> Option<(Vec<Step<'_>>, &[Entry])> {
-    let at = entries.iter().rposition(|entry| !matches!(entry, Entry::Result { .. }))?;
-    let (before, [Entry::Reply(reply), results @ ..]) = entries.split_at(at) else { return None };
+fn last_round(entries: &[TranscriptEntry]) -> Option<(Vec<RoundStep<'_>>, &[TranscriptEntry])> {
+    let at = entries.iter().rposition(|entry| !matches!(entry, TranscriptEntry::Result { .. }))?;
+    let (before, [TranscriptEntry::Reply(reply), results @ ..]) = entries.split_at(at) else { return None };
     let steps = reply.calls.iter().map(|call| {
         results.iter().find_map(|entry| match entry {
-            Entry::Result { call: id, facets, outcome } if *id == call.id => {
-                Some(Step { name: &call.name, arguments: &call.arguments, outcome, title: &facets.title })
-            }
-            Entry::Result { .. } | Entry::Prompt(_) | Entry::Reply(_) => None,
+            TranscriptEntry::Result { call: id, facets, outcome } if *id == call.id => Some(RoundStep {
+                name: &call.name,
+                arguments: &call.arguments,
+                outcome,
+                title: &facets.title,
+            }),
+            TranscriptEntry::Result { .. } | TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => None,
         })
     });
     let steps: Vec<_> = steps.collect::<Option<_>>()?;

@@ -2,24 +2,24 @@ use expect_test::{Expect, expect};
 use serde_json::Map;
 
 use super::*;
-use crate::{Arguments, CallId, FailureKind, MessageId};
+use crate::{CallId, FailureKind, MessageId, ToolArguments};
 
 /// How many calls a reply has and how it ended, and what the turn does next.
 #[track_caller]
-fn check_reply(n_calls: usize, ended: Ended, expected: &Expect) {
-    let (mut turn, _) = Turn::start(Limits { requests_max: 2, compact_tokens_max: 1000 });
+fn check_reply(n_calls: usize, ended: ReplyEnd, expected: &Expect) {
+    let (mut turn, _) = Turn::start(TurnLimits { requests_max: 2, compact_tokens_max: 1000 });
     expected.assert_eq(&shown(&turn.on_reply(&reply(n_calls, ended))));
 }
 
-fn reply(n_calls: usize, ended: Ended) -> Reply {
-    let calls = (0..n_calls).map(|index| Call {
-        id: CallId::at(1, index),
+fn reply(n_calls: usize, ended: ReplyEnd) -> Reply {
+    let calls = (0..n_calls).map(|index| ToolCall {
+        id: CallId::from_position(1, index),
         provider_id: String::new(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(Map::new()),
+        arguments: ToolArguments::Valid(Map::new()),
     });
     Reply {
-        id: MessageId::at(1),
+        id: MessageId::from_seq(1),
         thought: String::new(),
         text: String::new(),
         calls: calls.collect(),
@@ -30,34 +30,34 @@ fn reply(n_calls: usize, ended: Ended) -> Reply {
     }
 }
 
-fn shown(next: &Next) -> String {
+fn shown(next: &TurnAction) -> String {
     match next {
-        Next::Ask => "ask".to_owned(),
-        Next::Compact(occasion) => format!("compact {occasion:?}"),
-        Next::Run(calls) => format!("run {}", calls.len()),
-        Next::Resume(Resume { n_times, n_max, .. }) => format!("resume {n_times} of {n_max}"),
-        Next::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
-        Next::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
-        Next::End(end) => format!("end {end:?}"),
+        TurnAction::Ask => "ask".to_owned(),
+        TurnAction::Compact(occasion) => format!("compact {occasion:?}"),
+        TurnAction::Run(calls) => format!("run {}", calls.len()),
+        TurnAction::Resume(ReplyResume { n_times, n_max, .. }) => format!("resume {n_times} of {n_max}"),
+        TurnAction::Confirm(repeated) => format!("confirm after {}", repeated.n_times),
+        TurnAction::End(TurnEnd::Failed(failure)) => format!("end: {failure}"),
+        TurnAction::End(end) => format!("end {end:?}"),
     }
 }
 
 #[test]
 fn after_a_reply() {
-    check_reply(0, Ended::Normally, &expect!["end Done"]);
-    check_reply(2, Ended::Normally, &expect!["run 2"]);
-    check_reply(0, Ended::OutputLimit, &expect!["end OutputLimit"]);
-    check_reply(1, Ended::OutputLimit, &expect!["run 1"]);
-    check_reply(0, Ended::Refused, &expect!["end Refused"]);
-    check_reply(0, Ended::Cancelled, &expect!["end Cancelled"]);
+    check_reply(0, ReplyEnd::Normally, &expect!["end Done"]);
+    check_reply(2, ReplyEnd::Normally, &expect!["run 2"]);
+    check_reply(0, ReplyEnd::OutputLimit, &expect!["end OutputLimit"]);
+    check_reply(1, ReplyEnd::OutputLimit, &expect!["run 1"]);
+    check_reply(0, ReplyEnd::Refused, &expect!["end Refused"]);
+    check_reply(0, ReplyEnd::Cancelled, &expect!["end Cancelled"]);
     let failure = Failure::new(FailureKind::Connection, "the connection broke");
-    check_reply(0, Ended::Failed(failure), &expect!["end: the connection broke"]);
+    check_reply(0, ReplyEnd::Failed(failure), &expect!["end: the connection broke"]);
 }
 
 /// What the turn does after each round of results; `true` is a round that was cancelled.
 #[track_caller]
 fn check_results(requests_max: u32, cancelled: &[bool], expected: &Expect) {
-    let (mut turn, first) = Turn::start(Limits { requests_max, compact_tokens_max: 1000 });
+    let (mut turn, first) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
     let rounds = cancelled.iter().map(|&cancelled| shown(&turn.on_results(cancelled, &[])));
     let steps: Vec<String> = std::iter::once(shown(&first)).chain(rounds).collect();
     expected.assert_eq(&steps.join(" | "));
@@ -75,25 +75,25 @@ fn after_results() {
 /// result, or what came of a compaction that left the context so large.
 #[track_caller]
 fn check_compaction(script: &str, expected: &Expect) {
-    let (mut turn, _) = Turn::start(Limits { requests_max: 9, compact_tokens_max: 100 });
+    let (mut turn, _) = Turn::start(TurnLimits { requests_max: 9, compact_tokens_max: 100 });
     let mut steps = Vec::new();
     for step in script.split(" | ") {
         let words: Vec<&str> = step.split(' ').collect();
         let number = |index: usize| words[index].parse().unwrap();
         let next = match words[0] {
-            "fill" => turn.before_asking(Fill { tokens: number(1), measured: number(2) }, 100),
+            "fill" => turn.before_asking(ContextTokens { tokens: number(1), measured: number(2) }, 100),
             "overflow" => {
                 let failure = Failure::new(FailureKind::ContextOverflow, "too long");
-                turn.on_reply(&reply(0, Ended::Failed(failure)))
+                turn.on_reply(&reply(0, ReplyEnd::Failed(failure)))
             }
             "reply" => {
-                turn.on_reply(&Reply { text: "hm".to_owned(), ..reply(1, Ended::Normally) });
+                turn.on_reply(&Reply { text: "hm".to_owned(), ..reply(1, ReplyEnd::Normally) });
                 turn.on_results(false, &[])
             }
-            "done" => turn.on_compacted(Compacted::Done, number(1)),
-            "nothing" => turn.on_compacted(Compacted::Nothing, number(1)),
-            "failed" => turn.on_compacted(Compacted::Failed, number(1)),
-            "cancelled" => turn.on_compacted(Compacted::Cancelled, number(1)),
+            "done" => turn.on_compacted(CompactionOutcome::Done, number(1)),
+            "nothing" => turn.on_compacted(CompactionOutcome::Nothing, number(1)),
+            "failed" => turn.on_compacted(CompactionOutcome::Failed, number(1)),
+            "cancelled" => turn.on_compacted(CompactionOutcome::Cancelled, number(1)),
             _ => panic!("{step}"),
         };
         steps.push(shown(&next));
@@ -143,9 +143,9 @@ fn a_request_that_was_too_long_is_made_shorter_once() {
 /// `busy` in the middle, `wrong` for good, and `whole` with a call and its result.
 #[track_caller]
 fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
-    let (mut turn, _) = Turn::start(Limits { requests_max, compact_tokens_max: 1000 });
+    let (mut turn, _) = Turn::start(TurnLimits { requests_max, compact_tokens_max: 1000 });
     let said = |kind| {
-        let ended = Ended::Failed(Failure::new(kind, "it broke"));
+        let ended = ReplyEnd::Failed(Failure::new(kind, "it broke"));
         Reply { text: "Well".to_owned(), ..reply(0, ended) }
     };
     let steps = script.split(' ').map(|step| {
@@ -155,7 +155,7 @@ fn check_resuming(requests_max: u32, script: &str, expected: &Expect) {
             "busy" => said(FailureKind::ProviderOverloaded),
             "wrong" => said(FailureKind::Protocol),
             "whole" => {
-                turn.on_reply(&reply(1, Ended::Normally));
+                turn.on_reply(&reply(1, ReplyEnd::Normally));
                 return shown(&turn.on_results(false, &[]));
             }
             _ => panic!("{step}"),
@@ -180,7 +180,7 @@ fn what_broke_off_is_gone_on_with() {
 
 #[test]
 fn a_model_in_circles_goes_on_if_the_person_says_so() {
-    let (turn, _) = Turn::start(Limits { requests_max: 9, compact_tokens_max: 1000 });
+    let (turn, _) = Turn::start(TurnLimits { requests_max: 9, compact_tokens_max: 1000 });
     assert_eq!(shown(&turn.on_answer(false, true)), "ask");
     assert_eq!(shown(&turn.on_answer(false, false)), "end Repeating");
     assert_eq!(shown(&turn.on_answer(true, false)), "end Cancelled");

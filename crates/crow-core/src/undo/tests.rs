@@ -12,30 +12,30 @@ fn hash(letter: char) -> ContentHash {
 #[track_caller]
 fn check(changes: &str, now: &str, expect: &Expect) {
     let letter = |text: &str| text.chars().next().unwrap_or('-');
-    let changes: Vec<Change> = changes
+    let changes: Vec<UndoChange> = changes
         .split(", ")
         .map(|change| {
             let (path, states) = change.split_once(' ').unwrap_or_default();
             let (was, left) = states.split_once('>').unwrap_or_default();
             let was = match letter(was) {
-                '-' => Was::Missing,
-                '?' => Was::Unknown,
-                was => Was::File(hash(was)),
+                '-' => PriorFileState::Missing,
+                '?' => PriorFileState::Unknown,
+                was => PriorFileState::File(hash(was)),
             };
             let left = Some(letter(left)).filter(|&left| left != '-').map(hash);
-            Change { path: path.into(), was, left }
+            UndoChange { path: path.into(), was, left }
         })
         .collect();
     let found = |path: &str| {
         let state = now.split(' ').find_map(|state| state.strip_prefix(&format!("{path}=")));
         match letter(state.unwrap_or_default()) {
-            '-' => Found::Missing,
-            '!' => Found::Odd("a link".into()),
-            now => Found::File(hash(now)),
+            '-' => CurrentFileState::Missing,
+            '!' => CurrentFileState::Odd("a link".into()),
+            now => CurrentFileState::File(hash(now)),
         }
     };
-    let lines = plan(&changes, found).into_iter().map(|planned| {
-        let Planned { path, action, changes, goal } = planned;
+    let lines = plan_undo(&changes, found).into_iter().map(|planned| {
+        let PlannedUndo { path, action, changes, goal } = planned;
         format!("{path} {action:?} of {changes:?} to {goal}\n")
     });
     expect.assert_eq(&lines.collect::<String>());
@@ -119,7 +119,7 @@ fn what_somebody_wrote_between_two_changes_is_where_it_stops() {
 #[test]
 fn a_difference_is_short() {
     let many: String = (0..100).map(|line| format!("line {line}\n")).collect();
-    let shown = difference(&many, "").unwrap_or_default();
+    let shown = render_unified_diff(&many, "").unwrap_or_default();
     assert_eq!(shown.lines().count(), DIFF_LINES_MAX + 1);
     assert!(shown.ends_with("… and 61 lines more"), "{shown}");
     expect![[r"
@@ -128,8 +128,10 @@ fn a_difference_is_short() {
         -b
         +c
          d"]]
-    .assert_eq(&difference("a\nb\nd\n", "a\nc\nd\n").unwrap_or_default());
+    .assert_eq(&render_unified_diff("a\nb\nd\n", "a\nc\nd\n").unwrap_or_default());
     let long = "é".repeat(1000);
-    assert!(difference(&long, "").unwrap_or_default().lines().all(|line| line.chars().count() <= 201));
-    assert_eq!(difference(&"x\n".repeat(COMPARED_BYTES_MAX), ""), None);
+    assert!(
+        render_unified_diff(&long, "").unwrap_or_default().lines().all(|line| line.chars().count() <= 201)
+    );
+    assert_eq!(render_unified_diff(&"x\n".repeat(COMPARED_BYTES_MAX), ""), None);
 }

@@ -8,13 +8,13 @@ const SLOTS_MAX: usize = 1024;
 
 /// The calls of a reply as far as they have come.
 #[derive(Debug, Default)]
-pub(super) struct Slots {
-    slots: Vec<Slot>,
+pub(super) struct CallSlots {
+    slots: Vec<CallSlot>,
 }
 
 /// A piece of a call. What it does not say is empty.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece<'p> {
+pub(super) struct CallFragment<'p> {
     pub(super) index: Option<u64>,
     pub(super) id: &'p str,
     pub(super) name: &'p str,
@@ -22,11 +22,11 @@ pub(super) struct Piece<'p> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Slot {
+pub(super) struct CallSlot {
     index: Option<u64>,
     pub(super) id: String,
     pub(super) name: String,
-    arguments: Extent,
+    arguments: JsonExtent,
     /// The arguments themselves, up to where they are whole.
     text: String,
     /// Its name came again when it was whole: either it was repeated, or another call of the same tool begins.
@@ -35,7 +35,7 @@ pub(super) struct Slot {
 
 /// How far the JSON of a call's arguments has come.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Extent {
+enum JsonExtent {
     #[default]
     Blank,
     Inside {
@@ -46,11 +46,11 @@ enum Extent {
     Whole,
 }
 
-impl Slots {
+impl CallSlots {
     /// Finds the call that a piece belongs to, or begins it; `None` where it says nothing, or there are too many.
-    pub(super) fn take(&mut self, piece: Piece<'_>) -> Option<(usize, &Slot)> {
-        let known = self.known(piece);
-        let place = match known.filter(|place| self.slots[*place].goes_on_with(piece)) {
+    pub(super) fn accept_fragment(&mut self, piece: CallFragment<'_>) -> Option<(usize, &CallSlot)> {
+        let known = self.find_slot(piece);
+        let place = match known.filter(|place| self.slots[*place].continues_with(piece)) {
             Some(place) => place,
             None if piece.is_empty() || self.slots.len() == SLOTS_MAX => return None,
             None => {
@@ -61,23 +61,23 @@ impl Slots {
                     slot.name.clone()
                 });
                 let name = name.filter(|_| piece.name.is_empty()).unwrap_or_default();
-                self.slots.push(Slot { index: piece.index, name, ..Slot::default() });
+                self.slots.push(CallSlot { index: piece.index, name, ..CallSlot::default() });
                 self.slots.len() - 1
             }
         };
         let slot = self.slots.get_mut(place)?;
-        slot.take(piece);
+        slot.append_fragment(piece);
         Some((place, slot))
     }
 
     /// Finds the latest call with the number or the id of a piece; without any the latest of all.
-    fn known(&self, piece: Piece<'_>) -> Option<usize> {
-        let has_id = |slot: &Slot| !piece.id.is_empty() && slot.id == piece.id;
-        let has_index = |slot: &Slot| slot.index == piece.index;
-        let latest = |is_it: &dyn Fn(&Slot) -> bool| self.slots.iter().rposition(is_it);
+    fn find_slot(&self, piece: CallFragment<'_>) -> Option<usize> {
+        let has_id = |slot: &CallSlot| !piece.id.is_empty() && slot.id == piece.id;
+        let has_index = |slot: &CallSlot| slot.index == piece.index;
+        let latest = |is_it: &dyn Fn(&CallSlot) -> bool| self.slots.iter().rposition(is_it);
         // Of several with one id it is more of the one that it does not contradict.
-        let with_id = |is_it: &dyn Fn(&Slot) -> bool| {
-            let goes_on = latest(&|slot| is_it(slot) && has_id(slot) && slot.goes_on_with(piece));
+        let with_id = |is_it: &dyn Fn(&CallSlot) -> bool| {
+            let goes_on = latest(&|slot| is_it(slot) && has_id(slot) && slot.continues_with(piece));
             goes_on.or_else(|| latest(&|slot| is_it(slot) && has_id(slot)))
         };
         match piece.index {
@@ -86,19 +86,18 @@ impl Slots {
                 Some(place) => Some(place),
                 None if piece.id.is_empty() => latest(&|_| true),
                 // Some servers make up a new id for each piece, but name only the first.
-                None => {
-                    latest(&|_| true).filter(|last| piece.name.is_empty() && self.slots[*last].is_inside())
-                }
+                None => latest(&|_| true)
+                    .filter(|last| piece.name.is_empty() && self.slots[*last].is_incomplete()),
             },
         }
     }
 }
 
-impl Slot {
+impl CallSlot {
     /// Whether a piece that has its number or its id is more of this call.
-    fn goes_on_with(&self, piece: Piece<'_>) -> bool {
+    fn continues_with(&self, piece: CallFragment<'_>) -> bool {
         let has_arguments = !piece.arguments.trim().is_empty();
-        let is_whole = self.arguments == Extent::Whole;
+        let is_whole = self.arguments == JsonExtent::Whole;
         if piece.name.is_empty() {
             return !(self.is_named_again && begins_value(piece.arguments));
         }
@@ -125,13 +124,13 @@ impl Slot {
         self.text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(*b"{}")
     }
 
-    fn is_inside(&self) -> bool {
-        matches!(self.arguments, Extent::Inside { .. })
+    fn is_incomplete(&self) -> bool {
+        matches!(self.arguments, JsonExtent::Inside { .. })
     }
 
-    fn take(&mut self, piece: Piece<'_>) {
+    fn append_fragment(&mut self, piece: CallFragment<'_>) {
         let is_bare = piece.id.is_empty() || (piece.arguments.trim().is_empty() && !self.is_empty_object());
-        let is_named_again = !piece.name.is_empty() && is_bare && self.arguments == Extent::Whole;
+        let is_named_again = !piece.name.is_empty() && is_bare && self.arguments == JsonExtent::Whole;
         self.is_named_again |= is_named_again && piece.name == self.name;
         if self.id.is_empty() {
             self.id.push_str(piece.id);
@@ -139,10 +138,10 @@ impl Slot {
         if self.name.is_empty() {
             self.name.push_str(piece.name);
         }
-        if self.arguments != Extent::Whole {
+        if self.arguments != JsonExtent::Whole {
             self.text.push_str(piece.arguments);
         }
-        self.arguments = piece.arguments.bytes().fold(self.arguments, Extent::and);
+        self.arguments = piece.arguments.bytes().fold(self.arguments, JsonExtent::after_byte);
     }
 }
 
@@ -151,15 +150,15 @@ fn begins_value(arguments: &str) -> bool {
     arguments.trim_start().starts_with(['{', '[', '"'])
 }
 
-impl Piece<'_> {
+impl CallFragment<'_> {
     fn is_empty(self) -> bool {
         self.id.is_empty() && self.name.is_empty() && self.arguments.trim().is_empty()
     }
 }
 
-impl Extent {
+impl JsonExtent {
     /// Goes on with the next byte of the text. Only quotes and brackets count.
-    fn and(self, byte: u8) -> Self {
+    fn after_byte(self, byte: u8) -> Self {
         let inside = |depth, in_string| Self::Inside { depth, in_string, is_escaped: false };
         match (self, byte) {
             (Self::Blank, b'{' | b'[') => inside(1, false),

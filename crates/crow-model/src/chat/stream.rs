@@ -2,20 +2,20 @@
 
 use crow_core::ModelEvent;
 
-use super::chunk::{Chunk, Progress};
-use crate::decoder::{Finish, StreamError, quote};
+use super::chunk::{ChatChunk, ChatReplyState};
+use crate::decoder::{FinishReason, StreamError, error_excerpt};
 
 /// One answer while it is read.
 #[derive(Debug, Default)]
-pub(crate) struct Stream {
-    progress: Progress,
-    finish: Option<Finish>,
+pub(crate) struct ChatStream {
+    progress: ChatReplyState,
+    finish: Option<FinishReason>,
     is_done: bool,
 }
 
-impl Stream {
+impl ChatStream {
     /// How the model came to its end, if it did.
-    pub(crate) fn finish(&self) -> Option<Finish> {
+    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         self.finish
     }
 
@@ -30,37 +30,37 @@ impl Stream {
         data: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        match Chunk::read(data) {
+        match ChatChunk::parse(data) {
             Ok(chunk) => self.on_chunk(chunk, data, on_event),
-            Err(_) => self.on_odd_data(data, on_event),
+            Err(_) => self.on_malformed_data(data, on_event),
         }
     }
 
     fn on_chunk(
         &mut self,
-        chunk: Chunk<'_>,
+        chunk: ChatChunk<'_>,
         data: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
     ) -> Result<(), StreamError> {
-        if let Some(error) = chunk.error() {
+        if let Some(error) = chunk.error_json() {
             return Err(StreamError::Provider(error.to_owned()));
         }
         if !chunk.is_completion() && is_bare_error(data) {
-            return Err(StreamError::Provider(quote(data)));
+            return Err(StreamError::Provider(error_excerpt(data)));
         }
-        if let Some(reason) = chunk.events(&mut self.progress, on_event) {
-            let finish = read_finish(&reason).ok_or_else(|| broken_off(&reason))?;
+        if let Some(reason) = chunk.emit_events(&mut self.progress, on_event) {
+            let finish = parse_finish_reason(&reason).ok_or_else(|| abnormal_finish_error(&reason))?;
             // A second reason that says nothing new does not undo the first.
-            self.finish = self.finish.filter(|_| finish == Finish::Normally).or(Some(finish));
+            self.finish = self.finish.filter(|_| finish == FinishReason::Normally).or(Some(finish));
         }
         if self.finish.is_some() {
-            self.progress.kept.end(on_event);
+            self.progress.kept.emit_details(on_event);
         }
         Ok(())
     }
 
     /// Data that is no chunk: the end mark, or several lines without blank ones between.
-    fn on_odd_data(
+    fn on_malformed_data(
         &mut self,
         data: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
@@ -75,12 +75,12 @@ impl Stream {
         }
         if let Some(end) = data.iter().position(|byte| *byte == b'\n') {
             self.on_data(&data[..end], on_event)?;
-            return self.on_odd_rest(&data[end..], on_event);
+            return self.on_remaining_lines(&data[end..], on_event);
         }
-        Err(StreamError::NotProtocol(quote(data)))
+        Err(StreamError::NotProtocol(error_excerpt(data)))
     }
 
-    fn on_odd_rest(
+    fn on_remaining_lines(
         &mut self,
         data: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
@@ -94,45 +94,45 @@ impl Stream {
 
     /// Says what was still waiting.
     pub(crate) fn flush(&mut self, on_event: &mut impl FnMut(ModelEvent<'_>)) {
-        self.progress.end(on_event);
+        self.progress.flush(on_event);
     }
 
     /// Takes an answer that came whole.
-    pub(crate) fn on_whole(
+    pub(crate) fn on_complete_body(
         &mut self,
         whole: &[u8],
         on_event: &mut impl FnMut(ModelEvent<'_>),
-    ) -> Result<Finish, StreamError> {
-        let chunk = match Chunk::read(whole) {
+    ) -> Result<FinishReason, StreamError> {
+        let chunk = match ChatChunk::parse(whole) {
             Ok(chunk) => chunk,
             Err(error) if error.is_eof() => return Err(StreamError::Cut),
-            Err(_) => return Err(StreamError::NotProtocol(quote(whole))),
+            Err(_) => return Err(StreamError::NotProtocol(error_excerpt(whole))),
         };
-        if chunk.error().is_none() && !is_bare_error(whole) && !chunk.is_completion() {
-            return Err(StreamError::NotProtocol(quote(whole)));
+        if chunk.error_json().is_none() && !is_bare_error(whole) && !chunk.is_completion() {
+            return Err(StreamError::NotProtocol(error_excerpt(whole)));
         }
         self.on_chunk(chunk, whole, on_event)?;
-        Ok(self.finish.unwrap_or(Finish::Normally))
+        Ok(self.finish.unwrap_or(FinishReason::Normally))
     }
 }
 
 /// Reads how a reply ended; `None` where it was the provider that broke it off.
-fn read_finish(reason: &str) -> Option<Finish> {
+fn parse_finish_reason(reason: &str) -> Option<FinishReason> {
     let reason = reason.to_ascii_lowercase();
     match reason.as_str() {
         "length" | "max_tokens" | "model_length" | "model_context_window_exceeded" => {
-            Some(Finish::OutputLimit)
+            Some(FinishReason::OutputLimit)
         }
-        "refusal" | "safety" | "sensitive" | "guardrail_intervened" => Some(Finish::Refused),
+        "refusal" | "safety" | "sensitive" | "guardrail_intervened" => Some(FinishReason::Refused),
         "error" | "abort" | "network_error" | "insufficient_system_resource" => None,
         // Some add why after a colon.
-        _ if reason.starts_with("content_filter") => Some(Finish::Refused),
+        _ if reason.starts_with("content_filter") => Some(FinishReason::Refused),
         _ if reason.contains("malformed_function_call") => None,
-        _ => Some(Finish::Normally),
+        _ => Some(FinishReason::Normally),
     }
 }
 
-fn broken_off(reason: &str) -> StreamError {
+fn abnormal_finish_error(reason: &str) -> StreamError {
     let message = format!("the reply ended with `{reason}`");
     StreamError::Provider(serde_json::json!({ "message": message }).to_string())
 }

@@ -3,15 +3,15 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::{Api, heard};
+use crate::{ModelApi, heard};
 
 pub(super) fn read(pieces: &[&[u8]]) -> String {
-    heard::heard(Api::Chat, pieces)
+    heard::decode_to_text(ModelApi::Chat, pieces)
 }
 
 #[track_caller]
 pub(super) fn check(stream: &str, expected: &Expect) {
-    heard::check(Api::Chat, stream, expected);
+    heard::check_decoding(ModelApi::Chat, stream, expected);
 }
 
 /// Makes a stream of these deltas with a good end.

@@ -17,7 +17,7 @@ const HOSTS_OF_TURN: [&str; 2] = ["z.ai", "bigmodel.cn"];
 
 /// Which reasoning goes back to a model in clear words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reasoning {
+pub(super) enum ReasoningPolicy {
     /// None.
     Unsent,
     /// That of the replies since the person last spoke.
@@ -27,27 +27,27 @@ pub(super) enum Reasoning {
 }
 
 /// Decides which reasoning goes back.
-pub(super) fn reasoning(settings: &ModelSettings) -> Reasoning {
+pub(super) fn reasoning_policy(settings: &ModelSettings) -> ReasoningPolicy {
     let model = settings.model.to_ascii_lowercase();
     match settings.send_reasoning {
-        Some(false) => Reasoning::Unsent,
-        _ if is_at(settings, &HOSTS_WITH_CALLS) => Reasoning::WithCalls,
-        Some(true) if MODELS_WITH_CALLS.iter().any(|name| model.contains(name)) => Reasoning::WithCalls,
-        Some(true) => Reasoning::OfTurn,
-        None if is_at(settings, &HOSTS_OF_TURN) => Reasoning::OfTurn,
-        None => Reasoning::Unsent,
+        Some(false) => ReasoningPolicy::Unsent,
+        _ if has_host_in(settings, &HOSTS_WITH_CALLS) => ReasoningPolicy::WithCalls,
+        Some(true) if MODELS_WITH_CALLS.iter().any(|name| model.contains(name)) => ReasoningPolicy::WithCalls,
+        Some(true) => ReasoningPolicy::OfTurn,
+        None if has_host_in(settings, &HOSTS_OF_TURN) => ReasoningPolicy::OfTurn,
+        None => ReasoningPolicy::Unsent,
     }
 }
 
 /// Tells whether the provider caches only up to marks. Others cache by themselves.
-pub(super) fn marks_cache(settings: &ModelSettings) -> bool {
+pub(super) fn needs_cache_marks(settings: &ModelSettings) -> bool {
     let model = settings.model.trim_start_matches('~');
-    model.starts_with("anthropic/") && is_at(settings, &["openrouter.ai"])
+    model.starts_with("anthropic/") && has_host_in(settings, &["openrouter.ai"])
 }
 
 /// Names the field that limits a reply: whoever has a newer name for it refuses the old one for some models.
-pub(super) fn limit_field(settings: &ModelSettings) -> &'static str {
-    if is_at(settings, &["api.openai.com", "openai.azure.com"]) {
+pub(super) fn max_tokens_field(settings: &ModelSettings) -> &'static str {
+    if has_host_in(settings, &["api.openai.com", "openai.azure.com"]) {
         "max_completion_tokens"
     } else {
         "max_tokens"
@@ -55,7 +55,7 @@ pub(super) fn limit_field(settings: &ModelSettings) -> &'static str {
 }
 
 /// Tells whether the provider's host is one of these or below one.
-fn is_at(settings: &ModelSettings, hosts: &[&str]) -> bool {
+fn has_host_in(settings: &ModelSettings, hosts: &[&str]) -> bool {
     let Ok(url) = Url::parse(&settings.provider.base_url) else { return false };
     let host = url.host_str().unwrap_or_default();
     let is =

@@ -2,16 +2,16 @@
 
 use expect_test::{Expect, expect};
 
-use super::Decoder;
-use crate::Api;
+use super::ReplyDecoder;
+use crate::ModelApi;
 
 fn heard(pieces: &[&[u8]]) -> String {
-    let mut decoder = Decoder::new(Api::Chat);
+    let mut decoder = ReplyDecoder::new(ModelApi::Chat);
     let mut heard = Vec::new();
     let fed = pieces
         .iter()
         .try_for_each(|piece| decoder.feed(piece, &mut |event| heard.push(format!("{event:?}"))));
-    let end = fed.and_then(|()| decoder.end(&mut |event| heard.push(format!("{event:?}"))));
+    let end = fed.and_then(|()| decoder.finish(&mut |event| heard.push(format!("{event:?}"))));
     heard.push(format!("{end:?}"));
     heard.join("\n")
 }

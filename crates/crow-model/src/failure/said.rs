@@ -96,70 +96,70 @@ const KINDS: [(&str, u16); 9] = [
 
 /// What a refusal says, ready to be searched.
 #[derive(Debug)]
-pub(super) struct Said<'a> {
+pub(super) struct ErrorBody<'a> {
     body: &'a str,
     marks: String,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ErrorBody<'a> {
     pub(super) fn new(body: &'a str) -> Self {
         Self { body, marks: body.to_lowercase() }
     }
 
     pub(super) fn is_overflow(&self) -> bool {
-        self.has(&OVERFLOW) || self.is_more_than_plan()
+        self.contains_any(&OVERFLOW) || self.exceeds_plan()
     }
 
     /// Tells whether it is not the model's window that is too small.
-    pub(super) fn is_more_than_window(&self) -> bool {
-        self.is_more_than_plan() || !self.has(&OVERFLOW)
+    pub(super) fn exceeds_other_limit(&self) -> bool {
+        self.exceeds_plan() || !self.contains_any(&OVERFLOW)
     }
 
     /// More at once than the plan ever allows: waiting helps nobody, fewer tokens do.
-    fn is_more_than_plan(&self) -> bool {
-        self.has(&["request too large"]) && self.has(&["tokens per min"])
+    fn exceeds_plan(&self) -> bool {
+        self.contains_any(&["request too large"]) && self.contains_any(&["tokens per min"])
     }
 
-    pub(super) fn is_bad_key(&self) -> bool {
-        self.has(&BAD_KEY)
+    pub(super) fn is_invalid_key(&self) -> bool {
+        self.contains_any(&BAD_KEY)
     }
 
-    pub(super) fn is_without_credit(&self) -> bool {
-        self.has(&NO_CREDIT)
+    pub(super) fn is_out_of_credit(&self) -> bool {
+        self.contains_any(&NO_CREDIT)
     }
 
-    pub(super) fn is_unwelcome(&self) -> bool {
-        self.has(&UNWELCOME)
+    pub(super) fn is_content_refusal(&self) -> bool {
+        self.contains_any(&UNWELCOME)
     }
 
     /// Tells whether it was the model that wrote a call which its provider could not read. It may do better.
-    pub(super) fn is_bad_call(&self) -> bool {
-        self.has(&["tool_use_failed", "malformed_function_call"])
+    pub(super) fn is_malformed_call(&self) -> bool {
+        self.contains_any(&["tool_use_failed", "malformed_function_call"])
     }
 
     /// Tells whether the model takes no tools.
-    pub(super) fn is_without_tools(&self) -> bool {
-        self.has(&NO_TOOLS)
+    pub(super) fn is_without_tool_support(&self) -> bool {
+        self.contains_any(&NO_TOOLS)
     }
 
     /// Tells whether it is the model that is missing, and not the address.
-    pub(super) fn names_model(&self, code: u16) -> bool {
-        let is_missing = code == 404 || self.has(&["does not exist"]);
-        self.has(&NO_MODEL) || (is_missing && self.has(&["model"]))
+    pub(super) fn is_unknown_model(&self, code: u16) -> bool {
+        let is_missing = code == 404 || self.contains_any(&["does not exist"]);
+        self.contains_any(&NO_MODEL) || (is_missing && self.contains_any(&["model"]))
     }
 
     /// Which setting would help, if the refusal is about one.
-    pub(super) fn setting(&self) -> Option<&'static str> {
-        let is_about_reasoning = self.has(&["reasoning_content"]);
-        if self.is_without_tools() {
+    pub(super) fn suggested_setting(&self) -> Option<&'static str> {
+        let is_about_reasoning = self.contains_any(&["reasoning_content"]);
+        if self.is_without_tool_support() {
             Some("`tool_calls: text`")
-        } else if is_about_reasoning && self.has(&["missing", "passed back"]) {
+        } else if is_about_reasoning && self.contains_any(&["missing", "passed back"]) {
             Some("`send_reasoning: true`")
-        } else if is_about_reasoning || self.has(&["encrypted content", "encrypted_content"]) {
+        } else if is_about_reasoning || self.contains_any(&["encrypted content", "encrypted_content"]) {
             Some("`send_reasoning: false`")
-        } else if self.has(&["reasoning summaries", "reasoning summary", "reasoning.summary"]) {
+        } else if self.contains_any(&["reasoning summaries", "reasoning summary", "reasoning.summary"]) {
             Some("`thought_levels` that set only `reasoning.effort`")
-        } else if self.has(&["reasoning_effort"]) {
+        } else if self.contains_any(&["reasoning_effort"]) {
             Some("the thought level `default`, or `thought_levels`")
         } else {
             None
@@ -167,8 +167,8 @@ impl<'a> Said<'a> {
     }
 
     /// How long to leave the provider alone, where the body says it.
-    pub(super) fn wait(&self) -> Option<Duration> {
-        if self.has(&["loading model"]) {
+    pub(super) fn retry_delay(&self) -> Option<Duration> {
+        if self.contains_any(&["loading model"]) {
             return Some(LOADING_WAIT);
         }
         let (_, rest) = self.marks.split_once("\"retrydelay\"")?;
@@ -177,14 +177,14 @@ impl<'a> Said<'a> {
     }
 
     /// The tokens of the conversation and of the window, where they are told.
-    pub(super) fn sizes(&self) -> Option<(u64, u64)> {
+    pub(super) fn token_counts(&self) -> Option<(u64, u64)> {
         let error = error_object(self.body);
         let number = |field: &str| error.get(field).and_then(Value::as_u64);
-        number("n_prompt_tokens").zip(number("n_ctx")).or_else(|| self.sizes_in_words())
+        number("n_prompt_tokens").zip(number("n_ctx")).or_else(|| self.parse_token_counts())
     }
 
     /// Reads `prompt is too long: 208310 tokens > 200000 maximum`.
-    fn sizes_in_words(&self) -> Option<(u64, u64)> {
+    fn parse_token_counts(&self) -> Option<(u64, u64)> {
         let (_, told) = self.marks.split_once("prompt is too long: ")?;
         let (prompt, rest) = told.split_once(" tokens > ")?;
         let window = rest.split(|c: char| !c.is_ascii_digit()).next()?;
@@ -192,16 +192,16 @@ impl<'a> Said<'a> {
     }
 
     /// The words for a person: the message in the body, or the body itself.
-    pub(super) fn words(&self) -> String {
+    pub(super) fn message_text(&self) -> String {
         if self.body.trim_start().starts_with('<') {
-            return self.page();
+            return self.web_page_text();
         }
         let value = serde_json::from_str::<Value>(self.body).unwrap_or(Value::Null);
-        words(&value, DEPTH_MAX).unwrap_or_else(|| self.body.to_owned())
+        find_message(&value, DEPTH_MAX).unwrap_or_else(|| self.body.to_owned())
     }
 
     /// A web page by its title.
-    fn page(&self) -> String {
+    fn web_page_text(&self) -> String {
         let title = || {
             let start = self.body.find("<title>")? + "<title>".len();
             let (title, _) = self.body[start..].split_once("</title>")?;
@@ -211,7 +211,7 @@ impl<'a> Said<'a> {
     }
 
     /// The status that an error inside a stream stands for.
-    pub(super) fn code(&self) -> u16 {
+    pub(super) fn status_code(&self) -> u16 {
         let value = error_object(self.body);
         let number = |name: &str| {
             let field = value.get(name)?;
@@ -225,49 +225,57 @@ impl<'a> Said<'a> {
         if let Some((_, code)) = KINDS.iter().find(|(name, _)| *name == kind) {
             return *code;
         }
-        let is_refused = self.has(&["invalid_request", "invalid_prompt", "invalid_image", "_policy"]);
-        if self.is_overflow() || self.is_bad_call() || is_refused {
+        let is_refused =
+            self.contains_any(&["invalid_request", "invalid_prompt", "invalid_image", "_policy"]);
+        if self.is_overflow() || self.is_malformed_call() || is_refused {
             400
-        } else if self.has(&["model_not_found"]) {
+        } else if self.contains_any(&["model_not_found"]) {
             404
-        } else if self.has(&["rate_limit", "rate limit", "too many requests", "too_many_requests"])
-            || self.is_without_credit()
+        } else if self.contains_any(&["rate_limit", "rate limit", "too many requests", "too_many_requests"])
+            || self.is_out_of_credit()
         {
             429
-        } else if self.has(&["overloaded", "unavailable", "capacity", "insufficient_system_resource"]) {
+        } else if self.contains_any(&[
+            "overloaded",
+            "unavailable",
+            "capacity",
+            "insufficient_system_resource",
+        ]) {
             503
-        } else if self.is_bad_key() || self.has(&["authentication"]) {
+        } else if self.is_invalid_key() || self.contains_any(&["authentication"]) {
             401
         } else {
             500
         }
     }
 
-    fn has(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.marks.contains(word))
     }
 }
 
 /// The words in a value, however they are wrapped.
-fn words(value: &Value, depth: u8) -> Option<String> {
+fn find_message(value: &Value, depth: u8) -> Option<String> {
     let deeper = depth.checked_sub(1)?;
     match value {
         Value::String(text) if text.trim().is_empty() => None,
         Value::String(text) => match serde_json::from_str::<Value>(text) {
             Ok(inner @ (Value::Object(_) | Value::Array(_))) => {
-                words(&inner, deeper).or_else(|| Some(text.clone()))
+                find_message(&inner, deeper).or_else(|| Some(text.clone()))
             }
             _ => Some(text.clone()),
         },
         Value::Array(problems) => {
-            let problems = problems.iter().filter_map(|problem| words(problem, deeper)).take(PROBLEMS_MAX);
+            let problems =
+                problems.iter().filter_map(|problem| find_message(problem, deeper)).take(PROBLEMS_MAX);
             Some(problems.collect::<Vec<_>>().join("; ")).filter(|problems| !problems.is_empty())
         }
         Value::Object(error) => {
             let names = ["error", "message", "detail", "msg", "errors", "code"];
-            let said = names.iter().find_map(|name| words(error.get(*name)?, deeper))?;
+            let said = names.iter().find_map(|name| find_message(error.get(*name)?, deeper))?;
             // A broker's own words say little; those of the provider behind it stand beside them.
-            let behind = error.get("metadata").and_then(|metadata| words(metadata.get("raw")?, deeper));
+            let behind =
+                error.get("metadata").and_then(|metadata| find_message(metadata.get("raw")?, deeper));
             let place = error.get("loc").and_then(Value::as_array).map(|place| {
                 let steps =
                     place.iter().map(|step| step.as_str().map_or_else(|| step.to_string(), str::to_owned));

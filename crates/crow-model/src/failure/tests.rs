@@ -2,23 +2,23 @@ mod refusals;
 
 use expect_test::{Expect, expect};
 
-use super::{Asked, BadAnswer};
+use super::{ErrorResponse, FailureContext};
 use crate::decoder::StreamError;
-use crate::retry::{Cause, Tried};
-use crate::sample::{KEY, settings};
+use crate::retry::{FailedAttempt, FailureCause};
+use crate::sample::{KEY, sample_settings};
 
 #[track_caller]
 fn check(answers: &[(u16, &str)], expected: &Expect) {
-    let settings = settings();
-    let asked = Asked::model(&settings);
+    let settings = sample_settings();
+    let asked = FailureContext::about_model(&settings);
     let answer = |&(code, body): &(u16, &str)| {
-        show(&asked.bad_answer(&BadAnswer { code, body, retry_after: None, is_same: false }))
+        show(&asked.explain_response(&ErrorResponse { code, body, retry_after: None, is_same: false }))
     };
     expected.assert_eq(&answers.iter().map(answer).collect::<String>());
 }
 
-fn show(tried: &Tried) -> String {
-    let again = if tried.cause == Cause::Final { "final" } else { "again" };
+fn show(tried: &FailedAttempt) -> String {
+    let again = if tried.cause == FailureCause::Final { "final" } else { "again" };
     format!("{} ({again})\n  {}\n", tried.failure.kind, tried.failure.sentence)
 }
 
@@ -95,8 +95,8 @@ fn a_conversation_too_long_is_known_from_all() {
 
 #[test]
 fn errors_inside_a_stream_count_as_their_status() {
-    let settings = settings();
-    let asked = Asked::model(&settings);
+    let settings = sample_settings();
+    let asked = FailureContext::about_model(&settings);
     let errors = [
         StreamError::Provider(r#"{"message":"later","code":429}"#.to_owned()),
         StreamError::Provider(r#"{"message":"Overloaded","type":"overloaded_error"}"#.to_owned()),
@@ -117,7 +117,7 @@ fn errors_inside_a_stream_count_as_their_status() {
         StreamError::TooLong,
         StreamError::NotProtocol("a web page".to_owned()),
     ];
-    let seen: String = errors.iter().map(|error| show(&asked.bad_stream(error, false))).collect();
+    let seen: String = errors.iter().map(|error| show(&asked.explain_stream_error(error, false))).collect();
     expect![[r#"
         provider_rate (again)
           `acme` limits the rate for `acme-9` (429): later; wait a while or use another model
@@ -151,11 +151,11 @@ fn errors_inside_a_stream_count_as_their_status() {
 
 #[test]
 fn a_missing_key_is_named() {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.provider.api_key = None;
     let say = |settings: &crate::ModelSettings| {
-        let answer = BadAnswer { code: 401, body: "", retry_after: None, is_same: false };
-        Asked::model(settings).bad_answer(&answer).failure.sentence
+        let answer = ErrorResponse { code: 401, body: "", retry_after: None, is_same: false };
+        FailureContext::about_model(settings).explain_response(&answer).failure.sentence
     };
     assert_eq!(say(&settings), "`acme` wants a key (401); put it into ACME_API_KEY");
     settings.provider.key_variable = None;
@@ -164,11 +164,11 @@ fn a_missing_key_is_named() {
 
 #[test]
 fn no_sentence_shows_a_secret_or_runs_long() {
-    let settings = settings();
+    let settings = sample_settings();
     for code in 300..=599 {
         let body = format!("{KEY} and tenant-secret, {}", "words ".repeat(1000));
-        let answer = BadAnswer { code, body: &body, retry_after: None, is_same: false };
-        let tried = format!("{:?}", Asked::model(&settings).bad_answer(&answer));
+        let answer = ErrorResponse { code, body: &body, retry_after: None, is_same: false };
+        let tried = format!("{:?}", FailureContext::about_model(&settings).explain_response(&answer));
         assert!(
             !tried.contains("secret") && !tried.contains("token=") && !tried.contains("user:word"),
             "{tried}"
@@ -178,33 +178,32 @@ fn no_sentence_shows_a_secret_or_runs_long() {
     assert!(!format!("{:?}", settings.provider.api_key).contains("secret"));
 }
 
+fn body(kind: &str, message: &str) -> String {
+    format!(r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#)
+}
+
 #[test]
 fn errors_of_the_messages_api() {
-    let error = |kind: &str, message: &str| {
-        format!(
-            r#"{{"type":"error","error":{{"type":"{kind}","message":"{message}"}},"request_id":"req_1"}}"#
-        )
-    };
     let told = [
-        (400, error("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum")),
+        (400, body("invalid_request_error", "prompt is too long: 208310 tokens > 200000 maximum")),
         (
             400,
-            error(
+            body(
                 "invalid_request_error",
                 "input length and `max_tokens` exceed context limit: 190000 + 32000 > 200000, decrease input length or `max_tokens` and try again",
             ),
         ),
-        (400, error("invalid_request_error", "messages.1: all messages must have non-empty content")),
-        (401, error("authentication_error", "invalid x-api-key")),
+        (400, body("invalid_request_error", "messages.1: all messages must have non-empty content")),
+        (401, body("authentication_error", "invalid x-api-key")),
         (
             403,
-            error("permission_error", "Your API key does not have permission to use the specified resource."),
+            body("permission_error", "Your API key does not have permission to use the specified resource."),
         ),
-        (404, error("not_found_error", "model: acme-9")),
-        (413, error("request_too_large", "Request exceeds the maximum size")),
-        (429, error("rate_limit_error", "This request would exceed your rate limit")),
-        (500, error("api_error", "Internal server error")),
-        (529, error("overloaded_error", "Overloaded")),
+        (404, body("not_found_error", "model: acme-9")),
+        (413, body("request_too_large", "Request exceeds the maximum size")),
+        (429, body("rate_limit_error", "This request would exceed your rate limit")),
+        (500, body("api_error", "Internal server error")),
+        (529, body("overloaded_error", "Overloaded")),
     ];
     let answers: Vec<(u16, &str)> = told.iter().map(|(code, body)| (*code, body.as_str())).collect();
     check(
@@ -233,33 +232,42 @@ fn errors_of_the_messages_api() {
     "#]],
     );
     // The same inside a stream, where only the kind tells.
-    let settings = settings();
+    let settings = sample_settings();
     for (code, body) in &told {
         let value: serde_json::Value = serde_json::from_str(body).unwrap();
         let inside = StreamError::Provider(value["error"].to_string());
-        let answer = BadAnswer { code: *code, body, retry_after: None, is_same: false };
-        let asked = Asked::model(&settings);
-        assert_eq!(show(&asked.bad_stream(&inside, false)), show(&asked.bad_answer(&answer)), "{body}");
+        let answer = ErrorResponse { code: *code, body, retry_after: None, is_same: false };
+        let asked = FailureContext::about_model(&settings);
+        assert_eq!(
+            show(&asked.explain_stream_error(&inside, false)),
+            show(&asked.explain_response(&answer)),
+            "{body}"
+        );
     }
 }
 
 #[test]
 fn a_key_in_a_header_is_not_shown() {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.provider.headers = vec![("Authorization".into(), "Bearer sk-other-0123456789".into())];
     let body = "no such key: sk-other-0123456789";
-    let answer = BadAnswer { code: 401, body, retry_after: None, is_same: false };
-    let tried = Asked::model(&settings).bad_answer(&answer);
+    let answer = ErrorResponse { code: 401, body, retry_after: None, is_same: false };
+    let tried = FailureContext::about_model(&settings).explain_response(&answer);
     let expected = "`acme` refused the key in ACME_API_KEY (401): no such key: …; check that it is valid and may use `acme-9`";
     assert_eq!(tried.failure.sentence, expected);
 }
 
 #[test]
 fn a_failure_that_says_the_same_again_has_a_reason() {
-    let settings = settings();
+    let settings = sample_settings();
     let body = r#"{"error":{"code":500,"message":"Failed to parse tool call arguments as JSON","type":"server_error"}}"#;
     let say = |code, is_same| {
-        show(&Asked::model(&settings).bad_answer(&BadAnswer { code, body, retry_after: None, is_same }))
+        show(&FailureContext::about_model(&settings).explain_response(&ErrorResponse {
+            code,
+            body,
+            retry_after: None,
+            is_same,
+        }))
     };
     let seen = [say(500, false), say(500, true), say(503, true)].concat();
     expect![[r#"
@@ -274,12 +282,15 @@ fn a_failure_that_says_the_same_again_has_a_reason() {
 
 #[test]
 fn how_long_a_body_says_to_wait() {
-    let settings = settings();
+    let settings = sample_settings();
     let wait = |code, body, retry_after| {
-        let answer = BadAnswer { code, body, retry_after, is_same: false };
-        match Asked::model(&settings).bad_answer(&answer).cause {
-            Cause::Status { retry_after, .. } => retry_after.map(|wait| wait.as_millis()),
-            Cause::Unreachable | Cause::Silent | Cause::BrokeOff | Cause::Final => None,
+        let answer = ErrorResponse { code, body, retry_after, is_same: false };
+        match FailureContext::about_model(&settings).explain_response(&answer).cause {
+            FailureCause::Status { retry_after, .. } => retry_after.map(|wait| wait.as_millis()),
+            FailureCause::Unreachable
+            | FailureCause::Silent
+            | FailureCause::BrokeOff
+            | FailureCause::Final => None,
         }
     };
     let gemini = r#"[{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay": "37.5s"}]}}]"#;
@@ -293,8 +304,8 @@ fn how_long_a_body_says_to_wait() {
 
 #[test]
 fn what_the_dialect_asks_for_and_a_provider_refuses_has_a_way_out() {
-    let mut settings = settings();
-    settings.provider.api = crate::Api::Responses;
+    let mut settings = sample_settings();
+    settings.provider.api = crate::ModelApi::Responses;
     let answers = [
         (404, ""),
         (
@@ -311,7 +322,7 @@ fn what_the_dialect_asks_for_and_a_provider_refuses_has_a_way_out() {
         ),
     ];
     let seen = answers.map(|(code, body)| {
-        show(&Asked::model(&settings).bad_answer(&BadAnswer {
+        show(&FailureContext::about_model(&settings).explain_response(&ErrorResponse {
             code,
             body,
             retry_after: None,

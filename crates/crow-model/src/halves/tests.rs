@@ -1,16 +1,16 @@
 use proptest::prelude::*;
 
-use super::{Halves, escaped, marked, whole};
+use super::{SurrogateJoiner, escape_marks, mark_surrogates, resolve_marks};
 
 fn read(json: &str) -> String {
-    serde_json::from_str(&marked(json.as_bytes())).unwrap()
+    serde_json::from_str(&mark_surrogates(json.as_bytes())).unwrap()
 }
 
 #[test]
 fn halves_that_stay_alone() {
     let rows =
         [r#""a\ud83d""#, r#""\ude00b""#, r#""\ud83d\ud83d\ude00""#, r#""\\ud83d""#, r#""\ud83d\n\uDE00""#];
-    let shown = rows.map(|json| format!("{:?} {:?}", whole(&read(json)), escaped(&read(json))));
+    let shown = rows.map(|json| format!("{:?} {:?}", resolve_marks(&read(json)), escape_marks(&read(json))));
     assert_eq!(
         shown,
         [
@@ -25,9 +25,9 @@ fn halves_that_stay_alone() {
 
 #[test]
 fn bytes_that_are_no_text() {
-    let text: String = serde_json::from_str(&marked(b"\"a\xFF\xF0\x9Fb\"")).unwrap();
-    assert_eq!(whole(&text), "a\u{FFFD}\u{FFFD}b");
-    assert_eq!(escaped(&text), r"a\ud800\ud800\ud800\ud800b");
+    let text: String = serde_json::from_str(&mark_surrogates(b"\"a\xFF\xF0\x9Fb\"")).unwrap();
+    assert_eq!(resolve_marks(&text), "a\u{FFFD}\u{FFFD}b");
+    assert_eq!(escape_marks(&text), r"a\ud800\ud800\ud800\ud800b");
 }
 
 proptest! {
@@ -39,14 +39,14 @@ proptest! {
     ) {
         prop_assume!(!text.contains("\u{10FFFE}\u{10D83D}"));
         let units: Vec<u16> = text.encode_utf16().collect();
-        let (mut rest, mut halves, mut joined) = (units.as_slice(), Halves::default(), String::new());
+        let (mut rest, mut halves, mut joined) = (units.as_slice(), SurrogateJoiner::default(), String::new());
         for len in lens.into_iter().cycle().take(64).chain([usize::MAX]) {
             let (piece, after) = rest.split_at(len.min(rest.len()));
             let spelled: String = piece.iter().map(|unit| format!("\\u{unit:04X}")).collect();
-            joined += &halves.join(&read(&format!("\"{spelled}\"")));
+            joined += &halves.join_next(&read(&format!("\"{spelled}\"")));
             rest = after;
         }
-        joined += &halves.end();
+        joined += &halves.flush();
         prop_assert_eq!(joined, text);
     }
 }

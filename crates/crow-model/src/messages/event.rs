@@ -3,15 +3,15 @@
 
 use std::borrow::Cow;
 
-use crow_core::Usage;
+use crow_core::TokenUsage;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 /// An event, or the whole of a reply that was not streamed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct AnthropicEvent<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Str<'a>,
+    pub(super) kind: CowStr<'a>,
     #[serde(default)]
     pub(super) index: Option<u64>,
     #[serde(borrow, default)]
@@ -19,7 +19,7 @@ pub(super) struct Event<'a> {
     #[serde(borrow, default)]
     pub(super) content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(super) delta: Option<AnthropicDelta<'a>>,
     #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -29,71 +29,71 @@ pub(super) struct Event<'a> {
     pub(super) content: Option<Vec<&'a RawValue>>,
     /// How a whole reply ended.
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Str<'a>>,
+    pub(super) stop_reason: Option<CowStr<'a>>,
 }
 
 /// A piece of a block, or what is known at the end.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Delta<'a> {
+pub(super) struct AnthropicDelta<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Option<Str<'a>>,
+    pub(super) text: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) thinking: Option<Str<'a>>,
+    pub(super) thinking: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) signature: Option<Str<'a>>,
+    pub(super) signature: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) partial_json: Option<Str<'a>>,
+    pub(super) partial_json: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Str<'a>>,
+    pub(super) stop_reason: Option<CowStr<'a>>,
 }
 
 /// A block as it begins; of a whole reply, all of it.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Begun<'a> {
+pub(super) struct ContentBlockStart<'a> {
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Str<'a>,
+    pub(super) kind: CowStr<'a>,
     #[serde(borrow, default)]
-    pub(super) id: Option<Str<'a>>,
+    pub(super) id: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) name: Option<Str<'a>>,
+    pub(super) name: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) text: Option<Str<'a>>,
+    pub(super) text: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) thinking: Option<Str<'a>>,
+    pub(super) thinking: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) signature: Option<Str<'a>>,
+    pub(super) signature: Option<CowStr<'a>>,
     #[serde(borrow, default)]
-    pub(super) data: Option<Str<'a>>,
+    pub(super) data: Option<CowStr<'a>>,
     #[serde(borrow, default)]
     pub(super) input: Option<&'a RawValue>,
 }
 
 /// What a stream says of the message that it begins.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Head<'a> {
+pub(super) struct MessageStart<'a> {
     #[serde(borrow, default)]
     pub(super) usage: Option<&'a RawValue>,
 }
 
 /// A string that is only copied where it has escapes.
 #[derive(Debug, Default, Deserialize)]
-pub(super) struct Str<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(super) struct CowStr<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
-impl<'a> Event<'a> {
+impl<'a> AnthropicEvent<'a> {
     /// Reads an event; the error says where it is broken.
-    pub(super) fn read(data: &'a [u8]) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse(data: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(data)
     }
 }
 
 /// The text of a field that may be missing.
-pub(super) fn words<'b>(text: Option<&'b Str<'_>>) -> &'b str {
+pub(super) fn text_or_empty<'b>(text: Option<&'b CowStr<'_>>) -> &'b str {
     text.map_or("", |text| &text.0)
 }
 
 /// Tokens as far as they are told; servers tell them in pieces.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Tokens {
+pub(super) struct TokenCounter {
     fresh: u64,
     cached: u64,
     cache_written: u64,
@@ -101,7 +101,7 @@ pub(super) struct Tokens {
 }
 
 #[derive(Debug, Deserialize)]
-struct WireUsage {
+struct AnthropicUsage {
     #[serde(default)]
     input_tokens: Option<u64>,
     #[serde(default)]
@@ -112,16 +112,16 @@ struct WireUsage {
     output_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl TokenCounter {
     /// Takes what is told in; some servers send zeros until they know, or once they have told.
-    pub(super) fn hear(&mut self, usage: Option<&RawValue>) -> Option<Usage> {
-        let told: WireUsage = serde_json::from_str(usage?.get()).ok()?;
+    pub(super) fn add_usage(&mut self, usage: Option<&RawValue>) -> Option<TokenUsage> {
+        let told: AnthropicUsage = serde_json::from_str(usage?.get()).ok()?;
         let hear = |known: &mut u64, told: Option<u64>| *known = told.filter(|n| *n > 0).unwrap_or(*known);
         hear(&mut self.fresh, told.input_tokens);
         hear(&mut self.cached, told.cache_read_input_tokens);
         hear(&mut self.cache_written, told.cache_creation_input_tokens);
         hear(&mut self.output, told.output_tokens);
-        let usage = Usage {
+        let usage = TokenUsage {
             // The provider counts here only what is in no cache.
             input: self.fresh.saturating_add(self.cached).saturating_add(self.cache_written),
             output: self.output,
@@ -129,6 +129,6 @@ impl Tokens {
             cache_written: self.cache_written,
             cost: None,
         };
-        (usage.total() > 0).then_some(usage)
+        (usage.total_tokens() > 0).then_some(usage)
     }
 }

@@ -5,62 +5,62 @@ mod tests;
 
 use std::borrow::Cow;
 
-use crow_core::{ForModel, ToolSpec};
+use crow_core::{ModelTranscript, ToolSpec};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::conversation::{self, Block, CacheControl, Message};
-use super::thinking::Thinking;
+use super::conversation::{self, AnthropicBlock, AnthropicMessage, CacheControl};
+use super::thinking::ThinkingConfig;
 use crate::ModelSettings;
 
 /// What the provider refuses at the top of a tool's schema.
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
 /// Writes the body of a request.
-pub(crate) fn body(
+pub(crate) fn build_body(
     settings: &ModelSettings,
-    transcript: ForModel<'_>,
+    transcript: ModelTranscript<'_>,
     tools: &[ToolSpec],
 ) -> Result<Vec<u8>, serde_json::Error> {
-    let mut thinking = Thinking::of(settings);
-    let mut messages = conversation::messages(settings, transcript);
+    let mut thinking = ThinkingConfig::from_settings(settings);
+    let mut messages = conversation::build_messages(settings, transcript);
     // A turn that began without reasoning has to go on without it.
     if thinking.is_budgeted() && conversation::turn_began_without_thinking(&messages) {
-        thinking.leave_out();
+        thinking.disable_thinking();
     }
-    if !thinking.takes_back() {
-        conversation::leave_thinking_out(&mut messages);
+    if !thinking.accepts_past_thinking() {
+        conversation::remove_thinking(&mut messages);
     }
-    conversation::mark(&mut messages);
-    let system = system(transcript.system());
-    serde_json::to_vec(&Body { settings, thinking, system, tools, messages })
+    conversation::mark_cache(&mut messages);
+    let system = system_blocks(transcript.system());
+    serde_json::to_vec(&AnthropicRequest { settings, thinking, system, tools, messages })
 }
 
-struct Body<'a> {
+struct AnthropicRequest<'a> {
     settings: &'a ModelSettings,
-    thinking: Thinking,
-    system: Option<[Block<'a>; 1]>,
+    thinking: ThinkingConfig,
+    system: Option<[AnthropicBlock<'a>; 1]>,
     tools: &'a [ToolSpec],
-    messages: Vec<Message<'a>>,
+    messages: Vec<AnthropicMessage<'a>>,
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for AnthropicRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { settings, thinking, system, tools, messages } = self;
-        let mut fields = Fields { map: serializer.serialize_map(None)?, added: &thinking.fields };
-        fields.add("model", &settings.model)?;
-        fields.add("max_tokens", &thinking.max_tokens)?;
-        fields.add("stream", &true)?;
+        let mut fields = AnthropicFields { map: serializer.serialize_map(None)?, added: &thinking.fields };
+        fields.add_field("model", &settings.model)?;
+        fields.add_field("max_tokens", &thinking.max_tokens)?;
+        fields.add_field("stream", &true)?;
         if !tools.is_empty() {
-            fields.add("tools", &Tools(tools))?;
+            fields.add_field("tools", &AnthropicTools(tools))?;
         }
         if let Some(system) = system {
-            fields.add("system", system)?;
+            fields.add_field("system", system)?;
         }
-        fields.add("messages", messages)?;
-        if let Some(temperature) = settings.temperature.filter(|_| !thinking.is_asked()) {
-            fields.add("temperature", &temperature)?;
+        fields.add_field("messages", messages)?;
+        if let Some(temperature) = settings.temperature.filter(|_| !thinking.is_enabled()) {
+            fields.add_field("temperature", &temperature)?;
         }
         for (name, value) in &thinking.fields {
             fields.map.serialize_entry(name, value)?;
@@ -70,42 +70,42 @@ impl Serialize for Body<'_> {
 }
 
 /// The fields of the body, except those that the settings bring themselves.
-struct Fields<'a, M> {
+struct AnthropicFields<'a, M> {
     map: M,
     added: &'a Map<String, Value>,
 }
 
-impl<M: SerializeMap> Fields<'_, M> {
-    fn add(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
+impl<M: SerializeMap> AnthropicFields<'_, M> {
+    fn add_field(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
         if self.added.contains_key(name) { Ok(()) } else { self.map.serialize_entry(name, value) }
     }
 }
 
-fn system(text: &str) -> Option<[Block<'_>; 1]> {
+fn system_blocks(text: &str) -> Option<[AnthropicBlock<'_>; 1]> {
     if text.trim().is_empty() {
         return None;
     }
-    let mut block = Block::text(text);
-    block.mark();
+    let mut block = AnthropicBlock::from_text(text);
+    block.add_cache_control();
     Some([block])
 }
 
-struct Tools<'a>(&'a [ToolSpec]);
+struct AnthropicTools<'a>(&'a [ToolSpec]);
 
-impl Serialize for Tools<'_> {
+impl Serialize for AnthropicTools<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let last = self.0.len() - 1;
-        serializer.collect_seq(self.0.iter().enumerate().map(|(place, tool)| WireTool {
+        serializer.collect_seq(self.0.iter().enumerate().map(|(place, tool)| AnthropicTool {
             name: &tool.name,
             description: Some(tool.description.as_str()).filter(|words| !words.trim().is_empty()),
-            input_schema: schema(&tool.parameters),
+            input_schema: input_schema(&tool.parameters),
             cache_control: (place == last).then_some(CacheControl {}),
         }))
     }
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct AnthropicTool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<&'a str>,
@@ -116,7 +116,7 @@ struct WireTool<'a> {
 
 /// The provider wants an object at the top of a schema, and no alternatives beside it; what they say is checked when
 /// the tool is called.
-fn schema(parameters: &Value) -> Cow<'_, Value> {
+fn input_schema(parameters: &Value) -> Cow<'_, Value> {
     let Value::Object(fields) = parameters else { return Cow::Owned(json!({"type": "object"})) };
     let has_alternatives = ALTERNATIVES.iter().any(|name| fields.contains_key(*name));
     if fields.get("type").is_some_and(|kind| kind == "object") && !has_alternatives {

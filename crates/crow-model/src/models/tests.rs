@@ -8,9 +8,9 @@ use crow_testkit::{Answer, ModelServer, Step};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use super::{Listing, check_key, list_models, read};
+use super::{ModelListing, check_key, list_models, read};
 use crate::sample::{self, KEY};
-use crate::{Http, ProviderSettings};
+use crate::{HttpClients, ProviderSettings};
 
 const WAIT: Duration = Duration::from_secs(20);
 
@@ -28,7 +28,7 @@ fn check_answers<'a>(answers: impl Iterator<Item = (&'a str, Answer)>, expect: E
         server.serve_at(address, answer);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let listed = runtime.block_on(list_models(&Http::new().unwrap(), &provider(&server), WAIT));
+    let listed = runtime.block_on(list_models(&HttpClients::new().unwrap(), &provider(&server), WAIT));
     let asked = server.page_heads();
     assert!(asked.iter().all(|head| head.contains(KEY)), "every question carries the key");
     let asked =
@@ -40,16 +40,16 @@ fn provider(server: &ModelServer) -> ProviderSettings {
     ProviderSettings {
         base_url: server.base_url().to_owned(),
         headers: Vec::new(),
-        ..sample::settings().provider
+        ..sample::sample_settings().provider
     }
 }
 
-fn show(listed: &Result<Listing, Failure>) -> String {
+fn show(listed: &Result<ModelListing, Failure>) -> String {
     let listing = match listed {
         Ok(listing) => listing,
         Err(failure) => return format!("{}: {}\n", failure.kind.as_str(), failure.sentence),
     };
-    let mut text = format!("= {}\n", listing.server.map_or("anything", super::Server::as_str));
+    let mut text = format!("= {}\n", listing.server.map_or("anything", super::ModelServerKind::as_str));
     for model in &listing.models {
         write!(text, "{:?}", model.id).unwrap();
         let number = |count: Option<u64>| count.map_or("?".to_owned(), |count| count.to_string());
@@ -172,7 +172,7 @@ fn ollama_gives_less_than_a_model_was_made_for() {
             server.serve_at(address, Answer::whole(200, body));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let listed = runtime.block_on(list_models(&Http::new().unwrap(), &provider(&server), WAIT));
+        let listed = runtime.block_on(list_models(&HttpClients::new().unwrap(), &provider(&server), WAIT));
         assert_eq!(listed.unwrap().models[0].window, Some(window));
     }
 }
@@ -340,7 +340,7 @@ fn what_is_no_list_is_said() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_says_nothing_is_not_waited_for() {
-    let (server, http) = (ModelServer::start(""), Http::new().unwrap());
+    let (server, http) = (ModelServer::start(""), HttpClients::new().unwrap());
     let wait = Duration::from_millis(1500);
     server.serve_at("/v1/models", Answer::new([Step::Hold]));
     let failure = list_models(&http, &provider(&server), wait).await.unwrap_err();
@@ -350,7 +350,7 @@ async fn a_server_that_says_nothing_is_not_waited_for() {
 
 #[tokio::test]
 async fn a_key_is_asked_about_by_itself() {
-    let (server, http) = (ModelServer::start(""), Http::new().unwrap());
+    let (server, http) = (ModelServer::start(""), HttpClients::new().unwrap());
     server.serve_at(
         "/v1/key",
         Answer::whole(200, r#"{"data":{"label":"sk-or-v1-0e6","usage":1.5,"limit":null}}"#),
@@ -364,12 +364,12 @@ async fn a_key_is_asked_about_by_itself() {
 
 #[test]
 fn a_model_is_found_by_the_names_that_requests_may_give_it() {
-    let found = |server: Option<super::Server>, ids: &[&str], name: &str| {
+    let found = |server: Option<super::ModelServerKind>, ids: &[&str], name: &str| {
         let model = |id: &&str| super::ListedModel { id: (*id).to_owned(), ..super::ListedModel::default() };
-        let listing = Listing { server, models: ids.iter().map(model).collect() };
-        listing.find(name).map(|model| model.id.clone())
+        let listing = ModelListing { server, models: ids.iter().map(model).collect() };
+        listing.find_model(name).map(|model| model.id.clone())
     };
-    use super::Server::{LlamaCpp, Ollama, OpenRouter, Vllm};
+    use super::ModelServerKind::{LlamaCpp, Ollama, OpenRouter, Vllm};
     for (server, ids, name, expected) in [
         (Some(Ollama), &["qwen3:8b", "qwen3:latest"] as &[_], "qwen3", Some("qwen3:latest")),
         (Some(Ollama), &["qwen3:8b"], "qwen3", None),
@@ -407,22 +407,22 @@ fn any_json() -> impl Strategy<Value = serde_json::Value> {
 proptest! {
     #[test]
     fn nothing_that_is_read_can_move_a_cursor_or_is_beyond_sense(page in any_json()) {
-        let listing = read::listing(&page).unwrap_or_default();
+        let listing = read::parse_listing(&page).unwrap_or_default();
         let mut models = listing.models;
-        models.extend(read::lm_studio(&page).unwrap_or_default());
-        models.extend(read::loaded(&page));
-        models.push(read::shown("shown", &page, read::usual_window(&page)));
+        models.extend(read::parse_lm_studio(&page).unwrap_or_default());
+        models.extend(read::parse_loaded_models(&page));
+        models.push(read::parse_model_details("shown", &page, read::parse_default_window(&page)));
         for model in models {
             let texts = [Some(model.id), model.title];
             let mut letters = texts.iter().flatten().flat_map(|text| text.chars());
             prop_assert!(letters.all(|letter| !letter.is_control()));
-            let windows = [model.window, model.window_max, read::slot(&page)];
+            let windows = [model.window, model.window_max, read::parse_slot_window(&page)];
             prop_assert!(windows.into_iter().flatten().all(|count| (1..=1_000_000_000).contains(&count)));
             if let Some(price) = model.price {
                 prop_assert!(price.input.is_finite() && price.input >= 0.0 && price.output >= 0.0);
             }
         }
-        read::next_page(&page);
+        read::next_page_cursor(&page);
         read::is_ollama(&page);
     }
 }

@@ -1,18 +1,18 @@
-use crow_core::Usage;
+use crow_core::TokenUsage;
 
-use super::priced;
-use crate::Price;
+use super::apply_price;
+use crate::ModelPrice;
 
 /// A price in dollars for a million tokens: read, written, out of the cache, into it.
-fn price(input: f64, output: f64, cached: Option<f64>, cache_written: Option<f64>) -> Price {
-    Price { input, output, cached, cache_written }
+fn price(input: f64, output: f64, cached: Option<f64>, cache_written: Option<f64>) -> ModelPrice {
+    ModelPrice { input, output, cached, cache_written }
 }
 
 /// Checks what `input output cached cache_written` tokens cost.
 #[track_caller]
-fn check(price: Price, [input, output, cached, cache_written]: [u64; 4], expected: Option<u64>) {
-    let usage = Usage { input, output, cached, cache_written, cost: None };
-    assert_eq!(price.of(usage), expected, "{price:?} {usage:?}");
+fn check(price: ModelPrice, [input, output, cached, cache_written]: [u64; 4], expected: Option<u64>) {
+    let usage = TokenUsage { input, output, cached, cache_written, cost: None };
+    assert_eq!(price.cost_for(usage), expected, "{price:?} {usage:?}");
 }
 
 #[test]
@@ -52,9 +52,9 @@ fn no_server_and_no_price_breaks_it() {
 
 #[test]
 fn what_the_provider_says_it_cost_stands() {
-    let usage = Usage { cost: Some(7), ..Usage::new(1, 1) };
-    assert_eq!(priced(usage, Some(price(3.0, 15.0, None, None))), usage);
-    assert_eq!(priced(Usage::new(1, 1), None), Usage::new(1, 1));
-    let priced = priced(Usage::new(1, 1), Some(price(3.0, 15.0, None, None)));
-    assert_eq!(priced, Usage { cost: Some(18_000), ..Usage::new(1, 1) });
+    let usage = TokenUsage { cost: Some(7), ..TokenUsage::new(1, 1) };
+    assert_eq!(apply_price(usage, Some(price(3.0, 15.0, None, None))), usage);
+    assert_eq!(apply_price(TokenUsage::new(1, 1), None), TokenUsage::new(1, 1));
+    let priced = apply_price(TokenUsage::new(1, 1), Some(price(3.0, 15.0, None, None)));
+    assert_eq!(priced, TokenUsage { cost: Some(18_000), ..TokenUsage::new(1, 1) });
 }

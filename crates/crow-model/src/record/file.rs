@@ -13,8 +13,8 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::redact::{Redactor, Secrets};
-use super::{How, Note};
+use super::redact::{SecretRedactor, SecretSet};
+use super::{RecordingEnd, RecordingNote};
 
 /// The format of the files.
 const FORMAT: u64 = 1;
@@ -30,7 +30,7 @@ const OPEN_MAX: usize = 256;
 
 /// A question on its way to a file.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct RecordedRequest {
     pub(super) provider: String,
     pub(super) model: String,
     pub(super) method: String,
@@ -43,7 +43,7 @@ pub(super) struct Asked {
 
 /// The head of an answer on its way to a file.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct RecordedResponse {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) ms: u128,
@@ -51,13 +51,13 @@ pub(super) struct Answered {
 
 /// Where the files go.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct RecordingFolder {
     path: PathBuf,
     /// The number of the file made last.
     n: u64,
 }
 
-impl Folder {
+impl RecordingFolder {
     /// Makes the folder, or takes one that is there and can be written.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
@@ -71,17 +71,17 @@ impl Folder {
             n = n.max(number.unwrap_or_default());
         }
         let probe = path.join(format!(".recording-{}", std::process::id()));
-        create(&probe)?;
+        create_file(&probe)?;
         std::fs::remove_file(&probe)?;
         Ok(Self { path: path.to_owned(), n })
     }
 
     /// Makes the next file, which nobody had before.
-    fn next(&mut self, name: &str) -> io::Result<File> {
+    fn create_next(&mut self, name: &str) -> io::Result<File> {
         let mut taken = None;
         for _ in 0..TRIES_MAX {
             self.n = self.n.saturating_add(1);
-            match create(&self.path.join(format!("{:04}-{name}.jsonl", self.n))) {
+            match create_file(&self.path.join(format!("{:04}-{name}.jsonl", self.n))) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => taken = Some(error),
                 made => return made,
             }
@@ -90,7 +90,7 @@ impl Folder {
     }
 }
 
-fn create(path: &Path) -> io::Result<File> {
+fn create_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
@@ -98,15 +98,19 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// Writes what comes until nobody is left who sends.
-pub(super) fn write(folder: Folder, inbox: &Receiver<Note>, n_bytes: &AtomicUsize) {
-    let mut writer = Writer { folder, open: BTreeMap::new(), is_told: false };
+pub(super) fn write_recordings(
+    folder: RecordingFolder,
+    inbox: &Receiver<RecordingNote>,
+    n_bytes: &AtomicUsize,
+) {
+    let mut writer = RecordingWriter { folder, open: BTreeMap::new(), is_told: false };
     while let Ok(note) = inbox.recv() {
         let taken = match &note {
-            Note::Asked(_, asked) => asked.body.len(),
-            Note::Said { bytes, .. } => bytes.len(),
-            Note::Answered(..) | Note::Ended { .. } => 0,
+            RecordingNote::Asked(_, asked) => asked.body.len(),
+            RecordingNote::Said { bytes, .. } => bytes.len(),
+            RecordingNote::Answered(..) | RecordingNote::Ended { .. } => 0,
         };
-        if let Err(error) = writer.take(note)
+        if let Err(error) = writer.handle_note(note)
             && !std::mem::replace(&mut writer.is_told, true)
         {
             tracing::warn!(%error, folder = %writer.folder.path.display(), "a recording could not be written");
@@ -115,35 +119,35 @@ pub(super) fn write(folder: Folder, inbox: &Receiver<Note>, n_bytes: &AtomicUsiz
     }
 }
 
-struct Writer {
-    folder: Folder,
-    open: BTreeMap<usize, Page>,
+struct RecordingWriter {
+    folder: RecordingFolder,
+    open: BTreeMap<usize, RecordingFile>,
     /// Whoever reads the log knows that something goes wrong.
     is_told: bool,
 }
 
 /// One file.
-struct Page {
+struct RecordingFile {
     file: File,
-    redactor: Redactor,
-    secrets: Secrets,
+    redactor: SecretRedactor,
+    secrets: SecretSet,
 }
 
-impl Writer {
-    fn take(&mut self, note: Note) -> io::Result<()> {
+impl RecordingWriter {
+    fn handle_note(&mut self, note: RecordingNote) -> io::Result<()> {
         match note {
-            Note::Asked(n, asked) => {
+            RecordingNote::Asked(n, asked) => {
                 if self.open.len() >= OPEN_MAX {
                     self.open.pop_first();
                 }
-                let page = Page::begin(&mut self.folder, &asked)?;
+                let page = RecordingFile::start(&mut self.folder, &asked)?;
                 self.open.insert(n, page);
                 Ok(())
             }
-            Note::Answered(n, answered) => self.write(n, |page| page.answered(&answered)),
-            Note::Said { n, ms, bytes } => self.write(n, |page| page.said(ms, &bytes)),
-            Note::Ended { n, ms, how, is_whole, written } => {
-                let ended = self.write(n, |page| page.end(ms, how, is_whole));
+            RecordingNote::Answered(n, answered) => self.write_to(n, |page| page.write_response(&answered)),
+            RecordingNote::Said { n, ms, bytes } => self.write_to(n, |page| page.write_chunk(ms, &bytes)),
+            RecordingNote::Ended { n, ms, how, is_whole, written } => {
+                let ended = self.write_to(n, |page| page.write_end(ms, how, is_whole));
                 self.open.remove(&n);
                 if let Some(written) = written
                     && written.send(()).is_err()
@@ -156,7 +160,11 @@ impl Writer {
     }
 
     /// Writes in a file that is open; one that cannot be written stays as far as it came.
-    fn write(&mut self, n: usize, work: impl FnOnce(&mut Page) -> io::Result<()>) -> io::Result<()> {
+    fn write_to(
+        &mut self,
+        n: usize,
+        work: impl FnOnce(&mut RecordingFile) -> io::Result<()>,
+    ) -> io::Result<()> {
         let Some(page) = self.open.get_mut(&n) else { return Ok(()) };
         let written = work(page);
         if written.is_err() {
@@ -166,89 +174,91 @@ impl Writer {
     }
 }
 
-impl Page {
-    fn begin(folder: &mut Folder, asked: &Asked) -> io::Result<Self> {
-        let secrets = Secrets::new(&asked.secrets);
-        let shown = |text: &str| secrets.out_of_text(text);
-        let name = format!("{}-{}", name_of(&shown(&asked.provider)), name_of(&shown(&asked.model)));
-        let file = folder.next(&name)?;
+impl RecordingFile {
+    fn start(folder: &mut RecordingFolder, asked: &RecordedRequest) -> io::Result<Self> {
+        let secrets = SecretSet::new(&asked.secrets);
+        let shown = |text: &str| secrets.redact_text(text);
+        let name =
+            format!("{}-{}", file_name_part(&shown(&asked.provider)), file_name_part(&shown(&asked.model)));
+        let file = folder.create_next(&name)?;
         let head = json!({
             "recording": FORMAT,
             "provider": shown(&asked.provider),
             "model": shown(&asked.model),
             "method": asked.method,
             "path": shown(&asked.path),
-            "headers": headers(&secrets, &asked.headers),
+            "headers": redact_headers(&secrets, &asked.headers),
         });
-        let body = String::from_utf8_lossy(&secrets.out_of(&asked.body)).into_owned();
+        let body = String::from_utf8_lossy(&secrets.redact_bytes(&asked.body)).into_owned();
         // As it was sent, where it still is JSON.
         let body = match RawValue::from_string(body.clone()) {
             Ok(body) if !body.get().contains('\n') => body.get().to_owned(),
             Ok(_) | Err(_) => Value::String(body).to_string(),
         };
-        let mut page = Self { file, redactor: Redactor::new(secrets.clone()), secrets };
+        let mut page = Self { file, redactor: SecretRedactor::new(secrets.clone()), secrets };
         let head = head.to_string();
         let line = format!("{},\"body\":{body}}}", head.strip_suffix('}').unwrap_or(&head));
-        page.line(&line)?;
+        page.write_line(&line)?;
         Ok(page)
     }
 
-    fn answered(&mut self, answered: &Answered) -> io::Result<()> {
-        let headers = headers(&self.secrets, &answered.headers);
-        self.line(
-            &json!({ "status": answered.status, "headers": headers, "ms": number(answered.ms) }).to_string(),
+    fn write_response(&mut self, answered: &RecordedResponse) -> io::Result<()> {
+        let headers = redact_headers(&self.secrets, &answered.headers);
+        self.write_line(
+            &json!({ "status": answered.status, "headers": headers, "ms": json_millis(answered.ms) })
+                .to_string(),
         )
     }
 
-    fn said(&mut self, ms: u128, bytes: &[u8]) -> io::Result<()> {
+    fn write_chunk(&mut self, ms: u128, bytes: &[u8]) -> io::Result<()> {
         let shown = self.redactor.feed(bytes);
-        self.piece(ms, &shown)
+        self.write_piece(ms, &shown)
     }
 
-    fn piece(&mut self, ms: u128, shown: &[u8]) -> io::Result<()> {
+    fn write_piece(&mut self, ms: u128, shown: &[u8]) -> io::Result<()> {
         if shown.is_empty() {
             return Ok(());
         }
-        let ms = number(ms);
+        let ms = json_millis(ms);
         let piece = match std::str::from_utf8(shown) {
             Ok(text) => json!({ "ms": ms, "text": text }),
             Err(_) => json!({ "ms": ms, "base64": BASE64_STANDARD.encode(shown) }),
         };
-        self.line(&piece.to_string())
+        self.write_line(&piece.to_string())
     }
 
-    fn end(&mut self, ms: u128, how: How, is_whole: bool) -> io::Result<()> {
-        let shown = self.redactor.end();
-        self.piece(ms, &shown)?;
+    fn write_end(&mut self, ms: u128, how: RecordingEnd, is_whole: bool) -> io::Result<()> {
+        let shown = self.redactor.finish();
+        self.write_piece(ms, &shown)?;
         let how = match how {
-            How::Whole => "whole",
-            How::Left => "left",
-            How::Broken => "broken",
+            RecordingEnd::Whole => "whole",
+            RecordingEnd::Left => "left",
+            RecordingEnd::Broken => "broken",
         };
-        let mut end = json!({ "end": how, "ms": number(ms) });
+        let mut end = json!({ "end": how, "ms": json_millis(ms) });
         if !is_whole {
             end["incomplete"] = true.into();
         }
-        self.line(&end.to_string())
+        self.write_line(&end.to_string())
     }
 
-    fn line(&mut self, line: &str) -> io::Result<()> {
+    fn write_line(&mut self, line: &str) -> io::Result<()> {
         self.file.write_all(format!("{line}\n").as_bytes())
     }
 }
 
-fn headers(secrets: &Secrets, headers: &[(&'static str, String)]) -> Map<String, Value> {
-    let shown = headers.iter().map(|(name, value)| ((*name).to_owned(), secrets.out_of_text(value).into()));
+fn redact_headers(secrets: &SecretSet, headers: &[(&'static str, String)]) -> Map<String, Value> {
+    let shown = headers.iter().map(|(name, value)| ((*name).to_owned(), secrets.redact_text(value).into()));
     shown.collect()
 }
 
 /// Makes a name part of a file's name.
-fn name_of(name: &str) -> String {
+fn file_name_part(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._".contains(c) { c } else { '-' };
     name.chars().take(NAME_LEN_MAX).map(plain).collect()
 }
 
 /// Milliseconds as JSON has them.
-fn number(ms: u128) -> u64 {
+fn json_millis(ms: u128) -> u64 {
     u64::try_from(ms).unwrap_or(u64::MAX)
 }

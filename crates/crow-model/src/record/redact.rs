@@ -11,12 +11,12 @@ const PIECE_LEN_MIN: usize = 4;
 
 /// Secrets in the spellings they may have.
 #[derive(Debug, Clone)]
-pub(super) struct Secrets(Vec<Vec<u8>>);
+pub(super) struct SecretSet(Vec<Vec<u8>>);
 
-impl Secrets {
+impl SecretSet {
     pub(super) fn new(secrets: &[String]) -> Self {
         let long = secrets.iter().filter(|secret| secret.len() >= SECRET_LEN_MIN);
-        let mut spelled: Vec<Vec<u8>> = long.flat_map(|secret| spellings(secret)).collect();
+        let mut spelled: Vec<Vec<u8>> = long.flat_map(|secret| secret_encodings(secret)).collect();
         // The longest first, so that nothing is left of it.
         spelled.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         spelled.dedup();
@@ -24,31 +24,31 @@ impl Secrets {
     }
 
     /// Takes them out of bytes that are there as a whole.
-    pub(super) fn out_of(&self, bytes: &[u8]) -> Vec<u8> {
-        let mut stream = Redactor::new(self.clone());
+    pub(super) fn redact_bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        let mut stream = SecretRedactor::new(self.clone());
         let mut out = stream.feed(bytes);
-        out.extend(stream.end());
+        out.extend(stream.finish());
         out
     }
 
     /// Takes them out of a text.
-    pub(super) fn out_of_text(&self, text: &str) -> String {
-        String::from_utf8_lossy(&self.out_of(text.as_bytes())).into_owned()
+    pub(super) fn redact_text(&self, text: &str) -> String {
+        String::from_utf8_lossy(&self.redact_bytes(text.as_bytes())).into_owned()
     }
 
     /// Tells whether bytes may be the beginning of one.
-    fn may_begin(&self, bytes: &[u8]) -> bool {
+    fn may_start_secret(&self, bytes: &[u8]) -> bool {
         self.0.iter().any(|secret| secret.len() > bytes.len() && secret.starts_with(bytes))
     }
 
     /// The length of the one that stands at the beginning.
-    fn first(&self, bytes: &[u8]) -> Option<usize> {
+    fn leading_secret_len(&self, bytes: &[u8]) -> Option<usize> {
         self.0.iter().find(|secret| bytes.starts_with(secret)).map(Vec::len)
     }
 }
 
 /// The ways in which a secret may be spelled: as it is, in JSON, in an address.
-fn spellings(secret: &str) -> [Vec<u8>; 4] {
+fn secret_encodings(secret: &str) -> [Vec<u8>; 4] {
     let json = serde_json::to_string(secret).unwrap_or_default();
     let json = json.strip_prefix('"').and_then(|json| json.strip_suffix('"')).unwrap_or(secret).to_owned();
     let slashed = json.replace('/', "\\/");
@@ -62,14 +62,14 @@ fn spellings(secret: &str) -> [Vec<u8>; 4] {
 
 /// Takes secrets out of bytes that come in pieces.
 #[derive(Debug)]
-pub(super) struct Redactor {
-    secrets: Secrets,
+pub(super) struct SecretRedactor {
+    secrets: SecretSet,
     /// What may be the beginning of a secret.
     held: Vec<u8>,
 }
 
-impl Redactor {
-    pub(super) fn new(secrets: Secrets) -> Self {
+impl SecretRedactor {
+    pub(super) fn new(secrets: SecretSet) -> Self {
         Self { secrets, held: Vec::new() }
     }
 
@@ -78,8 +78,8 @@ impl Redactor {
         self.held.extend_from_slice(bytes);
         let mut shown = Vec::with_capacity(self.held.len());
         let mut rest = self.held.as_slice();
-        while !rest.is_empty() && !self.secrets.may_begin(rest) {
-            rest = self.step(rest, &mut shown);
+        while !rest.is_empty() && !self.secrets.may_start_secret(rest) {
+            rest = self.redact_next(rest, &mut shown);
         }
         let n_held = rest.len();
         self.held.drain(..self.held.len() - n_held);
@@ -87,24 +87,24 @@ impl Redactor {
     }
 
     /// Takes the end; gives what was held back.
-    pub(super) fn end(&mut self) -> Vec<u8> {
+    pub(super) fn finish(&mut self) -> Vec<u8> {
         let held = std::mem::take(&mut self.held);
         let mut shown = Vec::with_capacity(held.len());
         let mut rest = held.as_slice();
         while !rest.is_empty() {
             // The rest of it never came, which makes it no less of a secret.
-            if rest.len() >= PIECE_LEN_MIN && self.secrets.may_begin(rest) {
+            if rest.len() >= PIECE_LEN_MIN && self.secrets.may_start_secret(rest) {
                 shown.extend_from_slice(MASK);
                 return shown;
             }
-            rest = self.step(rest, &mut shown);
+            rest = self.redact_next(rest, &mut shown);
         }
         shown
     }
 
     /// Takes the secret or the byte that comes next.
-    fn step<'a>(&self, rest: &'a [u8], shown: &mut Vec<u8>) -> &'a [u8] {
-        match self.secrets.first(rest) {
+    fn redact_next<'a>(&self, rest: &'a [u8], shown: &mut Vec<u8>) -> &'a [u8] {
+        match self.secrets.leading_secret_len(rest) {
             Some(len) => {
                 shown.extend_from_slice(MASK);
                 &rest[len..]

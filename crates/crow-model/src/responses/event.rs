@@ -4,17 +4,17 @@
 
 use std::borrow::Cow;
 
-use crow_core::Usage;
+use crow_core::TokenUsage;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::item::Kind;
-use crate::halves::{escaped, make_whole, whole};
+use super::item::OutputItemKind;
+use crate::halves::{escape_marks, resolve_marks, resolve_value_marks};
 
 /// One event, or the whole of a reply that was not streamed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Event<'a> {
+pub(super) struct ResponsesEvent<'a> {
     #[serde(borrow, default, rename = "type")]
     pub(super) kind: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -47,7 +47,7 @@ pub(super) struct Event<'a> {
 
 /// A reply as it stands at the end of a stream, or alone.
 #[derive(Debug, Deserialize)]
-pub(super) struct Response<'a> {
+pub(super) struct ResponseObject<'a> {
     #[serde(borrow, default)]
     pub(super) status: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -61,61 +61,61 @@ pub(super) struct Response<'a> {
 }
 
 /// Reads an item of a kind that matters.
-pub(super) fn read_item(raw: Option<&RawValue>) -> Option<(Kind, Value)> {
+pub(super) fn parse_item(raw: Option<&RawValue>) -> Option<(OutputItemKind, Value)> {
     let mut item: Value = serde_json::from_str(raw?.get()).ok()?;
-    make_item_whole(&mut item);
-    Some((Kind::of(&item)?, item))
+    resolve_item_marks(&mut item);
+    Some((OutputItemKind::from_item(&item)?, item))
 }
 
 /// Makes the texts of an item whole. Its arguments are JSON themselves, and keep what was cut as escapes.
-pub(super) fn make_item_whole(item: &mut Value) {
+pub(super) fn resolve_item_marks(item: &mut Value) {
     let spelled = item.get_mut("arguments").map(|arguments| match arguments.take() {
-        Value::String(text) => Value::String(escaped(&text).into_owned()),
+        Value::String(text) => Value::String(escape_marks(&text).into_owned()),
         Value::Null => Value::Null,
         other @ (Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-            Value::String(escaped(&other.to_string()).into_owned())
+            Value::String(escape_marks(&other.to_string()).into_owned())
         }
     });
-    make_whole(item);
+    resolve_value_marks(item);
     if let Some(spelled) = spelled {
         item["arguments"] = spelled;
     }
 }
 
-/// Arguments are text by the book; some servers send the object itself, which [`read_item`] has spelled.
-pub(super) fn arguments(item: &Value) -> &str {
+/// Arguments are text by the book; some servers send the object itself, which [`parse_item`] has spelled.
+pub(super) fn item_arguments(item: &Value) -> &str {
     item["arguments"].as_str().unwrap_or_default()
 }
 
 /// Text as it is, and anything else in its spelling.
-pub(super) fn json(raw: Option<&RawValue>) -> Cow<'_, str> {
+pub(super) fn json_text(raw: Option<&RawValue>) -> Cow<'_, str> {
     match raw.map(RawValue::get) {
-        Some(text) if !text.starts_with('"') => escaped(text),
-        Some(_) | None => Cow::Owned(escaped(&words(raw)).into_owned()),
+        Some(text) if !text.starts_with('"') => escape_marks(text),
+        Some(_) | None => Cow::Owned(escape_marks(&string_value(raw)).into_owned()),
     }
 }
 
 /// Text that is there as a whole.
-pub(super) fn whole_words(raw: Option<&RawValue>) -> String {
-    whole(&words(raw)).into_owned()
+pub(super) fn complete_text(raw: Option<&RawValue>) -> String {
+    resolve_marks(&string_value(raw)).into_owned()
 }
 
 /// Text where there is text; anything else is silence.
-pub(super) fn words(raw: Option<&RawValue>) -> Cow<'_, str> {
+pub(super) fn string_value(raw: Option<&RawValue>) -> Cow<'_, str> {
     #[derive(Deserialize)]
-    struct Borrowed<'a>(#[serde(borrow)] Cow<'a, str>);
+    struct BorrowedStr<'a>(#[serde(borrow)] Cow<'a, str>);
     let text = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
-    text.map(|Borrowed(text)| text).unwrap_or_default()
+    text.map(|BorrowedStr(text)| text).unwrap_or_default()
 }
 
 /// Reads a number.
-pub(super) fn index(raw: Option<&RawValue>) -> Option<usize> {
+pub(super) fn parse_index(raw: Option<&RawValue>) -> Option<usize> {
     raw.and_then(|raw| raw.get().parse().ok())
 }
 
 /// Reads a number; the first where there is none.
-pub(super) fn number(raw: Option<&RawValue>) -> usize {
-    index(raw).unwrap_or(0)
+pub(super) fn index_or_zero(raw: Option<&RawValue>) -> usize {
+    parse_index(raw).unwrap_or(0)
 }
 
 /// Why the reply is not complete.
@@ -125,17 +125,17 @@ pub(super) fn read_reason(raw: &RawValue) -> String {
 }
 
 /// Reads what the reply cost.
-pub(super) fn read_usage(raw: &RawValue) -> Option<Usage> {
+pub(super) fn read_usage(raw: &RawValue) -> Option<TokenUsage> {
     let wire: Value = serde_json::from_str(raw.get()).ok()?;
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     let details = &wire["input_tokens_details"];
-    let usage = Usage {
+    let usage = TokenUsage {
         cached: number(&details["cached_tokens"]),
         cache_written: number(&details["cache_write_tokens"]),
-        ..Usage::new(number(&wire["input_tokens"]), number(&wire["output_tokens"]))
+        ..TokenUsage::new(number(&wire["input_tokens"]), number(&wire["output_tokens"]))
     };
     // Some servers send zeros until they know.
-    (usage.total() > 0).then_some(usage)
+    (usage.total_tokens() > 0).then_some(usage)
 }
 
 /// `{"object": "error", "message": …}` and its like, without an `error` around it.

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::halves::Halves;
+use crate::halves::SurrogateJoiner;
 
 /// Parts of one item; whatever comes after shares the last place.
 const PARTS_MAX: usize = 256;
 
 /// What an item is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum OutputItemKind {
     /// Words to the person.
     Message,
     /// Reasoning.
@@ -20,9 +20,9 @@ pub(super) enum Kind {
     Call,
 }
 
-impl Kind {
+impl OutputItemKind {
     /// Reads the type of an item; the others are none of ours.
-    pub(super) fn of(item: &Value) -> Option<Self> {
+    pub(super) fn from_item(item: &Value) -> Option<Self> {
         match item["type"].as_str()? {
             "message" => Some(Self::Message),
             "reasoning" => Some(Self::Thought),
@@ -34,7 +34,7 @@ impl Kind {
 
 /// Which of its two texts an item of reasoning is heard by; the other says the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Voice {
+pub(super) enum ReasoningSource {
     /// The summary for people.
     Summary,
     /// The reasoning itself.
@@ -43,20 +43,20 @@ pub(super) enum Voice {
 
 /// Where an event says that it belongs. Some servers number the items, some name them, some do neither.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Address<'a> {
+pub(super) struct ItemAddress<'a> {
     pub(super) index: Option<usize>,
     pub(super) id: &'a str,
-    pub(super) kind: Kind,
+    pub(super) kind: OutputItemKind,
 }
 
 /// An item as far as it has come.
 #[derive(Debug)]
-pub(super) struct Item {
+pub(super) struct OutputItem {
     index: Option<usize>,
     pub(super) id: String,
-    pub(super) kind: Kind,
-    parts: Vec<Part>,
-    pub(super) voice: Option<Voice>,
+    pub(super) kind: OutputItemKind,
+    parts: Vec<ItemPart>,
+    pub(super) voice: Option<ReasoningSource>,
     /// Arguments that stood in the item when it was announced. Some servers stream them afterwards all the same.
     pub(super) announced: String,
     /// It came to its end.
@@ -67,8 +67,8 @@ pub(super) struct Item {
     pub(super) piece: Option<Value>,
 }
 
-impl Item {
-    pub(super) fn new(at: Address<'_>) -> Self {
+impl OutputItem {
+    pub(super) fn new(at: ItemAddress<'_>) -> Self {
         Self {
             index: at.index,
             id: at.id.to_owned(),
@@ -84,7 +84,7 @@ impl Item {
 
     /// Tells whether an event is about this item. Its number counts more than its name: there are proxies that make
     /// up a new name for each event. Yet some servers number everything 0.
-    pub(super) fn is_at(&self, at: Address<'_>) -> bool {
+    pub(super) fn matches_address(&self, at: ItemAddress<'_>) -> bool {
         let (id, other) = (self.id.as_str(), at.id);
         self.kind == at.kind
             && match (self.index, at.index) {
@@ -97,19 +97,19 @@ impl Item {
     }
 
     /// Gives what is new in more text of a part.
-    pub(super) fn more<'t>(&mut self, part: usize, text: Text<'t>) -> Cow<'t, str> {
+    pub(super) fn append_text<'t>(&mut self, part: usize, text: TextUpdate<'t>) -> Cow<'t, str> {
         let part = part.min(PARTS_MAX - 1);
         let halves = match self.kind {
-            Kind::Message | Kind::Thought => Halves::default(),
-            Kind::Call => Halves::of_json(),
+            OutputItemKind::Message | OutputItemKind::Thought => SurrogateJoiner::default(),
+            OutputItemKind::Call => SurrogateJoiner::for_json(),
         };
         if self.parts.len() <= part {
-            self.parts.resize(part + 1, Part { n_bytes: 0, halves: halves.clone() });
+            self.parts.resize(part + 1, ItemPart { n_bytes: 0, halves: halves.clone() });
         }
         let known = &mut self.parts[part];
         let new = match text {
-            Text::More(text) => known.halves.join(text),
-            Text::Whole(text) => {
+            TextUpdate::More(text) => known.halves.join_next(text),
+            TextUpdate::Whole(text) => {
                 // What waits is in the whole.
                 known.halves = halves;
                 Cow::Borrowed(text.get(known.n_bytes..).unwrap_or_default())
@@ -120,8 +120,8 @@ impl Item {
     }
 
     /// Gives what still waits.
-    pub(super) fn rest(&mut self) -> String {
-        self.parts.iter_mut().map(|part| part.halves.end()).collect()
+    pub(super) fn take_pending(&mut self) -> String {
+        self.parts.iter_mut().map(|part| part.halves.flush()).collect()
     }
 
     /// Tells whether anything of it was said.
@@ -132,14 +132,14 @@ impl Item {
 
 /// What was said of a part.
 #[derive(Debug, Clone)]
-struct Part {
+struct ItemPart {
     n_bytes: usize,
-    halves: Halves,
+    halves: SurrogateJoiner,
 }
 
 /// Text of an event.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Text<'a> {
+pub(super) enum TextUpdate<'a> {
     /// What follows.
     More(&'a str),
     /// All of it, from the beginning.
@@ -148,19 +148,19 @@ pub(super) enum Text<'a> {
 
 /// What of a whole item is sent back with the reply; `None` where it cannot be. The arguments of a call are not
 /// kept: the transcript has them.
-pub(super) fn piece_of(kind: Kind, item: &Value) -> Option<Value> {
+pub(super) fn replay_item(kind: OutputItemKind, item: &Value) -> Option<Value> {
     if matches!(item["status"].as_str(), Some("incomplete" | "in_progress")) {
         return None;
     }
     match kind {
-        Kind::Message => Some(item.clone()),
-        Kind::Call => {
+        OutputItemKind::Message => Some(item.clone()),
+        OutputItemKind::Call => {
             let mut piece = item.clone();
             let fields = piece.as_object_mut()?;
             fields.retain(|name, _| matches!(name.as_str(), "type" | "id" | "call_id"));
             Some(piece)
         }
-        Kind::Thought => {
+        OutputItemKind::Thought => {
             let is_sealed = item["encrypted_content"].as_str().is_some_and(|text| !text.is_empty());
             let is_open = item["content"].as_array().is_some_and(|parts| !parts.is_empty());
             // Its name alone is no use: nothing was stored under it.
@@ -176,7 +176,7 @@ pub(super) fn message_parts(item: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The words of a message.
-pub(super) fn words_of_message(item: &Value) -> Cow<'_, str> {
+pub(super) fn message_text(item: &Value) -> Cow<'_, str> {
     let mut parts = message_parts(item).filter(|part| !part.is_empty());
     let first = parts.next().unwrap_or_default();
     parts.fold(Cow::Borrowed(first), |words, part| words + part)
@@ -184,13 +184,13 @@ pub(super) fn words_of_message(item: &Value) -> Cow<'_, str> {
 
 /// How a call begins.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Head<'a> {
+pub(super) struct CallHeader<'a> {
     pub(super) id: &'a str,
     pub(super) name: &'a str,
 }
 
-impl<'a> Head<'a> {
-    pub(super) fn of(item: &'a Value) -> Self {
+impl<'a> CallHeader<'a> {
+    pub(super) fn from_item(item: &'a Value) -> Self {
         let field = |name: &str| item[name].as_str().filter(|text| !text.is_empty());
         Self {
             id: field("call_id").or(field("id")).unwrap_or_default(),

@@ -6,15 +6,15 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crow_core::{Call, CallId, ForModel, Outcome, Part, Reply, Shown, ToolSpec};
+use crow_core::{CallId, ContentPart, ModelStep, ModelTranscript, Reply, ToolCall, ToolResult, ToolSpec};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::item::{Kind, words_of_message};
+use super::item::{OutputItemKind, message_text};
 use crate::ModelSettings;
-use crate::chat::{Fields, arguments, join};
-use crate::parts::{NO_WORDS, text, tool_name};
+use crate::chat::{BodyFields, arguments_json, join_lines};
+use crate::parts::{NO_WORDS, part_text, wire_tool_name};
 
 /// The provider refuses longer names of calls.
 const CALL_NAME_MAX: usize = 64;
@@ -24,44 +24,45 @@ pub(super) const PARAGRAPH: &str = "\n\n";
 
 /// Writes the body of a request. What changes from one request of a session to the next stands at its end, so that
 /// the provider finds the rest in its cache.
-pub(crate) fn body(
+pub(crate) fn build_body(
     settings: &ModelSettings,
-    transcript: ForModel<'_>,
+    transcript: ModelTranscript<'_>,
     tools: &[ToolSpec],
 ) -> Result<Vec<u8>, serde_json::Error> {
-    serde_json::to_vec(&Body { settings, transcript, tools })
+    serde_json::to_vec(&ResponsesRequest { settings, transcript, tools })
 }
 
-struct Body<'a> {
+struct ResponsesRequest<'a> {
     settings: &'a ModelSettings,
-    transcript: ForModel<'a>,
+    transcript: ModelTranscript<'a>,
     tools: &'a [ToolSpec],
 }
 
-impl Serialize for Body<'_> {
+impl Serialize for ResponsesRequest<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let settings = self.settings;
-        let mut fields = Fields { map: serializer.serialize_map(None)?, added: settings.added_fields() };
-        fields.add("model", &settings.model)?;
+        let mut fields = BodyFields { map: serializer.serialize_map(None)?, added: settings.extra_fields() };
+        fields.add_field("model", &settings.model)?;
         // Not a message of a developer: those outside OpenAI know this field and not always that role.
         let system = Some(self.transcript.system()).filter(|system| !system.trim().is_empty());
-        fields.add_some("instructions", system.as_ref())?;
+        fields.add_optional_field("instructions", system.as_ref())?;
         if !self.tools.is_empty() {
-            let tools: Vec<_> = self.tools.iter().map(WireTool::new).collect();
-            fields.add("tools", &tools)?;
-            fields.add("parallel_tool_calls", &true)?;
+            let tools: Vec<_> = self.tools.iter().map(ResponsesTool::new).collect();
+            fields.add_field("tools", &tools)?;
+            fields.add_field("parallel_tool_calls", &true)?;
         }
-        fields.add("stream", &true)?;
-        fields.add("store", &false)?;
+        fields.add_field("stream", &true)?;
+        fields.add_field("store", &false)?;
         if wants_reasoning(settings) {
-            fields.add("include", &["reasoning.encrypted_content"])?;
+            fields.add_field("include", &["reasoning.encrypted_content"])?;
         }
         // Models that cannot reason refuse the field, so it stands only where the settings ask for it.
-        fields.add_some("reasoning", settings.effort().map(Reasoning::new).as_ref())?;
-        fields.add_some("max_output_tokens", settings.max_tokens.as_ref())?;
-        fields.add_some("temperature", settings.temperature.as_ref())?;
-        fields.add("prompt_cache_key", &cache_key(self.transcript))?;
-        fields.add("input", &items(settings, self.transcript))?;
+        fields
+            .add_optional_field("reasoning", settings.effort_level().map(ReasoningOptions::new).as_ref())?;
+        fields.add_optional_field("max_output_tokens", settings.max_tokens.as_ref())?;
+        fields.add_optional_field("temperature", settings.temperature.as_ref())?;
+        fields.add_field("prompt_cache_key", &cache_key(self.transcript))?;
+        fields.add_field("input", &build_input(settings, self.transcript))?;
         for (name, value) in &fields.added {
             fields.map.serialize_entry(name, value)?;
         }
@@ -74,19 +75,19 @@ fn wants_reasoning(settings: &ModelSettings) -> bool {
 }
 
 #[derive(Serialize)]
-struct Reasoning<'a> {
+struct ReasoningOptions<'a> {
     effort: &'a str,
     summary: &'static str,
 }
 
-impl<'a> Reasoning<'a> {
+impl<'a> ReasoningOptions<'a> {
     fn new(effort: &'a str) -> Self {
         Self { effort, summary: "auto" }
     }
 }
 
 #[derive(Serialize)]
-struct WireTool<'a> {
+struct ResponsesTool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     name: &'a str,
@@ -96,7 +97,7 @@ struct WireTool<'a> {
     strict: bool,
 }
 
-impl<'a> WireTool<'a> {
+impl<'a> ResponsesTool<'a> {
     fn new(tool: &'a ToolSpec) -> Self {
         let ToolSpec { name, description, parameters } = tool;
         Self { kind: "function", name, description, parameters, strict: false }
@@ -105,15 +106,15 @@ impl<'a> WireTool<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Item<'a> {
-    Ours(Ours<'a>),
+enum InputItem<'a> {
+    Ours(NewInputItem<'a>),
     /// As the provider gave it.
     Sealed(&'a Value),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Ours<'a> {
+enum NewInputItem<'a> {
     Message {
         // Some servers refuse a message of the model that has no id and status.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +122,7 @@ enum Ours<'a> {
         role: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         status: Option<&'static str>,
-        content: Vec<WirePart<'a>>,
+        content: Vec<ResponsesContentPart<'a>>,
     },
     FunctionCall {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,60 +133,63 @@ enum Ours<'a> {
     },
     FunctionCallOutput {
         call_id: Cow<'a, str>,
-        output: Output<'a>,
+        output: CallOutput<'a>,
     },
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Output<'a> {
+enum CallOutput<'a> {
     Text(Cow<'a, str>),
-    Parts(Vec<WirePart<'a>>),
+    Parts(Vec<ResponsesContentPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum WirePart<'a> {
+enum ResponsesContentPart<'a> {
     InputText { text: Cow<'a, str> },
     InputImage { image_url: String, detail: &'static str },
     OutputText { text: &'a str, annotations: [(); 0] },
 }
 
-fn items<'a>(settings: &ModelSettings, transcript: ForModel<'a>) -> Vec<Item<'a>> {
-    let by = settings.id();
+fn build_input<'a>(settings: &ModelSettings, transcript: ModelTranscript<'a>) -> Vec<InputItem<'a>> {
+    let by = settings.qualified_id();
     let mut items = Vec::new();
     let mut taken = BTreeSet::new();
     let mut names: Vec<(CallId, Cow<'a, str>)> = Vec::new();
     // Servers that make a chat of it take no two messages of a person in a row, so they wait for somebody else.
-    let mut said: Vec<&Part> = Vec::new();
+    let mut said: Vec<&ContentPart> = Vec::new();
     for step in transcript.steps() {
         match step {
-            Shown::Prompt(prompt) => said.extend(&prompt.parts),
-            Shown::Reply(reply) => {
-                names = call_names(reply, &mut taken);
-                let sealed = if wants_reasoning(settings) { reply.sealed_by(&by) } else { &[] };
-                let of_reply = OfReply::new(reply, &names).items(sealed);
+            ModelStep::Prompt(prompt) => said.extend(&prompt.parts),
+            ModelStep::Reply(reply) => {
+                names = wire_call_ids(reply, &mut taken);
+                let sealed = if wants_reasoning(settings) { reply.provider_state_for(&by) } else { &[] };
+                let of_reply = ReplyItems::new(reply, &names).into_items(sealed);
                 if !of_reply.is_empty() {
-                    items.extend(user(&said));
+                    items.extend(user_message(&said));
                     said.clear();
                     items.extend(of_reply);
                 }
             }
-            Shown::Result { call, outcome } => {
+            ModelStep::Result { call, outcome } => {
                 let name = names.iter().find(|(id, _)| *id == call);
                 // The transcript has a reply before each result; without one there is nothing to say.
                 let Some((_, name)) = name else { continue };
-                let output = output(outcome);
-                items.push(Item::Ours(Ours::FunctionCallOutput { call_id: name.clone(), output }));
+                let output = call_output(outcome);
+                items.push(InputItem::Ours(NewInputItem::FunctionCallOutput {
+                    call_id: name.clone(),
+                    output,
+                }));
             }
         }
     }
-    items.extend(user(&said));
+    items.extend(user_message(&said));
     items
 }
 
 /// The calls' names on the wire: the provider's own, unless an earlier call has the name or it is too long.
-fn call_names<'a>(reply: &'a Reply, taken: &mut BTreeSet<&'a str>) -> Vec<(CallId, Cow<'a, str>)> {
+fn wire_call_ids<'a>(reply: &'a Reply, taken: &mut BTreeSet<&'a str>) -> Vec<(CallId, Cow<'a, str>)> {
     let names = reply.calls.iter().map(|call| {
         let name = call.provider_id.as_str();
         let is_usable = !name.is_empty() && name.len() <= CALL_NAME_MAX && taken.insert(name);
@@ -195,10 +199,10 @@ fn call_names<'a>(reply: &'a Reply, taken: &mut BTreeSet<&'a str>) -> Vec<(CallI
 }
 
 /// A reply while its items are put in their order.
-struct OfReply<'a, 'n> {
+struct ReplyItems<'a, 'n> {
     reply: &'a Reply,
     names: &'n [(CallId, Cow<'a, str>)],
-    items: Vec<Item<'a>>,
+    items: Vec<InputItem<'a>>,
     /// Reasoning that nothing follows yet: at the end of a reply the provider refuses it.
     waiting: Vec<&'a Value>,
     /// Calls that stand among the items, by their place.
@@ -206,7 +210,7 @@ struct OfReply<'a, 'n> {
     has_words: bool,
 }
 
-impl<'a, 'n> OfReply<'a, 'n> {
+impl<'a, 'n> ReplyItems<'a, 'n> {
     fn new(reply: &'a Reply, names: &'n [(CallId, Cow<'a, str>)]) -> Self {
         let spelled = vec![false; reply.calls.len()];
         // Words that are only blanks are none.
@@ -215,100 +219,103 @@ impl<'a, 'n> OfReply<'a, 'n> {
     }
 
     /// Puts the sealed pieces and what Crow knows of the reply into the order in which the provider gave them.
-    fn items(mut self, sealed: &'a [Value]) -> Vec<Item<'a>> {
-        let words: Vec<_> = sealed.iter().filter(|piece| Kind::of(piece) == Some(Kind::Message)).collect();
-        let words: Vec<_> = words.into_iter().map(words_of_message).filter(|text| !text.is_empty()).collect();
+    fn into_items(mut self, sealed: &'a [Value]) -> Vec<InputItem<'a>> {
+        let words: Vec<_> = sealed
+            .iter()
+            .filter(|piece| OutputItemKind::from_item(piece) == Some(OutputItemKind::Message))
+            .collect();
+        let words: Vec<_> = words.into_iter().map(message_text).filter(|text| !text.is_empty()).collect();
         // What was changed since goes as Crow has it.
         let is_as_given = words.join(PARAGRAPH) == self.reply.text;
         for piece in sealed {
-            match Kind::of(piece) {
-                Some(Kind::Thought) => self.waiting.push(piece),
-                Some(Kind::Message) if is_as_given && !words_of_message(piece).trim().is_empty() => {
+            match OutputItemKind::from_item(piece) {
+                Some(OutputItemKind::Thought) => self.waiting.push(piece),
+                Some(OutputItemKind::Message) if is_as_given && !message_text(piece).trim().is_empty() => {
                     self.has_words = true;
-                    self.push(Item::Sealed(piece));
+                    self.push_item(InputItem::Sealed(piece));
                 }
-                Some(Kind::Message) => self.message(),
-                Some(Kind::Call) => self.sealed_call(piece),
+                Some(OutputItemKind::Message) => self.push_message(),
+                Some(OutputItemKind::Call) => self.push_provider_call(piece),
                 None => {}
             }
         }
-        self.message();
+        self.push_message();
         for place in 0..self.reply.calls.len() {
-            self.call(place, None);
+            self.push_call(place, None);
         }
         self.items
     }
 
-    fn push(&mut self, item: Item<'a>) {
-        self.items.extend(self.waiting.drain(..).map(Item::Sealed));
+    fn push_item(&mut self, item: InputItem<'a>) {
+        self.items.extend(self.waiting.drain(..).map(InputItem::Sealed));
         self.items.push(item);
     }
 
-    fn message(&mut self) {
+    fn push_message(&mut self) {
         if !std::mem::replace(&mut self.has_words, true) {
-            self.push(Item::Ours(Ours::Message {
+            self.push_item(InputItem::Ours(NewInputItem::Message {
                 id: Some(self.reply.id.to_string().replace("msg-", "msg_crow_")),
                 role: "assistant",
                 status: Some("completed"),
-                content: vec![WirePart::OutputText { text: &self.reply.text, annotations: [] }],
+                content: vec![ResponsesContentPart::OutputText { text: &self.reply.text, annotations: [] }],
             }));
         }
     }
 
-    fn sealed_call(&mut self, piece: &'a Value) {
+    fn push_provider_call(&mut self, piece: &'a Value) {
         let field = |name: &str| piece[name].as_str().filter(|text| !text.is_empty());
-        let is_it = |place: usize, call: &Call| {
+        let is_it = |place: usize, call: &ToolCall| {
             !self.spelled[place] && Some(call.provider_id.as_str()) == field("call_id")
         };
         let place = self.reply.calls.iter().enumerate().position(|(place, call)| is_it(place, call));
         if let Some(place) = place {
-            self.call(place, field("id"));
+            self.push_call(place, field("id"));
         }
     }
 
-    fn call(&mut self, place: usize, id: Option<&'a str>) {
+    fn push_call(&mut self, place: usize, id: Option<&'a str>) {
         let (Some(call), Some((_, name))) = (self.reply.calls.get(place), self.names.get(place)) else {
             return;
         };
         if !std::mem::replace(&mut self.spelled[place], true) {
-            let (call_id, name, arguments) = (name.clone(), tool_name(&call.name), arguments(call));
-            self.push(Item::Ours(Ours::FunctionCall { id, call_id, name, arguments }));
+            let (call_id, name, arguments) = (name.clone(), wire_tool_name(&call.name), arguments_json(call));
+            self.push_item(InputItem::Ours(NewInputItem::FunctionCall { id, call_id, name, arguments }));
         }
     }
 }
 
-fn user<'a>(said: &[&'a Part]) -> Option<Item<'a>> {
-    let content = parts(said.iter().copied())?;
-    Some(Item::Ours(Ours::Message { id: None, role: "user", status: None, content }))
+fn user_message<'a>(said: &[&'a ContentPart]) -> Option<InputItem<'a>> {
+    let content = content_parts(said.iter().copied())?;
+    Some(InputItem::Ours(NewInputItem::Message { id: None, role: "user", status: None, content }))
 }
 
-fn output(outcome: &Outcome) -> Output<'_> {
-    let parts = parts(outcome.for_model.iter());
-    let has_images = outcome.for_model.iter().any(|part| matches!(part, Part::Image { .. }));
+fn call_output(outcome: &ToolResult) -> CallOutput<'_> {
+    let parts = content_parts(outcome.for_model.iter());
+    let has_images = outcome.for_model.iter().any(|part| matches!(part, ContentPart::Image { .. }));
     match parts {
-        Some(parts) if has_images => Output::Parts(parts),
+        Some(parts) if has_images => CallOutput::Parts(parts),
         Some(_) | None => {
-            let joined = join(outcome.for_model.iter().filter_map(text));
-            Output::Text(joined.unwrap_or(Cow::Borrowed(NO_WORDS)))
+            let joined = join_lines(outcome.for_model.iter().filter_map(part_text));
+            CallOutput::Text(joined.unwrap_or(Cow::Borrowed(NO_WORDS)))
         }
     }
 }
 
 /// The images each by itself, the words between them in one piece.
-fn parts<'a>(said: impl Iterator<Item = &'a Part>) -> Option<Vec<WirePart<'a>>> {
-    let mut parts: Vec<WirePart<'a>> = Vec::new();
+fn content_parts<'a>(said: impl Iterator<Item = &'a ContentPart>) -> Option<Vec<ResponsesContentPart<'a>>> {
+    let mut parts: Vec<ResponsesContentPart<'a>> = Vec::new();
     for part in said {
-        if let Part::Image { mime, data } = part {
+        if let ContentPart::Image { mime, data } = part {
             let image_url = format!("data:{mime};base64,{data}");
-            parts.push(WirePart::InputImage { image_url, detail: "auto" });
-        } else if let Some(words) = text(part) {
+            parts.push(ResponsesContentPart::InputImage { image_url, detail: "auto" });
+        } else if let Some(words) = part_text(part) {
             match parts.last_mut() {
-                Some(WirePart::InputText { text }) => {
+                Some(ResponsesContentPart::InputText { text }) => {
                     let text = text.to_mut();
                     text.push('\n');
                     text.push_str(&words);
                 }
-                _ => parts.push(WirePart::InputText { text: words }),
+                _ => parts.push(ResponsesContentPart::InputText { text: words }),
             }
         }
     }
@@ -317,18 +324,21 @@ fn parts<'a>(said: impl Iterator<Item = &'a Part>) -> Option<Vec<WirePart<'a>>> 
 
 /// Names the session to the provider's cache: requests of one name go to the machine that has their beginning. The
 /// session's own name is not known here, so it is made of that beginning: the system prompt and the first message.
-fn cache_key(transcript: ForModel<'_>) -> String {
-    let mut hash = Fnv::default();
-    hash.add(transcript.system());
+fn cache_key(transcript: ModelTranscript<'_>) -> String {
+    let mut hash = FnvHash::default();
+    hash.add_text(transcript.system());
     let first = transcript.steps().find_map(|step| match step {
-        Shown::Prompt(prompt) => Some(prompt),
-        Shown::Reply(_) | Shown::Result { .. } => None,
+        ModelStep::Prompt(prompt) => Some(prompt),
+        ModelStep::Reply(_) | ModelStep::Result { .. } => None,
     });
     for part in first.iter().flat_map(|prompt| &prompt.parts) {
         match part {
-            Part::Image { data, .. } => hash.add(data),
-            Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => {
-                hash.add(&text(part).unwrap_or_default());
+            ContentPart::Image { data, .. } => hash.add_text(data),
+            ContentPart::Text(_)
+            | ContentPart::Link { .. }
+            | ContentPart::Resource { .. }
+            | ContentPart::FromCrow { .. } => {
+                hash.add_text(&part_text(part).unwrap_or_default());
             }
         }
     }
@@ -336,16 +346,16 @@ fn cache_key(transcript: ForModel<'_>) -> String {
 }
 
 /// FNV-1a. The standard library's hash may change with the next compiler, and a session outlives that.
-struct Fnv(u64);
+struct FnvHash(u64);
 
-impl Default for Fnv {
+impl Default for FnvHash {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Fnv {
-    fn add(&mut self, text: &str) {
+impl FnvHash {
+    fn add_text(&mut self, text: &str) {
         for byte in text.bytes().chain([0xff]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }

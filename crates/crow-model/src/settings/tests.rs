@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use crate::sample::settings;
+use crate::sample::sample_settings;
 
 fn fields(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
@@ -9,7 +9,7 @@ fn fields(value: &Value) -> Map<String, Value> {
 /// Says the word a dialect would spell and the fields it adds, at a level.
 #[track_caller]
 fn check(level: Option<&str>, extra_body: &Value, effort: Option<&str>, added: &Value) {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.thought_levels = [
         ("default".to_owned(), fields(&json!({"think": false}))),
         ("low".to_owned(), fields(&json!({"kwargs": {"think": true, "budget": {"tokens": 5}}}))),
@@ -18,7 +18,7 @@ fn check(level: Option<&str>, extra_body: &Value, effort: Option<&str>, added: &
     .into();
     settings.reasoning_effort = level.map(str::to_owned);
     settings.extra_body = fields(extra_body);
-    assert_eq!((settings.effort(), Value::Object(settings.added_fields())), (effort, added.clone()));
+    assert_eq!((settings.effort_level(), Value::Object(settings.extra_fields())), (effort, added.clone()));
 }
 
 #[test]

@@ -1,15 +1,15 @@
 use proptest::prelude::*;
 
-use super::{EVENT_LEN_MAX, EventTooLong, Events};
+use super::{EVENT_LEN_MAX, EventTooLong, SseParser};
 
 fn read(pieces: &[&[u8]]) -> Vec<String> {
-    let mut events = Events::default();
+    let mut events = SseParser::default();
     let mut seen = Vec::new();
     let mut on_data = |data: &[u8]| seen.push(String::from_utf8_lossy(data).into_owned());
     for piece in pieces {
         assert_eq!(events.feed(piece, &mut on_data), Ok(()));
     }
-    assert_eq!(events.end(&mut on_data), Ok(()));
+    assert_eq!(events.finish(&mut on_data), Ok(()));
     seen
 }
 
@@ -62,7 +62,7 @@ fn a_byte_order_mark_and_long_text_pass() {
 
 #[test]
 fn an_event_without_end_is_refused() {
-    let mut events = Events::default();
+    let mut events = SseParser::default();
     let piece = vec![b'x'; EVENT_LEN_MAX / 2];
     let mut ignore = |_: &[u8]| {};
     assert_eq!(events.feed(&piece, &mut ignore), Ok(()));

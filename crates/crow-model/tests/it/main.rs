@@ -6,8 +6,12 @@ mod recording;
 
 use std::fmt::Write as _;
 
-use crow_core::{Delta, Ended, Entry, MessageId, Part, Prompt, Reply, ToolSpec, Transcript};
-use crow_model::{ApiKey, Ask, Http, Listener, ModelSettings, ProviderSettings, ask};
+use crow_core::{
+    ContentPart, MessageId, Prompt, Reply, ReplyDelta, ReplyEnd, ToolSpec, Transcript, TranscriptEntry,
+};
+use crow_model::{
+    ApiKey, HttpClients, ModelRequest, ModelSettings, ProviderSettings, ReplyListener, stream_reply,
+};
 use crow_testkit::{Answer, ModelServer, Script, Step};
 use expect_test::{Expect, expect};
 use tokio::sync::mpsc;
@@ -20,27 +24,27 @@ const HEARD_MAX: usize = 4096;
 
 struct Ears(mpsc::Sender<String>);
 
-impl Listener for Ears {
-    fn heard(&mut self, delta: Delta<'_>) {
+impl ReplyListener for Ears {
+    fn on_delta(&mut self, delta: ReplyDelta<'_>) {
         let line = match delta {
-            Delta::Thought(text) => format!("thought {text}"),
-            Delta::Text(text) => format!("text {text}"),
+            ReplyDelta::Thought(text) => format!("thought {text}"),
+            ReplyDelta::Text(text) => format!("text {text}"),
         };
         self.0.try_send(line).expect("the test hears all");
     }
 
-    fn noticed(&mut self, notice: String) {
+    fn on_notice(&mut self, notice: String) {
         self.0.try_send(format!("notice: {notice}")).expect("the test hears all");
     }
 
-    async fn room(&mut self) {}
+    async fn wait_for_capacity(&mut self) {}
 }
 
 fn settings(base_url: &str) -> ModelSettings {
     let provider = ProviderSettings {
         name: "acme".to_owned(),
         base_url: base_url.to_owned(),
-        api: crow_model::Api::Chat,
+        api: crow_model::ModelApi::Chat,
         api_key: Some(ApiKey::new(KEY)),
         key_variable: Some("ACME_API_KEY".to_owned()),
         headers: vec![("x-tenant".to_owned(), "seven".to_owned())],
@@ -57,7 +61,7 @@ fn settings(base_url: &str) -> ModelSettings {
         reasoning_effort: None,
         thought_levels: std::collections::BTreeMap::new(),
         send_reasoning: None,
-        tool_calls: crow_model::ToolCalls::default(),
+        tool_calls: crow_model::ToolCallMode::default(),
         price: None,
         extra_body: serde_json::Map::new(),
         retries_max: 3,
@@ -67,35 +71,36 @@ fn settings(base_url: &str) -> ModelSettings {
 
 /// Asks once with a short prompt.
 async fn ask_once(
-    http: &Http,
+    http: &HttpClients,
     settings: &ModelSettings,
     ears: mpsc::Sender<String>,
     cut: &CancellationToken,
 ) -> Reply {
     let mut transcript = Transcript::new("be good");
-    let prompt = Prompt { id: MessageId::at(0), parts: vec![Part::Text("hello".to_owned())] };
-    transcript.push(Entry::Prompt(prompt)).unwrap();
+    let prompt = Prompt { id: MessageId::from_seq(0), parts: vec![ContentPart::Text("hello".to_owned())] };
+    transcript.push(TranscriptEntry::Prompt(prompt)).unwrap();
     let parameters = serde_json::json!({"type": "object"});
     let tools = [ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }];
-    let question = Ask { settings, transcript: transcript.for_model().unwrap(), tools: &tools, seq: 1 };
-    ask(http, question, &mut Ears(ears), cut).await
+    let question =
+        ModelRequest { settings, transcript: transcript.for_model().unwrap(), tools: &tools, seq: 1 };
+    stream_reply(http, question, &mut Ears(ears), cut).await
 }
 
 fn show(reply: &Reply) -> String {
     let mut seen = format!("= {:?} {:?}", reply.thought, reply.text);
     for call in &reply.calls {
-        _ = write!(seen, " {}:{}{:?}", call.provider_id, call.name, call.arguments.object());
+        _ = write!(seen, " {}:{}{:?}", call.provider_id, call.name, call.arguments.to_object());
     }
     if let Some(usage) = reply.usage {
         _ = write!(seen, " {}+{}", usage.input, usage.output);
     }
     match &reply.ended {
-        Ended::Failed(failure) => _ = write!(seen, " {}: {failure}", failure.kind),
-        ended @ (Ended::Normally
-        | Ended::OutputLimit
-        | Ended::SizeLimit
-        | Ended::Refused
-        | Ended::Cancelled) => {
+        ReplyEnd::Failed(failure) => _ = write!(seen, " {}: {failure}", failure.kind),
+        ended @ (ReplyEnd::Normally
+        | ReplyEnd::OutputLimit
+        | ReplyEnd::SizeLimit
+        | ReplyEnd::Refused
+        | ReplyEnd::Cancelled) => {
             _ = write!(seen, " {ended:?}");
         }
     }
@@ -107,7 +112,7 @@ async fn check(script: impl Into<Script>, expected: Expect) {
     let server = ModelServer::start(script);
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
     let settings = settings(server.base_url());
-    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
     let mut seen = String::new();
     while let Some(line) = heard.recv().await {
         _ = writeln!(seen, "{line}");
@@ -141,9 +146,9 @@ async fn the_messages_api_has_headers_of_its_own() {
     let line = r#"thought "hm" | text "Grüße" | call read {"p": "ü"} | usage 10 2"#;
     let server = ModelServer::start(Script::new([Answer::parse(line).split(1), Answer::parse(line)]));
     let mut settings = settings(server.base_url());
-    settings.provider.api = crow_model::Api::Messages;
+    settings.provider.api = crow_model::ModelApi::Messages;
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
-    let (http, never) = (Http::new().unwrap(), CancellationToken::new());
+    let (http, never) = (HttpClients::new().unwrap(), CancellationToken::new());
     let reply = ask_once(&http, &settings, ears.clone(), &never).await;
     let expected = r#"= "hm" "Grüße" toolu_0_0:read{"p": String("ü")} 10+2 Normally"#;
     assert_eq!(show(&reply), expected);
@@ -183,13 +188,14 @@ async fn a_reply_with_everything_in_the_dialect_of_responses() {
         let server = ModelServer::start(script);
         let (ears, _heard) = mpsc::channel(HEARD_MAX);
         let mut settings = settings(server.base_url());
-        settings.provider.api = crow_model::Api::Responses;
-        let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+        settings.provider.api = crow_model::ModelApi::Responses;
+        let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
         let seen =
             r#"= "hm" "Grüße" call_0_0:read{"p": Number(1)} call_0_1:read{"p": String("ü")} 10+2 Normally"#;
         assert_eq!(show(&reply), seen);
         assert_eq!(reply.usage.unwrap().cached, 8);
-        let sealed = reply.sealed_by("acme/acme-9").iter().map(|piece| piece["id"].as_str().unwrap());
+        let sealed =
+            reply.provider_state_for("acme/acme-9").iter().map(|piece| piece["id"].as_str().unwrap());
         assert_eq!(sealed.collect::<Vec<_>>(), ["rs_0_0", "msg_0_1", "fc_0_2", "fc_0_3"]);
         assert_eq!(server.refused(), [""; 0]);
         assert!(server.heads()[0].starts_with("POST /v1/responses HTTP/1.1"));
@@ -263,8 +269,9 @@ async fn a_reply_that_never_ends_is_cut_and_says_so() {
     let server = ModelServer::start(Script::new([Answer::new(pieces)]));
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
     let reply =
-        ask_once(&Http::new().unwrap(), &settings(server.base_url()), ears, &CancellationToken::new()).await;
-    assert_eq!((reply.text.len() / piece.len(), &reply.ended), (17, &Ended::SizeLimit));
+        ask_once(&HttpClients::new().unwrap(), &settings(server.base_url()), ears, &CancellationToken::new())
+            .await;
+    assert_eq!((reply.text.len() / piece.len(), &reply.ended), (17, &ReplyEnd::SizeLimit));
     let mut last = String::new();
     while let Some(line) = heard.recv().await {
         last = line;
@@ -323,8 +330,9 @@ async fn a_model_that_writes_its_calls_is_told_of_tools_in_words() {
     let server =
         ModelServer::start(r#"text "<tool_call>{\"name\": \"read\", \"arguments\": {}}</tool_call>""#);
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
-    let settings = ModelSettings { tool_calls: crow_model::ToolCalls::Text, ..settings(server.base_url()) };
-    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    let settings =
+        ModelSettings { tool_calls: crow_model::ToolCallMode::Text, ..settings(server.base_url()) };
+    let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
     assert_eq!(show(&reply), r#"= "" "" call-1-0:read{} Normally"#);
     assert_eq!(heard.recv().await, None);
     assert_eq!(server.refused(), [""; 0]);
@@ -394,7 +402,7 @@ async fn a_cut_closes_the_connection_and_keeps_what_came() {
     let server = ModelServer::start("text \"half\" | hold");
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
     let cut = CancellationToken::new();
-    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
     let asking = ask_once(&http, &settings, ears, &cut);
     let cutting = async {
         assert_eq!(heard.recv().await.unwrap(), "text half");
@@ -410,7 +418,7 @@ async fn a_cut_ends_the_silence_before_the_answer() {
     let server = ModelServer::start("hold");
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
     let cut = CancellationToken::new();
-    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
     let asking = ask_once(&http, &settings, ears, &cut);
     let cutting = async {
         server.wait_for_requests(1).await;
@@ -426,7 +434,7 @@ async fn a_cut_ends_a_wait() {
     let server = ModelServer::start(r#"header "retry-after" "100" | status 429 {}"#);
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
     let cut = CancellationToken::new();
-    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
     let asking = ask_once(&http, &settings, ears, &cut);
     let cutting = async {
         assert_eq!(
@@ -442,7 +450,7 @@ async fn a_cut_ends_a_wait() {
 #[tokio::test]
 async fn one_connection_serves_many_questions() {
     let server = ModelServer::start("text \"a\"\ntext \"b\"\nstatus 400 {}\ntext \"c\"");
-    let (http, settings) = (Http::new().unwrap(), settings(server.base_url()));
+    let (http, settings) = (HttpClients::new().unwrap(), settings(server.base_url()));
     for _ in 0..4 {
         let (ears, _heard) = mpsc::channel(HEARD_MAX);
         ask_once(&http, &settings, ears, &CancellationToken::new()).await;
@@ -461,7 +469,7 @@ async fn nobody_at_the_address() {
     let mut settings = settings(&base_url);
     settings.retries_max = 0;
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
-    let reply = ask_once(&Http::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
+    let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
     let expected = "= \"\" \"\" connection: `acme` cannot be reached at $URL: connection refused; \
                     is it running, and is `base_url` right?";
     assert_eq!(show(&reply).replace(&base_url, "$URL"), expected);
@@ -471,7 +479,8 @@ async fn nobody_at_the_address() {
 async fn settings_that_make_no_request() {
     let (ears, _heard) = mpsc::channel(HEARD_MAX);
     let reply =
-        ask_once(&Http::new().unwrap(), &settings("localhost:80/v1"), ears, &CancellationToken::new()).await;
+        ask_once(&HttpClients::new().unwrap(), &settings("localhost:80/v1"), ears, &CancellationToken::new())
+            .await;
     let expected = "= \"\" \"\" config: the `base_url` of provider `acme` is no address: \
                     it begins with neither http:// nor https://";
     assert_eq!(show(&reply), expected);

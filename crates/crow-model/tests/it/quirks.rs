@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crow_model::Http;
+use crow_model::HttpClients;
 use crow_testkit::{Answer, Script, Step};
 use expect_test::{Expect, expect};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -38,7 +38,7 @@ async fn check_acts(acts: Vec<Act>, expected: Expect) {
         }
     };
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
-    let (http, cut) = (Http::new().unwrap(), CancellationToken::new());
+    let (http, cut) = (HttpClients::new().unwrap(), CancellationToken::new());
     let reply = tokio::select! {
         reply = ask_once(&http, &settings, ears, &cut) => reply,
         () = serve => unreachable!("the server stays"),

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use crow_core::FailureKind;
-use crow_model::Recorder;
+use crow_model::RequestRecorder;
 use serde_json::Value;
 
 use super::*;
@@ -12,12 +12,12 @@ use super::*;
 /// Asks as often as there are answers and keeps it; gives what was kept and the replies.
 async fn keep(folder: &Path, script: impl Into<Script>, n_asked: usize) -> (String, String) {
     let server = ModelServer::start(script);
-    let http = Http::new().unwrap().recorded(Recorder::start(folder).unwrap());
+    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(folder).unwrap());
     let replies = ask_all(&http, server.base_url(), n_asked).await;
     (kept(folder), replies)
 }
 
-async fn ask_all(http: &Http, base_url: &str, n_asked: usize) -> String {
+async fn ask_all(http: &HttpClients, base_url: &str, n_asked: usize) -> String {
     let settings = ModelSettings { retries_max: 0, ..settings(base_url) };
     let mut replies = String::new();
     for _ in 0..n_asked {
@@ -93,7 +93,7 @@ async fn what_was_kept_is_played_again() {
     let script = "thought \"hm\" | text \"Grüße\" | call read {\"p\":1} | usage 10 2\nstatus 400 {\"error\":{\"message\":\"no\"}}\ntext \"Half\" | cut\ncut";
     let (files, replies) = keep(home.path(), script, 4).await;
     let server = ModelServer::replay(home.path());
-    let again = ask_all(&Http::new().unwrap(), server.base_url(), 5).await;
+    let again = ask_all(&HttpClients::new().unwrap(), server.base_url(), 5).await;
     assert_eq!(server.refused(), ["request 4: everything recorded was asked already"]);
     let same: String = again.lines().take(4).map(|line| format!("{line}\n")).collect();
     assert_eq!(same, replies, "{files}");
@@ -103,14 +103,14 @@ async fn what_was_kept_is_played_again() {
 async fn whoever_leaves_leaves_a_recording() {
     let home = tempfile::tempdir().unwrap();
     let server = ModelServer::start("text \"Begun\" | hold");
-    let http = Http::new().unwrap().recorded(Recorder::start(home.path()).unwrap());
+    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(home.path()).unwrap());
     let (ears, mut heard) = mpsc::channel(HEARD_MAX);
     let (cut, settings) = (CancellationToken::new(), settings(server.base_url()));
     let (reply, ()) = tokio::join!(ask_once(&http, &settings, ears, &cut), async {
         heard.recv().await.unwrap();
         cut.cancel();
     });
-    assert_eq!(reply.ended, Ended::Cancelled);
+    assert_eq!(reply.ended, ReplyEnd::Cancelled);
     // The last one waits for the disk.
     drop(http);
     let kept = kept(home.path());
@@ -122,7 +122,7 @@ async fn nothing_that_is_there_is_overwritten() {
     let home = tempfile::tempdir().unwrap();
     std::fs::write(home.path().join("0007-acme-acme-9.jsonl"), "{}").unwrap();
     let (server, other) = (ModelServer::start("text \"1\""), ModelServer::start("text \"2\""));
-    let http = || Http::new().unwrap().recorded(Recorder::start(home.path()).unwrap());
+    let http = || HttpClients::new().unwrap().with_recorder(RequestRecorder::start(home.path()).unwrap());
     // Both counted before either wrote.
     let (one, two) = (http(), http());
     ask_all(&one, server.base_url(), 1).await;
@@ -139,12 +139,12 @@ async fn a_folder_that_cannot_be_used_is_told_first_and_hurts_nobody_later() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("file");
     std::fs::write(&file, "").unwrap();
-    let failure = Recorder::start(&file).unwrap_err();
+    let failure = RequestRecorder::start(&file).unwrap_err();
     assert_eq!(failure.kind, FailureKind::Config);
     assert!(failure.sentence.starts_with(&format!("Nothing can be recorded in {}: ", file.display())));
 
     let folder = home.path().join("gone");
-    let http = Http::new().unwrap().recorded(Recorder::start(&folder).unwrap());
+    let http = HttpClients::new().unwrap().with_recorder(RequestRecorder::start(&folder).unwrap());
     std::fs::remove_dir(&folder).unwrap();
     let server = ModelServer::start("text \"Hello\"");
     assert_eq!(ask_all(&http, server.base_url(), 1).await, "= \"\" \"Hello\" Normally\n");

@@ -9,8 +9,8 @@ const STUCK: Duration = Duration::from_secs(30);
 /// More than a pipe holds, so that whoever writes it needs a reader.
 const FLOOD_BYTES: usize = 3_000_000;
 
-fn sh(script: &str) -> Command {
-    Command {
+fn sh(script: &str) -> CommandSpec {
+    CommandSpec {
         program: "sh".into(),
         args: vec!["-c".into(), script.into()],
         cwd: "/".into(),
@@ -19,20 +19,20 @@ fn sh(script: &str) -> Command {
     }
 }
 
-fn bounds(timeout: Duration) -> FilterBounds {
-    FilterBounds { timeout, stdout_bytes: 20, stderr_bytes: 10 }
+fn bounds(timeout: Duration) -> FilterLimits {
+    FilterLimits { timeout, stdout_bytes: 20, stderr_bytes: 10 }
 }
 
-async fn filtered(script: &str, input: &str, timeout: Duration) -> Filtered {
-    let groups = Groups::new();
+async fn filtered(script: &str, input: &str, timeout: Duration) -> FilterResult {
+    let groups = ProcessGroups::new();
     let cut = CancellationToken::new();
-    let filtered = filter(&groups, sh(script), input.into(), bounds(timeout), &cut).await.unwrap();
+    let filtered = run_filter(&groups, sh(script), input.into(), bounds(timeout), &cut).await.unwrap();
     assert_eq!(groups.n_alive(), 0);
     filtered
 }
 
 async fn check(script: &str, input: &str, expect: Expect) {
-    let Filtered { ended, stdout, stderr } = filtered(script, input, STUCK).await;
+    let FilterResult { ended, stdout, stderr } = filtered(script, input, STUCK).await;
     expect.assert_eq(&format!("{ended:?} {:?} {:?}", stdout.text, stderr.text));
 }
 
@@ -48,7 +48,7 @@ async fn input_larger_than_a_pipe_arrives_whole() {
     check("wc -c | tr -d ' '", &input, expect![[r#"Exited(0) "3000000\n" """#]]).await;
     // Both sides are full at once here: who only writes first hangs.
     let copied = filtered("cat", &input, STUCK).await;
-    assert_eq!((copied.ended, copied.stdout.n_bytes), (Ended::Exited(0), FLOOD_BYTES as u64));
+    assert_eq!((copied.ended, copied.stdout.n_bytes), (ExitReason::Exited(0), FLOOD_BYTES as u64));
 }
 
 #[tokio::test]
@@ -68,8 +68,8 @@ async fn a_flood_is_bounded() {
 #[tokio::test]
 async fn a_hanging_filter_is_ended_in_time() {
     let script = "trap '' TERM; echo on; echo off >&2; sleep 1000 & echo $!; while :; do sleep 1000; done";
-    let Filtered { ended, stdout, stderr } = filtered(script, "", Duration::from_millis(200)).await;
-    assert_eq!((ended, stderr.text.as_str()), (Ended::TimedOut, "off\n"));
+    let FilterResult { ended, stdout, stderr } = filtered(script, "", Duration::from_millis(200)).await;
+    assert_eq!((ended, stderr.text.as_str()), (ExitReason::TimedOut, "off\n"));
     assert!(stdout.text.starts_with("on\n"));
 }
 
@@ -84,7 +84,7 @@ async fn cancel_ends_it() {
     let folder = tempfile::tempdir().unwrap();
     let pipe = folder.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-    let (groups, cut) = (Groups::new(), CancellationToken::new());
+    let (groups, cut) = (ProcessGroups::new(), CancellationToken::new());
     let script = format!("echo up > {}; exec sleep 1000", pipe.display());
     let cancel_once_up = async {
         let file = tokio::fs::File::open(&pipe).await.unwrap();
@@ -93,18 +93,18 @@ async fn cancel_ends_it() {
         assert_eq!((line.as_str(), groups.n_alive()), ("up\n", 1));
         cut.cancel();
     };
-    let running = filter(&groups, sh(&script), Vec::new(), bounds(STUCK), &cut);
+    let running = run_filter(&groups, sh(&script), Vec::new(), bounds(STUCK), &cut);
     let (filtered, ()) = tokio::join!(running, cancel_once_up);
-    assert_eq!((filtered.unwrap().ended, groups.n_alive()), (Ended::Cancelled, 0));
-    let never = filter(&groups, sh("exit 9"), Vec::new(), bounds(STUCK), &cut).await.unwrap();
-    assert_eq!(never.ended, Ended::Cancelled);
+    assert_eq!((filtered.unwrap().ended, groups.n_alive()), (ExitReason::Cancelled, 0));
+    let never = run_filter(&groups, sh("exit 9"), Vec::new(), bounds(STUCK), &cut).await.unwrap();
+    assert_eq!(never.ended, ExitReason::Cancelled);
 }
 
 #[tokio::test]
 async fn nothing_begins_after_the_end_of_all() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     groups.kill_all();
-    let refused = filter(&groups, sh("true"), Vec::new(), bounds(STUCK), &CancellationToken::new()).await;
+    let refused = run_filter(&groups, sh("true"), Vec::new(), bounds(STUCK), &CancellationToken::new()).await;
     expect!["no more programs are started, the process is ending"]
         .assert_eq(&refused.unwrap_err().to_string());
 }

@@ -4,7 +4,7 @@ use super::*;
 #[track_caller]
 fn check(sent: &str, left: &str) {
     let shown = |pieces: &mut dyn Iterator<Item = &[u8]>| {
-        let (mut plain, mut out) = (Plain::default(), Vec::new());
+        let (mut plain, mut out) = (AnsiStripper::default(), Vec::new());
         pieces.for_each(|piece| plain.push(piece, &mut out));
         plain.flush(&mut out);
         String::from_utf8_lossy(&out).into_owned()
@@ -51,7 +51,7 @@ fn colours_titles_and_links_go() {
 /// Shows the working directory that a text tells the terminal, sent byte by byte.
 #[track_caller]
 fn check_directory(sent: &str, directory: Option<&str>) {
-    let (mut plain, mut out) = (Plain::default(), Vec::new());
+    let (mut plain, mut out) = (AnsiStripper::default(), Vec::new());
     sent.as_bytes().chunks(1).for_each(|piece| plain.push(piece, &mut out));
     assert_eq!(plain.directory(), directory);
 }
@@ -85,7 +85,7 @@ fn what_never_ends_hides_little() {
 
 #[test]
 fn an_endless_line_is_not_held() {
-    let mut plain = Plain::default();
+    let mut plain = AnsiStripper::default();
     let mut n_bytes = 0;
     for _ in 0..1000 {
         let mut out = Vec::new();

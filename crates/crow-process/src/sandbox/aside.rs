@@ -30,13 +30,13 @@ const HOOKS_MAX: usize = 100;
 
 /// Who would run a program through what is set aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runner {
+pub(super) enum AutorunOwner {
     Git,
     /// An editor, a shell or another program of the person's.
     Another,
 }
 
-impl Runner {
+impl AutorunOwner {
     fn as_str(self) -> &'static str {
         match self {
             Self::Git => "Git",
@@ -46,12 +46,12 @@ impl Runner {
 }
 
 /// Sets aside a file, a link or a whole folder; returns what to say.
-pub(super) fn set_file_aside(path: &Path, runner: Runner) -> String {
+pub(super) fn set_file_aside(path: &Path, runner: AutorunOwner) -> String {
     let moved = match (path.parent(), path.file_name()) {
-        (Some(folder), Some(name)) => open_folder(folder).and_then(|folder| rename(&folder, name)),
+        (Some(folder), Some(name)) => open_folder(folder).and_then(|folder| rename_aside(&folder, name)),
         _ => Err(io::ErrorKind::InvalidInput.into()),
     };
-    sentence(path, moved, runner)
+    describe_rename(path, moved, runner)
 }
 
 /// Sets aside one part of a repository; `None` when it can do no harm.
@@ -59,10 +59,10 @@ pub(super) fn set_part_aside(repository: &Path, part: &str) -> Option<String> {
     let path = repository.join(part);
     let moved = match open_folder(repository) {
         Ok(folder) if is_harmless(&folder, part) => return None,
-        Ok(folder) => rename(&folder, part.as_ref()),
+        Ok(folder) => rename_aside(&folder, part.as_ref()),
         Err(error) => Err(error),
     };
-    Some(sentence(&path, moved, Runner::Git))
+    Some(describe_rename(&path, moved, AutorunOwner::Git))
 }
 
 /// Whether a part of a repository can do no harm.
@@ -71,7 +71,7 @@ pub(super) fn is_harmless_part(repository: &Path, part: &str) -> bool {
 }
 
 /// Says it in words that a failed command's reader connects with the sandbox.
-fn sentence(path: &Path, moved: io::Result<String>, runner: Runner) -> String {
+fn describe_rename(path: &Path, moved: io::Result<String>, runner: AutorunOwner) -> String {
     let (path, runner) = (path.display(), runner.as_str());
     match moved {
         Ok(name) => format!(
@@ -87,7 +87,7 @@ fn sentence(path: &Path, moved: io::Result<String>, runner: Runner) -> String {
 /// Opens a folder that its owner may change, without following any link.
 fn open_folder(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-    let folder = open(nix::fcntl::AT_FDCWD, path, flags)?;
+    let folder = open_no_symlinks(nix::fcntl::AT_FDCWD, path, flags)?;
     let mode = Mode::from_bits_truncate(fstat(&folder)?.st_mode);
     if !mode.contains(Mode::S_IRWXU) {
         // Where we may not, the renaming says so.
@@ -98,24 +98,24 @@ fn open_folder(path: &Path) -> io::Result<OwnedFd> {
 }
 
 /// Opens a folder as a place only, without following any link: it can be listed by its descriptor.
-pub(super) fn open_place(path: &Path) -> io::Result<OwnedFd> {
-    open(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+pub(super) fn open_path_fd(path: &Path) -> io::Result<OwnedFd> {
+    open_no_symlinks(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
 }
 
 /// Opens a folder to list it, without following any link.
-pub(super) fn open_to_list(path: &Path) -> io::Result<OwnedFd> {
-    open(nix::fcntl::AT_FDCWD, path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
+pub(super) fn open_for_listing(path: &Path) -> io::Result<OwnedFd> {
+    open_no_symlinks(nix::fcntl::AT_FDCWD, path, OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC)
 }
 
 /// Opens without following any link.
-pub(super) fn open(folder: impl AsFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
+pub(super) fn open_no_symlinks(folder: impl AsFd, path: &Path, flags: OFlag) -> io::Result<OwnedFd> {
     let flags = if flags.contains(OFlag::O_PATH) { flags } else { flags | OFlag::O_NONBLOCK };
     let how = OpenHow::new().flags(flags).resolve(ResolveFlag::RESOLVE_NO_SYMLINKS);
     Ok(openat2(folder, path, how)?)
 }
 
 /// Gives an entry of a folder a name that Git does not know; returns the name.
-fn rename(folder: &OwnedFd, name: &OsStr) -> io::Result<String> {
+fn rename_aside(folder: &OwnedFd, name: &OsStr) -> io::Result<String> {
     let plain = name.to_string_lossy();
     for n in 1..=NAMES_MAX {
         let free = if n == 1 { format!("{plain}.{SUFFIX}") } else { format!("{plain}.{SUFFIX}-{n}") };
@@ -130,7 +130,7 @@ fn rename(folder: &OwnedFd, name: &OsStr) -> io::Result<String> {
 
 /// Whether a part is what every fresh repository has: a plain configuration, sample hooks, an empty folder.
 fn is_harmless(repository: &OwnedFd, part: &str) -> bool {
-    let Ok(opened) = open(repository, Path::new(part), OFlag::O_RDONLY | OFlag::O_CLOEXEC) else {
+    let Ok(opened) = open_no_symlinks(repository, Path::new(part), OFlag::O_RDONLY | OFlag::O_CLOEXEC) else {
         return false;
     };
     let Ok(kind) = fstat(&opened).map(|found| SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crow_core::Network;
+use crow_core::NetworkAccess;
 use nix::unistd::{getegid, geteuid};
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -70,18 +70,18 @@ const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 const SOCKETS_LEFT: [libc::c_int; 2] = [libc::AF_UNIX, libc::AF_NETLINK];
 
 /// Tells whether filters can be made for this processor.
-pub(super) fn is_known_machine() -> bool {
-    machine().is_some()
+pub(super) fn is_supported_arch() -> bool {
+    target_arch().is_some()
 }
 
-fn machine() -> Option<TargetArch> {
+fn target_arch() -> Option<TargetArch> {
     TargetArch::try_from(std::env::consts::ARCH).ok()
 }
 
 /// What the filters are to hold beside what they always do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CallRules {
-    pub(super) network: Network,
+pub(super) struct SyscallRules {
+    pub(super) network: NetworkAccess,
     /// No other program can be spoken to through a socket: nothing else hides those that obey.
     pub(super) unix_sockets_closed: bool,
     /// No file gets another owner, attributes, or a mode that gives others rights: nothing else keeps those outside as
@@ -131,30 +131,30 @@ const FCHMODAT2: libc::c_long = 452;
 const SOCKET_KIND: u64 = 0xf;
 
 /// Makes the filters; `None` on a processor that none can be made for.
-pub(super) fn filters(rules: CallRules) -> Result<Option<Vec<BpfProgram>>, BackendError> {
-    let Some(machine) = machine() else { return Ok(None) };
+pub(super) fn build_seccomp_filters(rules: SyscallRules) -> Result<Option<Vec<BpfProgram>>, BackendError> {
+    let Some(machine) = target_arch() else { return Ok(None) };
     let mut forbidden: BTreeMap<i64, Vec<SeccompRule>> =
         FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
     let mut requests = Vec::new();
     let of_files = if rules.attributes_bounded { &ATTRIBUTE_REQUESTS[..] } else { &[] };
     for &request in TERMINAL_INPUT.iter().chain(of_files) {
-        requests.push(SeccompRule::new(vec![condition(1, SeccompCmpOp::Eq, request)?])?);
+        requests.push(SeccompRule::new(vec![argument_condition(1, SeccompCmpOp::Eq, request)?])?);
     }
     forbidden.insert(libc::SYS_ioctl, requests);
     // In a name space of its own a program has rights over the kernel that nobody gave it.
     let new_user = u64::try_from(libc::CLONE_NEWUSER).unwrap_or_default();
-    let clone = condition(0, SeccompCmpOp::MaskedEq(new_user), new_user)?;
+    let clone = argument_condition(0, SeccompCmpOp::MaskedEq(new_user), new_user)?;
     forbidden.insert(libc::SYS_clone, vec![SeccompRule::new(vec![clone])?]);
     // The limits of another program can end it, and the warden is one.
-    let of_another = condition(0, SeccompCmpOp::Ne, 0)?;
+    let of_another = argument_condition(0, SeccompCmpOp::Ne, 0)?;
     forbidden.insert(libc::SYS_prlimit64, vec![SeccompRule::new(vec![of_another])?]);
     let number = |value: libc::c_int| u64::try_from(value).unwrap_or_default();
     let mut sockets = Vec::new();
     if rules.unix_sockets_closed {
-        let unix = || condition(0, SeccompCmpOp::Eq, number(libc::AF_UNIX));
+        let unix = || argument_condition(0, SeccompCmpOp::Eq, number(libc::AF_UNIX));
         sockets.push(SeccompRule::new(vec![unix()?])?);
         // Of a pair, this kind can still be sent elsewhere.
-        let datagram = condition(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), number(libc::SOCK_DGRAM))?;
+        let datagram = argument_condition(1, SeccompCmpOp::MaskedEq(SOCKET_KIND), number(libc::SOCK_DGRAM))?;
         forbidden.insert(libc::SYS_socketpair, vec![SeccompRule::new(vec![unix()?, datagram])?]);
     }
     let mut unsupported = BTreeMap::new();
@@ -162,25 +162,29 @@ pub(super) fn filters(rules: CallRules) -> Result<Option<Vec<BpfProgram>>, Backe
         forbidden.extend(owner_rules()?);
         unsupported.extend(ATTRIBUTE_CALLS.iter().map(|&call| (call, Vec::new())));
         for &(call, place) in MODE_CALLS {
-            let bits = MODES_BOUNDED
-                .into_iter()
-                .map(|bit| SeccompRule::new(vec![condition(place, SeccompCmpOp::MaskedEq(bit), bit)?]));
+            let bits = MODES_BOUNDED.into_iter().map(|bit| {
+                SeccompRule::new(vec![argument_condition(place, SeccompCmpOp::MaskedEq(bit), bit)?])
+            });
             forbidden.insert(call, bits.collect::<Result<_, _>>()?);
         }
     }
-    if rules.network == Network::Closed {
-        let others = SOCKETS_LEFT.into_iter().map(|kind| condition(0, SeccompCmpOp::Ne, number(kind)));
+    if rules.network == NetworkAccess::Closed {
+        let others =
+            SOCKETS_LEFT.into_iter().map(|kind| argument_condition(0, SeccompCmpOp::Ne, number(kind)));
         sockets.push(SeccompRule::new(others.collect::<Result<_, _>>()?)?);
     }
     if !sockets.is_empty() {
         forbidden.insert(libc::SYS_socket, sockets);
     }
     let absent = ABSENT.iter().map(|&call| (call, Vec::new())).collect();
-    let mut known = vec![filter(forbidden, libc::EPERM, machine)?, filter(absent, libc::ENOSYS, machine)?];
+    let mut known = vec![
+        compile_filter(forbidden, libc::EPERM, machine)?,
+        compile_filter(absent, libc::ENOSYS, machine)?,
+    ];
     if !unsupported.is_empty() {
-        known.push(filter(unsupported, libc::EOPNOTSUPP, machine)?);
+        known.push(compile_filter(unsupported, libc::EOPNOTSUPP, machine)?);
     }
-    known.push(unknown_calls());
+    known.push(unknown_call_filter());
     Ok(Some(known))
 }
 
@@ -189,7 +193,7 @@ fn owner_rules() -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
     let unchanged = u64::from(u32::MAX);
     let (user, group) = (u64::from(geteuid().as_raw()), u64::from(getegid().as_raw()));
     let rule = |argument: u8, own: u64| {
-        let others = [unchanged, own].map(|id| condition(argument, SeccompCmpOp::Ne, id));
+        let others = [unchanged, own].map(|id| argument_condition(argument, SeccompCmpOp::Ne, id));
         SeccompRule::new(others.into_iter().collect::<Result<_, _>>()?)
     };
     let of_call = |&(call, at): &(libc::c_long, u8)| Ok((call, vec![rule(at, user)?, rule(at + 1, group)?]));
@@ -197,11 +201,11 @@ fn owner_rules() -> Result<Vec<(i64, Vec<SeccompRule>)>, BackendError> {
 }
 
 /// Compares half of an argument: the kernel itself looks at no more of these.
-fn condition(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
+fn argument_condition(argument: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, is, value)
 }
 
-fn filter(
+fn compile_filter(
     calls: BTreeMap<i64, Vec<SeccompRule>>,
     errno: libc::c_int,
     machine: TargetArch,
@@ -212,7 +216,7 @@ fn filter(
 
 /// Newer calls do what the ones above do, and programs know what to do where they are missing. Some kernels also know
 /// every call by a second, much higher number, which the other filters would let through.
-fn unknown_calls() -> BpfProgram {
+fn unknown_call_filter() -> BpfProgram {
     const LOAD: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
     const ANSWER: u16 = 0x06;

@@ -17,29 +17,29 @@ const NUMBERS_MAX: libc::c_ulong = 63;
 const VERSION: u32 = 0x2008_0522;
 
 #[repr(C)]
-struct Header {
+struct CapabilityHeader {
     version: u32,
     pid: i32,
 }
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
-struct Half {
+struct CapabilityData {
     effective: u32,
     permitted: u32,
     inheritable: u32,
 }
 
 /// Gives up all rights of root but those that a command keeps, for good.
-pub(super) fn give_up(has_view: bool) -> io::Result<()> {
+pub(super) fn drop_capabilities(has_view: bool) -> io::Result<()> {
     let kept = if has_view { KEPT | OF_FILES } else { KEPT };
-    let mut halves = read()?;
+    let mut halves = read_capabilities()?;
     let has_any = halves.iter().any(|half| half.permitted != 0);
     for number in (0..=NUMBERS_MAX).filter(|number| kept & (1 << number) == 0) {
-        if control(libc::PR_CAPBSET_READ, number)? != 1 {
+        if control_bounding_set(libc::PR_CAPBSET_READ, number)? != 1 {
             continue;
         }
-        match control(libc::PR_CAPBSET_DROP, number) {
+        match control_bounding_set(libc::PR_CAPBSET_DROP, number) {
             // Who has no rights and cannot gain any by a program has nothing to give up.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) && !has_any => {}
             dropped => drop(dropped?),
@@ -51,11 +51,11 @@ pub(super) fn give_up(has_view: bool) -> io::Result<()> {
         half.effective &= kept;
         half.inheritable = 0;
     }
-    write(&halves)
+    write_capabilities(&halves)
 }
 
 /// Asks or changes the set beyond which no program gets; unknown numbers are in no set.
-fn control(what: libc::c_int, number: libc::c_ulong) -> io::Result<libc::c_int> {
+fn control_bounding_set(what: libc::c_int, number: libc::c_ulong) -> io::Result<libc::c_int> {
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: these calls take numbers only.
     let answer = unsafe { libc::prctl(what, number, 0, 0, 0) };
@@ -67,17 +67,17 @@ fn control(what: libc::c_int, number: libc::c_ulong) -> io::Result<libc::c_int> 
     }
 }
 
-fn read() -> io::Result<[Half; 2]> {
-    let mut header = Header { version: VERSION, pid: 0 };
-    let mut halves = [Half::default(); 2];
+fn read_capabilities() -> io::Result<[CapabilityData; 2]> {
+    let mut header = CapabilityHeader { version: VERSION, pid: 0 };
+    let mut halves = [CapabilityData::default(); 2];
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: both pointers are to values of the layout that this version of the call has.
     let done = unsafe { libc::syscall(libc::SYS_capget, &raw mut header, halves.as_mut_ptr()) };
     if done == 0 { Ok(halves) } else { Err(io::Error::last_os_error()) }
 }
 
-fn write(halves: &[Half; 2]) -> io::Result<()> {
-    let mut header = Header { version: VERSION, pid: 0 };
+fn write_capabilities(halves: &[CapabilityData; 2]) -> io::Result<()> {
+    let mut header = CapabilityHeader { version: VERSION, pid: 0 };
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: both pointers are to values of the layout that this version of the call has.
     let done = unsafe { libc::syscall(libc::SYS_capset, &raw mut header, halves.as_ptr()) };

@@ -10,13 +10,13 @@ use landlock::RulesetCreated;
 use seccompiler::BpfProgram;
 
 use super::{
-    calls::{self, CallRules},
+    calls::{self, SyscallRules},
     capabilities, files,
     repositories::RepositorySurvey,
-    sockets::{HiddenPlaces, PersonFolders},
-    view::View,
+    sockets::{HiddenPaths, UserFolders},
+    view::MountView,
 };
-use crate::warden::orders::Orders;
+use crate::warden::orders::LaunchSpec;
 
 /// Ways to programs outside that would do for a command what it may not.
 const VARIABLES_HIDDEN: [&str; 42] = [
@@ -69,40 +69,43 @@ const SOCKETS_CLOSED: &str = "the command could use no Unix sockets: a program l
                               (/proc/net/unix)";
 
 /// What holds one command.
-pub(crate) struct Cell {
-    walls: Option<Walls>,
+pub(crate) struct CommandSandbox {
+    walls: Option<SandboxLayers>,
 }
 
-struct Walls {
-    view: Option<View>,
+struct SandboxLayers {
+    view: Option<MountView>,
     files: RulesetCreated,
     calls: Vec<BpfProgram>,
     /// A socket of another program may be in sight, so there are none for the command.
     is_socket_in_sight: bool,
 }
 
-impl Cell {
+impl CommandSandbox {
     /// Builds what these orders want around a command that may not write to what was found in repositories. The other
     /// side is a sentence: a command that cannot be held as ordered does not run.
-    pub(crate) fn build(orders: &Orders, repositories: &RepositorySurvey) -> Result<Self, String> {
+    pub(crate) fn build(orders: &LaunchSpec, repositories: &RepositorySurvey) -> Result<Self, String> {
         let writable = match orders.confinement {
             Confinement::Free => return Ok(Self { walls: None }),
             Confinement::Project | Confinement::Guarded | Confinement::Offline => {
-                Some(outermost(&[orders.roots.as_slice(), &orders.writable, &orders.caches].concat()))
+                Some(outermost_paths(&[orders.roots.as_slice(), &orders.writable, &orders.caches].concat()))
             }
             Confinement::ReadOnly => None,
         };
-        let version = files::version()?;
-        let sealed = repositories.sealed();
+        let version = files::landlock_version()?;
+        let sealed = repositories.sealed_paths();
         let view = match orders.has_namespace {
             true => {
-                let person = PersonFolders {
+                let person = UserFolders {
                     home: orders.home.as_deref().map(Path::new),
                     runtime: orders.runtime.as_deref().map(Path::new),
                     roots: &orders.roots,
                 };
-                let hidden = HiddenPlaces::find(person, orders.network);
-                Some(View::find(writable.as_deref().unwrap_or_default(), &sealed, hidden).map_err(broken)?)
+                let hidden = HiddenPaths::find_existing(person, orders.network);
+                Some(
+                    MountView::plan_mounts(writable.as_deref().unwrap_or_default(), &sealed, hidden)
+                        .map_err(sandbox_setup_error)?,
+                )
             }
             false => None,
         };
@@ -110,46 +113,48 @@ impl Cell {
             Some(_) => writable.iter().map(PathBuf::from).collect(),
             None => {
                 // Nothing new can be made above what is left out.
-                let left_out: Vec<PathBuf> = sealed.iter().chain(repositories.missing()).cloned().collect();
-                files::around(&writable, &left_out)
+                let left_out: Vec<PathBuf> =
+                    sealed.iter().chain(repositories.missing_paths()).cloned().collect();
+                files::exclude_protected(&writable, &left_out)
             }
         });
-        let files = files::rules(places.as_deref(), orders.network).map_err(broken)?;
-        let is_socket_in_sight = view.as_ref().is_some_and(View::shows_sockets);
-        let rules = CallRules {
+        let files =
+            files::build_landlock_rules(places.as_deref(), orders.network).map_err(sandbox_setup_error)?;
+        let is_socket_in_sight = view.as_ref().is_some_and(MountView::has_visible_sockets);
+        let rules = SyscallRules {
             network: orders.network,
             unix_sockets_closed: is_socket_in_sight || view.is_none() || version < files::VERSION_WHOLE,
             attributes_bounded: view.is_none(),
         };
-        let calls = calls::filters(rules).map_err(broken)?;
+        let calls = calls::build_seccomp_filters(rules).map_err(sandbox_setup_error)?;
         let calls = calls.ok_or("on this processor a command cannot be kept from sockets and mounts")?;
         // What a caller left open by mistake would be a way out.
-        close_on_exec().map_err(broken)?;
-        Ok(Self { walls: Some(Walls { view, files, calls, is_socket_in_sight }) })
+        set_close_on_exec().map_err(sandbox_setup_error)?;
+        Ok(Self { walls: Some(SandboxLayers { view, files, calls, is_socket_in_sight }) })
     }
 
     /// Variables that the command does not get.
-    pub(crate) fn variables_hidden(&self) -> &'static [&'static str] {
+    pub(crate) fn hidden_variables(&self) -> &'static [&'static str] {
         if self.walls.is_some() { &VARIABLES_HIDDEN } else { &[] }
     }
 
     /// Says what else the command cannot do, for one that fails.
-    pub(crate) fn closed_besides(&self) -> Option<&'static str> {
+    pub(crate) fn extra_restriction(&self) -> Option<&'static str> {
         self.walls.as_ref().filter(|walls| walls.is_socket_in_sight).map(|_| SOCKETS_CLOSED)
     }
 
     /// Shuts this process in, and whatever comes of it.
-    pub(crate) fn close(self) -> io::Result<()> {
-        let Some(Walls { view, files, calls, .. }) = self.walls else { return Ok(()) };
+    pub(crate) fn restrict_self(self) -> io::Result<()> {
+        let Some(SandboxLayers { view, files, calls, .. }) = self.walls else { return Ok(()) };
         // The other walls let nobody do this.
         if let Some(view) = &view {
-            view.enter().map_err(|error| named("a mount name space", &error))?;
+            view.enter_namespace().map_err(|error| step_error("a mount name space", &error))?;
         }
-        capabilities::give_up(view.is_some())
-            .map_err(|error| named("giving up the rights of root", &error))?;
-        files.restrict_self().map_err(|error| named("Landlock", &error))?;
+        capabilities::drop_capabilities(view.is_some())
+            .map_err(|error| step_error("giving up the rights of root", &error))?;
+        files.restrict_self().map_err(|error| step_error("Landlock", &error))?;
         for filter in &calls {
-            seccompiler::apply_filter(filter).map_err(|error| named("seccomp", &error))?;
+            seccompiler::apply_filter(filter).map_err(|error| step_error("seccomp", &error))?;
         }
         Ok(())
     }
@@ -157,7 +162,7 @@ impl Cell {
 
 /// Leaves out the places that lie inside another one, which is writable with all that is in it. A command could put a
 /// link in their place, and the next one would be let write where that leads.
-fn outermost(places: &[String]) -> Vec<String> {
+fn outermost_paths(places: &[String]) -> Vec<String> {
     let holds = |outer: &&String, inner: &str| *outer != inner && Path::new(inner).starts_with(outer);
     let by_name = places.iter().filter(|place| !places.iter().any(|outer| holds(&outer, place)));
     let by_name: Vec<&String> = by_name.collect();
@@ -173,16 +178,16 @@ fn outermost(places: &[String]) -> Vec<String> {
     by_name.iter().enumerate().filter(|place| !is_inside(place)).map(|(_, place)| (*place).clone()).collect()
 }
 
-fn broken(error: impl std::fmt::Display) -> String {
+fn sandbox_setup_error(error: impl std::fmt::Display) -> String {
     format!("could not prepare the sandbox: {error}")
 }
 
-fn named(step: &str, error: &dyn std::fmt::Display) -> io::Error {
+fn step_error(step: &str, error: &dyn std::fmt::Display) -> io::Error {
     io::Error::other(format!("{step} failed: {error}"))
 }
 
 /// Has everything but the three standard streams closed when the command begins.
-fn close_on_exec() -> io::Result<()> {
+fn set_close_on_exec() -> io::Result<()> {
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: it takes three numbers and closes nothing now.
     let done = unsafe {
@@ -215,7 +220,7 @@ mod tests {
         std::os::unix::fs::symlink("root", dir.join("link")).unwrap();
         let shown = |names: &[&str]| {
             let places: Vec<String> = names.iter().map(|name| dir.join(name).display().to_string()).collect();
-            let outermost = outermost(&places);
+            let outermost = outermost_paths(&places);
             outermost.iter().map(|place| place.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let places = ["root", "root/target", "link/target", "beside"];

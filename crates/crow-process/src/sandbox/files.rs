@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::Network;
+use crow_core::NetworkAccess;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreated, RulesetCreatedAttr as _, RulesetError, Scope,
@@ -29,7 +29,7 @@ const SINKS: [&str; 7] =
 const SHARED: [&str; 2] = ["/dev/ptmx", "/dev/shm"];
 
 /// Tells which version of the rules the kernel knows; the other side says why none.
-pub(super) fn version() -> Result<i64, String> {
+pub(super) fn landlock_version() -> Result<i64, String> {
     #[expect(unsafe_code, reason = "no crate of ours asks this question")]
     // SAFETY: with this flag the call takes no memory and only answers a number.
     let version = unsafe {
@@ -55,26 +55,29 @@ pub(super) fn version() -> Result<i64, String> {
 const CREATE_RULESET_VERSION: libc::c_uint = 1;
 
 /// Makes the rules for a command that may write in these places, or nowhere.
-pub(super) fn rules(writable: Option<&[PathBuf]>, network: Network) -> Result<RulesetCreated, RulesetError> {
+pub(super) fn build_landlock_rules(
+    writable: Option<&[PathBuf]>,
+    network: NetworkAccess,
+) -> Result<RulesetCreated, RulesetError> {
     let handled = AccessFs::from_write(VERSION);
     let mut rules = Ruleset::default().handle_access(handled)?.scope(Scope::from_all(VERSION))?;
-    if network == Network::Closed {
+    if network == NetworkAccess::Closed {
         rules = rules.handle_access(AccessNet::from_all(VERSION))?;
     }
     let mut rules = rules.create()?;
     for sink in SINKS {
-        rules = allow(rules, Path::new(sink), handled & device())?;
+        rules = allow_path(rules, Path::new(sink), handled & device_access())?;
     }
     // A device in a folder of the command's own would be a way to the disk below all files, and a socket of
     // somebody else's a way to a program outside.
     let kept = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev | AccessFs::ResolveUnix;
     for path in writable.unwrap_or_default() {
-        rules = allow(rules, path, handled & !kept)?;
+        rules = allow_path(rules, path, handled & !kept)?;
     }
     if writable.is_some() {
         for path in SHARED {
-            let access = if Path::new(path).is_dir() { handled & !kept } else { device() };
-            rules = allow(rules, Path::new(path), access)?;
+            let access = if Path::new(path).is_dir() { handled & !kept } else { device_access() };
+            rules = allow_path(rules, Path::new(path), access)?;
         }
     }
     Ok(rules)
@@ -82,7 +85,7 @@ pub(super) fn rules(writable: Option<&[PathBuf]>, network: Network) -> Result<Ru
 
 /// Leaves out what is protected, for the rules can only add up: of a folder with something protected below it only
 /// what is there now can be written, and nothing new can be made in it.
-pub(super) fn around(writable: &[String], protected: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn exclude_protected(writable: &[String], protected: &[PathBuf]) -> Vec<PathBuf> {
     let is_protected = |path: &Path| protected.iter().any(|protected| path.starts_with(protected));
     let mut open: Vec<PathBuf> = writable.iter().map(PathBuf::from).collect();
     let mut around = Vec::new();
@@ -108,12 +111,12 @@ pub(super) fn around(writable: &[String], protected: &[PathBuf]) -> Vec<PathBuf>
 /// Each is a rule of its own; what is beyond is not writable, which errs on the safe side.
 const PLACES_MAX: usize = 20_000;
 
-fn device() -> BitFlags<AccessFs> {
+fn device_access() -> BitFlags<AccessFs> {
     AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
 }
 
 /// What is not there cannot be written to anyway.
-fn allow(
+fn allow_path(
     rules: RulesetCreated,
     path: &Path,
     access: BitFlags<AccessFs>,

@@ -24,19 +24,19 @@ pub(super) fn is_script(path: &Path) -> bool {
 }
 
 /// The path in a short file, behind a word.
-pub(super) fn named_in(file: &Path, word: &str) -> Option<PathBuf> {
-    let text = head(file)?;
+pub(super) fn read_path_after(file: &Path, word: &str) -> Option<PathBuf> {
+    let text = read_file_start(file)?;
     let path = text.trim_end_matches(['\n', '\r']).strip_prefix(word)?.trim_start_matches(' ');
     (!path.is_empty()).then(|| PathBuf::from(path))
 }
 
 /// Whether Git would take a folder's `HEAD` for one.
-pub(super) fn has_right_head(folder: &Path) -> bool {
+pub(super) fn has_git_head(folder: &Path) -> bool {
     let path = folder.join("HEAD");
     if let Ok(target) = fs::read_link(&path) {
         return target.starts_with("refs");
     }
-    let Some(text) = head(&path) else { return false };
+    let Some(text) = read_file_start(&path) else { return false };
     let names_ref = text.strip_prefix("ref:").is_some_and(|name| name.trim_start().starts_with("refs/"));
     let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
     names_ref || digits >= OBJECT_DIGITS
@@ -46,11 +46,13 @@ pub(super) fn has_right_head(folder: &Path) -> bool {
 const OBJECT_DIGITS: usize = 40;
 
 /// The beginning of a regular file.
-fn head(path: &Path) -> Option<String> {
+fn read_file_start(path: &Path) -> Option<String> {
     const BYTES_MAX: u64 = 4096;
     let folder = fs::canonicalize(path.parent()?).ok()?;
     let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-    let opened = File::from(aside::open(nix::fcntl::AT_FDCWD, &folder.join(path.file_name()?), flags).ok()?);
+    let opened = File::from(
+        aside::open_no_symlinks(nix::fcntl::AT_FDCWD, &folder.join(path.file_name()?), flags).ok()?,
+    );
     let mut bytes = Vec::new();
     let is_file = opened.metadata().is_ok_and(|found| found.is_file());
     let read = if is_file { opened.take(BYTES_MAX).read_to_end(&mut bytes).ok() } else { None };

@@ -14,10 +14,10 @@ use nix::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{calls, cell::Cell, files, repositories::RepositorySurvey};
+use super::{calls, cell::CommandSandbox, files, repositories::RepositorySurvey};
 use crate::{
-    Command, Ended, FilterBounds, Groups, filter,
-    warden::{PROBE, WORD, orders::Orders},
+    CommandSpec, ExitReason, FilterLimits, ProcessGroups, run_filter,
+    warden::{PROBE, WORD, orders::LaunchSpec},
 };
 
 /// It takes milliseconds; a machine that needs longer is not to be waited for.
@@ -32,7 +32,7 @@ const WITHOUT: &str = "no namespace: ";
 const NOTHING: &str = "nothing: ";
 
 /// A kernel setting that forbids what a mount name space needs.
-struct Hindrance {
+struct KernelRestriction {
     setting: &'static str,
     value: &'static str,
     cure: &'static str,
@@ -40,27 +40,27 @@ struct Hindrance {
     is_for_root: bool,
 }
 
-const HINDRANCES: [Hindrance; 4] = [
-    Hindrance {
+const HINDRANCES: [KernelRestriction; 4] = [
+    KernelRestriction {
         setting: "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
         value: "1",
         cure: "AppArmor restricts user name spaces; give crow-cli a profile with `userns,`, or allow them to all \
                programs with `sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`",
         is_for_root: false,
     },
-    Hindrance {
+    KernelRestriction {
         setting: "/proc/sys/kernel/unprivileged_userns_clone",
         value: "0",
         cure: "user name spaces are switched off; `sudo sysctl -w kernel.unprivileged_userns_clone=1` allows them",
         is_for_root: false,
     },
-    Hindrance {
+    KernelRestriction {
         setting: "/proc/sys/user/max_user_namespaces",
         value: "0",
         cure: "user name spaces are switched off; `sudo sysctl -w user.max_user_namespaces=10000` allows them",
         is_for_root: false,
     },
-    Hindrance {
+    KernelRestriction {
         setting: "/proc/sys/user/max_mnt_namespaces",
         value: "0",
         cure: "mount name spaces are switched off; `sudo sysctl -w user.max_mnt_namespaces=10000` allows them",
@@ -69,16 +69,16 @@ const HINDRANCES: [Hindrance; 4] = [
 ];
 
 /// Finds out how well commands can be held here, with `program` as the warden.
-pub(crate) async fn try_sandbox(program: String) -> SandboxSupport {
+pub(crate) async fn probe_sandbox(program: String) -> SandboxSupport {
     let none = |reason: String| SandboxSupport::None { reason };
-    let version = match files::version() {
+    let version = match files::landlock_version() {
         Ok(version) => version,
         Err(why) => return none(why),
     };
-    if !calls::is_known_machine() {
+    if !calls::is_supported_arch() {
         return none("on this processor a command cannot be kept from sockets and mounts".into());
     }
-    let command = Command {
+    let command = CommandSpec {
         program,
         args: vec![WORD.into(), PROBE.into()],
         cwd: "/".into(),
@@ -86,20 +86,21 @@ pub(crate) async fn try_sandbox(program: String) -> SandboxSupport {
         env_removed: Vec::new(),
     };
     let bounds =
-        FilterBounds { timeout: TIME_MAX, stdout_bytes: REPORT_BYTES_MAX, stderr_bytes: REPORT_BYTES_MAX };
-    let tried = filter(&Groups::new(), command, Vec::new(), bounds, &CancellationToken::new()).await;
+        FilterLimits { timeout: TIME_MAX, stdout_bytes: REPORT_BYTES_MAX, stderr_bytes: REPORT_BYTES_MAX };
+    let tried =
+        run_filter(&ProcessGroups::new(), command, Vec::new(), bounds, &CancellationToken::new()).await;
     let report = match tried {
-        Ok(tried) if tried.ended == Ended::Exited(0) => tried.stdout.text,
+        Ok(tried) if tried.ended == ExitReason::Exited(0) => tried.stdout.text,
         Ok(tried) => {
             return none(format!("trying it failed ({:?}) {}", tried.ended, tried.stderr.text.trim()));
         }
         Err(error) => return none(format!("trying it failed: {error}")),
     };
-    support(report.trim(), version)
+    parse_probe_report(report.trim(), version)
 }
 
 /// Reads a report, with what the version of Landlock adds to it.
-fn support(report: &str, version: i64) -> SandboxSupport {
+fn parse_probe_report(report: &str, version: i64) -> SandboxSupport {
     let signals_open = version < files::VERSION_WHOLE;
     if report == WHOLE {
         return match signals_open {
@@ -112,7 +113,10 @@ fn support(report: &str, version: i64) -> SandboxSupport {
         Some(_) if version < files::VERSION_TRUNCATION => SandboxSupport::None {
             reason: "Linux older than 6.2 needs mount name spaces for it, and there are none".into(),
         },
-        Some(why) => SandboxSupport::Partial(PartialSandbox { no_namespace: Some(cause(why)), signals_open }),
+        Some(why) => SandboxSupport::Partial(PartialSandbox {
+            no_namespace: Some(explain_no_namespace(why)),
+            signals_open,
+        }),
         None => SandboxSupport::None { reason: report.strip_prefix(NOTHING).unwrap_or(report).to_owned() },
     }
 }
@@ -125,7 +129,7 @@ pub(crate) fn cannot_hold(report: &str) -> Option<&str> {
 }
 
 /// Says why there is no mount name space, and what to do.
-fn cause(why: &str) -> String {
+fn explain_no_namespace(why: &str) -> String {
     let is_root = geteuid().is_root();
     let found = HINDRANCES.iter().find(|hindrance| {
         let set = fs::read_to_string(hindrance.setting);
@@ -141,16 +145,16 @@ fn cause(why: &str) -> String {
 }
 
 /// Tries the sandbox in children of this process; returns what to print.
-pub(crate) fn report() -> String {
-    let Err(no_namespace) = try_in_child(true) else { return WHOLE.to_owned() };
-    match try_in_child(false) {
+pub(crate) fn probe_report() -> String {
+    let Err(no_namespace) = probe_in_child(true) else { return WHOLE.to_owned() };
+    match probe_in_child(false) {
         Ok(()) => format!("{WITHOUT}{no_namespace}"),
         Err(why) => format!("{NOTHING}{why}"),
     }
 }
 
 /// Shuts a child in as a command would be.
-fn try_in_child(has_namespace: bool) -> Result<(), String> {
+fn probe_in_child(has_namespace: bool) -> Result<(), String> {
     let broken = |error: &dyn std::fmt::Display| error.to_string();
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC).map_err(|error| broken(&error))?;
     #[expect(unsafe_code, reason = "a name space is for the whole life of a process")]
@@ -158,7 +162,7 @@ fn try_in_child(has_namespace: bool) -> Result<(), String> {
     match unsafe { fork() }.map_err(|error| broken(&error))? {
         ForkResult::Child => {
             drop(read);
-            let closed = shut_in(has_namespace);
+            let closed = enter_sandbox(has_namespace);
             if let Err(why) = &closed {
                 // The exit code says it too.
                 let _ = File::from(write).write_all(why.as_bytes());
@@ -178,10 +182,10 @@ fn try_in_child(has_namespace: bool) -> Result<(), String> {
     }
 }
 
-fn shut_in(has_namespace: bool) -> Result<(), String> {
-    let orders = Orders { confinement: Confinement::Project, has_namespace, ..Orders::default() };
-    let cell = Cell::build(&orders, &RepositorySurvey::default())?;
-    cell.close().map_err(|error| error.to_string())
+fn enter_sandbox(has_namespace: bool) -> Result<(), String> {
+    let orders = LaunchSpec { confinement: Confinement::Project, has_namespace, ..LaunchSpec::default() };
+    let cell = CommandSandbox::build(&orders, &RepositorySurvey::default())?;
+    cell.restrict_self().map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -190,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_report_and_the_version_of_landlock_say_what_works() {
-        let shown = |report: &str, version: i64| match support(report, version) {
+        let shown = |report: &str, version: i64| match parse_probe_report(report, version) {
             SandboxSupport::Full => "full".to_owned(),
             SandboxSupport::Partial(PartialSandbox { no_namespace, signals_open }) => {
                 format!("no namespace {}, signals {signals_open}", no_namespace.is_some())

@@ -10,13 +10,16 @@ use std::{
 };
 
 use super::{
-    aside::{self, Runner},
-    marks::has_right_head,
-    targets::{Finder, Targets},
-    trace::{End, Trace, trace},
-    walk::{Bounds, Change, Known, MARKERS, Names, Seen, Unlisted, Walk, is_git_name, is_there, now_seconds},
+    aside::{self, AutorunOwner},
+    marks::has_git_head,
+    targets::{GitTargetFinder, GitTargets},
+    trace::{PathTrace, TraceEnd, trace_path},
+    walk::{
+        FolderChange, FolderState, FolderWalk, KnownFolders, MARKERS, MarkerNames, UnlistablePolicy,
+        WalkLimits, is_git_name, now_seconds, path_exists,
+    },
 };
-use crate::warden::orders::Orders;
+use crate::warden::orders::LaunchSpec;
 
 /// What of a repository names programs that Git runs, or another place to look for such names.
 pub(super) const PROGRAM_PARTS: [&str; 6] =
@@ -30,14 +33,14 @@ const FOLDER_PARTS: [&str; 3] = ["hooks", "modules", "worktrees"];
 const LOCKS: [&str; 2] = ["config.lock", "config.worktree.lock"];
 
 /// How much is looked at before a command begins. One that may write where there is more does not begin.
-const BEFORE: Bounds = Bounds { n_folders: 1_000_000, time: Duration::from_secs(10) };
+const BEFORE: WalkLimits = WalkLimits { n_folders: 1_000_000, time: Duration::from_secs(10) };
 
 /// How much of what changed is looked at when it has ended.
-const AFTER: Bounds = Bounds { n_folders: 10_000_000, time: Duration::from_secs(60) };
+const AFTER: WalkLimits = WalkLimits { n_folders: 10_000_000, time: Duration::from_secs(60) };
 
 /// How much of the caches is looked at, the upper folders first. Of those in which tools keep repositories it is known
 /// where they are.
-const OF_CACHES: Bounds = Bounds { n_folders: 2000, time: Duration::from_millis(50) };
+const OF_CACHES: WalkLimits = WalkLimits { n_folders: 2000, time: Duration::from_millis(50) };
 
 /// Entries of a part that are looked at one by one.
 const ENTRIES_MAX: usize = 10_000;
@@ -46,13 +49,13 @@ const ENTRIES_MAX: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct RepositorySurvey {
     /// Each folder that Git would take for a repository, or file that names one, as it was.
-    repositories: BTreeMap<PathBuf, Identity>,
+    repositories: BTreeMap<PathBuf, RepositoryIdentity>,
     /// Folders that would be one with another `HEAD`.
     shaped: Vec<PathBuf>,
-    folders: HashMap<PathBuf, Seen>,
+    folders: HashMap<PathBuf, FolderState>,
     /// Folders that were not looked at: they are deep in a cache, or could not be listed.
     unseen: HashSet<PathBuf>,
-    targets: Targets,
+    targets: GitTargets,
     /// Where what other programs run by themselves must stay as it is, and what of that is there.
     guarded: Vec<PathBuf>,
     autorun: BTreeSet<PathBuf>,
@@ -62,7 +65,7 @@ pub(crate) struct RepositorySurvey {
 
 /// What a repository is, and which of its parts are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Identity {
+struct RepositoryIdentity {
     inode: (u64, u64),
     /// Of a file or a link that names a repository, its last change.
     changed: Option<(i64, i64)>,
@@ -72,19 +75,19 @@ struct Identity {
 impl RepositorySurvey {
     /// Looks at all places where a command may write, and at the repositories that its roots belong to. The other side
     /// is a sentence: what was not found cannot be held.
-    pub(crate) fn take(orders: &Orders) -> Result<Self, String> {
+    pub(crate) fn scan_repositories(orders: &LaunchSpec) -> Result<Self, String> {
         let resolved = |paths: &[String]| -> Vec<PathBuf> {
             let there = paths.iter().filter_map(|path| fs::canonicalize(path).ok());
             there.collect::<BTreeSet<_>>().into_iter().collect()
         };
         let roots = resolved(&orders.roots);
-        let whole = outermost(&[roots.as_slice(), &resolved(&orders.writable)].concat());
+        let whole = outermost_paths(&[roots.as_slice(), &resolved(&orders.writable)].concat());
         let caches = resolved(&orders.caches);
         let caches = caches.into_iter().filter(|cache| !whole.iter().any(|place| cache.starts_with(place)));
-        let caches = outermost(&caches.collect::<Vec<_>>());
+        let caches = outermost_paths(&caches.collect::<Vec<_>>());
         let guarded = if orders.guards_autorun { roots.clone() } else { Vec::new() };
         let mut survey = Self { began: now_seconds(), guarded, ..Self::default() };
-        survey.walk(BEFORE, whole.iter()).map_err(|missed| {
+        survey.scan_folders(BEFORE, whole.iter()).map_err(|missed| {
             format!(
                 "not all folders could be searched for Git repositories, {} for one, so the command did not run: \
                  operation not permitted in the sandbox",
@@ -92,60 +95,67 @@ impl RepositorySurvey {
             )
         })?;
         // There may be more below.
-        let _ = survey.walk(OF_CACHES, caches.iter());
+        let _ = survey.scan_folders(OF_CACHES, caches.iter());
         let above: BTreeSet<PathBuf> =
             roots.iter().flat_map(|root| root.ancestors().skip(1)).map(Path::to_owned).collect();
         let places = [whole, caches].concat();
-        let git = |folder: &PathBuf| Some(folder.join(".git")).filter(|git| is_there(git));
+        let git = |folder: &PathBuf| Some(folder.join(".git")).filter(|git| path_exists(git));
         let around = above.iter().filter_map(git).chain(orders.repositories.iter().map(PathBuf::from));
         let (inside, outside): (Vec<_>, Vec<_>) =
             around.partition(|path| places.iter().any(|place| path.starts_with(place)));
-        inside.into_iter().for_each(|path| survey.add(path));
-        above.iter().for_each(|folder| survey.note(folder, Names::at(folder), Vec::new()));
+        inside.into_iter().for_each(|path| survey.add_repository(path));
+        above
+            .iter()
+            .for_each(|folder| survey.note_folder(folder, MarkerNames::probe_folder(folder), Vec::new()));
         let found = survey.repositories.keys().chain(&outside);
         let protected =
             orders.protected.iter().map(Path::new).chain(survey.autorun.iter().map(PathBuf::as_path));
-        let targets = Finder::new(&places, orders.home.as_deref().map(Path::new)).find(found, protected);
+        let targets = GitTargetFinder::new(&places, orders.home.as_deref().map(Path::new))
+            .find_targets(found, protected);
         survey.targets = targets?;
         survey.repositories.retain(|path, _| places.iter().any(|place| path.starts_with(place)));
         Ok(survey)
     }
 
     /// Takes in all below these folders; the other side is one that was not looked at.
-    fn walk<'a>(&mut self, bounds: Bounds, from: impl Iterator<Item = &'a PathBuf>) -> Result<(), PathBuf> {
-        let mut walk = Walk::begin(bounds, Unlisted::PassedBy);
+    fn scan_folders<'a>(
+        &mut self,
+        bounds: WalkLimits,
+        from: impl Iterator<Item = &'a PathBuf>,
+    ) -> Result<(), PathBuf> {
+        let mut walk = FolderWalk::start(bounds, UnlistablePolicy::PassedBy);
         walk.guarded.clone_from(&self.guarded);
         walk.open.extend(from.cloned());
         while let Some(folder) = walk.next_folder(None) {
             let gits = folder.gits.iter().map(|name| folder.path.join(name)).collect();
-            self.note(&folder.path, folder.seen.names, gits);
+            self.note_folder(&folder.path, folder.seen.names, gits);
             self.autorun.extend(folder.autorun.iter().map(|name| folder.path.join(name)));
             self.folders.insert(folder.path, folder.seen);
         }
-        let missed = walk.missed().map(Path::to_owned);
+        let missed = walk.first_missed().map(Path::to_owned);
         self.unseen.extend(walk.open.into_iter().chain(walk.unlistable));
         missed.map_or(Ok(()), Err)
     }
 
-    fn note(&mut self, folder: &Path, names: Names, gits: Vec<PathBuf>) {
-        gits.into_iter().for_each(|git| self.add(git));
-        if names.has_shape() {
-            match has_right_head(folder) {
-                true => self.add(folder.to_owned()),
+    fn note_folder(&mut self, folder: &Path, names: MarkerNames, gits: Vec<PathBuf>) {
+        gits.into_iter().for_each(|git| self.add_repository(git));
+        if names.has_repository_shape() {
+            match has_git_head(folder) {
+                true => self.add_repository(folder.to_owned()),
                 false => self.shaped.push(folder.to_owned()),
             }
         }
     }
 
-    fn add(&mut self, path: PathBuf) {
-        make_parts(&path);
-        if let Some(identity) = Identity::read(&path) {
+    fn add_repository(&mut self, path: PathBuf) {
+        create_git_folders(&path);
+        if let Some(identity) = RepositoryIdentity::read(&path) {
             self.repositories.insert(path, identity);
         }
     }
 
     /// Returns what must not be written to while the command runs. A link among it must not lead elsewhere either.
-    pub(crate) fn sealed(&self) -> BTreeSet<PathBuf> {
+    pub(crate) fn sealed_paths(&self) -> BTreeSet<PathBuf> {
         let of_repositories = self.repositories.iter().flat_map(|(path, identity)| {
             let parts: Vec<PathBuf> = identity.parts.iter().map(|part| path.join(part)).collect();
             // A file names the real one, and where nothing is there something could be made.
@@ -155,35 +165,35 @@ impl RepositorySurvey {
     }
 
     /// Returns what is not there and must not come to be, where that can be prevented.
-    pub(crate) fn missing(&self) -> impl Iterator<Item = &PathBuf> {
+    pub(crate) fn missing_paths(&self) -> impl Iterator<Item = &PathBuf> {
         self.targets.missing.values()
     }
 
     /// Sets aside what appeared since; returns a sentence for each thing, also when that failed.
     pub(crate) fn set_aside_new(&self) -> Vec<String> {
-        let mut walk = Walk::begin(AFTER, Unlisted::Opened);
+        let mut walk = FolderWalk::start(AFTER, UnlistablePolicy::Opened);
         walk.guarded.clone_from(&self.guarded);
         let now = now_seconds();
         for (path, before) in &self.folders {
-            if !Change::read(path, now).is_some_and(|now| before.change.is_same(now)) {
+            if !FolderChange::read(path, now).is_some_and(|now| before.change.is_same(now)) {
                 walk.open.push_back(path.clone());
             }
         }
         let mut found: BTreeSet<PathBuf> = self.repositories.keys().cloned().collect();
-        found.extend(self.shaped.iter().filter(|path| has_right_head(path)).cloned());
+        found.extend(self.shaped.iter().filter(|path| has_git_head(path)).cloned());
         let mut autorun = BTreeSet::new();
-        let known = Known { folders: &self.folders, unseen: &self.unseen };
+        let known = KnownFolders { folders: &self.folders, unseen: &self.unseen };
         while let Some(folder) = walk.next_folder(Some(&known)) {
             found.extend(folder.gits.iter().map(|name| folder.path.join(name)));
             autorun.extend(folder.autorun.iter().map(|name| folder.path.join(name)));
-            if folder.seen.names.has_shape() && has_right_head(&folder.path) {
+            if folder.seen.names.has_repository_shape() && has_git_head(&folder.path) {
                 found.insert(folder.path);
             }
         }
         let mut said = self.set_autorun_aside(&autorun);
-        said.extend(found.iter().flat_map(|path| self.set_aside_in(path)));
+        said.extend(found.iter().flat_map(|path| self.set_aside_new_parts(path)));
         said.extend(self.set_aside_targets(&found));
-        said.extend(walk.missed().map(|path| {
+        said.extend(walk.first_missed().map(|path| {
             format!(
                 "not all folders that changed could be searched for Git repositories, {} for one: use no Git below it, \
                  and remove what the command left there",
@@ -201,7 +211,7 @@ impl RepositorySurvey {
             !self.autorun.contains(*path) && (!was_unseen || is_changed_since(path, self.began))
         };
         let new = found.iter().filter(is_outer).filter(is_new);
-        new.map(|path| aside::set_file_aside(path, Runner::Another)).collect()
+        new.map(|path| aside::set_file_aside(path, AutorunOwner::Another)).collect()
     }
 
     fn set_aside_targets(&self, found: &BTreeSet<PathBuf>) -> Vec<String> {
@@ -216,20 +226,20 @@ impl RepositorySurvey {
         let wanted = of_known.map(|(wanted, first)| (wanted.clone(), first.clone()));
         let wanted = wanted.chain(of_new.map(|path| (path.clone(), path)));
         let set_aside = |(wanted, first): (PathBuf, PathBuf)| {
-            let Trace { links, end } = trace(&wanted);
+            let PathTrace { links, end } = trace_path(&wanted);
             // What such a link leads to may come to be later.
             let way = links.into_iter().find(|link| link.starts_with(&first));
             match (way, end) {
-                (Some(link), _) => Some(aside::set_file_aside(&link, Runner::Git)),
-                (None, End::There(path)) => Some(aside::set_file_aside(&path, Runner::Git)),
-                (None, End::Missing { .. }) => None,
+                (Some(link), _) => Some(aside::set_file_aside(&link, AutorunOwner::Git)),
+                (None, TraceEnd::There(path)) => Some(aside::set_file_aside(&path, AutorunOwner::Git)),
+                (None, TraceEnd::Missing { .. }) => None,
             }
         };
         wanted.filter_map(set_aside).collect()
     }
 
-    fn set_aside_in(&self, path: &Path) -> Vec<String> {
-        let Some(now) = Identity::read(path) else { return Vec::new() };
+    fn set_aside_new_parts(&self, path: &Path) -> Vec<String> {
+        let Some(now) = RepositoryIdentity::read(path) else { return Vec::new() };
         let before = self.repositories.get(path);
         // What nobody looked at before may have been there.
         let was_unseen = before.is_none() && path.ancestors().any(|above| self.unseen.contains(above));
@@ -240,7 +250,7 @@ impl RepositorySurvey {
             return if is_same || !may_be_new(path) {
                 Vec::new()
             } else {
-                vec![aside::set_file_aside(path, Runner::Git)]
+                vec![aside::set_file_aside(path, AutorunOwner::Git)]
             };
         }
         let known = before.filter(|before| before.changed.is_none() && before.inode == now.inode);
@@ -250,8 +260,8 @@ impl RepositorySurvey {
         let new: Vec<&str> = now.parts.iter().filter(is_new).copied().collect();
         let mut said = self.set_parts_aside(path, &new);
         let locks = LOCKS.iter().map(|lock| path.join(lock));
-        let left = locks.filter(|lock| is_there(lock) && is_changed_since(lock, self.began));
-        said.extend(left.map(|lock| aside::set_file_aside(&lock, Runner::Git)));
+        let left = locks.filter(|lock| path_exists(lock) && is_changed_since(lock, self.began));
+        said.extend(left.map(|lock| aside::set_file_aside(&lock, AutorunOwner::Git)));
         said
     }
 
@@ -261,24 +271,24 @@ impl RepositorySurvey {
         let former = self.folders.get(path).map(|seen| seen.names).unwrap_or_default();
         let is_folder_of_old =
             !self.repositories.contains_key(path) && !path.file_name().is_some_and(is_git_name);
-        let was_there = |part: &&&str| is_folder_of_old && former.has(part);
+        let was_there = |part: &&&str| is_folder_of_old && former.contains(part);
         let (old, new): (Vec<&str>, Vec<&str>) = parts.iter().copied().partition(|part| was_there(&part));
         let mut said: Vec<String> = new.iter().filter_map(|part| aside::set_part_aside(path, part)).collect();
         if old.iter().any(|part| !aside::is_harmless_part(path, part)) {
             let appeared = |marker: &&&str| {
                 let path = path.join(marker);
-                is_there(&path) && (!former.has(marker) || is_changed_since(&path, self.began))
+                path_exists(&path) && (!former.contains(marker) || is_changed_since(&path, self.began))
             };
             // `HEAD` is the last of them, and the one that is changed in place.
             let marker = MARKERS.iter().rev().find(appeared).unwrap_or(&"HEAD");
-            said.push(aside::set_file_aside(&path.join(marker), Runner::Git));
+            said.push(aside::set_file_aside(&path.join(marker), AutorunOwner::Git));
         }
         said
     }
 }
 
 /// Leaves out the places that lie inside another one.
-fn outermost(places: &[PathBuf]) -> Vec<PathBuf> {
+fn outermost_paths(places: &[PathBuf]) -> Vec<PathBuf> {
     let is_inner = |inner: &PathBuf| places.iter().any(|outer| outer != inner && inner.starts_with(outer));
     let outer: BTreeSet<&PathBuf> = places.iter().filter(|place| !is_inner(place)).collect();
     outer.into_iter().cloned().collect()
@@ -291,7 +301,7 @@ fn is_changed_since(path: &Path, then: i64) -> bool {
     is_changed(path) || entries.any(|entry| is_changed(&entry.path()))
 }
 
-impl Identity {
+impl RepositoryIdentity {
     fn read(path: &Path) -> Option<Self> {
         let found = path.symlink_metadata().ok()?;
         let inode = (found.dev(), found.ino());
@@ -302,13 +312,13 @@ impl Identity {
                 parts: Vec::new(),
             });
         }
-        let is_part = |part: &&str| is_there(&path.join(part));
+        let is_part = |part: &&str| path_exists(&path.join(part));
         Some(Self { inode, changed: None, parts: PROGRAM_PARTS.into_iter().filter(is_part).collect() })
     }
 }
 
 /// Makes the folders of a `.git` that could be made by a command instead.
-fn make_parts(repository: &Path) {
+fn create_git_folders(repository: &Path) {
     let is_git = repository.file_name().is_some_and(is_git_name);
     if is_git && repository.join("HEAD").symlink_metadata().is_ok_and(|found| found.is_file()) {
         for part in FOLDER_PARTS {

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{Network, read_socket_table};
+use crow_core::{NetworkAccess, read_socket_table};
 use nix::unistd::{AccessFlags, access, geteuid};
 
 /// Folders that hold such sockets and nothing that a build needs; `$UID` is the person.
@@ -119,7 +119,7 @@ const ENTRIES_MAX: usize = 20_000;
 
 /// Where the person keeps such things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PersonFolders<'a> {
+pub(super) struct UserFolders<'a> {
     pub(super) home: Option<&'a Path>,
     /// `XDG_RUNTIME_DIR`.
     pub(super) runtime: Option<&'a Path>,
@@ -129,7 +129,7 @@ pub(super) struct PersonFolders<'a> {
 
 /// What a command does not get to see.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct HiddenPlaces {
+pub(super) struct HiddenPaths {
     /// Empty for the command.
     pub(super) folders: BTreeSet<PathBuf>,
     pub(super) sockets: BTreeSet<PathBuf>,
@@ -138,35 +138,35 @@ pub(super) struct HiddenPlaces {
     pub(super) is_partial: bool,
 }
 
-impl HiddenPlaces {
+impl HiddenPaths {
     /// Finds what is there now.
-    pub(super) fn find(person: PersonFolders<'_>, network: Network) -> Self {
+    pub(super) fn find_existing(person: UserFolders<'_>, network: NetworkAccess) -> Self {
         let uid = geteuid().to_string();
         let mut hidden = Self::default();
         let fixed = FOLDERS.iter().chain(&SOCKETS).map(|path| PathBuf::from(path.replace("$UID", &uid)));
-        fixed.for_each(|path| hidden.add(&path));
+        fixed.for_each(|path| hidden.add_path(&path));
         if let Some(home) = person.home {
-            HOME_FOLDERS.iter().chain(&HOME_SOCKETS).for_each(|path| hidden.add(&home.join(path)));
+            HOME_FOLDERS.iter().chain(&HOME_SOCKETS).for_each(|path| hidden.add_path(&home.join(path)));
         }
-        person.runtime.iter().for_each(|path| hidden.add(path));
-        if network == Network::Closed {
-            RESOLVERS.iter().for_each(|path| hidden.add(Path::new(path)));
+        person.runtime.iter().for_each(|path| hidden.add_path(path));
+        if network == NetworkAccess::Closed {
+            RESOLVERS.iter().for_each(|path| hidden.add_path(Path::new(path)));
         }
         for temporary in TEMPORARY_FOLDERS {
             let entries = fs::read_dir(temporary).into_iter().flatten().flatten().take(ENTRIES_MAX);
             for entry in entries {
                 let name = entry.file_name();
                 if TEMPORARY.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes())) {
-                    hidden.add(&entry.path());
+                    hidden.add_path(&entry.path());
                 }
             }
         }
-        hidden.add_listening(person.roots, network);
+        hidden.add_listening_sockets(person.roots, network);
         hidden
     }
 
     /// Adds what is there and is a folder or a socket.
-    fn add(&mut self, path: &Path) {
+    fn add_path(&mut self, path: &Path) {
         let Ok(path) = fs::canonicalize(path) else { return };
         let Ok(found) = path.symlink_metadata() else { return };
         // A mistake in a variable must not hide the machine.
@@ -178,8 +178,8 @@ impl HiddenPlaces {
     }
 
     /// Adds whatever some program of this machine listens on and this user may connect to.
-    fn add_listening(&mut self, roots: &[String], network: Network) {
-        let Some(table) = socket_table() else {
+    fn add_listening_sockets(&mut self, roots: &[String], network: NetworkAccess) {
+        let Some(table) = load_socket_table() else {
             self.is_partial = true;
             return;
         };
@@ -187,11 +187,11 @@ impl HiddenPlaces {
         self.is_partial |= !table.is_whole;
         let is_kept = |path: &Path| {
             let is_lookup =
-                network == Network::Open && RESOLVERS.iter().any(|folder| path.starts_with(folder));
+                network == NetworkAccess::Open && RESOLVERS.iter().any(|folder| path.starts_with(folder));
             is_lookup || path.starts_with(USER_LOOKUPS) || roots.iter().any(|root| path.starts_with(root))
         };
         for path in table.paths {
-            let path = match find_socket(Path::new(OsStr::from_bytes(path))) {
+            let path = match locate_socket(Path::new(OsStr::from_bytes(path))) {
                 FoundSocket::Here(path) => path,
                 FoundSocket::Closed => continue,
                 FoundSocket::Elsewhere => {
@@ -215,7 +215,7 @@ impl HiddenPlaces {
     }
 
     /// Leaves folders visible that the command may write in; sockets in them are hidden one by one.
-    pub(super) fn uncover(&mut self, writable: &BTreeSet<PathBuf>) {
+    pub(super) fn uncover_writable(&mut self, writable: &BTreeSet<PathBuf>) {
         let uncovered: Vec<PathBuf> =
             self.folders.iter().filter(|path| writable.contains(*path)).cloned().collect();
         for folder in uncovered {
@@ -250,7 +250,7 @@ impl HiddenPlaces {
 const TABLE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Reads the kernel's table. The end of a longer one is missing, which its reader sees.
-fn socket_table() -> Option<Vec<u8>> {
+fn load_socket_table() -> Option<Vec<u8>> {
     let mut table = Vec::new();
     let file = fs::File::open("/proc/net/unix").ok()?;
     file.take(TABLE_BYTES_MAX).read_to_end(&mut table).ok()?;
@@ -266,7 +266,7 @@ enum FoundSocket {
     Elsewhere,
 }
 
-fn find_socket(path: &Path) -> FoundSocket {
+fn locate_socket(path: &Path) -> FoundSocket {
     let found = match path.symlink_metadata() {
         Ok(found) => found,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return FoundSocket::Closed,

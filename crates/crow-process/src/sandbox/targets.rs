@@ -8,14 +8,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crow_core::{GitMention, git_mentions, hook_managers, is_autorun_folder, script_mentions};
+use crow_core::{GitMention, git_mentions, hook_manager_files, is_autorun_folder, script_mentions};
 use nix::fcntl::OFlag;
 
 use super::{
     aside,
-    marks::{is_script, named_in},
-    trace::{End, Trace, trace},
-    walk::{is_git_name, is_there},
+    marks::{is_script, read_path_after},
+    trace::{PathTrace, TraceEnd, trace_path},
+    walk::{is_git_name, path_exists},
 };
 
 /// The longest configuration that is read.
@@ -34,7 +34,7 @@ const HOOKS_MAX: usize = 1000;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Targets {
+pub(super) struct GitTargets {
     /// Must not be changed; links must not lead elsewhere.
     pub(super) sealed: BTreeSet<PathBuf>,
     /// What is looked for and not there, with the uppermost folder that is missing.
@@ -44,43 +44,43 @@ pub(super) struct Targets {
 }
 
 /// Looks for what may not be changed in these places.
-pub(super) struct Finder<'a> {
+pub(super) struct GitTargetFinder<'a> {
     places: &'a [PathBuf],
     pub(super) home: Option<&'a Path>,
-    pub(super) found: Targets,
+    pub(super) found: GitTargets,
     read: HashSet<(PathBuf, PathBuf)>,
     problem: Option<String>,
 }
 
 /// From where the paths of a text are meant.
-struct Bases {
+struct PathBases {
     /// Work trees.
     trees: Vec<PathBuf>,
     /// Of the text itself, as spelled and as found.
     own: Vec<PathBuf>,
 }
 
-impl<'a> Finder<'a> {
+impl<'a> GitTargetFinder<'a> {
     pub(super) fn new(places: &'a [PathBuf], home: Option<&'a Path>) -> Self {
-        Self { places, home, found: Targets::default(), read: HashSet::new(), problem: None }
+        Self { places, home, found: GitTargets::default(), read: HashSet::new(), problem: None }
     }
 
     /// Finds all that these repositories, the person's own configuration and their shells lead to; the other side says
     /// why that is not known.
-    pub(super) fn find<'b>(
+    pub(super) fn find_targets<'b>(
         mut self,
         repositories: impl Iterator<Item = &'b PathBuf>,
         protected: impl Iterator<Item = &'b Path>,
-    ) -> Result<Targets, String> {
-        protected.for_each(|path| self.protect(path));
-        let own = self.own_mentions();
+    ) -> Result<GitTargets, String> {
+        protected.for_each(|path| self.protect_path(path));
+        let own = self.user_config_mentions();
         for (mention, own) in &own {
-            self.add_mention(mention, &Bases { trees: Vec::new(), own: own.clone() }, 0);
+            self.add_mention(mention, &PathBases { trees: Vec::new(), own: own.clone() }, 0);
         }
         for path in repositories {
             self.add_repository(path, &own);
         }
-        self.add_starts();
+        self.add_startup_files();
         match self.problem {
             None => Ok(self.found),
             Some(why) => {
@@ -92,61 +92,61 @@ impl<'a> Finder<'a> {
     /// Looks at a `.git`, of whatever kind, or at a folder in the shape of a repository.
     fn add_repository(&mut self, path: &Path, own: &[(GitMention, Vec<PathBuf>)]) {
         let is_git = path.file_name().is_some_and(is_git_name);
-        let (Some(place), Some(parent)) = (self.place_of(path), path.parent()) else { return };
+        let (Some(place), Some(parent)) = (self.repository_folder(path), path.parent()) else { return };
         let mut trees = vec![if is_git { parent.to_owned() } else { path.to_owned() }];
-        let common = named_in(&place.join("commondir"), "").map(|path| place.join(path));
+        let common = read_path_after(&place.join("commondir"), "").map(|path| place.join(path));
         let folders: BTreeSet<PathBuf> = [place].into_iter().chain(common).collect();
         let mut mentions = Vec::new();
         for folder in &folders {
             for name in ["config", "config.worktree"] {
                 let path = folder.join(name);
-                if is_there(&path) {
+                if path_exists(&path) {
                     self.read_config(&path, 0, &mut mentions);
                 }
             }
             for name in ["modules", "worktrees", "commondir"] {
-                self.seal_there(&folder.join(name));
+                self.seal_existing(&folder.join(name));
             }
         }
         for (mention, own) in &mentions {
             if let GitMention::WorkTree(tree) = mention {
-                trees.extend(own.iter().filter_map(|base| self.resolve(tree, base)));
+                trees.extend(own.iter().filter_map(|base| self.resolve_path(tree, base)));
             }
         }
         let hooks: Vec<PathBuf> = folders.iter().map(|folder| folder.join("hooks")).collect();
         let mut has_hooks = false;
         for hooks in hooks {
-            self.seal_there(&hooks);
+            self.seal_existing(&hooks);
             has_hooks |= self.add_hooks(&hooks, &trees);
         }
         let n_before = self.found.sealed.len() + self.found.missing.len();
         for (mention, own) in mentions.iter().chain(own) {
-            let bases = Bases { trees: trees.clone(), own: own.clone() };
+            let bases = PathBases { trees: trees.clone(), own: own.clone() };
             self.add_mention(mention, &bases, 0);
         }
         if has_hooks || self.found.sealed.len() + self.found.missing.len() > n_before {
             for (tree, name) in
-                trees.iter().flat_map(|tree| hook_managers().iter().map(move |name| (tree, name)))
+                trees.iter().flat_map(|tree| hook_manager_files().iter().map(move |name| (tree, name)))
             {
-                let _ = self.seal(&tree.join(name));
+                let _ = self.seal_path(&tree.join(name));
             }
         }
     }
 
     /// The folder of a repository, where a file or a link names it.
-    fn place_of(&mut self, path: &Path) -> Option<PathBuf> {
+    fn repository_folder(&mut self, path: &Path) -> Option<PathBuf> {
         let found = path.symlink_metadata().ok()?;
         if found.is_dir() {
             return Some(path.to_owned());
         }
-        self.seal_there(path);
+        self.seal_existing(path);
         if found.is_symlink() && path.is_dir() {
             return fs::canonicalize(path).ok();
         }
-        let named = path.parent()?.join(named_in(path, "gitdir:")?);
+        let named = path.parent()?.join(read_path_after(path, "gitdir:")?);
         let place = fs::canonicalize(named).ok()?;
         for part in super::repositories::PROGRAM_PARTS {
-            self.seal_there(&place.join(part));
+            self.seal_existing(&place.join(part));
         }
         Some(place)
     }
@@ -158,12 +158,12 @@ impl<'a> Finder<'a> {
         depth: usize,
         mentions: &mut Vec<(GitMention, Vec<PathBuf>)>,
     ) {
-        let Some(file) = self.seal(path) else { return };
+        let Some(file) = self.seal_path(path) else { return };
         if depth > INCLUDE_DEPTH_MAX {
-            self.give_up(&file, "it is included too deep");
+            self.record_problem(&file, "it is included too deep");
             return;
         }
-        let Some(text) = self.text(&file, path, CONFIG_BYTES_MAX) else { return };
+        let Some(text) = self.read_text(&file, path, CONFIG_BYTES_MAX) else { return };
         let folders = [path.parent(), file.parent()];
         let own: Vec<PathBuf> = folders.into_iter().flatten().map(Path::to_owned).collect();
         match git_mentions(&text) {
@@ -171,9 +171,9 @@ impl<'a> Finder<'a> {
                 for mention in found {
                     if let GitMention::Include(path) = &mention {
                         let included: BTreeSet<PathBuf> =
-                            own.iter().filter_map(|base| self.resolve(path, base)).collect();
+                            own.iter().filter_map(|base| self.resolve_path(path, base)).collect();
                         if included.is_empty() {
-                            self.give_up(&file, "it includes what cannot be found");
+                            self.record_problem(&file, "it includes what cannot be found");
                         }
                         for path in included {
                             self.read_config(&path, depth + 1, mentions);
@@ -182,11 +182,11 @@ impl<'a> Finder<'a> {
                     mentions.push((mention, own.clone()));
                 }
             }
-            Err(bad) => self.give_up(&file, &bad.to_string()),
+            Err(bad) => self.record_problem(&file, &bad.to_string()),
         }
     }
 
-    fn add_mention(&mut self, mention: &GitMention, bases: &Bases, depth: usize) {
+    fn add_mention(&mut self, mention: &GitMention, bases: &PathBases, depth: usize) {
         let (path, is_folder, is_sure) = match mention {
             GitMention::Include(_) | GitMention::WorkTree(_) => return,
             GitMention::Folder(path) => (path, true, true),
@@ -194,28 +194,28 @@ impl<'a> Finder<'a> {
             GitMention::Perhaps(path) => (path, false, false),
         };
         if path.contains(char::REPLACEMENT_CHARACTER) && is_sure {
-            self.give_up(Path::new(path), "its name is no text");
+            self.record_problem(Path::new(path), "its name is no text");
         }
         let all: BTreeSet<PathBuf> =
-            bases.trees.iter().chain(&bases.own).filter_map(|base| self.resolve(path, base)).collect();
+            bases.trees.iter().chain(&bases.own).filter_map(|base| self.resolve_path(path, base)).collect();
         for path in all {
-            let Trace { links, end } = trace(&path);
+            let PathTrace { links, end } = trace_path(&path);
             let end = match end {
-                End::There(end) => end,
-                End::Missing { .. } if is_sure => {
-                    let _ = self.seal(&path);
+                TraceEnd::There(end) => end,
+                TraceEnd::Missing { .. } if is_sure => {
+                    let _ = self.seal_path(&path);
                     continue;
                 }
-                End::Missing { .. } => continue,
+                TraceEnd::Missing { .. } => continue,
             };
             if is_folder {
-                let _ = self.seal(&path);
+                let _ = self.seal_path(&path);
                 self.add_hooks(&end, &bases.trees);
             } else if end.is_file()
                 && (is_sure || is_script(&end))
                 && (self.is_inside(&end) || links.iter().any(|link| self.is_inside(link)))
             {
-                let _ = self.seal(&path);
+                let _ = self.seal_path(&path);
                 self.read_script(&path, &end, &bases.trees, depth);
             }
         }
@@ -228,7 +228,7 @@ impl<'a> Finder<'a> {
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
                 if n_left == 0 {
-                    self.give_up(&folder, "it has too many hooks");
+                    self.record_problem(&folder, "it has too many hooks");
                     return true;
                 }
                 n_left -= 1;
@@ -238,7 +238,7 @@ impl<'a> Finder<'a> {
                     Ok(_) if path.extension() == Some(OsStr::new("sample")) => {}
                     Ok(_) | Err(_) => {
                         has_hooks = true;
-                        if let Some(end) = self.seal(&path) {
+                        if let Some(end) = self.seal_path(&path) {
                             self.read_script(&path, &end, trees, 0);
                         }
                     }
@@ -255,16 +255,16 @@ impl<'a> Finder<'a> {
             return;
         }
         let base = trees.first().map_or(path, PathBuf::as_path);
-        let Some(text) = self.text(end, base, SCRIPT_BYTES_MAX) else { return };
+        let Some(text) = self.read_text(end, base, SCRIPT_BYTES_MAX) else { return };
         let own = [path.parent(), end.parent()].into_iter().flatten().map(Path::to_owned).collect();
-        let bases = Bases { trees: trees.to_owned(), own };
+        let bases = PathBases { trees: trees.to_owned(), own };
         for mention in script_mentions(&text) {
             self.add_mention(&mention, &bases, depth + 1);
         }
     }
 
     /// What a path in a text means from a folder.
-    fn resolve(&mut self, path: &str, base: &Path) -> Option<PathBuf> {
+    fn resolve_path(&mut self, path: &str, base: &Path) -> Option<PathBuf> {
         if let Some((user, below)) = path.strip_prefix('~').and_then(|path| path.split_once('/'))
             && (user.is_empty() || self.home.is_some_and(|home| home.ends_with(user)))
         {
@@ -278,41 +278,41 @@ impl<'a> Finder<'a> {
     }
 
     /// Has a path held, even if a root lies in it.
-    fn protect(&mut self, path: &Path) {
-        let Trace { links, end } = trace(path);
+    fn protect_path(&mut self, path: &Path) {
+        let PathTrace { links, end } = trace_path(path);
         self.found.sealed.extend(links);
         match end {
-            End::There(end) => drop(self.found.sealed.insert(end)),
-            End::Missing { first, wanted } if self.is_inside(&wanted) => {
+            TraceEnd::There(end) => drop(self.found.sealed.insert(end)),
+            TraceEnd::Missing { first, wanted } if self.is_inside(&wanted) => {
                 self.found.missing.insert(wanted, first);
             }
-            End::Missing { .. } => {}
+            TraceEnd::Missing { .. } => {}
         }
     }
 
     /// The same where it is only of interest when it is there.
-    fn seal_there(&mut self, path: &Path) {
-        if is_there(path) {
-            let _ = self.seal(path);
+    fn seal_existing(&mut self, path: &Path) {
+        if path_exists(path) {
+            let _ = self.seal_path(path);
         }
     }
 
     /// Has a path and all links on the way to it held; returns where it ends, when something is there.
-    pub(super) fn seal(&mut self, path: &Path) -> Option<PathBuf> {
-        let Trace { links, end } = trace(path);
+    pub(super) fn seal_path(&mut self, path: &Path) -> Option<PathBuf> {
+        let PathTrace { links, end } = trace_path(path);
         let links: Vec<PathBuf> = links.into_iter().filter(|link| self.is_inside(link)).collect();
         self.found.sealed.extend(links);
         match end {
-            End::There(end) => {
+            TraceEnd::There(end) => {
                 if self.places.iter().any(|place| place.starts_with(&end)) {
-                    self.give_up(&end, "programs are looked for in all of it");
+                    self.record_problem(&end, "programs are looked for in all of it");
                 } else if self.is_inside(&end) {
-                    let end = self.uppermost(&end);
+                    let end = self.uppermost_hook_folder(&end);
                     self.found.sealed.insert(end);
                 }
                 Some(end)
             }
-            End::Missing { first, wanted } => {
+            TraceEnd::Missing { first, wanted } => {
                 if self.is_inside(&wanted) {
                     self.found.missing.insert(wanted, first);
                 }
@@ -322,7 +322,7 @@ impl<'a> Finder<'a> {
     }
 
     /// Of a folder that a program keeps its hooks in, all of it: they run one another.
-    fn uppermost(&self, path: &Path) -> PathBuf {
+    fn uppermost_hook_folder(&self, path: &Path) -> PathBuf {
         let is_theirs = |above: &&Path| {
             let name = above.file_name().and_then(OsStr::to_str);
             name.is_some_and(is_autorun_folder) && self.is_inside(above)
@@ -335,27 +335,27 @@ impl<'a> Finder<'a> {
     }
 
     /// Reads a file, once for each folder that its paths are meant from.
-    fn text(&mut self, file: &Path, base: &Path, bytes_max: u64) -> Option<String> {
+    fn read_text(&mut self, file: &Path, base: &Path, bytes_max: u64) -> Option<String> {
         if !self.read.insert((file.to_owned(), base.to_owned())) {
             return None;
         }
         if self.read.len() > FILES_MAX {
-            self.give_up(file, "too many files lead to it");
+            self.record_problem(file, "too many files lead to it");
             return None;
         }
         let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
-        let opened = File::from(aside::open(nix::fcntl::AT_FDCWD, file, flags).ok()?);
+        let opened = File::from(aside::open_no_symlinks(nix::fcntl::AT_FDCWD, file, flags).ok()?);
         let mut bytes = Vec::new();
         if !opened.metadata().is_ok_and(|found| found.is_file()) {
             return None;
         }
         if opened.take(bytes_max + 1).read_to_end(&mut bytes).is_err() || bytes.len() as u64 > bytes_max {
-            self.give_up(file, "it cannot be read whole");
+            self.record_problem(file, "it cannot be read whole");
         }
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    fn give_up(&mut self, path: &Path, why: &str) {
+    fn record_problem(&mut self, path: &Path, why: &str) {
         let problem = || format!("what Git would run is not known from {} ({why})", path.display());
         self.problem.get_or_insert_with(problem);
     }

@@ -12,15 +12,15 @@ const LINKS_MAX: usize = 40;
 
 /// A path followed to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Trace {
+pub(super) struct PathTrace {
     /// The links on the way, each without links above it.
     pub(super) links: Vec<PathBuf>,
-    pub(super) end: End,
+    pub(super) end: TraceEnd,
 }
 
 /// Where a path ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum TraceEnd {
     There(PathBuf),
     Missing {
         /// What is not there.
@@ -31,9 +31,9 @@ pub(super) enum End {
 }
 
 /// Follows an absolute path.
-pub(super) fn trace(path: &Path) -> Trace {
+pub(super) fn trace_path(path: &Path) -> PathTrace {
     let mut links = Vec::new();
-    let mut left: VecDeque<OsString> = names(path).collect();
+    let mut left: VecDeque<OsString> = component_names(path).collect();
     let mut at = PathBuf::from("/");
     while let Some(name) = left.pop_front() {
         if name == ".." {
@@ -43,7 +43,7 @@ pub(super) fn trace(path: &Path) -> Trace {
         let next = at.join(&name);
         let Ok(found) = next.symlink_metadata() else {
             let wanted = left.iter().fold(next.clone(), |path, name| path.join(name));
-            return Trace { links, end: End::Missing { first: next, wanted } };
+            return PathTrace { links, end: TraceEnd::Missing { first: next, wanted } };
         };
         if !found.is_symlink() {
             at = next;
@@ -52,19 +52,19 @@ pub(super) fn trace(path: &Path) -> Trace {
         let target = fs::read_link(&next).ok().filter(|_| links.len() < LINKS_MAX);
         links.push(next.clone());
         let Some(target) = target else {
-            return Trace { links, end: End::Missing { first: next.clone(), wanted: next } };
+            return PathTrace { links, end: TraceEnd::Missing { first: next.clone(), wanted: next } };
         };
         if target.is_absolute() {
             at = PathBuf::from("/");
         }
-        for name in names(&target).collect::<Vec<_>>().into_iter().rev() {
+        for name in component_names(&target).collect::<Vec<_>>().into_iter().rev() {
             left.push_front(name);
         }
     }
-    Trace { links, end: End::There(at) }
+    PathTrace { links, end: TraceEnd::There(at) }
 }
 
-fn names(path: &Path) -> impl Iterator<Item = OsString> {
+fn component_names(path: &Path) -> impl Iterator<Item = OsString> {
     path.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some("..".into()),
@@ -88,11 +88,11 @@ mod tests {
         symlink("loop", dir.join("loop")).unwrap();
         let shown = |path: &str| {
             let short = |path: &Path| path.strip_prefix(&dir).unwrap().display().to_string();
-            let Trace { links, end } = trace(&dir.join(path));
+            let PathTrace { links, end } = trace_path(&dir.join(path));
             let links: Vec<_> = links.iter().map(|link| short(link)).collect();
             match end {
-                End::There(end) => format!("{links:?} {}", short(&end)),
-                End::Missing { first, wanted } => {
+                TraceEnd::There(end) => format!("{links:?} {}", short(&end)),
+                TraceEnd::Missing { first, wanted } => {
                     format!("{} of {links:?} without {} {}", links.len(), short(&first), short(&wanted))
                 }
             }

@@ -20,17 +20,17 @@ use nix::{
     unistd::{Gid, Uid, chdir, getcwd, getegid, geteuid},
 };
 
-use super::sockets::HiddenPlaces;
+use super::sockets::HiddenPaths;
 
 /// Shared memory: programs use it with their own children.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// A changed view of the file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct View {
+pub(super) struct MountView {
     /// Where the command may write; none is inside another unless a hidden folder is between them.
     writable: Vec<PathBuf>,
-    hidden: HiddenPlaces,
+    hidden: HiddenPaths,
     /// Folders above what is sealed, which must not be moved away with it; the upper ones first.
     pinned: Vec<PathBuf>,
     /// Read-only, with all that is in them.
@@ -38,12 +38,12 @@ pub(super) struct View {
     cwd: PathBuf,
 }
 
-impl View {
+impl MountView {
     /// Finds what has to be changed for a command that may write in these places, but not to what is sealed.
-    pub(super) fn find(
+    pub(super) fn plan_mounts(
         writable: &[String],
         sealed: &BTreeSet<PathBuf>,
-        mut hidden: HiddenPlaces,
+        mut hidden: HiddenPaths,
     ) -> io::Result<Self> {
         let mut places = BTreeSet::new();
         if !writable.is_empty() {
@@ -51,7 +51,7 @@ impl View {
             let given = writable.iter().map(String::as_str).chain([SHARED_MEMORY]);
             places.extend(given.filter_map(|path| fs::canonicalize(path).ok()));
         }
-        hidden.uncover(&places);
+        hidden.uncover_writable(&places);
         let is_hidden_between = |outer: &Path, inner: &Path| {
             hidden.folders.iter().any(|folder| folder.starts_with(outer) && inner.starts_with(folder))
         };
@@ -64,26 +64,26 @@ impl View {
             |path: &Path| path.ancestors().skip(1).any(|above| sealed.contains(above) && !above.is_symlink());
         let held = sealed.iter().filter(|path| places.iter().any(|place| path.starts_with(place)));
         let sealed: Vec<PathBuf> = held.filter(|path| !is_held_above(path)).cloned().collect();
-        let mut pinned = above(&sealed, &writable);
+        let mut pinned = movable_ancestors(&sealed, &writable);
         pinned.sort();
         pinned.dedup();
         Ok(Self { writable, hidden, pinned, sealed, cwd: getcwd()? })
     }
 
     /// Whether a socket of another program may be in sight.
-    pub(super) fn shows_sockets(&self) -> bool {
+    pub(super) fn has_visible_sockets(&self) -> bool {
         self.hidden.is_partial
     }
 
     /// Changes the view of this process for good.
-    pub(super) fn enter(&self) -> io::Result<()> {
+    pub(super) fn enter_namespace(&self) -> io::Result<()> {
         let (uid, gid) = (geteuid(), getegid());
         if uid.is_root() {
             // In a user name space of its own, root could not use the files of other users any more.
             unshare(CloneFlags::CLONE_NEWNS)?;
         } else {
             unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS)?;
-            stay(uid, gid)?;
+            map_own_ids(uid, gid)?;
         }
         // Nothing of this may be seen outside.
         mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
@@ -97,18 +97,18 @@ impl View {
             .into_iter()
             .partition(|(_, path)| self.hidden.folders.iter().any(|folder| path.starts_with(folder)));
         for (mounts, path) in &outer {
-            attach(mounts, path)?;
+            attach_mounts(mounts, path)?;
         }
-        self.hide()?;
+        self.hide_paths()?;
         for (mounts, path) in &inner {
             fs::create_dir_all(path)?;
-            attach(mounts, path)?;
+            attach_mounts(mounts, path)?;
         }
         for path in &self.pinned {
-            let _ = hold(path)?;
+            let _ = pin_path(path)?;
         }
         for path in &self.sealed {
-            if hold(path)? {
+            if pin_path(path)? {
                 make_read_only(path)?;
             }
         }
@@ -116,13 +116,13 @@ impl View {
         Ok(chdir(&self.cwd)?)
     }
 
-    fn hide(&self) -> io::Result<()> {
+    fn hide_paths(&self) -> io::Result<()> {
         for path in &self.hidden.folders {
             let (flags, options) = (MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "size=1m,mode=0700");
             mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(options))?;
         }
         for path in &self.hidden.sockets {
-            match bind(Path::new("/dev/null"), path) {
+            match bind_mount(Path::new("/dev/null"), path) {
                 // Its program has ended meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 bound => bound?,
@@ -135,7 +135,7 @@ impl View {
 const NOTHING: Option<&str> = None;
 
 /// The folders between what is sealed and where the command may write: moved away, they would take it with them.
-fn above(sealed: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
+fn movable_ancestors(sealed: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
     let is_movable = |path: &&Path| {
         path.parent().is_some_and(|parent| writable.iter().any(|root| parent.starts_with(root)))
     };
@@ -144,7 +144,7 @@ fn above(sealed: &[PathBuf], writable: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Keeps being the same user and group in the new name space.
-fn stay(uid: Uid, gid: Gid) -> io::Result<()> {
+fn map_own_ids(uid: Uid, gid: Gid) -> io::Result<()> {
     let write =
         |path: &str, text: String| fs::File::options().write(true).open(path)?.write_all(text.as_bytes());
     write("/proc/self/setgroups", "deny".into())?;
@@ -152,14 +152,14 @@ fn stay(uid: Uid, gid: Gid) -> io::Result<()> {
     write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-fn bind(from: &Path, to: &Path) -> io::Result<()> {
+fn bind_mount(from: &Path, to: &Path) -> io::Result<()> {
     Ok(mount(Some(from), to, NOTHING, MsFlags::MS_BIND | MsFlags::MS_REC, NOTHING)?)
 }
 
 /// Mounts something over itself, a link too, so that it cannot be moved or replaced. Tells whether it is there: what is
 /// gone meanwhile is looked for when the command has ended.
-fn hold(path: &Path) -> io::Result<bool> {
-    match copy_mounts(path).and_then(|mounts| attach(&mounts, path)) {
+fn pin_path(path: &Path) -> io::Result<bool> {
+    match copy_mounts(path).and_then(|mounts| attach_mounts(&mounts, path)) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -185,7 +185,7 @@ fn copy_mounts(path: &Path) -> io::Result<OwnedFd> {
 
 const NOT_THROUGH_LINKS: libc::c_uint = libc::AT_SYMLINK_NOFOLLOW.unsigned_abs();
 
-fn attach(mounts: &OwnedFd, path: &Path) -> io::Result<()> {
+fn attach_mounts(mounts: &OwnedFd, path: &Path) -> io::Result<()> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: both paths live until the call is over, and the descriptor is open.

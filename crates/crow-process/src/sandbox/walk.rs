@@ -26,28 +26,28 @@ const RECENT_SECONDS: i64 = 2;
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct WalkLimits {
     pub(super) n_folders: usize,
     pub(super) time: Duration,
 }
 
 /// The last change of a folder's entries, and whether that was just before it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct FolderChange {
     inode: (u64, u64),
     time: (i64, i64),
     is_recent: bool,
 }
 
-impl Change {
+impl FolderChange {
     /// Looks at a folder by its path.
     pub(super) fn read(path: &Path, now: i64) -> Option<Self> {
         let found = fstatat(nix::fcntl::AT_FDCWD, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
         let is_folder = SFlag::from_bits_truncate(found.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR;
-        is_folder.then(|| Self::of(&found, now))
+        is_folder.then(|| Self::from_stat(&found, now))
     }
 
-    fn of(found: &FileStat, now: i64) -> Self {
+    fn from_stat(found: &FileStat, now: i64) -> Self {
         // A time in the future says nothing, so it counts as recent too.
         let is_recent = found.st_ctime.saturating_add(RECENT_SECONDS) >= now;
         Self { inode: (found.st_dev, found.st_ino), time: (found.st_ctime, found.st_ctime_nsec), is_recent }
@@ -68,15 +68,15 @@ pub(super) fn now_seconds() -> i64 {
 
 /// What of a folder was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) change: Change,
-    pub(super) names: Names,
+pub(super) struct FolderState {
+    pub(super) change: FolderChange,
+    pub(super) names: MarkerNames,
 }
 
 /// One folder as it was read.
-pub(super) struct SeenFolder {
+pub(super) struct WalkedFolder {
     pub(super) path: PathBuf,
-    pub(super) seen: Seen,
+    pub(super) seen: FolderState,
     /// The names by which Git would take something in it for a repository.
     pub(super) gits: Vec<OsString>,
     /// What in it other programs run by themselves.
@@ -85,34 +85,34 @@ pub(super) struct SeenFolder {
 
 /// What is done with a folder that may not be listed. Git can look into it all the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unlisted {
+pub(super) enum UnlistablePolicy {
     PassedBy,
     /// Its owner gets the rights that a folder has.
     Opened,
 }
 
 /// What is not walked into.
-pub(super) struct Known<'a> {
-    pub(super) folders: &'a HashMap<PathBuf, Seen>,
+pub(super) struct KnownFolders<'a> {
+    pub(super) folders: &'a HashMap<PathBuf, FolderState>,
     pub(super) unseen: &'a HashSet<PathBuf>,
 }
 
-pub(super) struct Walk {
+pub(super) struct FolderWalk {
     /// Where files are looked for that other programs run by themselves.
     pub(super) guarded: Vec<PathBuf>,
     pub(super) open: VecDeque<PathBuf>,
     n_folders_left: usize,
     until: Instant,
     now: i64,
-    unlisted: Unlisted,
+    unlisted: UnlistablePolicy,
     /// Folders that were passed by.
     pub(super) unlistable: Vec<PathBuf>,
     /// One that should have been looked at.
     failed: Option<PathBuf>,
 }
 
-impl Walk {
-    pub(super) fn begin(bounds: Bounds, unlisted: Unlisted) -> Self {
+impl FolderWalk {
+    pub(super) fn start(bounds: WalkLimits, unlisted: UnlistablePolicy) -> Self {
         Self {
             guarded: Vec::new(),
             unlisted,
@@ -126,16 +126,16 @@ impl Walk {
     }
 
     /// Where something was not looked at because of the bounds, or because that failed.
-    pub(super) fn missed(&self) -> Option<&Path> {
+    pub(super) fn first_missed(&self) -> Option<&Path> {
         self.open.front().or(self.failed.as_ref()).map(PathBuf::as_path)
     }
 
     /// Reads one more folder and queues those in it that are not known. `None` at the end, and at the bounds.
-    pub(super) fn next_folder(&mut self, known: Option<&Known<'_>>) -> Option<SeenFolder> {
+    pub(super) fn next_folder(&mut self, known: Option<&KnownFolders<'_>>) -> Option<WalkedFolder> {
         while self.n_folders_left > 0 && Instant::now() < self.until {
             self.n_folders_left -= 1;
             let path = self.open.pop_front()?;
-            match self.read(&path, known) {
+            match self.read_folder(&path, known) {
                 Ok(Some(folder)) => return Some(folder),
                 Ok(None) => {}
                 // What is gone holds nothing.
@@ -147,18 +147,22 @@ impl Walk {
     }
 
     /// Reads a folder; nothing when it is none any more.
-    fn read(&mut self, path: &Path, known: Option<&Known<'_>>) -> io::Result<Option<SeenFolder>> {
+    fn read_folder(
+        &mut self,
+        path: &Path,
+        known: Option<&KnownFolders<'_>>,
+    ) -> io::Result<Option<WalkedFolder>> {
         let opened = match self.open_folder(path) {
             Ok(opened) => opened,
             // It can be looked into by name.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 self.unlistable.push(path.to_owned());
-                return Ok(Change::read(path, self.now).map(|change| SeenFolder {
+                return Ok(FolderChange::read(path, self.now).map(|change| WalkedFolder {
                     path: path.to_owned(),
-                    seen: Seen { change, names: Names::at(path) },
+                    seen: FolderState { change, names: MarkerNames::probe_folder(path) },
                     gits: [".git"]
                         .into_iter()
-                        .filter(|name| is_there(&path.join(name)))
+                        .filter(|name| path_exists(&path.join(name)))
                         .map(Into::into)
                         .collect(),
                     autorun: Vec::new(),
@@ -171,9 +175,9 @@ impl Walk {
             Err(error) => return Err(error),
         };
         // Before it is read: what is made meanwhile counts as made later.
-        let change = Change::of(&fstat(&opened)?, self.now);
+        let change = FolderChange::from_stat(&fstat(&opened)?, self.now);
         let mut folder = Dir::from_fd(opened)?;
-        let (mut names, mut gits, mut autorun) = (Names::default(), Vec::new(), Vec::new());
+        let (mut names, mut gits, mut autorun) = (MarkerNames::default(), Vec::new(), Vec::new());
         let from_root = self.relative_to_guarded(path);
         let mut below = Vec::new();
         for entry in folder.iter() {
@@ -182,7 +186,7 @@ impl Walk {
             if name == "." || name == ".." {
                 continue;
             }
-            names.note(name);
+            names.insert_name(name);
             if is_git_name(name) {
                 gits.push(name.to_owned());
             }
@@ -202,7 +206,7 @@ impl Walk {
             below.retain(|path| !known.folders.contains_key(path) && !known.unseen.contains(path));
         }
         self.open.extend(below);
-        Ok(Some(SeenFolder { path: path.to_owned(), seen: Seen { change, names }, gits, autorun }))
+        Ok(Some(WalkedFolder { path: path.to_owned(), seen: FolderState { change, names }, gits, autorun }))
     }
 
     /// A folder as seen from the guarded one that it is in, where something is looked for in it.
@@ -213,15 +217,16 @@ impl Walk {
 
     /// Opens a folder to list it. A command that runs on may put a link in its place meanwhile.
     fn open_folder(&self, path: &Path) -> io::Result<OwnedFd> {
-        aside::open_to_list(path).or_else(|error| {
-            if error.kind() != io::ErrorKind::PermissionDenied || self.unlisted == Unlisted::PassedBy {
+        aside::open_for_listing(path).or_else(|error| {
+            if error.kind() != io::ErrorKind::PermissionDenied || self.unlisted == UnlistablePolicy::PassedBy
+            {
                 return Err(error);
             }
-            let place = aside::open_place(path)?;
+            let place = aside::open_path_fd(path)?;
             let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()));
             let mode = fs::metadata(&by_descriptor)?.permissions().mode() & ALL_RIGHTS;
             fs::set_permissions(&by_descriptor, fs::Permissions::from_mode(mode | OWNER_ALL))?;
-            aside::open_to_list(path)
+            aside::open_for_listing(path)
         })
     }
 }
@@ -236,42 +241,43 @@ pub(super) fn is_git_name(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(".git")
 }
 
-pub(super) fn is_there(path: &Path) -> bool {
+pub(super) fn path_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
 /// The names in a folder by which Git recognises a repository, and those of its parts that matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Names(u16);
+pub(super) struct MarkerNames(u16);
 
 /// Without these a folder is no repository, unless the third is there instead of the first two.
 pub(super) const MARKERS: [&str; 4] = ["objects", "refs", "commondir", "HEAD"];
 
-impl Names {
-    fn of(name: &OsStr) -> u16 {
+impl MarkerNames {
+    fn name_bit(name: &OsStr) -> u16 {
         let all = || MARKERS.iter().chain(&PROGRAM_PARTS);
         all().position(|known| name == *known).map_or(0, |at| 1 << at)
     }
 
-    fn note(&mut self, name: &OsStr) {
-        self.0 |= Self::of(name);
+    fn insert_name(&mut self, name: &OsStr) {
+        self.0 |= Self::name_bit(name);
     }
 
-    pub(super) fn has(self, name: &str) -> bool {
+    pub(super) fn contains(self, name: &str) -> bool {
         // One of them is in both lists.
-        self.0 & Self::of(name.as_ref()) != 0
+        self.0 & Self::name_bit(name.as_ref()) != 0
     }
 
     /// Looks for each by its name, where a folder cannot be listed or may be huge.
-    pub(super) fn at(folder: &Path) -> Self {
+    pub(super) fn probe_folder(folder: &Path) -> Self {
         let mut names = Self::default();
         let all = MARKERS.iter().chain(&PROGRAM_PARTS);
-        all.filter(|name| is_there(&folder.join(name))).for_each(|name| names.note(name.as_ref()));
+        all.filter(|name| path_exists(&folder.join(name))).for_each(|name| names.insert_name(name.as_ref()));
         names
     }
 
     /// Whether the folder could be a repository if its `HEAD` is right.
-    pub(super) fn has_shape(self) -> bool {
-        self.has("HEAD") && (self.has("commondir") || (self.has("objects") && self.has("refs")))
+    pub(super) fn has_repository_shape(self) -> bool {
+        self.contains("HEAD")
+            && (self.contains("commondir") || (self.contains("objects") && self.contains("refs")))
     }
 }

@@ -13,7 +13,7 @@ fn check(files: &[(&str, u64)], bytes_max: u64, left: &[&str]) {
         let file = fs::File::options().write(true).open(path).unwrap();
         file.set_modified(now - Duration::from_hours(*age)).unwrap();
     }
-    sweep(folder.path(), now, bytes_max).unwrap();
+    remove_old_files(folder.path(), now, bytes_max).unwrap();
     let mut found: Vec<String> = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -40,7 +40,7 @@ fn the_oldest_go_first_when_it_is_too_much() {
 async fn only_we_may_read_it() {
     let folder = tempfile::tempdir().unwrap();
     let inner = folder.path().join("a/b");
-    let (_, path) = create(&inner).await.unwrap();
+    let (_, path) = create_spill_file(&inner).await.unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&inner), mode(&path)), (0o700, 0o600));
 }

@@ -4,23 +4,26 @@ use expect_test::{Expect, expect};
 use tokio_util::sync::CancellationToken;
 
 use super::{STUCK, gone, sh};
-use crate::{Ended, Groups, Happened, Job, Kept, Line, Patience, Program, Pulse, Unfed};
+use crate::{
+    BackgroundJob, ExitReason, JobInputError, JobStatus, JobWaitOptions, OutputLimits, ProcessGroups,
+    RunningProgram, StdioKind, WaitOutcome,
+};
 
-fn kept() -> Kept {
-    Kept { head_bytes: 4000, tail_bytes: 4000, spill: None }
+fn kept() -> OutputLimits {
+    OutputLimits { head_bytes: 4000, tail_bytes: 4000, spill: None }
 }
 
-async fn start(groups: &Groups, script: &str, line: Line) -> Job {
-    Program::start(groups, sh(script), line, kept()).await.unwrap().keep(STUCK)
+async fn start(groups: &ProcessGroups, script: &str, line: StdioKind) -> BackgroundJob {
+    RunningProgram::start(groups, sh(script), line, kept()).await.unwrap().into_job(STUCK)
 }
 
 /// Waits until a job said all of a text, and gives everything it said until then.
-async fn heard(job: &Job, text: &str) -> String {
+async fn heard(job: &BackgroundJob, text: &str) -> String {
     let mut said = String::new();
     while !said.contains(text) {
-        let was = job.pulse();
-        job.settled(Patience { within: STUCK, quiet: Duration::ZERO, n_unread_min: 0 }).await;
-        let more = job.take().await.text;
+        let was = job.status();
+        job.wait_until_quiet(JobWaitOptions { within: STUCK, quiet: Duration::ZERO, n_unread_min: 0 }).await;
+        let more = job.take_output().await.text;
         assert!(!(more.is_empty() && was.ended.is_some()), "it ended and said only {said:?}");
         said += &more;
     }
@@ -29,16 +32,16 @@ async fn heard(job: &Job, text: &str) -> String {
 
 /// Starts a script on a terminal and types lines to it, each once it said something; shows all of it.
 async fn check(script: &str, talk: &[(&str, &str)], expect: Expect) {
-    let groups = Groups::new();
-    let job = start(&groups, script, Line::Terminal).await;
+    let groups = ProcessGroups::new();
+    let job = start(&groups, script, StdioKind::Terminal).await;
     let mut all = String::new();
     for (until, typed) in talk {
         all += &heard(&job, until).await;
-        job.feed(typed.as_bytes().to_vec()).await.unwrap();
+        job.write_input(typed.as_bytes().to_vec()).await.unwrap();
     }
-    job.ended(STUCK).await;
-    all += &job.take().await.text;
-    let _ = write!(all, "{:?}", job.pulse().ended);
+    job.wait_until_ended(STUCK).await;
+    all += &job.take_output().await.text;
+    let _ = write!(all, "{:?}", job.status().ended);
     expect.assert_eq(&all);
     assert_eq!(groups.n_alive(), 0);
 }
@@ -68,32 +71,32 @@ async fn it_is_interrupted_from_its_terminal() {
 
 #[tokio::test]
 async fn without_a_terminal_it_is_interrupted_but_not_typed_to() {
-    let groups = Groups::new();
-    let job = start(&groups, "trap 'exit 5' INT; sleep 1000 & echo up; wait", Line::Pipe).await;
+    let groups = ProcessGroups::new();
+    let job = start(&groups, "trap 'exit 5' INT; sleep 1000 & echo up; wait", StdioKind::Pipe).await;
     heard(&job, "up").await;
-    assert_eq!(job.feed(b"x\r".to_vec()).await, Err(Unfed::NoInput));
+    assert_eq!(job.write_input(b"x\r".to_vec()).await, Err(JobInputError::NoInput));
     job.interrupt().await;
-    job.ended(STUCK).await;
-    assert_eq!(job.pulse(), Pulse { n_unread: 0, ended: Some(Ended::Exited(5)) });
-    assert_eq!(job.feed(b"x\r".to_vec()).await, Err(Unfed::Ended));
+    job.wait_until_ended(STUCK).await;
+    assert_eq!(job.status(), JobStatus { n_unread: 0, ended: Some(ExitReason::Exited(5)) });
+    assert_eq!(job.write_input(b"x\r".to_vec()).await, Err(JobInputError::Ended));
 }
 
 #[tokio::test]
 async fn what_it_said_is_taken_once() {
-    let groups = Groups::new();
-    let job = start(&groups, "echo one; read go; echo two", Line::Terminal).await;
+    let groups = ProcessGroups::new();
+    let job = start(&groups, "echo one; read go; echo two", StdioKind::Terminal).await;
     assert_eq!(heard(&job, "one\n").await, "one\n");
-    assert_eq!(job.take().await.text, "");
-    job.feed(b"go\r".to_vec()).await.unwrap();
-    job.ended(STUCK).await;
-    assert_eq!(job.take().await.text, "go\ntwo\n");
-    assert_eq!(job.take().await.text, "");
+    assert_eq!(job.take_output().await.text, "");
+    job.write_input(b"go\r".to_vec()).await.unwrap();
+    job.wait_until_ended(STUCK).await;
+    assert_eq!(job.take_output().await.text, "go\ntwo\n");
+    assert_eq!(job.take_output().await.text, "");
 }
 
 #[tokio::test]
 async fn it_goes_with_its_handle() {
-    let groups = Groups::new();
-    let job = start(&groups, "sleep 1000 & echo $!; wait", Line::Pipe).await;
+    let groups = ProcessGroups::new();
+    let job = start(&groups, "sleep 1000 & echo $!; wait", StdioKind::Pipe).await;
     let pid = heard(&job, "\n").await;
     drop(job);
     gone(&pid).await;
@@ -102,65 +105,67 @@ async fn it_goes_with_its_handle() {
 /// An interactive shell ends for nothing less.
 #[tokio::test]
 async fn it_is_hung_up_on() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     let script = "trap '' TERM; trap 'echo hung up; exit 6' HUP; sleep 1000 & echo $!; wait";
-    let job = start(&groups, script, Line::Terminal).await;
+    let job = start(&groups, script, StdioKind::Terminal).await;
     let pid = heard(&job, "\n").await;
-    job.end().await;
-    assert_eq!(job.pulse().ended, Some(Ended::Cancelled));
-    assert_eq!(job.take().await.text, "hung up\n");
+    job.shut_down().await;
+    assert_eq!(job.status().ended, Some(ExitReason::Cancelled));
+    assert_eq!(job.take_output().await.text, "hung up\n");
     gone(&pid).await;
     assert_eq!(groups.n_alive(), 0);
 }
 
 #[tokio::test]
 async fn its_life_is_bounded() {
-    let groups = Groups::new();
-    let program = Program::start(&groups, sh("echo up; sleep 1000"), Line::Pipe, kept()).await.unwrap();
-    let job = program.keep(Duration::from_millis(200));
-    job.ended(STUCK).await;
-    assert_eq!(job.pulse().ended, Some(Ended::TimedOut));
-    assert_eq!(job.take().await.text, "up\n");
+    let groups = ProcessGroups::new();
+    let program =
+        RunningProgram::start(&groups, sh("echo up; sleep 1000"), StdioKind::Pipe, kept()).await.unwrap();
+    let job = program.into_job(Duration::from_millis(200));
+    job.wait_until_ended(STUCK).await;
+    assert_eq!(job.status().ended, Some(ExitReason::TimedOut));
+    assert_eq!(job.take_output().await.text, "up\n");
 }
 
 #[tokio::test]
 async fn a_flood_is_bounded_and_can_be_ended() {
-    let groups = Groups::new();
-    let job = start(&groups, "yes", Line::Terminal).await;
-    job.settled(Patience { within: STUCK, quiet: STUCK, n_unread_min: 1_000_000 }).await;
-    let output = job.take().await;
+    let groups = ProcessGroups::new();
+    let job = start(&groups, "yes", StdioKind::Terminal).await;
+    job.wait_until_quiet(JobWaitOptions { within: STUCK, quiet: STUCK, n_unread_min: 1_000_000 }).await;
+    let output = job.take_output().await;
     assert!(output.text.len() < 9000 && output.n_bytes > 8000, "{} {}", output.text.len(), output.n_bytes);
-    job.end().await;
+    job.shut_down().await;
     assert_eq!(groups.n_alive(), 0);
 }
 
 #[tokio::test]
 async fn a_program_that_was_waited_for_runs_on() {
-    let groups = Groups::new();
-    let mut program = Program::start(&groups, sh("echo one; sleep 1000"), Line::Pipe, kept()).await.unwrap();
+    let groups = ProcessGroups::new();
+    let mut program =
+        RunningProgram::start(&groups, sh("echo one; sleep 1000"), StdioKind::Pipe, kept()).await.unwrap();
     let cut = CancellationToken::new();
     let happened =
-        program.watch(&cut, tokio::time::Instant::now() + STUCK, &mut |_: &str| cut.cancel()).await;
-    assert_eq!(happened.unwrap(), Happened::Cut);
-    let job = program.keep(STUCK);
-    assert_eq!(job.pulse(), Pulse { n_unread: 4, ended: None });
-    job.end().await;
-    assert_eq!(job.take().await.text, "one\n");
+        program.wait_for_exit(&cut, tokio::time::Instant::now() + STUCK, &mut |_: &str| cut.cancel()).await;
+    assert_eq!(happened.unwrap(), WaitOutcome::Cut);
+    let job = program.into_job(STUCK);
+    assert_eq!(job.status(), JobStatus { n_unread: 4, ended: None });
+    job.shut_down().await;
+    assert_eq!(job.take_output().await.text, "one\n");
 }
 
 #[tokio::test]
 async fn what_is_typed_is_bounded() {
-    let groups = Groups::new();
+    let groups = ProcessGroups::new();
     // Nobody reads: what a terminal does not take waits with us.
-    let job = start(&groups, "stty raw; echo up; sleep 1000", Line::Terminal).await;
+    let job = start(&groups, "stty raw; echo up; sleep 1000", StdioKind::Terminal).await;
     heard(&job, "up").await;
-    assert_eq!(job.feed(vec![b'x'; 5000]).await, Err(Unfed::LongLine));
+    assert_eq!(job.write_input(vec![b'x'; 5000]).await, Err(JobInputError::LongLine));
     let line = [vec![b'x'; 3999], vec![b'\r']].concat();
     let mut fed = Ok(());
     for _ in 0..40 {
-        fed = job.feed(line.clone()).await;
+        fed = job.write_input(line.clone()).await;
     }
-    assert_eq!(fed, Err(Unfed::Full));
+    assert_eq!(fed, Err(JobInputError::Full));
 }
 
 #[tokio::test]

@@ -28,53 +28,53 @@ use nix::{
 
 use super::{
     CODE_CANNOT,
-    ending::{self, Signals},
+    ending::{self, SignalQueue},
     keeper,
-    orders::Orders,
-    say, tree,
+    orders::LaunchSpec,
+    print_error, tree,
 };
 
 /// Where the system cannot tell us of a parent's end we look this often.
 const LOOK_EVERY_MS: u16 = 500;
 
 /// Serves until the command is over; then ends as it did.
-pub(super) fn serve(orders: &Orders) -> ExitCode {
-    let Err(error) = stand(orders);
-    say(&format!("could not watch the command: {error}"));
+pub(super) fn run_frontend(orders: &LaunchSpec) -> ExitCode {
+    let Err(error) = fork_supervisor(orders);
+    print_error(&format!("could not watch the command: {error}"));
     ExitCode::from(CODE_CANNOT)
 }
 
-fn stand(orders: &Orders) -> io::Result<Infallible> {
-    let front = Front::new(orders.master)?;
+fn fork_supervisor(orders: &LaunchSpec) -> io::Result<Infallible> {
+    let front = SupervisorFrontend::new(orders.master)?;
     let (read, write) = pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     #[expect(unsafe_code, reason = "the keeper is the same program, no other one")]
     // SAFETY: a warden has one thread, so the copy has every lock free and may do anything.
     match unsafe { fork() }? {
         ForkResult::Child => {
             drop((front, write));
-            keeper::keep(orders, read)
+            keeper::supervise_command(orders, read)
         }
         ForkResult::Parent { child } => {
             drop(read);
             // Whoever is first; a signal for our group must not reach the keeper.
             let _ = setpgid(child, child);
             // While it is open the keeper knows that we are here.
-            let over = front.watch(child);
+            let over = front.forward_signals(child);
             drop(write);
             over
         }
     }
 }
 
-struct Front {
-    signals: Signals,
+struct SupervisorFrontend {
+    signals: SignalQueue,
     parent: Pid,
     /// Those whose end ends us.
     masters: Vec<OwnedFd>,
     is_told: bool,
 }
 
-impl Front {
+impl SupervisorFrontend {
     fn new(master: Option<i32>) -> io::Result<Self> {
         let parent = getppid();
         // Who ignores its children never hears how they end.
@@ -85,15 +85,16 @@ impl Front {
             sigaction(Signal::SIGCHLD, &action)?;
         }
         prctl::set_child_subreaper(true)?;
-        let signals = Signals::take()?;
-        let parent_end = pidfd(parent);
+        let signals = SignalQueue::open()?;
+        let parent_end = open_pidfd(parent);
         let is_told = parent_end.is_some();
-        let master = master.filter(|&pid| is_of_our_kind(pid)).and_then(|pid| pidfd(Pid::from_raw(pid)));
+        let master =
+            master.filter(|&pid| is_same_executable(pid)).and_then(|pid| open_pidfd(Pid::from_raw(pid)));
         Ok(Self { signals, parent, masters: parent_end.into_iter().chain(master).collect(), is_told })
     }
 
     /// Passes signals on until the keeper has ended; ends at once when one of the masters does.
-    fn watch(&self, keeper: Pid) -> io::Result<Infallible> {
+    fn forward_signals(&self, keeper: Pid) -> io::Result<Infallible> {
         let tick = if self.is_told { PollTimeout::NONE } else { PollTimeout::from(LOOK_EVERY_MS) };
         loop {
             let mut wanted = vec![PollFd::new(self.signals.as_fd(), PollFlags::POLLIN)];
@@ -107,9 +108,9 @@ impl Front {
             if is_over || getppid() != self.parent {
                 std::process::exit(i32::from(CODE_CANNOT));
             }
-            while let Some(signal) = self.signals.next()? {
+            while let Some(signal) = self.signals.next_signal()? {
                 if signal == Signal::SIGCHLD {
-                    self.look_at(keeper)?;
+                    self.exit_if_supervisor_ended(keeper)?;
                 } else {
                     // It may be about to tell us of its end.
                     let _ = kill(keeper, signal);
@@ -119,20 +120,20 @@ impl Front {
     }
 
     /// Ends as the keeper did, when it did.
-    fn look_at(&self, keeper: Pid) -> io::Result<()> {
+    fn exit_if_supervisor_ended(&self, keeper: Pid) -> io::Result<()> {
         let status = match waitpid(keeper, Some(WaitPidFlag::WNOHANG)) {
             Ok(WaitStatus::StillAlive) => return Ok(()),
             Ok(status) => status,
             Err(error) => return Err(error.into()),
         };
         // It leaves nobody behind unless it was killed itself.
-        tree::end_now(&self.signals)?;
-        ending::end_as(status)
+        tree::kill_descendants(&self.signals)?;
+        ending::exit_with_status(status)
     }
 }
 
 /// Opens what becomes readable at the end of a process; `None` where the system has no such thing.
-fn pidfd(pid: Pid) -> Option<OwnedFd> {
+fn open_pidfd(pid: Pid) -> Option<OwnedFd> {
     #[expect(unsafe_code, reason = "no crate of ours knows this call")]
     // SAFETY: the call takes two numbers and gives a new descriptor that nobody else owns, or an error.
     unsafe {
@@ -144,7 +145,7 @@ fn pidfd(pid: Pid) -> Option<OwnedFd> {
 
 /// Tells whether a number means a process of our executable here: an editor may live in another name space than
 /// whoever wanted the command, where the number means somebody else.
-fn is_of_our_kind(pid: i32) -> bool {
+fn is_same_executable(pid: i32) -> bool {
     let file = |path: String| File::open(path).and_then(|file| file.metadata()).ok();
     match (file(format!("/proc/{pid}/exe")), file("/proc/self/exe".into())) {
         (Some(other), Some(own)) => (other.dev(), other.ino()) == (own.dev(), own.ino()),

@@ -2,13 +2,13 @@
 
 use std::{io, os::unix::process::CommandExt as _, process::ExitCode};
 
-use super::{CODE_CANNOT, CODE_NO_PROGRAM, orders::Orders, say};
+use super::{CODE_CANNOT, CODE_NO_PROGRAM, orders::LaunchSpec, print_error};
 
 /// Becomes the command.
-pub(super) fn serve(orders: &Orders) -> ExitCode {
+pub(super) fn run_frontend(orders: &LaunchSpec) -> ExitCode {
     #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
     let error = std::process::Command::new(&orders.program).args(&orders.args).exec();
-    say(&format!("could not start {}: {error}", orders.program));
+    print_error(&format!("could not start {}: {error}", orders.program));
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     ExitCode::from(if is_missing { CODE_NO_PROGRAM } else { CODE_CANNOT })
 }

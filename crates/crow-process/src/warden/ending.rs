@@ -17,35 +17,35 @@ const HEARD: [Signal; 6] =
     [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT, Signal::SIGWINCH];
 
 /// The signals of this process, one after the other, none of them acting by itself.
-pub(super) struct Signals(SignalFd);
+pub(super) struct SignalQueue(SignalFd);
 
-impl Signals {
-    pub(super) fn take() -> io::Result<Self> {
+impl SignalQueue {
+    pub(super) fn open() -> io::Result<Self> {
         let heard: SigSet = HEARD.into_iter().collect();
         heard.thread_block()?;
         Ok(Self(SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?))
     }
 
     /// The next one that has come already.
-    pub(super) fn next(&self) -> io::Result<Option<Signal>> {
+    pub(super) fn next_signal(&self) -> io::Result<Option<Signal>> {
         let info = self.0.read_signal()?;
         Ok(info.and_then(|info| i32::try_from(info.ssi_signo).ok()).and_then(|n| Signal::try_from(n).ok()))
     }
 }
 
-impl AsFd for Signals {
+impl AsFd for SignalQueue {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
 /// Ends this process as a child ended, so that whoever waits for us sees the truth.
-pub(super) fn end_as(status: WaitStatus) -> ! {
+pub(super) fn exit_with_status(status: WaitStatus) -> ! {
     #[expect(clippy::wildcard_enum_match_arm, reason = "only two of them are ends")]
     let code = match status {
         WaitStatus::Exited(_, code) => code,
         WaitStatus::Signaled(_, signal, _) => {
-            end_by(signal);
+            exit_by_signal(signal);
             SIGNALLED + signal as i32
         }
         _ => i32::from(super::CODE_CANNOT),
@@ -57,7 +57,7 @@ pub(super) fn end_as(status: WaitStatus) -> ! {
 const SIGNALLED: i32 = 128;
 
 /// Ends this process by a signal; comes back when that does not work.
-fn end_by(signal: Signal) {
+fn exit_by_signal(signal: Signal) {
     // One image of the memory is enough, and ours says nothing of the command.
     let _ = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     let action = SigAction::new(SigHandler::SigDfl, SaFlags::empty(), SigSet::empty());

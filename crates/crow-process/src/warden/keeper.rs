@@ -27,42 +27,42 @@ use nix::{
 
 use super::{
     CODE_CANNOT, CODE_NO_PROGRAM,
-    ending::{self, Signals},
-    orders::Orders,
-    say, tree,
+    ending::{self, SignalQueue},
+    orders::LaunchSpec,
+    print_error, tree,
 };
 use crate::{
     environment::hide_secrets,
-    sandbox::{Cell, RepositorySurvey},
+    sandbox::{CommandSandbox, RepositorySurvey},
 };
 
 /// Whose terminal is taken away may still write down where it was.
 const HANG_UP_GRACE: Duration = Duration::from_secs(1);
 
 /// Keeps the command of these orders for as long as somebody holds the other end of `front`.
-pub(super) fn keep(orders: &Orders, front: OwnedFd) -> ! {
-    let code = match Keeper::start(orders, front) {
-        Ok(keeper) => match keeper.watch() {
+pub(super) fn supervise_command(orders: &LaunchSpec, front: OwnedFd) -> ! {
+    let code = match CommandSupervisor::start(orders, front) {
+        Ok(keeper) => match keeper.wait_for_command() {
             Ok(status) => {
-                keeper.clean();
-                keeper.explain(status);
-                ending::end_as(status)
+                keeper.set_aside_new_files();
+                keeper.explain_failure(status);
+                ending::exit_with_status(status)
             }
             Err(error) => {
-                say(&format!("could not watch the command: {error}"));
+                print_error(&format!("could not watch the command: {error}"));
                 CODE_CANNOT
             }
         },
-        Err(NotStarted { why, code }) => {
-            say(&why);
+        Err(LaunchError { why, code }) => {
+            print_error(&why);
             code
         }
     };
     std::process::exit(i32::from(code))
 }
 
-struct Keeper {
-    signals: Signals,
+struct CommandSupervisor {
+    signals: SignalQueue,
     front: OwnedFd,
     command: Pid,
     /// The repositories that were there when the command began.
@@ -72,44 +72,45 @@ struct Keeper {
 }
 
 /// Why a command never ran, and the exit code that says so.
-struct NotStarted {
+struct LaunchError {
     why: String,
     code: u8,
 }
 
-impl From<io::Error> for NotStarted {
+impl From<io::Error> for LaunchError {
     fn from(error: io::Error) -> Self {
         Self { why: format!("could not prepare the command: {error}"), code: CODE_CANNOT }
     }
 }
 
-impl From<Errno> for NotStarted {
+impl From<Errno> for LaunchError {
     fn from(error: Errno) -> Self {
         io::Error::from(error).into()
     }
 }
 
-impl Keeper {
-    fn start(orders: &Orders, front: OwnedFd) -> Result<Self, NotStarted> {
+impl CommandSupervisor {
+    fn start(orders: &LaunchSpec, front: OwnedFd) -> Result<Self, LaunchError> {
         // The front may have done this for us.
         let _ = setpgid(Pid::from_raw(0), Pid::from_raw(0));
         prctl::set_child_subreaper(true)?;
-        let signals = Signals::take()?;
+        let signals = SignalQueue::open()?;
         let repositories = match orders.confinement {
             Confinement::Project | Confinement::Guarded | Confinement::Offline => {
-                RepositorySurvey::take(orders)
+                RepositorySurvey::scan_repositories(orders)
             }
             Confinement::Free | Confinement::ReadOnly => Ok(RepositorySurvey::default()),
         };
-        let repositories = repositories.map_err(|why| NotStarted { why, code: CODE_CANNOT })?;
-        let cell = Cell::build(orders, &repositories).map_err(|why| NotStarted { why, code: CODE_CANNOT })?;
-        let closed_besides = cell.closed_besides();
-        let command = start(orders, cell)?;
+        let repositories = repositories.map_err(|why| LaunchError { why, code: CODE_CANNOT })?;
+        let cell = CommandSandbox::build(orders, &repositories)
+            .map_err(|why| LaunchError { why, code: CODE_CANNOT })?;
+        let closed_besides = cell.extra_restriction();
+        let command = spawn_command(orders, cell)?;
         Ok(Self { signals, front, command, repositories, closed_besides })
     }
 
     /// Watches until the command has ended and nothing of it is left.
-    fn watch(&self) -> io::Result<WaitStatus> {
+    fn wait_for_command(&self) -> io::Result<WaitStatus> {
         let mut deadline = None;
         loop {
             let left = deadline.map(|deadline: Instant| deadline.saturating_duration_since(Instant::now()));
@@ -124,13 +125,13 @@ impl Keeper {
             }
             let is_alone = wanted[1].any() == Some(true);
             if is_alone || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-                tree::end_now(&self.signals)?;
+                tree::kill_descendants(&self.signals)?;
                 return Ok(WaitStatus::Signaled(self.command, Signal::SIGKILL, false));
             }
-            while let Some(signal) = self.signals.next()? {
+            while let Some(signal) = self.signals.next_signal()? {
                 if signal == Signal::SIGCHLD {
-                    if let Some(status) = self.reap()? {
-                        tree::end_gently(&self.signals)?;
+                    if let Some(status) = self.reap_children()? {
+                        tree::terminate_descendants(&self.signals)?;
                         return Ok(status);
                     }
                     continue;
@@ -145,19 +146,19 @@ impl Keeper {
     }
 
     /// Sets aside what nothing can keep a command from making.
-    fn clean(&self) {
-        self.repositories.set_aside_new().iter().for_each(|sentence| say(sentence));
+    fn set_aside_new_files(&self) {
+        self.repositories.set_aside_new().iter().for_each(|sentence| print_error(sentence));
     }
 
     /// Says what may have made the command fail.
-    fn explain(&self, status: WaitStatus) {
+    fn explain_failure(&self, status: WaitStatus) {
         if !matches!(status, WaitStatus::Exited(_, 0)) {
-            self.closed_besides.iter().for_each(|sentence| say(sentence));
+            self.closed_besides.iter().for_each(|sentence| print_error(sentence));
         }
     }
 
     /// Buries the dead; gives how the command ended when it is among them.
-    fn reap(&self) -> io::Result<Option<WaitStatus>> {
+    fn reap_children(&self) -> io::Result<Option<WaitStatus>> {
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::StillAlive) => return Ok(None),
@@ -170,12 +171,12 @@ impl Keeper {
 }
 
 /// Starts the command, held by its cell.
-fn start(orders: &Orders, cell: Cell) -> Result<Pid, NotStarted> {
+fn spawn_command(orders: &LaunchSpec, cell: CommandSandbox) -> Result<Pid, LaunchError> {
     let keeper = getpid();
     #[expect(clippy::disallowed_methods, reason = "it is a place where commands start")]
     let mut command = Command::new(&orders.program);
     command.args(&orders.args);
-    for name in cell.variables_hidden() {
+    for name in cell.hidden_variables() {
         command.env_remove(name);
     }
     if let Some(hidden) = &orders.hidden {
@@ -187,7 +188,7 @@ fn start(orders: &Orders, cell: Cell) -> Result<Pid, NotStarted> {
         SigSet::empty().thread_set_mask()?;
         take_terminal()?;
         if let Some(cell) = cell.take() {
-            cell.close().inspect_err(|error| {
+            cell.restrict_self().inspect_err(|error| {
                 // Only a number comes back by itself.
                 let _ = nix::unistd::write(&tell, error.to_string().as_bytes());
             })?;
@@ -208,19 +209,19 @@ fn start(orders: &Orders, cell: Cell) -> Result<Pid, NotStarted> {
         let is_missing = error.kind() == io::ErrorKind::NotFound;
         let why = match is_missing {
             true => format!("there is no program {}", orders.program),
-            false => match cause(told) {
+            false => match read_failure_reason(told) {
                 Some(why) => format!("could not hold {}, so it did not run: {why}", orders.program),
                 None => format!("could not start {}: {error}", orders.program),
             },
         };
-        NotStarted { why, code: if is_missing { CODE_NO_PROGRAM } else { CODE_CANNOT } }
+        LaunchError { why, code: if is_missing { CODE_NO_PROGRAM } else { CODE_CANNOT } }
     })?;
     let pid = i32::try_from(child.id()).map_err(io::Error::other)?;
     Ok(Pid::from_raw(pid))
 }
 
 /// Reads why a command could not be shut in, when that was why it did not start. Its writers are gone by then.
-fn cause(told: OwnedFd) -> Option<String> {
+fn read_failure_reason(told: OwnedFd) -> Option<String> {
     let mut why = String::new();
     let read = File::from(told).take(CAUSE_BYTES_MAX).read_to_string(&mut why);
     (read.is_ok() && !why.is_empty()).then_some(why)

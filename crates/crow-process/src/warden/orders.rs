@@ -1,10 +1,10 @@
 //! What a warden is told, as the words of its command line: written by one process, read by another.
 
-use crow_core::{Confinement, Network};
+use crow_core::{Confinement, NetworkAccess};
 
 /// Everything a warden is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Orders {
+pub(crate) struct LaunchSpec {
     pub(crate) confinement: Confinement,
     /// The session's folders: what is in them is looked at.
     pub(crate) roots: Vec<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Orders {
     /// The home folder, and the folder for sockets of the person's programs.
     pub(crate) home: Option<String>,
     pub(crate) runtime: Option<String>,
-    pub(crate) network: Network,
+    pub(crate) network: NetworkAccess,
     /// Variables that the command does not get; where there is a list, none whose name is a secret's either.
     pub(crate) hidden: Option<Vec<String>>,
     /// The command gets a mount name space of its own or does not run.
@@ -33,7 +33,7 @@ pub(crate) struct Orders {
 
 /// Why a command line was not understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum BadOrders {
+pub(crate) enum LaunchSpecError {
     #[error("there is no option {0}")]
     NoOption(String),
     #[error("{0} needs a value")]
@@ -52,7 +52,7 @@ pub(crate) const USAGE: &str = "usage: crow-cli sandbox-exec [--read-only | --wr
      --free] [--protect PATH...] [--guard-autorun] [--repository DIR...] [--home DIR] [--runtime DIR] [--no-network] [--no-namespace] \
      [--hide-secrets] [--hide NAME...] [--for PID] -- COMMAND [ARGUMENT...]\n       crow-cli sandbox-exec --probe";
 
-impl Default for Orders {
+impl Default for LaunchSpec {
     fn default() -> Self {
         Self {
             confinement: Confinement::ReadOnly,
@@ -64,7 +64,7 @@ impl Default for Orders {
             repositories: Vec::new(),
             home: None,
             runtime: None,
-            network: Network::Open,
+            network: NetworkAccess::Open,
             hidden: None,
             has_namespace: true,
             master: None,
@@ -74,9 +74,9 @@ impl Default for Orders {
     }
 }
 
-impl Orders {
+impl LaunchSpec {
     /// Spells the whole command line behind the executable.
-    pub(crate) fn spell(self) -> Vec<String> {
+    pub(crate) fn into_args(self) -> Vec<String> {
         let mut words = vec![super::WORD.to_owned()];
         match self.confinement {
             Confinement::Free => words.push("--free".into()),
@@ -98,7 +98,7 @@ impl Orders {
         if !self.has_namespace {
             words.push("--no-namespace".into());
         }
-        if self.network == Network::Closed {
+        if self.network == NetworkAccess::Closed {
             words.push("--no-network".into());
         }
         if let Some(hidden) = self.hidden {
@@ -114,13 +114,13 @@ impl Orders {
     }
 
     /// Reads the words behind [`super::WORD`]. Without a word on it a command may write nowhere.
-    pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, BadOrders> {
+    pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, LaunchSpecError> {
         let mut words = words.into_iter();
         let mut orders = Self::default();
         let (mut is_free, mut is_read_only) = (false, false);
         loop {
-            let word = words.next().ok_or(BadOrders::NoCommand)?;
-            let mut value = |option| words.next().ok_or(BadOrders::NoValue(option));
+            let word = words.next().ok_or(LaunchSpecError::NoCommand)?;
+            let mut value = |option| words.next().ok_or(LaunchSpecError::NoValue(option));
             match word.as_str() {
                 "--free" => is_free = true,
                 "--read-only" => is_read_only = true,
@@ -133,16 +133,16 @@ impl Orders {
                 "--no-namespace" => orders.has_namespace = false,
                 "--protect" => orders.protected.push(value("--protect")?),
                 "--guard-autorun" => orders.guards_autorun = true,
-                "--no-network" => orders.network = Network::Closed,
+                "--no-network" => orders.network = NetworkAccess::Closed,
                 "--hide-secrets" => drop(orders.hidden.get_or_insert_default()),
                 "--hide" => orders.hidden.get_or_insert_default().push(value("--hide")?),
                 "--for" => {
                     let text = value("--for")?;
                     let pid = text.parse().ok().filter(|&pid: &i32| pid > 0);
-                    orders.master = Some(pid.ok_or(BadOrders::NoProcess(text))?);
+                    orders.master = Some(pid.ok_or(LaunchSpecError::NoProcess(text))?);
                 }
                 "--" => break,
-                _ => return Err(BadOrders::NoOption(word)),
+                _ => return Err(LaunchSpecError::NoOption(word)),
             }
         }
         let is_write_free =
@@ -151,9 +151,9 @@ impl Orders {
             (true, false, true) => Confinement::Free,
             (false, false, false) => Confinement::Project,
             (false, _, true) => Confinement::ReadOnly,
-            (true, ..) | (_, true, false) => return Err(BadOrders::Contradiction),
+            (true, ..) | (_, true, false) => return Err(LaunchSpecError::Contradiction),
         };
-        orders.program = words.next().ok_or(BadOrders::NoCommand)?;
+        orders.program = words.next().ok_or(LaunchSpecError::NoCommand)?;
         orders.args = words.collect();
         Ok(orders)
     }

@@ -2,13 +2,13 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use crow_core::{Confinement, Network, PartialSandbox, SandboxSupport};
+use crow_core::{Confinement, NetworkAccess, PartialSandbox, SandboxSupport};
 use expect_test::{Expect, expect};
 use tokio::sync::OnceCell;
 
 use super::{
-    Confine, StandingRules, Warden,
-    orders::{Orders, USAGE},
+    CommandConfinement, SandboxDefaults, SandboxWrapper,
+    orders::{LaunchSpec, USAGE},
 };
 
 fn words(line: &str) -> Vec<String> {
@@ -17,8 +17,10 @@ fn words(line: &str) -> Vec<String> {
 
 #[track_caller]
 fn check(line: &str, expect: Expect) {
-    let read = match Orders::parse(words(line)) {
-        Ok(orders) => format!("{:?} {:?}\n", orders.confinement, orders.network) + &orders.spell().join(" "),
+    let read = match LaunchSpec::parse(words(line)) {
+        Ok(orders) => {
+            format!("{:?} {:?}\n", orders.confinement, orders.network) + &orders.into_args().join(" ")
+        }
         Err(bad) => bad.to_string(),
     };
     expect.assert_eq(&read);
@@ -83,8 +85,8 @@ fn bad_orders_are_refused() {
 
 #[test]
 fn a_command_is_wrapped_as_it_is_held() {
-    let rules = StandingRules {
-        network: Network::Closed,
+    let rules = SandboxDefaults {
+        network: NetworkAccess::Closed,
         writable: vec!["/tmp".into(), "relative".into()],
         caches: vec!["/home/me/.cache/x".into()],
         protected: vec!["/p/.crow".into()],
@@ -92,15 +94,15 @@ fn a_command_is_wrapped_as_it_is_held() {
         runtime: None,
     };
     let exe = std::env::current_exe().unwrap();
-    let warden = Warden::new(exe.clone(), rules);
+    let warden = SandboxWrapper::new(exe.clone(), rules);
     let wrapped = |confinement| {
-        let confine = Confine {
+        let confine = CommandConfinement {
             confinement,
             writable: vec![PathBuf::from("/p")],
             hidden: None,
             repositories: vec![PathBuf::from("/r/.git")],
         };
-        let (program, args) = warden.around(&confine, "sh", &words("-c true"));
+        let (program, args) = warden.wrap_command(&confine, "sh", &words("-c true"));
         assert_eq!(PathBuf::from(program), exe);
         args.join(" ").replace(&std::process::id().to_string(), "PID")
     };
@@ -116,13 +118,14 @@ fn a_command_is_wrapped_as_it_is_held() {
 
 #[test]
 fn a_command_goes_without_a_name_space_only_where_there_is_none() {
-    let warden = Warden::new(std::env::current_exe().unwrap(), StandingRules::default());
-    let confine = Confine { confinement: Confinement::ReadOnly, ..Confine::FREE };
-    let goes_without =
-        |warden: &Warden| warden.around(&confine, "true", &[]).1.contains(&"--no-namespace".to_owned());
+    let warden = SandboxWrapper::new(std::env::current_exe().unwrap(), SandboxDefaults::default());
+    let confine = CommandConfinement { confinement: Confinement::ReadOnly, ..CommandConfinement::FREE };
+    let goes_without = |warden: &SandboxWrapper| {
+        warden.wrap_command(&confine, "true", &[]).1.contains(&"--no-namespace".to_owned())
+    };
     assert!(!goes_without(&warden), "nobody looked");
     let partial = |no_namespace| PartialSandbox { no_namespace, signals_open: true };
-    let known = |support: SandboxSupport| Warden {
+    let known = |support: SandboxSupport| SandboxWrapper {
         support: Arc::new(OnceCell::new_with(Some(support))),
         ..warden.clone()
     };
@@ -134,7 +137,7 @@ fn a_command_goes_without_a_name_space_only_where_there_is_none() {
 
 #[test]
 fn an_executable_that_was_replaced_is_found() {
-    let warden = Warden::new("/no/such/crow-cli".into(), StandingRules::default());
-    let (program, _) = warden.around(&Confine::FREE, "sh", &[]);
+    let warden = SandboxWrapper::new("/no/such/crow-cli".into(), SandboxDefaults::default());
+    let (program, _) = warden.wrap_command(&CommandConfinement::FREE, "sh", &[]);
     assert_eq!(std::fs::canonicalize(program).unwrap(), std::env::current_exe().unwrap());
 }

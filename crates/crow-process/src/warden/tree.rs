@@ -18,7 +18,7 @@ use nix::{
     unistd::{Pid, getpid},
 };
 
-use super::ending::Signals;
+use super::ending::SignalQueue;
 
 /// Between asking and killing what a command left behind: it was left without a word, so nobody waits long for it.
 const GRACE: Duration = Duration::from_millis(500);
@@ -30,28 +30,28 @@ const KILLED_WITHIN: Duration = Duration::from_secs(5);
 const LOOK_EVERY_MS: u16 = 5;
 
 /// Asks all descendants to end, and ends them when they do not.
-pub(super) fn end_gently(signals: &Signals) -> io::Result<()> {
-    if reap()? == Left::Nobody {
+pub(super) fn terminate_descendants(signals: &SignalQueue) -> io::Result<()> {
+    if reap_children()? == RemainingProcesses::Nobody {
         return Ok(());
     }
-    walk(|pid| {
-        tell(pid, Signal::SIGTERM);
-        tell(pid, Signal::SIGCONT);
+    visit_descendants(|pid| {
+        send_signal(pid, Signal::SIGTERM);
+        send_signal(pid, Signal::SIGCONT);
     })?;
     let deadline = Instant::now() + GRACE;
     while Instant::now() < deadline {
-        if reap()? == Left::Nobody {
+        if reap_children()? == RemainingProcesses::Nobody {
             return Ok(());
         }
-        pause(signals)?;
+        wait_for_child_event(signals)?;
     }
-    end_now(signals)
+    kill_descendants(signals)
 }
 
 /// Ends all descendants.
-pub(super) fn end_now(signals: &Signals) -> io::Result<()> {
+pub(super) fn kill_descendants(signals: &SignalQueue) -> io::Result<()> {
     let deadline = Instant::now() + KILLED_WITHIN;
-    while reap()? == Left::Somebody && Instant::now() < deadline {
+    while reap_children()? == RemainingProcesses::Somebody && Instant::now() < deadline {
         // What stands still starts nothing new. Who forks on and on is caught in one of the rounds, since a round takes
         // less time than a program to start.
         let (mut stopped, mut found) = (BTreeSet::new(), Vec::new());
@@ -59,44 +59,44 @@ pub(super) fn end_now(signals: &Signals) -> io::Result<()> {
         while has_news && Instant::now() < deadline {
             has_news = false;
             found.clear();
-            walk(|pid| {
-                tell(pid, Signal::SIGSTOP);
+            visit_descendants(|pid| {
+                send_signal(pid, Signal::SIGSTOP);
                 has_news |= stopped.insert(pid);
                 found.push(pid);
             })?;
         }
-        found.iter().for_each(|&pid| tell(pid, Signal::SIGKILL));
-        pause(signals)?;
+        found.iter().for_each(|&pid| send_signal(pid, Signal::SIGKILL));
+        wait_for_child_event(signals)?;
     }
     Ok(())
 }
 
 /// Who is gone already is fine, and who runs as somebody else is beyond us.
-fn tell(pid: Pid, signal: Signal) {
+fn send_signal(pid: Pid, signal: Signal) {
     let _ = kill(pid, signal);
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Left {
+enum RemainingProcesses {
     Nobody,
     Somebody,
 }
 
 /// Buries the dead.
-fn reap() -> io::Result<Left> {
+fn reap_children() -> io::Result<RemainingProcesses> {
     loop {
         match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::StillAlive) => return Ok(Left::Somebody),
+            Ok(WaitStatus::StillAlive) => return Ok(RemainingProcesses::Somebody),
             Ok(_) | Err(Errno::EINTR) => {}
-            Err(Errno::ECHILD) => return Ok(Left::Nobody),
+            Err(Errno::ECHILD) => return Ok(RemainingProcesses::Nobody),
             Err(error) => return Err(error.into()),
         }
     }
 }
 
 /// Waits until something happens to a child, or a moment. Whatever we are told now, the end is under way already.
-fn pause(signals: &Signals) -> io::Result<()> {
-    while signals.next()?.is_some() {}
+fn wait_for_child_event(signals: &SignalQueue) -> io::Result<()> {
+    while signals.next_signal()?.is_some() {}
     match poll(&mut [PollFd::new(signals.as_fd(), PollFlags::POLLIN)], PollTimeout::from(LOOK_EVERY_MS)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(error.into()),
@@ -104,15 +104,15 @@ fn pause(signals: &Signals) -> io::Result<()> {
 }
 
 /// Visits everybody who descends from us, each before its own children are looked for.
-fn walk(mut visit: impl FnMut(Pid)) -> io::Result<()> {
+fn visit_descendants(mut visit: impl FnMut(Pid)) -> io::Result<()> {
     let mut open = vec![getpid().as_raw()];
-    if children(open[0]).is_none() {
-        scan()?.into_iter().for_each(visit);
+    if child_pids(open[0]).is_none() {
+        scan_descendants()?.into_iter().for_each(visit);
         return Ok(());
     }
     while let Some(pid) = open.pop() {
         // Who has gone since then has no children any more.
-        for child in children(pid).unwrap_or_default() {
+        for child in child_pids(pid).unwrap_or_default() {
             visit(Pid::from_raw(child));
             open.push(child);
         }
@@ -121,7 +121,7 @@ fn walk(mut visit: impl FnMut(Pid)) -> io::Result<()> {
 }
 
 /// The children of a process; `None` when it is gone or the kernel keeps no such lists.
-fn children(pid: i32) -> Option<Vec<i32>> {
+fn child_pids(pid: i32) -> Option<Vec<i32>> {
     let mut children = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let list = fs::read_to_string(thread.path().join("children")).ok()?;
@@ -131,13 +131,13 @@ fn children(pid: i32) -> Option<Vec<i32>> {
 }
 
 /// Everybody who descends from us, parents first, found among all processes there are.
-fn scan() -> io::Result<Vec<Pid>> {
+fn scan_descendants() -> io::Result<Vec<Pid>> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
         let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
         let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
-        if let Some(parent) = parent_of(&stat) {
+        if let Some(parent) = parse_parent_pid(&stat) {
             children.entry(parent).or_default().push(pid);
         }
     }
@@ -152,7 +152,7 @@ fn scan() -> io::Result<Vec<Pid>> {
 }
 
 /// Reads the parent out of `pid (name) state parent …`; the name may hold anything.
-fn parent_of(stat: &[u8]) -> Option<i32> {
+fn parse_parent_pid(stat: &[u8]) -> Option<i32> {
     let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
     let rest = std::str::from_utf8(&stat[name_ends + 1..]).ok()?;
     rest.split_ascii_whitespace().nth(1)?.parse().ok()
@@ -170,7 +170,7 @@ mod tests {
             ("12 (sh)", None),
             ("", None),
         ] {
-            assert_eq!(parent_of(stat.as_bytes()), parent, "{stat}");
+            assert_eq!(parse_parent_pid(stat.as_bytes()), parent, "{stat}");
         }
     }
 }

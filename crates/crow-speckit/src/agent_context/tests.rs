@@ -1,24 +1,24 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::fixture::{project, shown};
+use crate::fixture::{fixture_project, mask_project_root};
 
 const PLACE: &str = ".specify/extensions/agent-context/agent-context-config.yml";
 
 #[track_caller]
 fn check(text: &str, expect: &Expect) {
-    let (_folder, project) = project(&[(PLACE, "context_markers: {start: '<<', end: '>>'}")]);
+    let (_folder, project) = fixture_project(&[(PLACE, "context_markers: {start: '<<', end: '>>'}")]);
     let context = AgentContext::read(&project).unwrap().unwrap();
-    let block = context.block(Some("specs/001-x/plan.md"));
+    let block = context.render_block(Some("specs/001-x/plan.md"));
     expect.assert_eq(&format!(
         "{:?}",
-        context.upsert(text, Some("specs/001-x/plan.md")).replace(&block, "[BLOCK]")
+        context.upsert_block(text, Some("specs/001-x/plan.md")).replace(&block, "[BLOCK]")
     ));
 }
 
 #[track_caller]
 fn check_files(yaml: &str, expect: &Expect) {
-    let (_folder, project) = project(&[
+    let (_folder, project) = fixture_project(&[
         (PLACE, yaml),
         (".specify/init-options.json", r#"{"integration": "generic"}"#),
         (
@@ -28,7 +28,7 @@ fn check_files(yaml: &str, expect: &Expect) {
     ]);
     expect.assert_eq(&match AgentContext::read(&project) {
         Ok(context) => format!("{:?}", context.unwrap().files),
-        Err(error) => shown(&project, &error.to_string()),
+        Err(error) => mask_project_root(&project, &error.to_string()),
     });
 }
 
@@ -47,9 +47,9 @@ fn the_block_stands_where_it_stood_or_at_the_end() {
 
 #[test]
 fn the_block_names_the_plan_and_settles() {
-    let (_folder, project) = project(&[(PLACE, "")]);
+    let (_folder, project) = fixture_project(&[(PLACE, "")]);
     let context = AgentContext::read(&project).unwrap().unwrap();
-    let once = context.upsert("# Project\n", Some("specs/001-x/plan.md"));
+    let once = context.upsert_block("# Project\n", Some("specs/001-x/plan.md"));
     expect![[r#"
         # Project
 
@@ -60,8 +60,8 @@ fn the_block_names_the_plan_and_settles() {
         <!-- SPECKIT END -->
     "#]]
     .assert_eq(&once);
-    assert_eq!(context.upsert(&once, Some("specs/001-x/plan.md")), once);
-    assert!(!context.upsert(&once, None).contains("001-x"));
+    assert_eq!(context.upsert_block(&once, Some("specs/001-x/plan.md")), once);
+    assert!(!context.upsert_block(&once, None).contains("001-x"));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn files_come_from_the_settings_or_the_integration() {
         &expect![[r#"["a.md", "b/c.md"]"#]],
     );
     for file in ["/etc/x", "../x", "a/../../x", r"a\b"] {
-        let (_folder, project) = project(&[(PLACE, &format!("context_file: '{file}'"))]);
+        let (_folder, project) = fixture_project(&[(PLACE, &format!("context_file: '{file}'"))]);
         let error = AgentContext::read(&project).unwrap_err().to_string();
         assert!(error.ends_with("is not in this project"), "{error}");
     }
@@ -81,7 +81,7 @@ fn files_come_from_the_settings_or_the_integration() {
 
 #[test]
 fn without_the_extension_there_is_nothing() {
-    let (_folder, project) = project(&[]);
+    let (_folder, project) = fixture_project(&[]);
     assert_eq!(AgentContext::read(&project).unwrap(), None);
 }
 
@@ -91,8 +91,10 @@ fn a_context_file_behind_a_link_out_of_the_project_is_refused() {
     use std::os::unix::fs::symlink;
     let outside = tempfile::tempdir().unwrap();
     for (link, to) in [("AGENTS.md", "gone.md"), ("docs", "")] {
-        let (_folder, project) =
-            project(&[(PLACE, &format!("context_file: {}", if to.is_empty() { "docs/A.md" } else { link }))]);
+        let (_folder, project) = fixture_project(&[(
+            PLACE,
+            &format!("context_file: {}", if to.is_empty() { "docs/A.md" } else { link }),
+        )]);
         symlink(outside.path().join(to), project.root().join(link)).unwrap();
         let error = AgentContext::read(&project).unwrap_err().to_string();
         assert!(error.ends_with("is not in this project"), "{error}");
@@ -104,7 +106,7 @@ fn a_context_file_behind_a_link_out_of_the_project_is_refused() {
 fn the_block_goes_into_no_file_that_somebody_runs() {
     use std::os::unix::fs::PermissionsExt as _;
     let read = |yaml: &str| {
-        let (_folder, project) = project(&[(PLACE, yaml), ("tool.md", "#!/bin/sh")]);
+        let (_folder, project) = fixture_project(&[(PLACE, yaml), ("tool.md", "#!/bin/sh")]);
         let tool = project.root().join("tool.md");
         std::fs::set_permissions(tool, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::create_dir(project.root().join(".git")).unwrap();

@@ -1,7 +1,7 @@
 use std::fs;
 
-use crate::fixture::project;
-use crate::{Page, page};
+use crate::fixture::fixture_project;
+use crate::{PageTemplate, compose_page};
 
 use super::*;
 
@@ -9,13 +9,14 @@ const LIST: &str = "specs/001-a/checklists/ux.md";
 
 /// What is wrong after a checklist step that begins with one list and a baseline, and then does this.
 #[track_caller]
-fn check_lists(before: impl Fn(Baseline) -> Baseline, act: impl Fn(&Project), expected: &str) {
-    let (_folder, project) = project(&[(LIST, "- [ ] CHK001 a [Gap]\n")]);
-    let feature = Feature::at(project.place("specs/001-a"));
-    let baseline = before(Baseline::take(&project, Some(&feature)).unwrap());
+fn check_lists(before: impl Fn(StepBaseline) -> StepBaseline, act: impl Fn(&SpeckitProject), expected: &str) {
+    let (_folder, project) = fixture_project(&[(LIST, "- [ ] CHK001 a [Gap]\n")]);
+    let feature = Feature::from_dir(project.resolve_path("specs/001-a"));
+    let baseline = before(StepBaseline::capture(&project, Some(&feature)).unwrap());
     act(&project);
-    let pages = |name: &str| -> Result<Page, SpeckitError> { page(&project, None, name) };
-    let problems = check(&project, Some(&feature), (Command::Checklist, &baseline), &pages).unwrap();
+    let pages = |name: &str| -> Result<PageTemplate, SpeckitError> { compose_page(&project, None, name) };
+    let problems =
+        check_step(&project, Some(&feature), (WorkflowCommand::Checklist, &baseline), &pages).unwrap();
     assert_eq!(problems.join("\n"), expected);
 }
 
@@ -23,30 +24,33 @@ fn check_lists(before: impl Fn(Baseline) -> Baseline, act: impl Fn(&Project), ex
 fn a_checklist_may_have_been_written_before_a_late_baseline() {
     let missing = "no checklist was written; write one file in checklists/";
     check_lists(|early| early, |_| {}, missing);
-    check_lists(Baseline::late, |_| {}, "");
-    let spoil = |project: &Project| fs::write(project.place(LIST), "- [ ] CHK001 b [Gap]\n").unwrap();
+    check_lists(StepBaseline::mark_late, |_| {}, "");
+    let spoil =
+        |project: &SpeckitProject| fs::write(project.resolve_path(LIST), "- [ ] CHK001 b [Gap]\n").unwrap();
     let changed = "ux.md: what was in the checklist before has changed; put it back as it was and add new items below it";
-    check_lists(Baseline::late, spoil, changed);
+    check_lists(StepBaseline::mark_late, spoil, changed);
 }
 
 #[test]
 fn ticks_that_a_new_list_lost_are_counted() {
-    let (_folder, project) =
-        project(&[("specs/001-a/tasks.md", "- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [ ] T004 d\n")]);
-    let feature = Feature::at(project.place("specs/001-a"));
-    let before = Baseline::take(&project, Some(&feature)).unwrap();
+    let (_folder, project) = fixture_project(&[(
+        "specs/001-a/tasks.md",
+        "- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [ ] T004 d\n",
+    )]);
+    let feature = Feature::from_dir(project.resolve_path("specs/001-a"));
+    let before = StepBaseline::capture(&project, Some(&feature)).unwrap();
     let gone = |list: &str| {
-        fs::write(feature.tasks(), list).unwrap();
-        before.ticks_gone(&feature).unwrap().unwrap_or_default()
+        fs::write(feature.tasks_path(), list).unwrap();
+        before.describe_lost_ticks(&feature).unwrap().unwrap_or_default()
     };
     assert_eq!(
         gone("- [ ] T001 a\n- [x] T002 b\n"),
         "tasks.md: 2 of 3 ticks of the earlier list are gone; tick again what is done"
     );
     assert_eq!(gone("- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [x] T004 d\n"), "");
-    fs::remove_file(feature.tasks()).unwrap();
-    assert!(before.ticks_gone(&feature).unwrap().unwrap().contains("3 of 3"));
-    assert_eq!(Baseline::default().ticks_gone(&feature).unwrap(), None);
+    fs::remove_file(feature.tasks_path()).unwrap();
+    assert!(before.describe_lost_ticks(&feature).unwrap().unwrap().contains("3 of 3"));
+    assert_eq!(StepBaseline::default().describe_lost_ticks(&feature).unwrap(), None);
 }
 
 /// What the report of a step says of a constitution, by the steps.
@@ -56,10 +60,12 @@ fn check_constitution_line(constitution: Option<&str>, expected: &str) {
         .into_iter()
         .chain(constitution.map(|text| (".specify/memory/constitution.md", text)))
         .collect();
-    let (_folder, project) = project(&files);
-    let feature = Feature::at(project.place("specs/001-a"));
-    for command in Command::ALL.into_iter().filter(|command| *command != Command::Constitution) {
-        let lines = came_to(&project, Some(&feature), (command, "2026-01-31")).unwrap();
+    let (_folder, project) = fixture_project(&files);
+    let feature = Feature::from_dir(project.resolve_path("specs/001-a"));
+    for command in
+        WorkflowCommand::ALL.into_iter().filter(|command| *command != WorkflowCommand::Constitution)
+    {
+        let lines = summarize_step(&project, Some(&feature), (command, "2026-01-31")).unwrap();
         let said: Vec<String> = lines.into_iter().filter(|line| line.contains("constitution")).collect();
         assert_eq!(said.join("\n"), expected, "{command}");
     }

@@ -3,22 +3,22 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::lint::shown;
+use crate::lint::render_problems;
 
 #[test]
 fn items_are_counted() {
     let text = "- [ ] a\n- [x] CHK001 b\n  * [X] c\n```\n- [ ] d\n```\n<!-- - [ ] e -->\n- f\n";
-    let found = counts(text);
+    let found = count_items(text);
     assert_eq!((found.n_total, found.n_checked), (3, 2));
-    assert_eq!(next_item(text), 2);
-    assert_eq!(next_item("- [ ] **CHK1009** a\n- [ ] CHK12 b\n- [ ] CHK099a c"), 1010);
-    assert_eq!(next_item(""), 1);
+    assert_eq!(next_item_number(text), 2);
+    assert_eq!(next_item_number("- [ ] **CHK1009** a\n- [ ] CHK12 b\n- [ ] CHK099a c"), 1010);
+    assert_eq!(next_item_number(""), 1);
 }
 
 #[track_caller]
 fn check(before: Option<&str>, after: &str, expected: Expect) {
     let template = "## [Group 7]\n- [ ] CHK001 A sample\n- [ ] CHK002 [Is it?] [Gap]\n";
-    expected.assert_eq(&shown(&check_checklist(before, after, template)));
+    expected.assert_eq(&render_problems(&check_checklist(before, after, template)));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_a_model_adds_to_a_checklist() {
 
 #[track_caller]
 fn check_boxes(before: &str, after: &str, expected: Expect) {
-    expected.assert_eq(&shown(&check_markers(before, after)));
+    expected.assert_eq(&render_problems(&check_box_changes(before, after)));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn only_boxes_may_change() {
 
 #[track_caller]
 fn check_reviewed(before: &str, after: &str, expected: &str) {
-    let shown = match keep_reviewed(before, after) {
+    let shown = match compare_reviewed(before, after) {
         ReviewOutcome::Whole => "whole".to_owned(),
         ReviewOutcome::Boxes(text) => text,
         ReviewOutcome::Lost => "lost".to_owned(),
@@ -148,13 +148,13 @@ proptest::proptest! {
         before in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,8}",
         after in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,12}",
     ) {
-        match keep_reviewed(&before, &after) {
+        match compare_reviewed(&before, &after) {
             ReviewOutcome::Lost => {}
             ReviewOutcome::Whole => proptest::prop_assert!(has_all(&before, &after)),
             ReviewOutcome::Boxes(text) => {
                 proptest::prop_assert!(has_all(&before, &text), "{text:?}");
-                proptest::prop_assert_eq!(keep_reviewed(&before, &text), ReviewOutcome::Whole);
-                proptest::prop_assert_eq!(emptied(&text), emptied(&after));
+                proptest::prop_assert_eq!(compare_reviewed(&before, &text), ReviewOutcome::Whole);
+                proptest::prop_assert_eq!(clear_boxes(&text), clear_boxes(&after));
             }
         }
     }

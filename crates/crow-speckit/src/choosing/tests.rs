@@ -1,7 +1,7 @@
 use super::*;
-use crate::extension::extension_commands;
-use crate::fixture::project;
-use crate::{extension_prompt, supplied};
+use crate::extension::list_extension_commands;
+use crate::fixture::fixture_project;
+use crate::{extension_prompt, list_untrusted_files};
 
 const HOOKS: (&str, &str) = (
     ".specify/extensions.yml",
@@ -21,10 +21,10 @@ const DANGER: (&str, &str) = (".specify/extensions/ev/commands/danger.md", "Dang
 
 #[test]
 fn what_decides_is_supplied_with_what_it_does() {
-    let (_folder, project) = project(&[HOOKS, GIT, CONTEXT, MANIFEST_EV, SAFE, DANGER]);
+    let (_folder, project) = fixture_project(&[HOOKS, GIT, CONTEXT, MANIFEST_EV, SAFE, DANGER]);
     let mut told = String::new();
-    for file in supplied(&project) {
-        told.push_str(&format!("{}\n", project.shown(&file.path)));
+    for file in list_untrusted_files(&project) {
+        told.push_str(&format!("{}\n", project.display_path(&file.path)));
         file.about.iter().for_each(|line| told.push_str(&format!("  {line}\n")));
     }
     expect_test::expect![[r#"
@@ -45,8 +45,8 @@ fn what_decides_is_supplied_with_what_it_does() {
           hook after /speckit.plan does speckit.agent-context.update, if you say so
     "#]]
     .assert_eq(&told);
-    let files = deciding_files(&project).unwrap();
-    let supplied: Vec<PathBuf> = supplied(&project).into_iter().map(|file| file.path).collect();
+    let files = hook_config_files(&project).unwrap();
+    let supplied: Vec<PathBuf> = list_untrusted_files(&project).into_iter().map(|file| file.path).collect();
     assert_eq!(files.len(), 4);
     assert!(
         files.iter().all(|(path, bytes)| supplied.contains(path) && std::fs::read(path).unwrap() == *bytes)
@@ -55,16 +55,23 @@ fn what_decides_is_supplied_with_what_it_does() {
 
 #[test]
 fn without_hooks_and_extensions_nothing_has_to_be_approved() {
-    let (_folder, project) =
-        project(&[GIT, CONTEXT, (".specify/init-options.json", "{}"), (".specify/presets/.registry", "{}")]);
-    assert_eq!((supplied(&project), deciding_files(&project).unwrap()), (Vec::new(), Vec::new()));
+    let (_folder, project) = fixture_project(&[
+        GIT,
+        CONTEXT,
+        (".specify/init-options.json", "{}"),
+        (".specify/presets/.registry", "{}"),
+    ]);
+    assert_eq!(
+        (list_untrusted_files(&project), hook_config_files(&project).unwrap()),
+        (Vec::new(), Vec::new())
+    );
 }
 
 #[test]
 fn a_command_comes_with_the_manifest_that_names_its_file() {
-    let (_folder, project) = project(&[MANIFEST_EV, SAFE, DANGER]);
-    let safe = extension_commands(&project).unwrap().commands.remove(0);
-    let files = |project: &Project| -> Vec<String> {
+    let (_folder, project) = fixture_project(&[MANIFEST_EV, SAFE, DANGER]);
+    let safe = list_extension_commands(&project).unwrap().commands.remove(0);
+    let files = |project: &SpeckitProject| -> Vec<String> {
         let source = extension_prompt(project, &safe).unwrap();
         source.files.iter().map(|(path, _)| path.display().to_string()).collect()
     };

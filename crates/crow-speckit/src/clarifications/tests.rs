@@ -11,7 +11,7 @@ const DAY: &str = "2026-02-03";
 fn check(text: &str, question: &str, answer: &str, expected: Expect) {
     let longer = add_clarification(text, DAY, question, answer);
     expected.assert_eq(&longer);
-    assert_eq!(n_clarifications(&longer, DAY), n_clarifications(text, DAY) + 1);
+    assert_eq!(count_clarifications(&longer, DAY), count_clarifications(text, DAY) + 1);
     if text.is_empty() {
         return;
     }

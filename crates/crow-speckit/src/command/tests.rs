@@ -4,14 +4,15 @@ use super::*;
 
 #[track_caller]
 fn check(name: &str, arguments: &str, expected: &Expect) {
-    let shown = match Asked::read(name, arguments) {
+    let shown = match SpeckitRequest::parse(name, arguments) {
         None => "none of ours".to_owned(),
         Some(Err(why)) => format!("refused: {why}"),
-        Some(Ok(Asked::About(about))) => format!("{about:?}"),
-        Some(Ok(Asked::Extension { name, text })) => format!("/{name} of an extension {text:?}"),
-        Some(Ok(Asked::Step(Invocation { command, feature, naming, text }))) => {
+        Some(Ok(SpeckitRequest::About(about))) => format!("{about:?}"),
+        Some(Ok(SpeckitRequest::Extension { name, text })) => format!("/{name} of an extension {text:?}"),
+        Some(Ok(SpeckitRequest::Step(CommandInvocation { command, feature, naming, text }))) => {
             let feature = feature.map(|feature| format!(" feature={feature:?}")).unwrap_or_default();
-            let naming = if naming == Naming::default() { String::new() } else { format!(" {naming:?}") };
+            let naming =
+                if naming == FeatureNaming::default() { String::new() } else { format!(" {naming:?}") };
             format!("{command}{feature}{naming} {text:?}")
         }
     };
@@ -20,15 +21,17 @@ fn check(name: &str, arguments: &str, expected: &Expect) {
 
 #[test]
 fn every_command_has_two_spellings() {
-    for command in Command::ALL {
+    for command in WorkflowCommand::ALL {
         for separator in ['.', '-'] {
             let name = format!("speckit{separator}{}", command.as_str());
-            let Some(Ok(Asked::Step(read))) = Asked::read(&name, "x") else { panic!("{name} is none") };
+            let Some(Ok(SpeckitRequest::Step(read))) = SpeckitRequest::parse(&name, "x") else {
+                panic!("{name} is none")
+            };
             assert_eq!((read.command, read.text.as_str()), (command, "x"));
         }
     }
     let odd = ["speckitplan", "speckit.", "speckit.git.", "speckit.Plan", "spec", "specify"];
-    let read = odd.map(|name| match Asked::read(name, "") {
+    let read = odd.map(|name| match SpeckitRequest::parse(name, "") {
         None => format!("{name}: none of ours"),
         Some(asked) => format!("{name}: {}", if asked.is_ok() { "a step" } else { "refused" }),
     });
@@ -58,14 +61,14 @@ fn options_stand_first() {
         "speckit.specify",
         "--short-name 'photo albums' --number=7 Sort photos --timestamp",
         &expect![[
-            r#"/speckit.specify Naming { short_name: Some("photo albums"), number: Some(7), timestamp: false, directory: None, branch: None } "Sort photos --timestamp""#
+            r#"/speckit.specify FeatureNaming { short_name: Some("photo albums"), number: Some(7), timestamp: false, directory: None, branch: None } "Sort photos --timestamp""#
         ]],
     );
     check(
         "speckit.specify",
         "--timestamp SPECIFY_FEATURE_DIRECTORY=specs/x GIT_BRANCH_NAME=me/1-x\nSort",
         &expect![[
-            r#"/speckit.specify Naming { short_name: None, number: None, timestamp: true, directory: Some("specs/x"), branch: Some("me/1-x") } "Sort""#
+            r#"/speckit.specify FeatureNaming { short_name: None, number: None, timestamp: true, directory: Some("specs/x"), branch: Some("me/1-x") } "Sort""#
         ]],
     );
     check("speckit.plan", "--feature 2 Rust", &expect![[r#"/speckit.plan feature="2" "Rust""#]]);

@@ -1,18 +1,18 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::fixture::{project, shown};
+use crate::fixture::{fixture_project, mask_project_root};
 
 #[track_caller]
 fn check(files: &[(&str, &str)], expect: &Expect) {
-    let (_folder, project) = project(files);
-    let found = extension_commands(&project).unwrap();
+    let (_folder, project) = fixture_project(files);
+    let found = list_extension_commands(&project).unwrap();
     let commands = found
         .commands
         .iter()
         .map(|command| format!("{}: {} ({})\n", command.name, command.description, command.file.display()));
     let problems = found.problems.iter().map(|problem| format!("! {problem}\n"));
-    expect.assert_eq(&shown(&project, &commands.chain(problems).collect::<String>()));
+    expect.assert_eq(&mask_project_root(&project, &commands.chain(problems).collect::<String>()));
 }
 
 #[test]

@@ -1,17 +1,17 @@
 use super::*;
-use crate::fixture::{project, shown};
-use crate::{Need, check_needs};
+use crate::fixture::{fixture_project, mask_project_root};
+use crate::{FeaturePrerequisite, check_feature_prerequisites};
 
 const SPEC: (&str, &str) = ("specs/001-a/spec.md", "# A");
 
-fn asked<'a>(bound: Option<&'a Path>, variables: &'a Variables) -> WhoAsks<'a> {
-    WhoAsks { named: None, bound, variables, specs_root: &SpecsRoot::Auto }
+fn asked<'a>(bound: Option<&'a Path>, variables: &'a SpeckitVariables) -> FeatureSelector<'a> {
+    FeatureSelector { named: None, bound, variables, specs_root: &SpecsRoot::Auto }
 }
 
-fn told(project: &Project, found: Result<(Feature, Origin), SpeckitError>) -> String {
+fn told(project: &SpeckitProject, found: Result<(Feature, FeatureOrigin), SpeckitError>) -> String {
     match found {
-        Ok((feature, origin)) => format!("{origin:?} {}", project.shown(&feature.dir)),
-        Err(error) => shown(project, &error.to_string()),
+        Ok((feature, origin)) => format!("{origin:?} {}", project.display_path(&feature.dir)),
+        Err(error) => mask_project_root(project, &error.to_string()),
     }
 }
 
@@ -28,41 +28,42 @@ fn a_pointer_names_no_folder_in_which_commands_are_kept() {
         ("../x", "leads out of the project"),
     ] {
         let pointer = format!("{{\"feature_directory\": {dir:?}}}");
-        let (_folder, project) = project(&[SPEC, (".specify/feature.json", &pointer)]);
-        let told = told(&project, resolve(&project, asked(None, &Variables::default())));
+        let (_folder, project) = fixture_project(&[SPEC, (".specify/feature.json", &pointer)]);
+        let told = told(&project, resolve_feature(&project, asked(None, &SpeckitVariables::default())));
         assert!(told.contains(expected), "{dir}: {told}");
     }
 }
 
 #[test]
 fn a_variable_may_lead_elsewhere_and_not_to_where_commands_are_kept() {
-    let (_folder, project) = project(&[SPEC]);
+    let (_folder, project) = fixture_project(&[SPEC]);
     for (dir, expected) in [
         ("/elsewhere/001-x", "Variable /elsewhere/001-x"),
         (".git", "cannot be used"),
         (".", "cannot be used"),
     ] {
-        let variables = Variables { feature_directory: Some(dir.to_owned()), ..Variables::default() };
-        let told = told(&project, resolve(&project, asked(None, &variables)));
+        let variables =
+            SpeckitVariables { feature_directory: Some(dir.to_owned()), ..SpeckitVariables::default() };
+        let told = told(&project, resolve_feature(&project, asked(None, &variables)));
         assert!(told.contains(expected), "{dir}: {told}");
     }
-    let none = Variables::default();
+    let none = SpeckitVariables::default();
     for name in [".git", ".", ".crow"] {
         std::fs::create_dir_all(project.root().join(name)).unwrap();
-        let named = WhoAsks { named: Some(name), ..asked(None, &none) };
-        assert!(resolve(&project, named).is_err(), "{name}");
+        let named = FeatureSelector { named: Some(name), ..asked(None, &none) };
+        assert!(resolve_feature(&project, named).is_err(), "{name}");
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn what_a_session_works_on_counts_while_it_is_where_it_was() {
-    let (_folder, project) = project(&[SPEC, ("specs/002-b/spec.md", "# B")]);
+    let (_folder, project) = fixture_project(&[SPEC, ("specs/002-b/spec.md", "# B")]);
     let outside = tempfile::tempdir().unwrap();
     let bound = project.root().join("specs/002-b");
-    let none = Variables::default();
+    let none = SpeckitVariables::default();
     let check = |expected: &str| {
-        let told = told(&project, resolve(&project, asked(Some(&bound), &none)));
+        let told = told(&project, resolve_feature(&project, asked(Some(&bound), &none)));
         assert!(told.contains(expected), "{told}");
     };
     check("Bound specs/002-b");
@@ -71,17 +72,17 @@ fn what_a_session_works_on_counts_while_it_is_where_it_was() {
     std::os::unix::fs::symlink(outside.path(), &bound).unwrap();
     check("it leads out of the project; choose another with /speckit use");
     let elsewhere = outside.path().canonicalize().unwrap();
-    let found = resolve(&project, asked(Some(&elsewhere), &none)).unwrap();
-    assert_eq!(found, (Feature::at(elsewhere), Origin::Bound), "the person named it");
+    let found = resolve_feature(&project, asked(Some(&elsewhere), &none)).unwrap();
+    assert_eq!(found, (Feature::from_dir(elsewhere), FeatureOrigin::Bound), "the person named it");
 }
 
 #[cfg(unix)]
 #[test]
 fn a_link_to_the_root_is_no_feature() {
-    let (_folder, project) = project(&[SPEC]);
+    let (_folder, project) = fixture_project(&[SPEC]);
     std::os::unix::fs::symlink("..", project.root().join("specs/002-up")).unwrap();
     let names: Vec<String> =
-        features(&project, &SpecsRoot::Auto).unwrap().into_iter().map(|feature| feature.name).collect();
+        list_features(&project, &SpecsRoot::Auto).unwrap().into_iter().map(|feature| feature.name).collect();
     assert_eq!(names, ["001-a"]);
 }
 
@@ -92,33 +93,39 @@ fn a_page_stays_in_the_folder_of_its_feature() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("rc"), "mine").unwrap();
     for page in ["spec.md", "plan.md", "research.md", "checklists/ux.md", "contracts"] {
-        let (_folder, project) = project(&[SPEC, ("specs/001-a/checklists/a.md", "")]);
-        let feature = Feature::at(project.root().join("specs/001-a"));
-        assert!(feature.page(page).is_ok() && check_needs(&project, &feature, &[Need::Spec]).is_ok());
+        let (_folder, project) = fixture_project(&[SPEC, ("specs/001-a/checklists/a.md", "")]);
+        let feature = Feature::from_dir(project.root().join("specs/001-a"));
+        assert!(
+            feature.page_path(page).is_ok()
+                && check_feature_prerequisites(&project, &feature, &[FeaturePrerequisite::Spec]).is_ok()
+        );
         let path = feature.dir.join(page);
         std::fs::remove_file(&path).ok();
         symlink(outside.path().join("rc"), &path).unwrap();
-        for error in [feature.page(page).unwrap_err(), check_needs(&project, &feature, &[]).unwrap_err()] {
+        for error in [
+            feature.page_path(page).unwrap_err(),
+            check_feature_prerequisites(&project, &feature, &[]).unwrap_err(),
+        ] {
             assert!(error.to_string().contains("leads out of the feature's folder"), "{error}");
         }
-        assert!(feature.read(page).is_err() && Project::write(&path, "x").is_err());
+        assert!(feature.read_page(page).is_err() && SpeckitProject::write_file(&path, "x").is_err());
     }
-    let (_folder, project) = project(&[SPEC]);
-    let feature = Feature::at(project.root().join("specs/001-a"));
-    symlink("spec.md", feature.plan()).unwrap();
-    assert_eq!(feature.read("plan.md").unwrap().as_deref(), Some("# A"));
+    let (_folder, project) = fixture_project(&[SPEC]);
+    let feature = Feature::from_dir(project.root().join("specs/001-a"));
+    symlink("spec.md", feature.plan_path()).unwrap();
+    assert_eq!(feature.read_page("plan.md").unwrap().as_deref(), Some("# A"));
     for name in ["", "../x", "/etc/passwd", "."] {
-        assert!(feature.page(name).is_err(), "{name}");
+        assert!(feature.page_path(name).is_err(), "{name}");
     }
     assert_eq!(std::fs::read_to_string(outside.path().join("rc")).unwrap(), "mine");
 }
 
 #[test]
 fn a_name_is_shown_without_what_moves_a_cursor() {
-    let feature = Feature::at(PathBuf::from("specs/002-y\u{1b}[2J\n# x"));
+    let feature = Feature::from_dir(PathBuf::from("specs/002-y\u{1b}[2J\n# x"));
     assert_eq!(feature.name, "002-y\u{fffd}[2J # x");
-    let project = Project::at("/p");
-    assert_eq!(project.shown(Path::new("/p/a\u{202e}b\nc")), "a\u{fffd}b c");
+    let project = SpeckitProject::from_root("/p");
+    assert_eq!(project.display_path(Path::new("/p/a\u{202e}b\nc")), "a\u{fffd}b c");
     let error = SpeckitError::broken(Path::new("a\u{1b}"), "b\nc").to_string();
     assert_eq!(error, "a\u{fffd} cannot be used: b c");
 }
@@ -126,18 +133,20 @@ fn a_name_is_shown_without_what_moves_a_cursor() {
 #[test]
 fn a_list_that_is_too_large_or_has_no_visible_name_is_refused() {
     let long = "\n".repeat(60_000);
-    let (_folder, project) = project(&[SPEC, ("specs/001-a/tasks.md", &long)]);
-    let feature = Feature::at(project.root().join("specs/001-a"));
-    let error = check_needs(&project, &feature, &[Need::Tasks]).unwrap_err().to_string();
+    let (_folder, project) = fixture_project(&[SPEC, ("specs/001-a/tasks.md", &long)]);
+    let feature = Feature::from_dir(project.root().join("specs/001-a"));
+    let error = check_feature_prerequisites(&project, &feature, &[FeaturePrerequisite::Tasks])
+        .unwrap_err()
+        .to_string();
     assert!(error.ends_with("tasks.md has more than 50000 lines; split it"), "{error}");
-    std::fs::create_dir(feature.checklists()).unwrap();
+    std::fs::create_dir(feature.checklists_dir()).unwrap();
     for (name, text, told) in [
         ("a\u{202e}.md", String::new(), "characters that nobody can see; rename it"),
         ("a.md", "- [ ] a\n".repeat(140_000), "bytes of checklists; remove some"),
     ] {
-        let path = feature.checklists().join(name);
+        let path = feature.checklists_dir().join(name);
         std::fs::write(&path, text).unwrap();
-        let error = crate::checklists(&feature).unwrap_err().to_string();
+        let error = crate::checklist_facts(&feature).unwrap_err().to_string();
         assert!(error.ends_with(told), "{error}");
         std::fs::remove_file(path).unwrap();
     }

@@ -1,18 +1,18 @@
-use crate::fixture::project;
+use crate::fixture::fixture_project;
 
 use super::*;
 
 /// The branches that are seen from a place of a folder with these files; `$DIR` in them is that folder.
 #[track_caller]
 fn check(files: &[(&str, &str)], place: &str, expected: &str) {
-    let (folder, _project) = project(&[]);
+    let (folder, _project) = fixture_project(&[]);
     let root = folder.path().canonicalize().unwrap();
     for (path, text) in files {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text.replace("$DIR", &root.display().to_string())).unwrap();
     }
-    assert_eq!(branches(&root.join(place)).join(" "), expected, "{files:?}");
+    assert_eq!(list_branches(&root.join(place)).join(" "), expected, "{files:?}");
 }
 
 const HEADS: [(&str, &str); 4] = [
@@ -64,14 +64,14 @@ fn a_submodule_has_branches_of_its_own() {
 
 #[test]
 fn folders_without_branches_are_not_walked_forever() {
-    let (folder, _project) = project(&[("refs/heads/a/b/c", ""), ("refs/heads/a/d", "")]);
+    let (folder, _project) = fixture_project(&[("refs/heads/a/b/c", ""), ("refs/heads/a/d", "")]);
     let seen = |n_entries: usize| {
-        let mut refs = Refs { names: Vec::new(), n_entries_left: n_entries };
-        refs.walk(folder.path(), "refs/heads", REF_LEVELS_MAX);
+        let mut refs = RefNames { names: Vec::new(), n_entries_left: n_entries };
+        refs.collect_refs(folder.path(), "refs/heads", REF_LEVELS_MAX);
         refs.names.len()
     };
     assert_eq!((seen(0), seen(1), seen(4)), (0, 0, 2));
-    let mut refs = Refs { names: Vec::new(), n_entries_left: ENTRIES_MAX };
-    refs.walk(folder.path(), "refs/heads", 1);
+    let mut refs = RefNames { names: Vec::new(), n_entries_left: ENTRIES_MAX };
+    refs.collect_refs(folder.path(), "refs/heads", 1);
     assert_eq!(refs.names, ["refs/heads/a/d"]);
 }

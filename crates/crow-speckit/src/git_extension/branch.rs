@@ -5,7 +5,7 @@ use crate::SpeckitError;
 use crate::number::is_timestamped;
 use crate::slug::{self, NAME_BYTES_MAX};
 
-use super::GitConfig;
+use super::GitExtensionConfig;
 
 /// What stands for the number and the slug where nothing else is said.
 const TEMPLATE: &str = "{number}-{slug}";
@@ -36,7 +36,7 @@ pub enum BranchNumber<'a> {
 
 /// What the branch is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BranchWish<'a> {
+pub struct BranchRequest<'a> {
     /// What number it gets.
     pub number: BranchNumber<'a>,
     /// A few words to call it by.
@@ -47,26 +47,26 @@ pub struct BranchWish<'a> {
 
 /// A branch to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Branch {
+pub struct FeatureBranch {
     /// Its name.
     pub name: String,
 }
 
 /// Names the branch of a new feature.
-pub fn branch(
-    config: &GitConfig,
+pub fn name_branch(
+    config: &GitExtensionConfig,
     facts: &BranchFacts<'_>,
-    wish: &BranchWish<'_>,
-) -> Result<Branch, SpeckitError> {
-    let template = checked_template(&config.branch_template)?;
+    wish: &BranchRequest<'_>,
+) -> Result<FeatureBranch, SpeckitError> {
+    let template = resolve_template(&config.branch_template)?;
     let token = |words: &str, otherwise: &str| {
-        let clean = cleaned(words);
+        let clean = slugify_words(words);
         if clean.is_empty() { otherwise.to_owned() } else { clean }
     };
     let template = template
         .replace("{author}", &token(facts.author, "unknown"))
         .replace("{app}", &token(facts.app, "app"));
-    let mut slug = wish.short_name.map_or_else(|| described(wish.description), cleaned);
+    let mut slug = wish.short_name.map_or_else(|| slug_from_description(wish.description), slugify_words);
     if slug.is_empty() {
         let why = "nothing in these words can name a branch; give a short name of letters and digits";
         return Err(SpeckitError::Invalid(why.to_owned()));
@@ -76,7 +76,7 @@ pub fn branch(
         BranchNumber::Given(number) => format!("{number:03}"),
         BranchNumber::Next => {
             let scope = template.split("{number}").next().unwrap_or_default();
-            format!("{:03}", highest(facts, scope).saturating_add(1))
+            format!("{:03}", highest_number(facts, scope).saturating_add(1))
         }
     };
     let name_of = |slug: &str| template.replace("{number}", &number).replace("{slug}", slug);
@@ -84,44 +84,44 @@ pub fn branch(
         slug.truncate(slug.trim_end_matches('-').len());
     }
     let name = name_of(&slug);
-    checked(&name)?;
-    Ok(Branch { name })
+    check_branch_name(&name)?;
+    Ok(FeatureBranch { name })
 }
 
 /// Takes a name as somebody gave it.
-pub fn exact_branch(name: &str) -> Result<Branch, SpeckitError> {
-    checked(name)?;
-    Ok(Branch { name: name.to_owned() })
+pub fn exact_branch_name(name: &str) -> Result<FeatureBranch, SpeckitError> {
+    check_branch_name(name)?;
+    Ok(FeatureBranch { name: name.to_owned() })
 }
 
 /// The largest number in use among directories, and among branches in the same scope.
-fn highest(facts: &BranchFacts<'_>, scope: &str) -> u64 {
+fn highest_number(facts: &BranchFacts<'_>, scope: &str) -> u64 {
     let directories = facts.directories.iter().map(String::as_str);
-    let directories = directories.filter(|name| !is_timestamped(name) && digits(name).len() >= 3);
-    let directories = directories.filter(|name| name[digits(name).len()..].starts_with('-'));
+    let directories = directories.filter(|name| !is_timestamped(name) && leading_digits(name).len() >= 3);
+    let directories = directories.filter(|name| name[leading_digits(name).len()..].starts_with('-'));
     let branches = facts.branches.iter().filter_map(|name| name.strip_prefix(scope));
     let branches = branches.map(|name| name.rsplit('/').next().unwrap_or(name));
     let branches = branches.filter(|name| !is_timestamped(name) && is_numbered(name));
     // A number that is larger than any counter is nobody's.
-    directories.chain(branches).filter_map(|name| digits(name).parse().ok()).max().unwrap_or(0)
+    directories.chain(branches).filter_map(|name| leading_digits(name).parse().ok()).max().unwrap_or(0)
 }
 
-fn digits(name: &str) -> &str {
+fn leading_digits(name: &str) -> &str {
     &name[..name.bytes().take_while(u8::is_ascii_digit).count()]
 }
 
 /// Tells whether a name begins with a number that is not half a time.
 fn is_numbered(name: &str) -> bool {
-    let number = digits(name);
+    let number = leading_digits(name);
     let Some(rest) = name[number.len()..].strip_prefix('-') else { return false };
-    let time = digits(rest);
+    let time = leading_digits(rest);
     let is_half_stamp = time.len() == 6
         && ((number.len() == 7 && rest[time.len()..].starts_with('-'))
             || ((number.len() == 7 || number.len() == 8) && rest.len() == time.len()));
     number.len() >= 3 && !is_half_stamp
 }
 
-fn checked_template(template: &str) -> Result<String, SpeckitError> {
+fn resolve_template(template: &str) -> Result<String, SpeckitError> {
     if template.is_empty() {
         return Ok(TEMPLATE.to_owned());
     }
@@ -138,7 +138,7 @@ fn checked_template(template: &str) -> Result<String, SpeckitError> {
 }
 
 /// Refuses what git would refuse, and what it would take for an option.
-fn checked(name: &str) -> Result<(), SpeckitError> {
+fn check_branch_name(name: &str) -> Result<(), SpeckitError> {
     let is_forbidden =
         |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
     let is_bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
@@ -159,17 +159,17 @@ fn checked(name: &str) -> Result<(), SpeckitError> {
     Err(SpeckitError::Invalid(format!("{name:?} cannot be the name of a branch: {why}")))
 }
 
-fn cleaned(words: &str) -> String {
-    parts(words).join("-")
+fn slugify_words(words: &str) -> String {
+    split_words(words).join("-")
 }
 
 /// The words of a description that say most.
-fn described(description: &str) -> String {
-    let parts = parts(description);
-    slug::telling(&parts.iter().map(String::as_str).collect::<Vec<_>>(), description)
+fn slug_from_description(description: &str) -> String {
+    let parts = split_words(description);
+    slug::join_significant_words(&parts.iter().map(String::as_str).collect::<Vec<_>>(), description)
 }
 
-fn parts(words: &str) -> Vec<String> {
+fn split_words(words: &str) -> Vec<String> {
     let lower = words.to_lowercase();
     let is_of_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     lower.split(|c| !is_of_part(c)).filter(|part| !part.is_empty()).map(str::to_owned).collect()

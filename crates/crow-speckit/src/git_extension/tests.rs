@@ -1,13 +1,13 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::fixture::project;
+use crate::fixture::fixture_project;
 
 const PLACE: &str = ".specify/extensions/git/git-config.yml";
 
-fn config(yaml: &str) -> GitConfig {
-    let (_folder, project) = project(&[(PLACE, yaml)]);
-    GitConfig::read(&project).unwrap()
+fn config(yaml: &str) -> GitExtensionConfig {
+    let (_folder, project) = fixture_project(&[(PLACE, yaml)]);
+    GitExtensionConfig::read(&project).unwrap()
 }
 
 fn names(words: &str) -> Vec<String> {
@@ -15,18 +15,18 @@ fn names(words: &str) -> Vec<String> {
 }
 
 #[track_caller]
-fn check(yaml: &str, there: &str, wish: BranchWish<'_>, expect: &Expect) {
+fn check(yaml: &str, there: &str, wish: BranchRequest<'_>, expect: &Expect) {
     let (directories, branches) = (names("001-a 004-b 20260101-101010-c 12-d"), names(there));
     let facts =
         BranchFacts { directories: &directories, branches: &branches, author: "Ada L.", app: "photo app" };
-    expect.assert_eq(&match branch(&config(yaml), &facts, &wish) {
+    expect.assert_eq(&match name_branch(&config(yaml), &facts, &wish) {
         Ok(branch) => branch.name,
         Err(error) => format!("error: {error}"),
     });
 }
 
-fn next(description: &str) -> BranchWish<'_> {
-    BranchWish { number: BranchNumber::Next, short_name: None, description }
+fn next(description: &str) -> BranchRequest<'_> {
+    BranchRequest { number: BranchNumber::Next, short_name: None, description }
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn branches_count_on_from_directories_and_branches() {
         &expect!["012-photo-album"],
     );
     check("", "99999999999999999999-x", next("one two three four five"), &expect!["005-one-two-three"]);
-    let wish = BranchWish { number: BranchNumber::Given(7), short_name: Some("X_y z!"), description: "" };
+    let wish = BranchRequest { number: BranchNumber::Given(7), short_name: Some("X_y z!"), description: "" };
     check("", "", wish, &expect!["007-x-y-z"]);
-    let wish = BranchWish { number: BranchNumber::Timestamp("20261122-030405"), ..next("sign in") };
+    let wish = BranchRequest { number: BranchNumber::Timestamp("20261122-030405"), ..next("sign in") };
     check("", "", wish, &expect!["20261122-030405-sign"]);
     check(
         "",
@@ -71,7 +71,7 @@ fn templates_have_a_scope_of_their_own() {
     {
         let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
         let config = config(&format!("branch_template: '{template}'"));
-        let error = branch(&config, &facts, &next("sign in")).unwrap_err().to_string();
+        let error = name_branch(&config, &facts, &next("sign in")).unwrap_err().to_string();
         assert!(error.starts_with("the branch_template"), "{error}");
     }
 }
@@ -89,21 +89,22 @@ fn a_name_that_git_would_misread_is_refused() {
     ] {
         let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
         let config = config(&format!("branch_template: \"{template}\""));
-        assert!(branch(&config, &facts, &next("sign in")).is_err(), "{template}");
+        assert!(name_branch(&config, &facts, &next("sign in")).is_err(), "{template}");
     }
-    assert!(exact_branch("-D").is_err());
-    assert!(exact_branch("").is_err());
-    assert_eq!(exact_branch("feat/004-x").unwrap().name, "feat/004-x");
+    assert!(exact_branch_name("-D").is_err());
+    assert!(exact_branch_name("").is_err());
+    assert_eq!(exact_branch_name("feat/004-x").unwrap().name, "feat/004-x");
 }
 
 #[test]
 fn a_long_name_is_cut() {
     let long = "word".repeat(80);
     let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
-    let made = branch(&config(""), &facts, &BranchWish { short_name: Some(&long), ..next("") }).unwrap();
+    let made =
+        name_branch(&config(""), &facts, &BranchRequest { short_name: Some(&long), ..next("") }).unwrap();
     assert_eq!(made.name.len(), 244);
     let prefix = format!("branch_prefix: {}", "p".repeat(300));
-    assert!(branch(&config(&prefix), &facts, &next("sign in")).is_err());
+    assert!(name_branch(&config(&prefix), &facts, &next("sign in")).is_err());
 }
 
 #[test]
@@ -113,19 +114,22 @@ fn commits_are_made_where_the_settings_want_them() {
          before_plan: true\n  before_tasks: no\n  after_clarify: {enabled: 'true'}\ncommit_style: conventional\n",
     );
     let message = |when, command| said.commit_message(when, command);
-    assert_eq!(message(When::After, Command::Plan).as_deref(), Some("Plan it"));
-    assert_eq!(message(When::After, Command::Tasks), None);
-    assert_eq!(message(When::Before, Command::Plan).as_deref(), Some("Save the work before /speckit.plan"));
-    assert_eq!(message(When::Before, Command::Tasks), None);
-    assert_eq!(message(When::After, Command::Clarify), None);
+    assert_eq!(message(HookTiming::After, WorkflowCommand::Plan).as_deref(), Some("Plan it"));
+    assert_eq!(message(HookTiming::After, WorkflowCommand::Tasks), None);
     assert_eq!(
-        message(When::After, Command::Specify).as_deref(),
+        message(HookTiming::Before, WorkflowCommand::Plan).as_deref(),
+        Some("Save the work before /speckit.plan")
+    );
+    assert_eq!(message(HookTiming::Before, WorkflowCommand::Tasks), None);
+    assert_eq!(message(HookTiming::After, WorkflowCommand::Clarify), None);
+    assert_eq!(
+        message(HookTiming::After, WorkflowCommand::Specify).as_deref(),
         Some("Save the work after /speckit.specify")
     );
     assert_eq!(said.commit_style, CommitStyle::Conventional);
-    let (_folder, project) = project(&[]);
-    let usual = GitConfig::read(&project).unwrap();
-    assert_eq!(usual.commit_message(When::After, Command::Plan), None);
+    let (_folder, project) = fixture_project(&[]);
+    let usual = GitExtensionConfig::read(&project).unwrap();
+    assert_eq!(usual.commit_message(HookTiming::After, WorkflowCommand::Plan), None);
     assert_eq!(usual.numbering, BranchNumbering::Sequential);
     assert_eq!(config("branch_numbering: timestamp").numbering, BranchNumbering::Timestamp);
 }

@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use super::{SET_ASIDE, resolved};
-use crate::init::own_folder;
-use crate::open::{self, Links, Opened};
-use crate::{Project, SpeckitError};
+use super::{SET_ASIDE, resolve_path};
+use crate::init::ensure_crow_folder;
+use crate::open::{self, LinkPolicy, OpenOutcome};
+use crate::{SpeckitError, SpeckitProject};
 
 /// Versions of one name that are kept; whoever makes so many has lost none of them by accident.
 const VERSIONS_MAX: usize = 1_000;
@@ -16,11 +16,11 @@ const VERSIONS_MAX: usize = 1_000;
 const NAME_BYTES_MAX: usize = 200;
 
 /// The folder for what is set aside, made where it is missing.
-pub(super) fn folder(project: &Project) -> Result<PathBuf, SpeckitError> {
-    own_folder(project)?;
-    let folder = project.specify(SET_ASIDE);
-    project.make_folder(&folder)?;
-    let real = resolved(project.root(), &folder).map_err(|error| SpeckitError::io(&folder, error))?;
+pub(super) fn ensure_aside_folder(project: &SpeckitProject) -> Result<PathBuf, SpeckitError> {
+    ensure_crow_folder(project)?;
+    let folder = project.specify_path(SET_ASIDE);
+    project.create_folder(&folder)?;
+    let real = resolve_path(project.root(), &folder).map_err(|error| SpeckitError::io(&folder, error))?;
     match real == folder && is_folder(&folder) {
         true => Ok(folder),
         false => Err(SpeckitError::broken(&folder, "it has become a link; put a folder in its place")),
@@ -33,13 +33,13 @@ pub(super) fn is_folder(path: &Path) -> bool {
 }
 
 /// Moves what is at a path, a link as the link it is, to a free name; nothing there is nothing to move.
-pub(super) fn put(path: &Path, folder: &Path, within: &Path) -> io::Result<()> {
+pub(super) fn move_aside(path: &Path, folder: &Path, within: &Path) -> io::Result<()> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
         Err(error) if open::is_missing(&error) => return Ok(()),
         Err(error) => return Err(error),
     };
-    let name = name_of(within);
+    let name = aside_name(within);
     for version in 1..=VERSIONS_MAX {
         let to = folder.join(if version == 1 { name.clone() } else { format!("{name}.{version}") });
         // What was just made is ours to be replaced.
@@ -53,7 +53,9 @@ pub(super) fn put(path: &Path, folder: &Path, within: &Path) -> io::Result<()> {
             Err(error) => return Err(error),
         };
         let moved = match (fs::rename(path, &to), place.as_mut()) {
-            (Err(error), Some(place)) if error.kind() == ErrorKind::CrossesDevices => copy(path, place),
+            (Err(error), Some(place)) if error.kind() == ErrorKind::CrossesDevices => {
+                move_contents(path, place)
+            }
             (moved, _) => moved,
         };
         if moved.is_err() {
@@ -65,20 +67,20 @@ pub(super) fn put(path: &Path, folder: &Path, within: &Path) -> io::Result<()> {
 }
 
 /// Moves a file to another disk.
-fn copy(path: &Path, to: &mut File) -> io::Result<()> {
-    match open::open(path, Links::Refused)? {
-        Opened::File(mut file, _) => {
+fn move_contents(path: &Path, to: &mut File) -> io::Result<()> {
+    match open::open_file(path, LinkPolicy::Refused)? {
+        OpenOutcome::File(mut file, _) => {
             io::copy(&mut file, to)?;
             to.sync_all()?;
             fs::remove_file(path)
         }
-        Opened::Missing => Ok(()),
-        Opened::Other => Err(io::Error::other("it is no file, and on another disk")),
+        OpenOutcome::Missing => Ok(()),
+        OpenOutcome::Other => Err(io::Error::other("it is no file, and on another disk")),
     }
 }
 
 /// A name that tells files of one name in different folders apart.
-fn name_of(within: &Path) -> String {
+fn aside_name(within: &Path) -> String {
     let parts: Vec<_> = within.iter().map(|part| part.to_string_lossy()).collect();
     let name = parts.join("-");
     let beyond = name.len().saturating_sub(NAME_BYTES_MAX);

@@ -1,7 +1,7 @@
 use tempfile::TempDir;
 
 use super::*;
-use crate::Project;
+use crate::SpeckitProject;
 
 const FEATURE: &str = "specs/001-a";
 
@@ -25,8 +25,8 @@ fn project() -> (TempDir, PathBuf) {
     (folder, root)
 }
 
-fn guard(command: Command, root: &Path) -> Guard {
-    Guard::new(command, root, Some(&root.join(FEATURE)))
+fn guard(command: WorkflowCommand, root: &Path) -> WriteGuard {
+    WriteGuard::new(command, root, Some(&root.join(FEATURE)))
 }
 
 /// Which of these paths each command may write.
@@ -45,7 +45,7 @@ fn what_each_command_may_write() {
         "src/a.rs",
     ];
     let mut shown = String::new();
-    for command in Command::ALL {
+    for command in WorkflowCommand::ALL {
         let guard = guard(command, &root);
         let row: String = paths
             .iter()
@@ -66,9 +66,9 @@ fn what_each_command_may_write() {
         ......... taskstoissues
     "#]]
     .assert_eq(&shown);
-    let refusal = guard(Command::Plan, &root).may_write(&root.join("src/a.rs")).unwrap_err();
+    let refusal = guard(WorkflowCommand::Plan, &root).may_write(&root.join("src/a.rs")).unwrap_err();
     assert_eq!(refusal, "/speckit.plan writes the feature's folder only; src/a.rs stays as it is");
-    let none = Guard::new(Command::Plan, &root, None);
+    let none = WriteGuard::new(WorkflowCommand::Plan, &root, None);
     assert!(none.may_write(&root.join("specs/001-a/plan.md")).is_err());
 }
 
@@ -87,26 +87,26 @@ fn ways_around() {
         let answer = guard(command, &root).may_write(&root.join(path));
         assert_eq!(answer.is_ok(), may, "{command} {path} {answer:?}");
     };
-    check(Command::Plan, "specs/001-a/../../src/a.rs", false);
-    check(Command::Plan, "specs/001-a/none/../../../src/a.rs", false);
-    check(Command::Plan, "src/../specs/001-a/./plan.md", true);
-    check(Command::Plan, "specs/001-a/out/a.rs", false);
-    check(Command::Plan, "specs/001-a/dangling", false);
-    check(Command::Plan, "specs/001-a/loop/a", false);
-    check(Command::Plan, "specs/001-a/out/../plan.md", false);
-    check(Command::Implement, "lists/security.md", false);
-    check(Command::Implement, "src/b.rs", false);
-    check(Command::Implement, "specs/001-a/SPEC.md", false);
-    check(Command::Implement, "specs/001-a/out/a.rs", true);
+    check(WorkflowCommand::Plan, "specs/001-a/../../src/a.rs", false);
+    check(WorkflowCommand::Plan, "specs/001-a/none/../../../src/a.rs", false);
+    check(WorkflowCommand::Plan, "src/../specs/001-a/./plan.md", true);
+    check(WorkflowCommand::Plan, "specs/001-a/out/a.rs", false);
+    check(WorkflowCommand::Plan, "specs/001-a/dangling", false);
+    check(WorkflowCommand::Plan, "specs/001-a/loop/a", false);
+    check(WorkflowCommand::Plan, "specs/001-a/out/../plan.md", false);
+    check(WorkflowCommand::Implement, "lists/security.md", false);
+    check(WorkflowCommand::Implement, "src/b.rs", false);
+    check(WorkflowCommand::Implement, "specs/001-a/SPEC.md", false);
+    check(WorkflowCommand::Implement, "specs/001-a/out/a.rs", true);
     // The link that a fresh project has.
     symlink(root.join("specs"), root.join(".specify/specs")).unwrap();
-    check(Command::Plan, ".specify/specs/001-a/plan.md", true);
-    let by_link = Guard::new(Command::Plan, &root, Some(&root.join(".specify/specs/001-a")));
+    check(WorkflowCommand::Plan, ".specify/specs/001-a/plan.md", true);
+    let by_link = WriteGuard::new(WorkflowCommand::Plan, &root, Some(&root.join(".specify/specs/001-a")));
     assert!(by_link.may_write(&root.join("specs/001-a/plan.md")).is_ok());
 }
 
-fn shown(touched: &[Touched], root: &Path) -> String {
-    let line = |touched: &Touched| {
+fn shown(touched: &[ProtectedChange], root: &Path) -> String {
+    let line = |touched: &ProtectedChange| {
         let undone = if touched.is_undone { " undone" } else { "" };
         format!("{:?} {}{undone}\n", touched.change, touched.path.strip_prefix(root).unwrap().display())
     };
@@ -117,8 +117,8 @@ fn shown(touched: &[Touched], root: &Path) -> String {
 fn what_a_shell_did_is_put_back() {
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
-    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
-    assert_eq!(snapshot.changed(), []);
+    let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
+    assert_eq!(snapshot.list_changes(), []);
     fs::write(feature.join("spec.md"), "spec and more").unwrap();
     fs::write(feature.join("plan.md"), "not protected").unwrap();
     fs::remove_dir_all(feature.join("checklists")).unwrap();
@@ -126,8 +126,8 @@ fn what_a_shell_did_is_put_back() {
     fs::write(feature.join("checklists/deep/new.md"), "- [x] c").unwrap();
     fs::write(feature.join("checklists/requirements.md"), "- [ ] a").unwrap();
     fs::write(feature.join("tasks.md"), "flipped").unwrap();
-    snapshot.accept(&feature.join("tasks.md")).unwrap();
-    let touched = snapshot.restore();
+    snapshot.accept_file(&feature.join("tasks.md")).unwrap();
+    let touched = snapshot.restore_files();
     expect_test::expect![[r#"
         Created specs/001-a/checklists/deep/new.md undone
         Changed specs/001-a/checklists/requirements.md undone
@@ -140,21 +140,21 @@ fn what_a_shell_did_is_put_back() {
     assert_eq!(text("checklists/security.md"), "- [ ] b");
     assert_eq!(text("checklists/requirements.md"), "- [x] a");
     assert!(!feature.join("checklists/deep/new.md").exists());
-    assert_eq!(snapshot.changed(), []);
+    assert_eq!(snapshot.list_changes(), []);
 }
 
 #[test]
 fn what_is_new_stays_where_it_may_be_a_persons() {
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
-    let mut snapshot = Snapshot::take(&guard(Command::Analyze, &root)).unwrap();
+    let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Analyze, &root)).unwrap();
     fs::write(feature.join("notes.md"), "mine").unwrap();
     fs::write(feature.join("plan.md"), "else").unwrap();
     expect_test::expect![[r#"
         Created specs/001-a/notes.md
         Changed specs/001-a/plan.md undone
     "#]]
-    .assert_eq(&shown(&snapshot.restore(), &root));
+    .assert_eq(&shown(&snapshot.restore_files(), &root));
     assert_eq!(fs::read_to_string(feature.join("notes.md")).unwrap(), "mine");
 }
 
@@ -166,14 +166,14 @@ fn links_are_not_followed() {
     let feature = root.join(FEATURE);
     fs::set_permissions(feature.join("spec.md"), fs::Permissions::from_mode(0o640)).unwrap();
     symlink(root.join("src/a.rs"), feature.join("checklists/link.md")).unwrap();
-    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
-    assert_eq!(snapshot.changed(), []);
+    let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
+    assert_eq!(snapshot.list_changes(), []);
     fs::remove_file(feature.join("spec.md")).unwrap();
     symlink(root.join("src/a.rs"), feature.join("spec.md")).unwrap();
     expect_test::expect![[r#"
         Changed specs/001-a/spec.md undone
     "#]]
-    .assert_eq(&shown(&snapshot.restore(), &root));
+    .assert_eq(&shown(&snapshot.restore_files(), &root));
     let found = fs::symlink_metadata(feature.join("spec.md")).unwrap();
     assert!(found.is_file() && found.permissions().mode() & 0o777 == 0o640);
     assert_eq!(fs::read_to_string(root.join("src/a.rs")).unwrap(), "code");
@@ -187,7 +187,7 @@ fn links_are_not_followed() {
         Removed specs/001-a/checklists/security.md undone
         Changed specs/001-a/spec.md undone
     "#]]
-    .assert_eq(&shown(&snapshot.restore(), &root));
+    .assert_eq(&shown(&snapshot.restore_files(), &root));
     assert_eq!(fs::read_dir(root.join("src")).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(feature.join("checklists/security.md")).unwrap(), "- [ ] b");
     expect_test::expect![[r#"
@@ -230,7 +230,7 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
     let outside = root.join("src/a.rs");
     fs::create_dir_all(feature.join("checklists/sub")).unwrap();
     fs::write(feature.join("checklists/sub/security.md"), "- [ ] c").unwrap();
-    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
     let aside = root.join(FOLDER).join(SET_ASIDE);
     fs::create_dir_all(&aside).unwrap();
     symlink(&outside, aside.join("spec.md")).unwrap();
@@ -249,13 +249,13 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
         Changed specs/001-a/checklists/sub/security.md undone
         Changed specs/001-a/spec.md undone
     "#]]
-    .assert_eq(&shown(&snapshot.restore(), &root));
+    .assert_eq(&shown(&snapshot.restore_files(), &root));
     fs::remove_file(feature.join("spec.md")).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, feature.join("spec.md"), rustix::fs::Mode::RWXU).unwrap();
-    assert!(snapshot.restore().iter().all(|touched| touched.is_undone));
+    assert!(snapshot.restore_files().iter().all(|touched| touched.is_undone));
     fs::write(feature.join("spec.md"), "mine again").unwrap();
-    assert!(snapshot.restore().iter().all(|touched| touched.is_undone));
-    assert_eq!(snapshot.changed(), []);
+    assert!(snapshot.restore_files().iter().all(|touched| touched.is_undone));
+    assert_eq!(snapshot.list_changes(), []);
     assert_eq!(fs::read_to_string(&outside).unwrap(), "code");
     expect_test::expect![[r#"
         checklists-new.md says "new"
@@ -275,11 +275,11 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
 #[test]
 fn nothing_is_set_aside_through_a_link() {
     let (_folder, root) = project();
-    let mut snapshot = Snapshot::take(&guard(Command::Implement, &root)).unwrap();
+    let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
     fs::create_dir_all(root.join(".specify/crow")).unwrap();
     std::os::unix::fs::symlink(root.join("src"), root.join(".specify").join(SET_ASIDE)).unwrap();
     fs::write(root.join(FEATURE).join("spec.md"), "mine").unwrap();
-    assert!(snapshot.restore().iter().all(|touched| !touched.is_undone));
+    assert!(snapshot.restore_files().iter().all(|touched| !touched.is_undone));
     assert_eq!(fs::read_dir(root.join("src")).unwrap().count(), 1);
     assert_eq!(fs::read_to_string(root.join(FEATURE).join("spec.md")).unwrap(), "mine");
 }
@@ -289,7 +289,7 @@ fn what_cannot_be_kept_is_said() {
     let (_folder, root) = project();
     let checklists = root.join(FEATURE).join("checklists");
     (0..300).for_each(|at| fs::write(checklists.join(format!("{at}.md")), "").unwrap());
-    let error = Snapshot::take(&guard(Command::Implement, &root)).unwrap_err().to_string();
+    let error = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap_err().to_string();
     assert!(error.contains("more than 256 files"), "{error}");
 }
 
@@ -301,14 +301,14 @@ struct Stage {
 }
 
 impl Stage {
-    fn new(command: Command, files: &[(&str, &str)]) -> Self {
+    fn new(command: WorkflowCommand, files: &[(&str, &str)]) -> Self {
         let (folder, root) = project();
         for (path, text) in files {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             fs::write(root.join(path), text).unwrap();
         }
-        let feature = crate::Feature::at(root.join(FEATURE));
-        let snapshot = Snapshot::take(&guard(command, &root)).unwrap();
+        let feature = crate::Feature::from_dir(root.join(FEATURE));
+        let snapshot = GuardSnapshot::capture(&guard(command, &root)).unwrap();
         Self { _folder: folder, root, watch: ChangeWatch::new(snapshot, Some(feature)) }
     }
 
@@ -336,7 +336,7 @@ const SECURITY: &str = "specs/001-a/checklists/security.md";
 
 #[test]
 fn a_tick_of_the_person_stays_and_that_of_a_call_goes() {
-    let mut stage = Stage::new(Command::Implement, &[]);
+    let mut stage = Stage::new(WorkflowCommand::Implement, &[]);
     assert_eq!(stage.call(SECURITY, "- [x] b"), "Changed specs/001-a/checklists/security.md undone\n");
     assert_eq!(stage.text(SECURITY), "- [ ] b");
     stage.write(SECURITY, "- [x] b");
@@ -352,7 +352,7 @@ fn a_tick_of_the_person_stays_and_that_of_a_call_goes() {
 
 #[test]
 fn what_changes_while_something_runs_on_is_not_the_persons() {
-    let mut stage = Stage::new(Command::Implement, &[]);
+    let mut stage = Stage::new(WorkflowCommand::Implement, &[]);
     stage.write(SECURITY, "- [x] b");
     stage.watch.begin_call(BackgroundWork::Running);
     assert_eq!(stage.text(SECURITY), "- [ ] b");
@@ -368,7 +368,7 @@ fn what_changes_while_something_runs_on_is_not_the_persons() {
 
 #[test]
 fn a_job_that_ended_between_two_calls_is_not_the_person() {
-    let mut stage = Stage::new(Command::Implement, &[]);
+    let mut stage = Stage::new(WorkflowCommand::Implement, &[]);
     stage.watch.begin_call(BackgroundWork::None);
     assert_eq!(stage.watch.end_call(BackgroundWork::Running), []);
     stage.write(SECURITY, "- [x] b");
@@ -379,20 +379,21 @@ fn a_job_that_ended_between_two_calls_is_not_the_person() {
 #[test]
 fn tasks_that_calls_tick_are_known() {
     let tasks = "specs/001-a/tasks.md";
-    let mut stage = Stage::new(Command::Implement, &[(tasks, "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n")]);
+    let mut stage =
+        Stage::new(WorkflowCommand::Implement, &[(tasks, "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n")]);
     stage.write(tasks, "- [ ] T001 a\n- [x] T002 b\n- [ ] T003 c\n");
     stage.call(tasks, "- [ ] T001 a\n- [x] T002 b\n- [x] T003 c\n");
     stage.write(tasks, "- [x] T001 a\n- [x] T002 b\n- [x] T003 c\n");
     stage.end();
-    let ticked: Vec<String> = stage.watch.take_ticked().iter().map(ToString::to_string).collect();
+    let ticked: Vec<String> = stage.watch.take_ticked_tasks().iter().map(ToString::to_string).collect();
     assert_eq!(ticked, ["T003"]);
-    assert!(stage.watch.take_ticked().is_empty());
+    assert!(stage.watch.take_ticked_tasks().is_empty());
 }
 
 #[test]
 fn a_reviewed_list_loses_nothing_to_a_call() {
     let old = "- [x] CHK001 a\n- [ ] CHK002 b\n";
-    let mut stage = Stage::new(Command::Checklist, &[(SECURITY, old)]);
+    let mut stage = Stage::new(WorkflowCommand::Checklist, &[(SECURITY, old)]);
     assert_eq!(stage.call(SECURITY, &format!("{old}- [ ] CHK003 c\n")), "");
     let ticks = "- [x] CHK001 a\n- [x] CHK002 b\n- [ ] CHK003 c\n";
     assert_eq!(stage.call(SECURITY, ticks), "Changed specs/001-a/checklists/security.md undone\n");
@@ -419,13 +420,13 @@ fn a_reviewed_list_loses_nothing_to_a_call() {
 #[test]
 fn other_features_stay_as_they_are_in_every_step_but_implement() {
     let other = "specs/002-b/spec.md";
-    for command in Command::ALL {
+    for command in WorkflowCommand::ALL {
         let mut stage = Stage::new(command, &[(other, "other"), ("specs/notes/a.md", "notes")]);
         let undone = stage.call(other, "mine");
         let expected =
-            if command == Command::Implement { "" } else { "Changed specs/002-b/spec.md undone\n" };
+            if command == WorkflowCommand::Implement { "" } else { "Changed specs/002-b/spec.md undone\n" };
         assert_eq!(undone, expected, "{command}");
-        let expected = if command == Command::Implement { "mine" } else { "other" };
+        let expected = if command == WorkflowCommand::Implement { "mine" } else { "other" };
         assert_eq!(stage.text(other), expected, "{command}");
         assert_eq!(stage.call("specs/notes/a.md", "mine"), "", "{command}");
     }
@@ -434,8 +435,10 @@ fn other_features_stay_as_they_are_in_every_step_but_implement() {
 #[cfg(unix)]
 #[test]
 fn what_is_gone_or_new_in_other_features() {
-    let mut stage =
-        Stage::new(Command::Plan, &[("specs/002-b/spec.md", "other"), ("specs/002-b/plan.md", "plan")]);
+    let mut stage = Stage::new(
+        WorkflowCommand::Plan,
+        &[("specs/002-b/spec.md", "other"), ("specs/002-b/plan.md", "plan")],
+    );
     stage.watch.begin_call(BackgroundWork::None);
     fs::remove_dir_all(stage.root.join("specs/002-b")).unwrap();
     stage.watch.end_call(BackgroundWork::None);
@@ -443,8 +446,10 @@ fn what_is_gone_or_new_in_other_features() {
     assert_eq!(stage.call("specs/002-b/new.md", "new"), "Created specs/002-b/new.md\n");
     assert_eq!(stage.text("specs/002-b/new.md"), "new");
     // Another session implements it.
-    let project = Project::at(&stage.root);
-    let _hold = crate::Hold::take(&project, &crate::Feature::at(stage.root.join("specs/002-b"))).unwrap();
+    let project = SpeckitProject::from_root(&stage.root);
+    let _hold =
+        crate::FeatureLock::acquire(&project, &crate::Feature::from_dir(stage.root.join("specs/002-b")))
+            .unwrap();
     assert_eq!(stage.call("specs/002-b/spec.md", "of the other session"), "");
     assert_eq!(stage.text("specs/002-b/spec.md"), "of the other session");
 }
@@ -455,7 +460,7 @@ fn many_other_features_do_not_keep_a_step_from_beginning() {
     let files: Vec<(String, &str)> =
         (2..6).map(|n| (format!("specs/00{n}-b/spec.md"), long.as_str())).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
-    let mut stage = Stage::new(Command::Plan, &files);
+    let mut stage = Stage::new(WorkflowCommand::Plan, &files);
     assert_eq!(stage.call("specs/002-b/spec.md", "short"), "Changed specs/002-b/spec.md undone\n");
     // Beyond what is kept it is only told.
     assert_eq!(stage.call("specs/005-b/spec.md", "short"), "Changed specs/005-b/spec.md\n");

@@ -4,13 +4,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Snapshot, Touched};
+use super::{GuardSnapshot, ProtectedChange};
 use crate::{Feature, SpeckitError, TaskId};
 
 /// The protected files of a step at work.
 #[derive(Debug)]
 pub struct ChangeWatch {
-    snapshot: Snapshot,
+    snapshot: GuardSnapshot,
     feature: Option<Feature>,
     n_running: usize,
     /// What ran on behind the calls when it was last looked: it may have ended since.
@@ -20,7 +20,7 @@ pub struct ChangeWatch {
     /// Tasks that calls ticked.
     ticked: BTreeSet<TaskId>,
     /// What was put back and not told yet.
-    untold: Vec<Touched>,
+    untold: Vec<ProtectedChange>,
 }
 
 /// Whether something of the model runs on behind its calls.
@@ -34,8 +34,8 @@ pub enum BackgroundWork {
 
 impl ChangeWatch {
     /// Begins with the files as they are.
-    pub fn new(snapshot: Snapshot, feature: Option<Feature>) -> Self {
-        let done = feature.as_ref().and_then(done).unwrap_or_default();
+    pub fn new(snapshot: GuardSnapshot, feature: Option<Feature>) -> Self {
+        let done = feature.as_ref().and_then(ticked_tasks).unwrap_or_default();
         let behind = BackgroundWork::None;
         Self { snapshot, feature, n_running: 0, behind, done, ticked: BTreeSet::new(), untold: Vec::new() }
     }
@@ -43,27 +43,27 @@ impl ChangeWatch {
     /// Notes that a call begins.
     pub fn begin_call(&mut self, behind: BackgroundWork) {
         if self.n_running == 0 {
-            self.look_between(behind);
+            self.check_between_calls(behind);
         }
         self.n_running += 1;
     }
 
     /// Notes that a call has ended, and returns what was put back of what the calls changed.
-    pub fn end_call(&mut self, behind: BackgroundWork) -> Vec<Touched> {
+    pub fn end_call(&mut self, behind: BackgroundWork) -> Vec<ProtectedChange> {
         self.behind = behind;
         self.n_running = self.n_running.saturating_sub(1);
         if self.n_running > 0 {
             return Vec::new();
         }
         let n_told = self.untold.len();
-        self.look(BackgroundWork::Running);
+        self.check_changes(BackgroundWork::Running);
         self.untold[n_told..].to_vec()
     }
 
     /// Ends a turn, and returns what was put back since the last one.
-    pub fn end_turn(&mut self, behind: BackgroundWork) -> Vec<Touched> {
+    pub fn end_turn(&mut self, behind: BackgroundWork) -> Vec<ProtectedChange> {
         self.n_running = 0;
-        self.look_between(behind);
+        self.check_between_calls(behind);
         let mut touched = std::mem::take(&mut self.untold);
         touched.sort_by(|a, b| a.path.cmp(&b.path));
         touched.dedup();
@@ -71,31 +71,31 @@ impl ChangeWatch {
     }
 
     /// Says that a file is to be as it is now, because Crow itself wrote it.
-    pub fn accept(&mut self, path: &Path) -> Result<(), SpeckitError> {
-        if let Some(now) = self.feature.as_ref().and_then(done) {
+    pub fn accept_file(&mut self, path: &Path) -> Result<(), SpeckitError> {
+        if let Some(now) = self.feature.as_ref().and_then(ticked_tasks) {
             self.done = now;
         }
-        self.snapshot.accept(path)
+        self.snapshot.accept_file(path)
     }
 
     /// Returns the tasks that calls ticked since this was last asked.
-    pub fn take_ticked(&mut self) -> BTreeSet<TaskId> {
+    pub fn take_ticked_tasks(&mut self) -> BTreeSet<TaskId> {
         std::mem::take(&mut self.ticked)
     }
 
     /// Looks where no call runs. What ran on at the last look may have changed something before it ended.
-    fn look_between(&mut self, behind: BackgroundWork) {
+    fn check_between_calls(&mut self, behind: BackgroundWork) {
         let before = std::mem::replace(&mut self.behind, behind);
-        self.look(if before == BackgroundWork::Running { before } else { behind });
+        self.check_changes(if before == BackgroundWork::Running { before } else { behind });
     }
 
     /// Takes what changed for the person's, or puts it back where something of the model may have done it.
-    fn look(&mut self, behind: BackgroundWork) {
-        let now = self.feature.as_ref().and_then(done);
+    fn check_changes(&mut self, behind: BackgroundWork) {
+        let now = self.feature.as_ref().and_then(ticked_tasks);
         match behind {
-            BackgroundWork::None => self.snapshot.adopt(),
+            BackgroundWork::None => self.snapshot.adopt_changes(),
             BackgroundWork::Running => {
-                self.untold.extend(self.snapshot.restore());
+                self.untold.extend(self.snapshot.restore_files());
                 self.ticked.extend(now.iter().flatten().filter(|id| !self.done.contains(id)).cloned());
             }
         }
@@ -106,7 +106,7 @@ impl ChangeWatch {
 }
 
 /// The tasks that are ticked; `None` where the list cannot be read.
-fn done(feature: &Feature) -> Option<BTreeSet<TaskId>> {
-    let list = feature.task_list().ok()?;
+fn ticked_tasks(feature: &Feature) -> Option<BTreeSet<TaskId>> {
+    let list = feature.read_task_list().ok()?;
     Some(list.tasks.into_iter().filter(|task| task.done).map(|task| task.id).collect())
 }

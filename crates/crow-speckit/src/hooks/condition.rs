@@ -3,85 +3,90 @@
 
 use serde_json::Value;
 
-use crate::{Project, confined, extension, registry};
+use crate::{SpeckitProject, confined, extension, registry};
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Condition<'a> {
-    of: Of,
+pub(super) struct HookCondition<'a> {
+    of: ConditionSource,
     name: &'a str,
-    test: Test<'a>,
+    test: ConditionTest<'a>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum ConditionSource {
     Settings,
     Environment,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Test<'a> {
+enum ConditionTest<'a> {
     IsSet,
     Is(&'a str),
     IsNot(&'a str),
 }
 
-impl<'a> Condition<'a> {
+impl<'a> HookCondition<'a> {
     /// Reads `config.a.b is set`, `env.NAME == 'x'` and their like.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let (word, rest) = text.split_once('.')?;
         let of = match word.to_ascii_lowercase().as_str() {
-            "config" => Of::Settings,
-            "env" => Of::Environment,
+            "config" => ConditionSource::Settings,
+            "env" => ConditionSource::Environment,
             _ => return None,
         };
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || (c == '.' && of == Of::Settings);
+        let is_of_name =
+            |c: char| c.is_ascii_alphanumeric() || c == '_' || (c == '.' && of == ConditionSource::Settings);
         let (name, rest) = rest.split_at(rest.find(|c| !is_of_name(c))?);
         if name.is_empty() {
             return None;
         }
-        let test = Test::parse(rest)?;
+        let test = ConditionTest::parse(rest)?;
         Some(Self { of, name, test })
     }
 
     /// Tells whether it asks for settings.
-    pub(super) fn asks_settings(&self) -> bool {
-        self.of == Of::Settings
+    pub(super) fn reads_settings(&self) -> bool {
+        self.of == ConditionSource::Settings
     }
 
     /// Tells whether it holds, for a hook of this extension.
-    pub(super) fn holds(
+    pub(super) fn is_met(
         &self,
-        project: &Project,
+        project: &SpeckitProject,
         extension: &str,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
         match self.of {
             // A repository learns nothing about what it must not see, not even by whether a hook runs.
-            Of::Environment if is_secret(self.name) => false,
-            Of::Environment => {
+            ConditionSource::Environment if is_secret_name(self.name) => false,
+            ConditionSource::Environment => {
                 let value = env(&self.name.to_ascii_uppercase());
                 match self.test {
-                    Test::IsSet => value.is_some(),
-                    Test::Is(wanted) => value.unwrap_or_default() == wanted,
-                    Test::IsNot(wanted) => value.unwrap_or_default() != wanted,
+                    ConditionTest::IsSet => value.is_some(),
+                    ConditionTest::Is(wanted) => value.unwrap_or_default() == wanted,
+                    ConditionTest::IsNot(wanted) => value.unwrap_or_default() != wanted,
                 }
             }
-            Of::Settings if !confined::is_name(extension) => false,
-            Of::Settings => {
-                let value = setting(project, extension, self.name, env);
+            ConditionSource::Settings if !confined::is_name(extension) => false,
+            ConditionSource::Settings => {
+                let value = resolve_setting(project, extension, self.name, env);
                 match self.test {
-                    Test::IsSet => value.is_some(),
-                    Test::Is(wanted) => spelled(value.as_ref()).is_some_and(|value| value == wanted),
-                    Test::IsNot(wanted) => spelled(value.as_ref()).is_none_or(|value| value != wanted),
+                    ConditionTest::IsSet => value.is_some(),
+                    ConditionTest::Is(wanted) => {
+                        value_text(value.as_ref()).is_some_and(|value| value == wanted)
+                    }
+                    ConditionTest::IsNot(wanted) => {
+                        value_text(value.as_ref()).is_none_or(|value| value != wanted)
+                    }
                 }
             }
         }
     }
 }
 
-impl<'a> Test<'a> {
+impl<'a> ConditionTest<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         if let [is, set] = words.as_slice()
@@ -107,15 +112,15 @@ impl<'a> Test<'a> {
 }
 
 /// Tells whether a variable is called as those are that hold secrets.
-fn is_secret(name: &str) -> bool {
+fn is_secret_name(name: &str) -> bool {
     const MARKS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
     let name = name.to_ascii_uppercase();
     MARKS.iter().any(|mark| name.contains(mark))
 }
 
 /// A setting of an extension: the environment's word, then the files'.
-fn setting(
-    project: &Project,
+fn resolve_setting(
+    project: &SpeckitProject,
     extension: &str,
     name: &str,
     env: &dyn Fn(&str) -> Option<String>,
@@ -125,19 +130,20 @@ fn setting(
     let is_sayable = |key: &&str| !key.is_empty() && !key.contains(|c: char| c == '_' || c.is_uppercase());
     let n_sayable = keys.iter().take_while(|key| is_sayable(key)).count();
     for n in (1..=n_sayable).rev() {
-        let Some(value) = variable(project, extension, &keys[..n]).and_then(|name| env(&name)) else {
+        let Some(value) = read_setting_variable(project, extension, &keys[..n]).and_then(|name| env(&name))
+        else {
             continue;
         };
         // A word that stands above the key takes the place of everything below it.
         return (n == keys.len()).then_some(Value::String(value));
     }
-    let settings = extension::settings(project, extension);
+    let settings = extension::extension_settings(project, extension);
     let (first, rest) = keys.split_first()?;
     rest.iter().try_fold(settings.get(*first)?, |value, key| value.as_object()?.get(*key)).cloned()
 }
 
 /// The variable of a setting; `None` where it belongs to another extension whose id begins like this one's.
-fn variable(project: &Project, extension: &str, keys: &[&str]) -> Option<String> {
+fn read_setting_variable(project: &SpeckitProject, extension: &str, keys: &[&str]) -> Option<String> {
     let upper = |id: &str| id.replace('-', "_").to_ascii_uppercase();
     let id = upper(extension);
     let rest = keys.join("_").to_ascii_uppercase();
@@ -150,7 +156,7 @@ fn variable(project: &Project, extension: &str, keys: &[&str]) -> Option<String>
 }
 
 /// A value as conditions compare it; lists and maps are like nothing.
-fn spelled(value: Option<&Value>) -> Option<String> {
+fn value_text(value: Option<&Value>) -> Option<String> {
     match value {
         None | Some(Value::Null) => Some("None".to_owned()),
         Some(Value::Bool(is_so)) => Some(is_so.to_string()),

@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::fixture::{project, shown};
+use crate::fixture::{fixture_project, mask_project_root};
 
 const SETTINGS: [(&str, &str); 4] = [
     (".specify/extensions/.registry", r#"{"extensions": {"jira": {}, "jira-cloud": {}}}"#),
@@ -27,10 +27,10 @@ fn env(name: &str) -> Option<String> {
 
 #[track_caller]
 fn check(yaml: &str, expect: &Expect) {
-    let (_folder, project) = project(&[(".specify/extensions.yml", yaml)]);
-    let said = match Hooks::read(&project) {
+    let (_folder, project) = fixture_project(&[(".specify/extensions.yml", yaml)]);
+    let said = match SpeckitHooks::read(&project) {
         Ok(hooks) => hooks
-            .of(When::Before, Command::Plan, &env)
+            .matching_hooks(HookTiming::Before, WorkflowCommand::Plan, &env)
             .iter()
             .map(|hook| {
                 let way = if hook.is_optional { "offered" } else { "run" };
@@ -40,15 +40,15 @@ fn check(yaml: &str, expect: &Expect) {
                 )
             })
             .collect(),
-        Err(error) => shown(&project, &error.to_string()),
+        Err(error) => mask_project_root(&project, &error.to_string()),
     };
     expect.assert_eq(&said);
 }
 
 #[track_caller]
 fn check_condition(condition: &str, does_hold: bool) {
-    let (_folder, project) = project(&SETTINGS);
-    let found = Condition::parse(condition).is_some_and(|found| found.holds(&project, "jira", &env));
+    let (_folder, project) = fixture_project(&SETTINGS);
+    let found = HookCondition::parse(condition).is_some_and(|found| found.is_met(&project, "jira", &env));
     assert_eq!(found, does_hold, "{condition}");
 }
 

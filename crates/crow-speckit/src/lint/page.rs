@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Problem;
-use crate::markdown::{self, Heading, Line};
+use super::LintProblem;
+use crate::markdown::{self, MarkdownHeading, MarkdownLine};
 
 /// How the placeholders of known templates begin, for pages whose template has changed since.
 const KNOWN: [&str; 24] = [
@@ -40,30 +40,32 @@ const SHOWN_CHARS_MAX: usize = 60;
 const WORDS: [&str; 4] = ["P", "Story", "ID", "P?"];
 
 /// What stands under a heading, up to the next one of its level or a higher one.
-pub(super) struct Section<'a> {
-    pub(super) heading: Heading<'a>,
+pub(super) struct PageSection<'a> {
+    pub(super) heading: MarkdownHeading<'a>,
     /// Where the heading stands.
     pub(super) line: usize,
     /// The lines below it, those of the sections in it too.
-    pub(super) lines: Vec<Line<'a>>,
+    pub(super) lines: Vec<MarkdownLine<'a>>,
 }
 
-impl Section<'_> {
+impl PageSection<'_> {
     /// Its title, without what a template says about it.
     pub(super) fn title(&self) -> &str {
-        bare(self.heading.title)
+        bare_title(self.heading.title)
     }
 
     /// Tells whether something stands in it, other than blanks, rules and headings.
     pub(super) fn is_filled(&self) -> bool {
         self.lines.iter().any(|line| {
             let text = line.text.trim();
-            !text.is_empty() && markdown::heading(text).is_none() && text.chars().any(|char| char != '-')
+            !text.is_empty()
+                && markdown::parse_heading(text).is_none()
+                && text.chars().any(|char| char != '-')
         })
     }
 }
 
-fn bare(title: &str) -> &str {
+fn bare_title(title: &str) -> &str {
     title
         .split("*(")
         .next()
@@ -72,13 +74,13 @@ fn bare(title: &str) -> &str {
 }
 
 /// The sections of one level.
-pub(super) fn sections(text: &str, level: usize) -> Vec<Section<'_>> {
-    let mut sections: Vec<Section<'_>> = Vec::new();
+pub(super) fn parse_sections(text: &str, level: usize) -> Vec<PageSection<'_>> {
+    let mut sections: Vec<PageSection<'_>> = Vec::new();
     let mut is_within = false;
-    for line in markdown::lines(text) {
-        match markdown::heading(line.text) {
+    for line in markdown::split_lines(text) {
+        match markdown::parse_heading(line.text) {
             Some(heading) if heading.level == level => {
-                sections.push(Section { heading, line: line.number, lines: Vec::new() });
+                sections.push(PageSection { heading, line: line.number, lines: Vec::new() });
                 is_within = true;
             }
             Some(heading) if heading.level < level => is_within = false,
@@ -93,12 +95,12 @@ pub(super) fn sections(text: &str, level: usize) -> Vec<Section<'_>> {
 }
 
 /// The problems of sections that a page has to have: those that its template marks, or else the named ones.
-pub(super) fn check_sections(text: &str, template: &str, named: &[&str], problems: &mut Vec<Problem>) {
-    let page = sections(text, 2);
-    let template = sections(template, 2);
+pub(super) fn check_sections(text: &str, template: &str, named: &[&str], problems: &mut Vec<LintProblem>) {
+    let page = parse_sections(text, 2);
+    let template = parse_sections(template, 2);
     let marked = template.iter().filter(|section| section.heading.title.contains("(mandatory)"));
-    let marked: Vec<&str> = marked.map(Section::title).collect();
-    let of_template: Vec<&str> = template.iter().map(Section::title).collect();
+    let marked: Vec<&str> = marked.map(PageSection::title).collect();
+    let of_template: Vec<&str> = template.iter().map(PageSection::title).collect();
     let needed: Vec<&str> = match (marked.is_empty(), of_template.is_empty()) {
         (false, _) => marked,
         (true, false) => named.iter().copied().filter(|name| of_template.contains(name)).collect(),
@@ -106,10 +108,14 @@ pub(super) fn check_sections(text: &str, template: &str, named: &[&str], problem
     };
     for name in needed {
         match page.iter().find(|section| section.title().eq_ignore_ascii_case(name)) {
-            None => problems
-                .push(Problem::page(format!("the section `## {name}` is missing; add it and fill it"))),
+            None => problems.push(LintProblem::for_page(format!(
+                "the section `## {name}` is missing; add it and fill it"
+            ))),
             Some(section) if !section.is_filled() => {
-                problems.push(Problem::at(section.line, format!("the section {name} is empty; fill it")));
+                problems.push(LintProblem::at_line(
+                    section.line,
+                    format!("the section {name} is empty; fill it"),
+                ));
             }
             Some(_) => {}
         }
@@ -117,19 +123,19 @@ pub(super) fn check_sections(text: &str, template: &str, named: &[&str], problem
 }
 
 /// The brackets that a template left to be filled and nobody did.
-pub(crate) fn placeholders(text: &str, template: &str) -> Vec<Problem> {
-    let template = markdown::prose(template);
-    let left: HashSet<String> = brackets(&template).into_iter().map(|bracket| bracket.text).collect();
+pub(crate) fn find_placeholders(text: &str, template: &str) -> Vec<LintProblem> {
+    let template = markdown::prose_text(template);
+    let left: HashSet<String> = find_brackets(&template).into_iter().map(|bracket| bracket.text).collect();
     let mut problems = Vec::new();
-    for bracket in brackets(&markdown::prose(text)) {
-        if left.contains(&bracket.text) || is_known(&bracket.text) {
-            let shown = shortened(&bracket.text);
+    for bracket in find_brackets(&markdown::prose_text(text)) {
+        if left.contains(&bracket.text) || is_known_bracket(&bracket.text) {
+            let shown = truncate_text(&bracket.text);
             let text = format!("the placeholder {shown} is still there; replace it, or remove its line");
-            problems.push(Problem::at(bracket.line, text));
+            problems.push(LintProblem::at_line(bracket.line, text));
         }
     }
-    for line in markdown::lines(text).filter(|line| line.text.contains("[###")) {
-        problems.push(Problem::at(
+    for line in markdown::split_lines(text).filter(|line| line.text.contains("[###")) {
+        problems.push(LintProblem::at_line(
             line.number,
             "the placeholder [###…] is still there; write the feature's name",
         ));
@@ -137,37 +143,37 @@ pub(crate) fn placeholders(text: &str, template: &str) -> Vec<Problem> {
     problems
 }
 
-fn shortened(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     let end = text.char_indices().nth(SHOWN_CHARS_MAX).map(|(at, _)| at);
     end.map_or_else(|| text.to_owned(), |end| format!("{}…", &text[..end]))
 }
 
-fn is_known(bracket: &str) -> bool {
+fn is_known_bracket(bracket: &str) -> bool {
     let inner = bracket.strip_prefix('[').unwrap_or(bracket);
     let name = inner.strip_suffix(']').unwrap_or(inner);
-    let is_token = name.contains('_') && is_capitals(name);
+    let is_token = name.contains('_') && is_all_caps(name);
     is_token || KNOWN.iter().any(|known| inner.starts_with(known))
 }
 
 /// Tells whether a name is written like `PROJECT_NAME`.
-pub(super) fn is_capitals(name: &str) -> bool {
+pub(super) fn is_all_caps(name: &str) -> bool {
     name.len() >= 2
         && name.starts_with(|char: char| char.is_ascii_uppercase())
         && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-pub(super) struct Bracket {
+pub(super) struct BracketSpan {
     /// With its brackets, and the path it is part of; on one line.
     pub(super) text: String,
     pub(super) line: usize,
 }
 
 /// What stands in brackets and is no link, no box and no label. A bracket ends with its paragraph.
-pub(super) fn brackets(prose: &str) -> Vec<Bracket> {
+pub(super) fn find_brackets(prose: &str) -> Vec<BracketSpan> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut open = Vec::new();
-    for line in markdown::lines(prose) {
-        if line.text.trim().is_empty() || markdown::bullet(line.text).is_some() {
+    for line in markdown::split_lines(prose) {
+        if line.text.trim().is_empty() || markdown::parse_bullet(line.text).is_some() {
             open.clear();
         }
         for (at, byte) in line.text.bytes().enumerate().map(|(at, byte)| (line.start + at, byte)) {
@@ -184,19 +190,19 @@ pub(super) fn brackets(prose: &str) -> Vec<Bracket> {
             }
         }
     }
-    let mut lines = markdown::lines(prose).peekable();
+    let mut lines = markdown::split_lines(prose).peekable();
     let mut number = 1;
     let mut brackets = Vec::new();
     for (start, end) in found {
         while let Some(line) = lines.next_if(|line| line.start <= start) {
             number = line.number;
         }
-        brackets.extend(bracket(prose, start, end).map(|text| Bracket { text, line: number }));
+        brackets.extend(bracket_text(prose, start, end).map(|text| BracketSpan { text, line: number }));
     }
     brackets
 }
 
-fn bracket(prose: &str, start: usize, end: usize) -> Option<String> {
+fn bracket_text(prose: &str, start: usize, end: usize) -> Option<String> {
     let (before, after) = (&prose[..start], &prose[end..]);
     let inner = prose[start + 1..end - 1].trim();
     let is_link = after.starts_with(['(', '[']) || before.ends_with([']', '!']);
@@ -207,7 +213,7 @@ fn bracket(prose: &str, start: usize, end: usize) -> Option<String> {
         || WORDS.contains(&inner)
         || inner.starts_with("NEEDS CLARIFICATION")
         || inner.contains('§')
-        || crate::tasks::story_in(&inner.to_lowercase()).is_some() && inner.len() < 12;
+        || crate::tasks::find_story_number(&inner.to_lowercase()).is_some() && inner.len() < 12;
     if is_link || is_definition || is_label {
         return None;
     }

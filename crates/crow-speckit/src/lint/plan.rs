@@ -1,7 +1,7 @@
 //! What a `plan.md` has to have, and the pages beside it.
 
-use super::page::{Section, check_sections, sections};
-use super::{Problem, first_of, placeholders};
+use super::page::{PageSection, check_sections, parse_sections};
+use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 
 const NAMED: [&str; 4] = ["Summary", "Technical Context", "Constitution Check", "Project Structure"];
@@ -21,12 +21,12 @@ const FIELDS: [&str; 9] = [
 const OPEN: &str = "NEEDS CLARIFICATION";
 
 /// Says what is wrong with a plan that was made from this template.
-pub(crate) fn check_plan(text: &str, template: &str) -> Vec<Problem> {
-    let prose = markdown::prose(text);
-    let visible = markdown::visible(text);
-    let mut problems = placeholders(text, template);
+pub(crate) fn check_plan(text: &str, template: &str) -> Vec<LintProblem> {
+    let prose = markdown::prose_text(text);
+    let visible = markdown::visible_text(text);
+    let mut problems = find_placeholders(text, template);
     check_sections(&visible, template, &NAMED, &mut problems);
-    check_open(&prose, &mut problems);
+    check_open_markers(&prose, &mut problems);
     let asks = |word: &str| template.trim().is_empty() || template.contains(word);
     for field in FIELDS.into_iter().filter(|field| asks(field)) {
         check_field(&visible, field, &mut problems);
@@ -35,33 +35,33 @@ pub(crate) fn check_plan(text: &str, template: &str) -> Vec<Problem> {
         check_field(&visible, "Structure Decision", &mut problems);
     }
     check_gate(&visible, &mut problems);
-    for line in markdown::lines(text).filter(|line| is_option(line.text)) {
+    for line in markdown::split_lines(text).filter(|line| is_option_line(line.text)) {
         let text = "a layout is still called an option; keep the one that was chosen, without the label";
-        problems.push(Problem::at(line.number, text));
+        problems.push(LintProblem::at_line(line.number, text));
     }
-    first_of(problems)
+    first_problems(problems)
 }
 
 /// Says what is wrong with a `research.md`: each decision has its reasons and what else was weighed.
-pub(crate) fn check_research(text: Option<&str>) -> Vec<Problem> {
+pub(crate) fn check_research(text: Option<&str>) -> Vec<LintProblem> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
-        return vec![Problem::page(
+        return vec![LintProblem::for_page(
             "research.md is missing; write Decision, Rationale and Alternatives of each topic",
         )];
     };
-    let prose = markdown::prose(text);
+    let prose = markdown::prose_text(text);
     let mut problems = Vec::new();
-    check_open(&prose, &mut problems);
-    let mut block: Option<Block> = None;
-    for line in markdown::lines(&prose) {
-        let is_heading = markdown::heading(line.text).is_some();
+    check_open_markers(&prose, &mut problems);
+    let mut block: Option<ResearchDecision> = None;
+    for line in markdown::split_lines(&prose) {
+        let is_heading = markdown::parse_heading(line.text).is_some();
         let label = line.text.trim_start_matches(|char: char| "#-*_+ \t".contains(char)).to_lowercase();
         if label.starts_with("decision") && !label.starts_with("decisions") {
             let is_title = block.as_ref().is_some_and(|block| block.is_title);
             if !is_title {
-                problems.extend(block.take().and_then(Block::problem));
+                problems.extend(block.take().and_then(ResearchDecision::into_problem));
             }
-            block = Some(Block {
+            block = Some(ResearchDecision {
                 line: line.number,
                 is_title: is_heading,
                 has_reasons: false,
@@ -75,25 +75,27 @@ pub(crate) fn check_research(text: Option<&str>) -> Vec<Problem> {
         }
     }
     match block {
-        Some(block) => problems.extend(block.problem()),
+        Some(block) => problems.extend(block.into_problem()),
         None => {
-            problems.push(Problem::page("research.md has no decision; write `- Decision: …` for each topic"));
+            problems.push(LintProblem::for_page(
+                "research.md has no decision; write `- Decision: …` for each topic",
+            ));
         }
     }
-    first_of(problems)
+    first_problems(problems)
 }
 
 /// Says what is wrong with a `quickstart.md`.
-pub(crate) fn check_quickstart(text: Option<&str>) -> Vec<Problem> {
+pub(crate) fn check_quickstart(text: Option<&str>) -> Vec<LintProblem> {
     let is_there = text.is_some_and(|text| !text.trim().is_empty());
-    let missing = Problem::page(
+    let missing = LintProblem::for_page(
         "quickstart.md is missing; write how the feature is run and how one sees that it works",
     );
     if is_there { Vec::new() } else { vec![missing] }
 }
 
 /// A decision of the research, as far as it was read.
-struct Block {
+struct ResearchDecision {
     line: usize,
     /// It may be the title of the decision that follows.
     is_title: bool,
@@ -101,68 +103,75 @@ struct Block {
     has_others: bool,
 }
 
-impl Block {
-    fn problem(self) -> Option<Problem> {
+impl ResearchDecision {
+    fn into_problem(self) -> Option<LintProblem> {
         let missing = match (self.has_reasons, self.has_others) {
             (true, true) => return None,
             (false, true) => "Rationale",
             (true, false) => "Alternatives considered",
             (false, false) => "Rationale and no Alternatives considered",
         };
-        Some(Problem::at(self.line, format!("this decision has no {missing}; add what is missing below it")))
+        Some(LintProblem::at_line(
+            self.line,
+            format!("this decision has no {missing}; add what is missing below it"),
+        ))
     }
 }
 
-fn check_open(prose: &str, problems: &mut Vec<Problem>) {
-    for line in markdown::lines(prose).filter(|line| line.text.contains(OPEN)) {
+fn check_open_markers(prose: &str, problems: &mut Vec<LintProblem>) {
+    for line in markdown::split_lines(prose).filter(|line| line.text.contains(OPEN)) {
         // A heading or a note may say that all of them are settled.
         if line.text.contains(&format!("[{OPEN}")) || line.text.trim_end().ends_with(OPEN) {
             let text = format!("{OPEN} is still there; find it out, or decide it in research.md");
-            problems.push(Problem::at(line.number, text));
+            problems.push(LintProblem::at_line(line.number, text));
         }
     }
 }
 
-fn check_field(visible: &str, field: &str, problems: &mut Vec<Problem>) {
+fn check_field(visible: &str, field: &str, problems: &mut Vec<LintProblem>) {
     let label = format!("**{field}**");
-    let mut lines = markdown::lines(visible).skip_while(|line| !line.text.contains(&label));
+    let mut lines = markdown::split_lines(visible).skip_while(|line| !line.text.contains(&label));
     let Some(line) = lines.next() else {
-        problems.push(Problem::page(format!("the field {label} is missing; add it with its value, or N/A")));
+        problems.push(LintProblem::for_page(format!(
+            "the field {label} is missing; add it with its value, or N/A"
+        )));
         return;
     };
     let value = line.text.split_once(&label).map_or("", |(_, value)| value);
     let is_text = |text: &str| text.chars().any(char::is_alphanumeric);
     let is_next = lines.next().is_some_and(|line| is_text(line.text) && !line.text.starts_with(['#', '*']));
     if !is_text(value) && !is_next {
-        problems
-            .push(Problem::at(line.number, format!("the field {label} is empty; give its value, or N/A")));
+        problems.push(LintProblem::at_line(
+            line.number,
+            format!("the field {label} is empty; give its value, or N/A"),
+        ));
     }
 }
 
 /// A gate that failed needs its reasons.
-fn check_gate(visible: &str, problems: &mut Vec<Problem>) {
-    let sections = sections(visible, 2);
+fn check_gate(visible: &str, problems: &mut Vec<LintProblem>) {
+    let sections = parse_sections(visible, 2);
     let named = |name: &str| sections.iter().find(|section| section.title() == name);
     let Some(gate) = named("Constitution Check") else { return };
     let is_note = |text: &str| {
         let text = text.trim();
-        text.is_empty() || text.starts_with("*GATE") || markdown::heading(text).is_some()
+        text.is_empty() || text.starts_with("*GATE") || markdown::parse_heading(text).is_some()
     };
     if gate.lines.iter().all(|line| is_note(line.text)) {
         let text = "Constitution Check is not filled; say of each ground rule whether the plan keeps it (PASS or FAIL)";
-        problems.push(Problem::at(gate.line, text));
+        problems.push(LintProblem::at_line(gate.line, text));
     }
-    let failed = gate.lines.iter().find(|line| !is_note(line.text) && is_failed(line.text));
-    let is_justified = named("Complexity Tracking").is_some_and(has_row);
+    let failed = gate.lines.iter().find(|line| !is_note(line.text) && is_failed_gate(line.text));
+    let is_justified = named("Complexity Tracking").is_some_and(has_table_row);
     if let Some(line) = failed.filter(|_| !is_justified) {
         let text =
             "a gate failed without a reason; change the plan, or add a row under ## Complexity Tracking";
-        problems.push(Problem::at(line.number, text));
+        problems.push(LintProblem::at_line(line.number, text));
     }
 }
 
 /// Tells whether a line says that a gate failed: as its outcome, not as a word of a rule such as “tests FAIL first”.
-fn is_failed(line: &str) -> bool {
+fn is_failed_gate(line: &str) -> bool {
     let is_choice = line.contains("PASS/FAIL") || line.contains("PASS or FAIL");
     let is_outcome = |at: usize| {
         let before =
@@ -173,7 +182,7 @@ fn is_failed(line: &str) -> bool {
 }
 
 /// Tells whether a table has a row below its head with something in every cell.
-fn has_row(section: &Section<'_>) -> bool {
+fn has_table_row(section: &PageSection<'_>) -> bool {
     let rows = section.lines.iter().map(|line| line.text.trim()).filter(|line| line.starts_with('|'));
     let is_filled = |row: &str| {
         let mut cells = row.trim_matches('|').split('|');
@@ -182,7 +191,7 @@ fn has_row(section: &Section<'_>) -> bool {
     rows.skip(1).any(is_filled)
 }
 
-fn is_option(line: &str) -> bool {
+fn is_option_line(line: &str) -> bool {
     let label = line.trim_start().trim_start_matches(['#', '*', '/', ' ']);
     let label = label.strip_prefix("[REMOVE IF UNUSED]").unwrap_or(label).trim_start();
     let number = label.strip_prefix("Option ").map(|rest| rest.split(':').next().unwrap_or(rest));

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::page::{Section, check_sections, sections};
-use super::{Problem, first_of, placeholders};
+use super::page::{PageSection, check_sections, parse_sections};
+use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
-use crate::tasks::{priority_in, story_in};
+use crate::tasks::{find_priority, find_story_number};
 
 /// Open questions that a spec may be handed on with.
 pub(crate) const MARKERS_MAX: usize = 3;
@@ -15,9 +15,9 @@ const MARKER: &str = "[NEEDS CLARIFICATION";
 const NAMED: [&str; 3] = ["User Scenarios & Testing", "Requirements", "Success Criteria"];
 
 /// Says what is wrong with a spec that was made from this template.
-pub(crate) fn check_spec(text: &str, template: &str) -> Vec<Problem> {
-    let prose = markdown::prose(text);
-    let mut problems = placeholders(text, template);
+pub(crate) fn check_spec(text: &str, template: &str) -> Vec<LintProblem> {
+    let prose = markdown::prose_text(text);
+    let mut problems = find_placeholders(text, template);
     check_sections(&prose, template, &NAMED, &mut problems);
     check_markers(&prose, &mut problems);
     let asks = |word: &str| template.trim().is_empty() || template.contains(word);
@@ -30,76 +30,79 @@ pub(crate) fn check_spec(text: &str, template: &str) -> Vec<Problem> {
         }
     }
     check_leftovers(&prose, &mut problems);
-    first_of(problems)
+    first_problems(problems)
 }
 
 /// The stories of a spec, with the lines of their headings.
-pub(super) fn stories(prose: &str) -> Vec<(u32, Section<'_>)> {
-    sections(prose, 3).into_iter().filter_map(|section| Some((story_of(&section)?, section))).collect()
+pub(super) fn find_stories(prose: &str) -> Vec<(u32, PageSection<'_>)> {
+    parse_sections(prose, 3)
+        .into_iter()
+        .filter_map(|section| Some((story_number(&section)?, section)))
+        .collect()
 }
 
-fn story_of(section: &Section<'_>) -> Option<u32> {
+fn story_number(section: &PageSection<'_>) -> Option<u32> {
     let lower = section.heading.title.to_lowercase();
-    lower.contains("story").then(|| story_in(&lower)).flatten()
+    lower.contains("story").then(|| find_story_number(&lower)).flatten()
 }
 
-fn check_markers(prose: &str, problems: &mut Vec<Problem>) {
+fn check_markers(prose: &str, problems: &mut Vec<LintProblem>) {
     let mut n_markers = 0;
-    for line in markdown::lines(prose) {
+    for line in markdown::split_lines(prose) {
         for (at, _) in line.text.match_indices(MARKER) {
             n_markers += 1;
             let rest = &line.text[at + MARKER.len()..];
             let question = rest.strip_prefix(':').map_or("", |rest| rest.split(']').next().unwrap_or(rest));
             if question.trim().is_empty() {
                 let text = "an open point asks nothing; write [NEEDS CLARIFICATION: the question]";
-                problems.push(Problem::at(line.number, text));
+                problems.push(LintProblem::at_line(line.number, text));
             }
         }
     }
     if n_markers > MARKERS_MAX {
-        problems.push(Problem::page(format!(
+        problems.push(LintProblem::for_page(format!(
             "there are {n_markers} open points; keep the {MARKERS_MAX} that matter most and settle the others \
              with what is usual, under Assumptions"
         )));
     }
 }
 
-fn check_stories(prose: &str, problems: &mut Vec<Problem>) {
-    let stories = stories(prose);
+fn check_stories(prose: &str, problems: &mut Vec<LintProblem>) {
+    let stories = find_stories(prose);
     if stories.is_empty() {
         let text =
             "there is no story; add `### User Story 1 - Title (Priority: P1)` under User Scenarios & Testing";
-        problems.push(Problem::page(text));
+        problems.push(LintProblem::for_page(text));
     }
     let mut seen = HashSet::new();
     for (number, story) in stories {
-        let mut say = |text: String| problems.push(Problem::at(story.line, text));
+        let mut say = |text: String| problems.push(LintProblem::at_line(story.line, text));
         if !seen.insert(number) {
             say(format!("there are two stories with the number {number}; number them on"));
         }
-        if priority_in(story.heading.title).is_none() {
+        if find_priority(story.heading.title).is_none() {
             say(format!("story {number} has no priority; end its heading with (Priority: P{number})"));
         }
         for label in ["Why this priority", "Independent Test"] {
-            if !is_said(&story, label) {
+            if !has_labelled_text(&story, label) {
                 say(format!("story {number} does not say **{label}**: …; add it"));
             }
         }
         let has_all = |text: &str| ["given", "when", "then"].iter().all(|word| text.contains(word));
         let scenarios = story.lines.iter().map(|line| line.text.to_lowercase()).collect::<Vec<_>>();
         // A scenario may go over several lines.
-        if !scenarios.windows(4).any(|lines| has_all(&lines.join(" "))) && !has_all(&tail(&scenarios)) {
+        if !scenarios.windows(4).any(|lines| has_all(&lines.join(" "))) && !has_all(&last_lines(&scenarios)) {
             say(format!("story {number} has no scenario; add `1. **Given** …, **When** …, **Then** …`"));
         }
     }
 }
 
 /// The last lines of a story, of which a short one has no others.
-fn tail(lines: &[String]) -> String {
+fn last_lines(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(4)..].join(" ")
 }
 
-fn is_said(story: &Section<'_>, label: &str) -> bool {
+fn has_labelled_text(story: &PageSection<'_>, label: &str) -> bool {
     let lower = label.to_lowercase();
     let mut lines = story.lines.iter().skip_while(|line| !line.text.to_lowercase().contains(&lower));
     let Some(first) = lines.next() else { return false };
@@ -111,37 +114,44 @@ fn is_said(story: &Section<'_>, label: &str) -> bool {
         || next.is_some_and(|line| is_text(line.text) && !line.text.trim_start().starts_with("**"))
 }
 
-fn check_ids(prose: &str, id: &str, section: &str, problems: &mut Vec<Problem>) {
+fn check_ids(prose: &str, id: &str, section: &str, problems: &mut Vec<LintProblem>) {
     let mut last = 0;
     let mut seen = HashSet::new();
-    for line in markdown::lines(prose) {
-        let Some(number) = markdown::bullet(line.text).and_then(|item| id_of(item, id)) else { continue };
+    for line in markdown::split_lines(prose) {
+        let Some(number) = markdown::parse_bullet(line.text).and_then(|item| requirement_number(item, id))
+        else {
+            continue;
+        };
         if !seen.insert(number) {
-            problems.push(Problem::at(line.number, format!("{id}-{number:03} is there twice; number it on")));
+            problems.push(LintProblem::at_line(
+                line.number,
+                format!("{id}-{number:03} is there twice; number it on"),
+            ));
         } else if number < last {
             let text = format!("{id}-{number:03} comes after {id}-{last:03}; ids go up");
-            problems.push(Problem::at(line.number, text));
+            problems.push(LintProblem::at_line(line.number, text));
         }
         last = last.max(number);
     }
     if seen.is_empty() {
-        problems.push(Problem::page(format!("{section} has no `- **{id}-001**: …`; add at least one")));
+        problems
+            .push(LintProblem::for_page(format!("{section} has no `- **{id}-001**: …`; add at least one")));
     }
 }
 
-fn id_of(item: &str, id: &str) -> Option<u32> {
+fn requirement_number(item: &str, id: &str) -> Option<u32> {
     let digits = item.trim_start_matches(['*', '_']).strip_prefix(id)?.strip_prefix('-')?;
     let end = digits.find(|char: char| !char.is_alphanumeric()).unwrap_or(digits.len());
     digits[..end].parse().ok()
 }
 
 /// Sections that were left with nothing to say.
-fn check_leftovers(prose: &str, problems: &mut Vec<Problem>) {
+fn check_leftovers(prose: &str, problems: &mut Vec<LintProblem>) {
     let is_nothing = |text: &str| {
         let bare = text.trim().trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
         matches!(bare.as_str(), "n/a" | "none" | "not applicable" | "nothing")
     };
-    for section in sections(prose, 2).into_iter().chain(sections(prose, 3)) {
+    for section in parse_sections(prose, 2).into_iter().chain(parse_sections(prose, 3)) {
         let mut lines =
             section.lines.iter().filter(|line| line.text.chars().any(|char| !"-* \t".contains(char)));
         let only = (lines.next(), lines.next());
@@ -149,22 +159,22 @@ fn check_leftovers(prose: &str, problems: &mut Vec<Problem>) {
             && is_nothing(line.text)
         {
             let text = format!("the section {} says nothing; remove it", section.title());
-            problems.push(Problem::at(section.line, text));
+            problems.push(LintProblem::at_line(section.line, text));
         }
     }
 }
 
 /// Counts what a spec says, in a line.
-pub(crate) fn spec_counts(text: &str) -> String {
-    let prose = markdown::prose(text);
-    let begins = |line: &markdown::Line<'_>, id: &str| {
+pub(crate) fn summarize_spec(text: &str) -> String {
+    let prose = markdown::prose_text(text);
+    let begins = |line: &markdown::MarkdownLine<'_>, id: &str| {
         let item = line.text.trim_start_matches(['-', '*', ' ']);
         item.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'))
     };
-    let n_ids = |id: &str| markdown::lines(&prose).filter(|line| begins(line, id)).count();
+    let n_ids = |id: &str| markdown::split_lines(&prose).filter(|line| begins(line, id)).count();
     format!(
         "{} user stories, {} requirements, {} success criteria, {} open points",
-        stories(&prose).len(),
+        find_stories(&prose).len(),
         n_ids("FR"),
         n_ids("SC"),
         prose.matches(MARKER).count()

@@ -2,17 +2,17 @@
 
 use std::collections::HashSet;
 
-use super::spec::stories;
-use super::{Problem, first_of, placeholders};
+use super::spec::find_stories;
+use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
-use crate::tasks::{PhaseKind, Task, TaskList, has_path};
+use crate::tasks::{PhaseKind, TaskItem, TaskList, has_path};
 
 /// Says what is wrong with a task list that was made from this template, for this spec.
-pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<Problem> {
+pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<LintProblem> {
     let list = TaskList::parse(text);
-    let mut problems = placeholders(text, template);
+    let mut problems = find_placeholders(text, template);
     if list.tasks.is_empty() {
-        problems.push(Problem::page(
+        problems.push(LintProblem::for_page(
             "there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`",
         ));
     }
@@ -24,17 +24,17 @@ pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<Problem
     }
     let named: HashSet<u32> = list.tasks.iter().flat_map(|task| task.stories.iter().copied()).collect();
     for (number, _) in
-        stories(&markdown::prose(spec)).into_iter().filter(|(number, _)| !named.contains(number))
+        find_stories(&markdown::prose_text(spec)).into_iter().filter(|(number, _)| !named.contains(number))
     {
-        problems.push(Problem::page(format!(
+        problems.push(LintProblem::for_page(format!(
             "story {number} of the spec has no task; add a phase with [US{number}] tasks"
         )));
     }
-    first_of(problems)
+    first_problems(problems)
 }
 
 /// Tasks of the template; a few may be what the project needs, most of them are a copy.
-fn check_samples(list: &TaskList, template: &str, problems: &mut Vec<Problem>) {
+fn check_samples(list: &TaskList, template: &str, problems: &mut Vec<LintProblem>) {
     let template = TaskList::parse(template);
     let samples: HashSet<&str> = template.tasks.iter().map(|task| task.text.as_str()).collect();
     let n_samples = list.tasks.iter().filter(|task| samples.contains(task.text.as_str())).count();
@@ -42,57 +42,63 @@ fn check_samples(list: &TaskList, template: &str, problems: &mut Vec<Problem>) {
         let text = format!(
             "{n_samples} tasks are the samples of the template; replace them with this feature's own"
         );
-        problems.push(Problem::page(text));
+        problems.push(LintProblem::for_page(text));
     }
 }
 
 /// Boxes that are no tasks, and tasks that are not written as they should be.
-fn check_boxes(text: &str, list: &TaskList, problems: &mut Vec<Problem>) {
-    let visible = markdown::visible(text);
+fn check_boxes(text: &str, list: &TaskList, problems: &mut Vec<LintProblem>) {
+    let visible = markdown::visible_text(text);
     let tasks: HashSet<usize> = list.tasks.iter().map(|task| task.line).collect();
-    for line in markdown::lines(&visible) {
-        let Some(item) = markdown::item(line.text) else { continue };
+    for line in markdown::split_lines(&visible) {
+        let Some(item) = markdown::parse_checkbox(line.text) else { continue };
         let is_part = line.text.starts_with([' ', '\t']);
         if tasks.contains(&line.number) {
             let is_plain = line.text.starts_with("- [") && item.text.starts_with('T');
             if !is_plain {
-                problems.push(Problem::at(
+                problems.push(LintProblem::at_line(
                     line.number,
                     "write the task as `- [ ] T001 …`, without marks and indentation",
                 ));
             }
         } else if !is_part {
-            problems
-                .push(Problem::at(line.number, "this box has no task id; begin it with one such as T001"));
+            problems.push(LintProblem::at_line(
+                line.number,
+                "this box has no task id; begin it with one such as T001",
+            ));
         }
     }
 }
 
-fn check_ids(list: &TaskList, problems: &mut Vec<Problem>) {
-    for task in list.repeated() {
-        problems
-            .push(Problem::at(task.line, format!("{} is there twice; every task has its own id", task.id)));
+fn check_ids(list: &TaskList, problems: &mut Vec<LintProblem>) {
+    for task in list.duplicate_tasks() {
+        problems.push(LintProblem::at_line(
+            task.line,
+            format!("{} is there twice; every task has its own id", task.id),
+        ));
     }
     let first = list.tasks.first().filter(|task| task.id.number() != 1);
     let jump =
         list.tasks.windows(2).find(|pair| pair[1].id.number() != pair[0].id.number().saturating_add(1));
     if let Some(task) = first {
-        problems
-            .push(Problem::at(task.line, "the first task has to be T001; number the tasks on from there"));
+        problems.push(LintProblem::at_line(
+            task.line,
+            "the first task has to be T001; number the tasks on from there",
+        ));
     } else if let Some([before, task]) = jump {
         let text =
             format!("{} follows {}; number the tasks on without gaps, in their order", task.id, before.id);
-        problems.push(Problem::at(task.line, text));
+        problems.push(LintProblem::at_line(task.line, text));
     }
 }
 
-fn check_task(list: &TaskList, task: &Task, problems: &mut Vec<Problem>) {
-    let mut say = |text: String| problems.push(Problem::at(task.line, text));
+fn check_task(list: &TaskList, task: &TaskItem, problems: &mut Vec<LintProblem>) {
+    let mut say = |text: String| problems.push(LintProblem::at_line(task.line, text));
     let id = &task.id;
     if task.text.is_empty() {
         say(format!("{id} says nothing; say what to do, and in which file"));
     }
-    match list.phase(task).map(|phase| phase.kind) {
+    match list.phase_for(task).map(|phase| phase.kind) {
         Some(PhaseKind::Story { number, .. }) => {
             if !task.stories.contains(&number) {
                 say(format!("{id} stands in the phase of story {number}; label it [US{number}]"));

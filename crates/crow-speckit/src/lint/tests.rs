@@ -11,15 +11,15 @@ mod spec;
 mod tasks;
 
 #[track_caller]
-fn check(problems: Vec<Problem>, expected: Expect) {
-    expected.assert_eq(&shown(&problems));
+fn check(problems: Vec<LintProblem>, expected: Expect) {
+    expected.assert_eq(&render_problems(&problems));
 }
 
 #[test]
 fn placeholders_are_what_the_template_left() {
     let template = "# [NAME]\n\n[Say what\nit is] and [a, e.g. \"b [c]\"]\n- [ ] T001 in test_[name].py, [P] [Story] `[ID]`\n";
     check(
-        placeholders(template, template),
+        find_placeholders(template, template),
         expect![[r#"
         line 1: the placeholder [NAME] is still there; replace it, or remove its line
         line 3: the placeholder [Say what it is] is still there; replace it, or remove its line
@@ -29,9 +29,9 @@ fn placeholders_are_what_the_template_left() {
     );
     let fine = "# A\n\n[a link](b.md), [ref][b], [^1], [P], [US1], [Spec §FR-001], [NEEDS CLARIFICATION: c]\n\
                 - [x] a `[NAME]` [b]: app/[name]/page.tsx, [0, 1], [NAME](c.md), ![NAME]\n\n```\n[NAME]\n```\n[b]: c.md\n";
-    check(placeholders(fine, template), expect![""]);
+    check(find_placeholders(fine, template), expect![""]);
     check(
-        placeholders("a [FEATURE NAME], [e.g., b], [SOME_TOKEN] and `specs/[###-a]`", ""),
+        find_placeholders("a [FEATURE NAME], [e.g., b], [SOME_TOKEN] and `specs/[###-a]`", ""),
         expect![[r#"
         line 1: the placeholder [FEATURE NAME] is still there; replace it, or remove its line
         line 1: the placeholder [e.g., b] is still there; replace it, or remove its line
@@ -43,9 +43,9 @@ fn placeholders_are_what_the_template_left() {
 
 #[test]
 fn only_the_first_problems_are_told() {
-    let many = (0..40).map(|line| Problem::at(line, "a")).collect();
+    let many = (0..40).map(|line| LintProblem::at_line(line, "a")).collect();
     assert_eq!(
-        first_of(many).last().map(ToString::to_string).as_deref(),
+        first_problems(many).last().map(ToString::to_string).as_deref(),
         Some("10 more problems are not listed")
     );
 }
@@ -60,7 +60,7 @@ proptest! {
             let problems = [
                 check_spec(text, template), check_plan(text, template), check_tasks(text, template, template),
                 check_constitution(Some(template), text), check_research(Some(text)),
-                crate::checklist::check_checklist(None, text, template), crate::checklist::check_markers(text, template),
+                crate::checklist::check_checklist(None, text, template), crate::checklist::check_box_changes(text, template),
             ];
             prop_assert!(problems.iter().flatten().all(|problem| problem.line.is_none_or(|line| (1..=n_lines + 1).contains(&line))));
         }

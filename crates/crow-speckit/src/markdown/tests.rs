@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, expected: &str) {
-    assert_eq!(prose(text), expected);
+    assert_eq!(prose_text(text), expected);
 }
 
 #[test]
@@ -29,17 +29,22 @@ fn a_byte_order_mark_hides_nothing_and_shows_nothing() {
         "",
     ] {
         let marked = format!("{BYTE_ORDER_MARK}{text}");
-        assert_eq!(visible(&marked), format!("   {}", visible(text)), "{text:?}");
-        let items = |text: &str| lines(&visible(text)).filter(|line| item(line.text).is_some()).count();
+        assert_eq!(visible_text(&marked), format!("   {}", visible_text(text)), "{text:?}");
+        let items = |text: &str| {
+            split_lines(&visible_text(text)).filter(|line| parse_checkbox(line.text).is_some()).count()
+        };
         assert_eq!(items(&marked), items(text), "{text:?}");
     }
-    assert_eq!(heading(lines(&visible("\u{feff}# A")).next().unwrap().text).unwrap().title, "A");
+    assert_eq!(
+        parse_heading(split_lines(&visible_text("\u{feff}# A")).next().unwrap().text).unwrap().title,
+        "A"
+    );
 }
 
 #[test]
 fn headings() {
-    assert_eq!(heading("## A b ##"), Some(Heading { level: 2, title: "A b" }));
-    assert_eq!(heading("### C#"), Some(Heading { level: 3, title: "C#" }));
-    assert_eq!(heading("#A"), None);
-    assert_eq!(heading("####### A"), None);
+    assert_eq!(parse_heading("## A b ##"), Some(MarkdownHeading { level: 2, title: "A b" }));
+    assert_eq!(parse_heading("### C#"), Some(MarkdownHeading { level: 3, title: "C#" }));
+    assert_eq!(parse_heading("#A"), None);
+    assert_eq!(parse_heading("####### A"), None);
 }

@@ -1,10 +1,10 @@
 //! How layers become one text: from the nearest that replaces all below it, upwards. Reads nothing itself.
 
-use crate::markdown::mark_len;
-use crate::registry::Strategy;
+use crate::markdown::byte_order_mark_len;
+use crate::registry::LayerStrategy;
 use crate::{PromptKind, SpeckitError};
 
-use super::stack::{Found, Source};
+use super::stack::{LayerSource, TemplateLayer};
 
 /// Where a layer that stands around another wants it.
 const PLACE: &str = "{CORE_TEMPLATE}";
@@ -17,22 +17,25 @@ const COMPOSED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// A stretch of a prompt that is written in one way.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct PromptPart {
     /// How it is written.
     pub kind: PromptKind,
     /// What it says.
     pub text: String,
 }
 
-impl Part {
-    pub(crate) fn markdown(text: String) -> Self {
+impl PromptPart {
+    pub(crate) fn from_markdown(text: String) -> Self {
         Self { kind: PromptKind::Markdown, text }
     }
 }
 
 /// Composes layers, the strongest first, of what each says. Those above the base are Markdown.
-pub(crate) fn compose(name: &str, layers: Vec<(&Found, Part)>) -> Result<Vec<Part>, SpeckitError> {
-    let is_base = |(layer, _): &(&Found, Part)| layer.strategy == Strategy::Replace;
+pub(crate) fn compose_layers(
+    name: &str,
+    layers: Vec<(&TemplateLayer, PromptPart)>,
+) -> Result<Vec<PromptPart>, SpeckitError> {
+    let is_base = |(layer, _): &(&TemplateLayer, PromptPart)| layer.strategy == LayerStrategy::Replace;
     let Some(base) = layers.iter().position(is_base) else {
         let why =
             format!("{name} has layers that add to it, and none that they add to; add one that replaces");
@@ -41,43 +44,49 @@ pub(crate) fn compose(name: &str, layers: Vec<(&Found, Part)>) -> Result<Vec<Par
     let mut parts = Vec::new();
     for (layer, part) in layers.into_iter().take(base + 1).rev() {
         parts = match layer.strategy {
-            Strategy::Replace => vec![part],
-            Strategy::Prepend | Strategy::Append | Strategy::Wrap => joined(layer, part.text, parts)?,
+            LayerStrategy::Replace => vec![part],
+            LayerStrategy::Prepend | LayerStrategy::Append | LayerStrategy::Wrap => {
+                join_layer(layer, part.text, parts)?
+            }
         };
     }
     Ok(parts)
 }
 
-fn joined(layer: &Found, text: String, below: Vec<Part>) -> Result<Vec<Part>, SpeckitError> {
+fn join_layer(
+    layer: &TemplateLayer,
+    text: String,
+    below: Vec<PromptPart>,
+) -> Result<Vec<PromptPart>, SpeckitError> {
     let n_places = match layer.strategy {
-        Strategy::Replace => 0,
-        Strategy::Prepend | Strategy::Append => 1,
-        Strategy::Wrap => text.matches(PLACE).count(),
+        LayerStrategy::Replace => 0,
+        LayerStrategy::Prepend | LayerStrategy::Append => 1,
+        LayerStrategy::Wrap => text.matches(PLACE).count(),
     };
     let n_bytes: usize = below.iter().map(|part| part.text.len()).sum();
     if n_bytes.saturating_mul(n_places).saturating_add(text.len()) > COMPOSED_BYTES_MAX {
-        return Err(refused(layer, &format!("with it, there are more than {COMPOSED_BYTES_MAX} bytes")));
+        return Err(layer_error(layer, &format!("with it, there are more than {COMPOSED_BYTES_MAX} bytes")));
     }
     let mut parts = Vec::new();
     match layer.strategy {
-        Strategy::Replace => push(&mut parts, Part::markdown(text)),
-        Strategy::Prepend => {
-            push(&mut parts, Part::markdown(text + GAP));
-            below.into_iter().for_each(|part| push(&mut parts, part));
+        LayerStrategy::Replace => push_part(&mut parts, PromptPart::from_markdown(text)),
+        LayerStrategy::Prepend => {
+            push_part(&mut parts, PromptPart::from_markdown(text + GAP));
+            below.into_iter().for_each(|part| push_part(&mut parts, part));
         }
-        Strategy::Append => {
-            below.into_iter().for_each(|part| push(&mut parts, part));
-            push(&mut parts, Part::markdown(format!("{GAP}{text}")));
+        LayerStrategy::Append => {
+            below.into_iter().for_each(|part| push_part(&mut parts, part));
+            push_part(&mut parts, PromptPart::from_markdown(format!("{GAP}{text}")));
         }
-        Strategy::Wrap if n_places == 0 => {
-            return Err(refused(layer, &format!("it stands around another and has no {PLACE}")));
+        LayerStrategy::Wrap if n_places == 0 => {
+            return Err(layer_error(layer, &format!("it stands around another and has no {PLACE}")));
         }
-        Strategy::Wrap => {
+        LayerStrategy::Wrap => {
             for (n, stretch) in text.split(PLACE).enumerate() {
                 if n > 0 {
-                    below.iter().cloned().for_each(|part| push(&mut parts, part));
+                    below.iter().cloned().for_each(|part| push_part(&mut parts, part));
                 }
-                push(&mut parts, Part::markdown(stretch.to_owned()));
+                push_part(&mut parts, PromptPart::from_markdown(stretch.to_owned()));
             }
         }
     }
@@ -85,7 +94,7 @@ fn joined(layer: &Found, text: String, below: Vec<Part>) -> Result<Vec<Part>, Sp
 }
 
 /// Adds a part; Markdown beside Markdown is one.
-fn push(parts: &mut Vec<Part>, part: Part) {
+fn push_part(parts: &mut Vec<PromptPart>, part: PromptPart) {
     match parts.last_mut() {
         _ if part.text.is_empty() => {}
         Some(last) if last.kind == PromptKind::Markdown && part.kind == PromptKind::Markdown => {
@@ -95,17 +104,17 @@ fn push(parts: &mut Vec<Part>, part: Part) {
     }
 }
 
-fn refused(layer: &Found, why: &str) -> SpeckitError {
+fn layer_error(layer: &TemplateLayer, why: &str) -> SpeckitError {
     match &layer.source {
-        Source::Project(path) | Source::Own(path) => SpeckitError::broken(path, why),
-        Source::BuiltIn(_) => SpeckitError::Invalid(why.to_owned()),
+        LayerSource::Project(path) | LayerSource::Own(path) => SpeckitError::broken(path, why),
+        LayerSource::BuiltIn(_) => SpeckitError::Invalid(why.to_owned()),
     }
 }
 
 /// Splits the front matter, without its fences, from what follows it.
-pub(crate) fn split(text: &str) -> (Option<&str>, &str) {
+pub(crate) fn split_front_matter(text: &str) -> (Option<&str>, &str) {
     let is_fence = |line: &str| line.trim_end_matches(['\r', '\n']) == "---";
-    let mark = mark_len(text);
+    let mark = byte_order_mark_len(text);
     let mut lines = text[mark..].split_inclusive('\n');
     let Some(first) = lines.next().filter(|line| is_fence(line)) else { return (None, text) };
     let begin = mark + first.len();

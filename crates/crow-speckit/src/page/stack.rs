@@ -4,12 +4,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::confined;
-use crate::registry::{self, Installed, Kind, Strategy};
-use crate::{Project, SpeckitError};
+use crate::registry::{self, InstalledPackage, LayerStrategy, ProvidedKind};
+use crate::{SpeckitError, SpeckitProject};
 
 /// Where a layer comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum LayerOrigin {
     /// The project's prompts for Crow.
     Project,
     /// The project's own change of what was installed.
@@ -28,7 +28,7 @@ pub enum Place {
     BuiltIn,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LayerOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Project => write!(f, "this project's prompts for Crow"),
@@ -45,11 +45,11 @@ impl fmt::Display for Place {
 
 /// A layer, as people are shown it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Layer {
+pub struct LayerInfo {
     /// Where it comes from.
-    pub place: Place,
+    pub place: LayerOrigin,
     /// How it goes with what is below it.
-    pub strategy: Strategy,
+    pub strategy: LayerStrategy,
     /// Its file, from the project's root where it is in the project; ours has none.
     pub file: Option<PathBuf>,
     /// Whether what it says is part of the outcome.
@@ -58,15 +58,15 @@ pub struct Layer {
 
 /// A layer that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Found {
-    pub(crate) place: Place,
-    pub(crate) strategy: Strategy,
-    pub(crate) source: Source,
+pub(crate) struct TemplateLayer {
+    pub(crate) place: LayerOrigin,
+    pub(crate) strategy: LayerStrategy,
+    pub(crate) source: LayerSource,
 }
 
 /// Where a layer's text is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum LayerSource {
     /// In the project: not to be followed out of it.
     Project(PathBuf),
     /// In a folder that the person named.
@@ -74,13 +74,13 @@ pub(crate) enum Source {
     BuiltIn(&'static str),
 }
 
-impl Found {
+impl TemplateLayer {
     /// Reads what it says.
-    pub(crate) fn read(&self, project: &Project) -> Result<String, SpeckitError> {
+    pub(crate) fn read(&self, project: &SpeckitProject) -> Result<String, SpeckitError> {
         let (path, text) = match &self.source {
-            Source::Project(path) => (path, confined::read_in(project, project.root(), path)?),
-            Source::Own(path) => (path, Project::read(path)?),
-            Source::BuiltIn(text) => return Ok((*text).to_owned()),
+            LayerSource::Project(path) => (path, confined::read_file_in(project, project.root(), path)?),
+            LayerSource::Own(path) => (path, SpeckitProject::read_file(path)?),
+            LayerSource::BuiltIn(text) => return Ok((*text).to_owned()),
         };
         text.ok_or_else(|| SpeckitError::broken(path, "it is gone"))
     }
@@ -88,7 +88,7 @@ impl Found {
 
 /// How far down layers are looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reach {
+pub(crate) enum SearchDepth {
     /// To the first that replaces what is below it: what is further down has no say, not even a broken manifest.
     Base,
     /// To the end.
@@ -96,46 +96,49 @@ pub(crate) enum Reach {
 }
 
 /// Layers, while they are being looked for.
-pub(crate) struct Stack<'a> {
-    project: &'a Project,
-    reach: Reach,
-    found: Vec<Found>,
+pub(crate) struct LayerStack<'a> {
+    project: &'a SpeckitProject,
+    reach: SearchDepth,
+    found: Vec<TemplateLayer>,
 }
 
-impl<'a> Stack<'a> {
-    pub(crate) fn new(project: &'a Project, reach: Reach) -> Self {
+impl<'a> LayerStack<'a> {
+    pub(crate) fn new(project: &'a SpeckitProject, reach: SearchDepth) -> Self {
         Self { project, reach, found: Vec::new() }
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.reach == Reach::Base && self.found.last().is_some_and(|last| last.strategy == Strategy::Replace)
+        self.reach == SearchDepth::Base
+            && self.found.last().is_some_and(|last| last.strategy == LayerStrategy::Replace)
     }
 
-    pub(crate) fn found(self) -> Vec<Found> {
+    pub(crate) fn into_layers(self) -> Vec<TemplateLayer> {
         self.found
     }
 
     /// Adds a file of `.specify/` where it is there; it replaces what is below it.
-    pub(crate) fn file(&mut self, place: Place, path: PathBuf) -> Result<(), SpeckitError> {
-        if !self.is_done() && confined::is_file(self.project, &path)? {
-            self.push(place, Strategy::Replace, Source::Project(path));
+    pub(crate) fn add_file(&mut self, place: LayerOrigin, path: PathBuf) -> Result<(), SpeckitError> {
+        if !self.is_done() && confined::is_specify_file(self.project, &path)? {
+            self.push_layer(place, LayerStrategy::Replace, LayerSource::Project(path));
         }
         Ok(())
     }
 
     /// Adds what the presets say of a name.
-    pub(crate) fn presets(
+    pub(crate) fn add_presets(
         &mut self,
-        kind: Kind,
+        kind: ProvidedKind,
         name: &str,
         conventional: &[&str],
     ) -> Result<(), SpeckitError> {
         if self.is_done() {
             return Ok(());
         }
-        for preset in registry::presets(self.project)? {
-            if let Some((strategy, path)) = preset_layer(self.project, &preset, (kind, name), conventional)? {
-                self.push(Place::Preset(preset.id), strategy, Source::Project(path));
+        for preset in registry::list_presets(self.project)? {
+            if let Some((strategy, path)) =
+                find_preset_layer(self.project, &preset, (kind, name), conventional)?
+            {
+                self.push_layer(LayerOrigin::Preset(preset.id), strategy, LayerSource::Project(path));
             }
             if self.is_done() {
                 break;
@@ -145,31 +148,31 @@ impl<'a> Stack<'a> {
     }
 
     /// Adds a file of the person's where it is there.
-    pub(crate) fn own(&mut self, path: PathBuf) {
+    pub(crate) fn add_user_file(&mut self, path: PathBuf) {
         if !self.is_done() && path.is_file() {
-            self.push(Place::Own, Strategy::Replace, Source::Own(path));
+            self.push_layer(LayerOrigin::Own, LayerStrategy::Replace, LayerSource::Own(path));
         }
     }
 
-    pub(crate) fn built_in(&mut self, text: &'static str) {
+    pub(crate) fn add_built_in(&mut self, text: &'static str) {
         if !self.is_done() {
-            self.push(Place::BuiltIn, Strategy::Replace, Source::BuiltIn(text));
+            self.push_layer(LayerOrigin::BuiltIn, LayerStrategy::Replace, LayerSource::BuiltIn(text));
         }
     }
 
-    pub(crate) fn push(&mut self, place: Place, strategy: Strategy, source: Source) {
-        self.found.push(Found { place, strategy, source });
+    pub(crate) fn push_layer(&mut self, place: LayerOrigin, strategy: LayerStrategy, source: LayerSource) {
+        self.found.push(TemplateLayer { place, strategy, source });
     }
 }
 
 /// Finds what a preset says of a name: what its manifest names, or else a file at one of the usual places.
-fn preset_layer(
-    project: &Project,
-    preset: &Installed,
-    (kind, name): (Kind, &str),
+fn find_preset_layer(
+    project: &SpeckitProject,
+    preset: &InstalledPackage,
+    (kind, name): (ProvidedKind, &str),
     conventional: &[&str],
-) -> Result<Option<(Strategy, PathBuf)>, SpeckitError> {
-    let provided = registry::provided(project, preset)?;
+) -> Result<Option<(LayerStrategy, PathBuf)>, SpeckitError> {
+    let provided = registry::read_provided_entries(project, preset)?;
     if let Some(entry) = provided.into_iter().find(|entry| entry.kind == kind && entry.name == name) {
         if !confined::is_below(&entry.file) {
             let why = format!("the file {:?} of {name} leads out of the preset", entry.file);
@@ -177,22 +180,22 @@ fn preset_layer(
         }
         let path = preset.folder.join(&entry.file);
         // A manifest that names a file which is not there hides the usual places too.
-        if !confined::is_file(project, &path)? {
+        if !confined::is_specify_file(project, &path)? {
             return Ok(None);
         }
         let strategy = match (entry.strategy, kind) {
             (Some(strategy), _) => strategy,
-            (None, Kind::Command) => written_strategy(project, &path)?,
-            (None, Kind::Page | Kind::Script) => Strategy::Replace,
+            (None, ProvidedKind::Command) => front_matter_strategy(project, &path)?,
+            (None, ProvidedKind::Page | ProvidedKind::Script) => LayerStrategy::Replace,
         };
         return Ok(Some((strategy, path)));
     }
     for place in conventional {
         let path = preset.folder.join(place);
-        if confined::is_file(project, &path)? {
+        if confined::is_specify_file(project, &path)? {
             let strategy = match kind {
-                Kind::Command => written_strategy(project, &path)?,
-                Kind::Page | Kind::Script => Strategy::Replace,
+                ProvidedKind::Command => front_matter_strategy(project, &path)?,
+                ProvidedKind::Page | ProvidedKind::Script => LayerStrategy::Replace,
             };
             return Ok(Some((strategy, path)));
         }
@@ -201,23 +204,24 @@ fn preset_layer(
 }
 
 /// The strategy in the front matter of a command, where older presets have it.
-fn written_strategy(project: &Project, path: &Path) -> Result<Strategy, SpeckitError> {
-    let text = confined::read(project, path)?.unwrap_or_default();
-    let front = super::split(&text).0.and_then(|front| confined::yaml(path, front).ok());
-    let said = front.as_ref().and_then(|front| front.get("strategy")?.as_str()).and_then(Strategy::parse);
-    Ok(said.unwrap_or(Strategy::Replace))
+fn front_matter_strategy(project: &SpeckitProject, path: &Path) -> Result<LayerStrategy, SpeckitError> {
+    let text = confined::read_specify_file(project, path)?.unwrap_or_default();
+    let front = super::split_front_matter(&text).0.and_then(|front| confined::parse_yaml(path, front).ok());
+    let said =
+        front.as_ref().and_then(|front| front.get("strategy")?.as_str()).and_then(LayerStrategy::parse);
+    Ok(said.unwrap_or(LayerStrategy::Replace))
 }
 
 /// What people are shown of layers that were looked for to the end.
-pub(crate) fn shown(project: &Project, found: &[Found]) -> Vec<Layer> {
-    let base = found.iter().position(|layer| layer.strategy == Strategy::Replace);
-    let layer = |(n, found): (usize, &Found)| Layer {
+pub(crate) fn describe_layers(project: &SpeckitProject, found: &[TemplateLayer]) -> Vec<LayerInfo> {
+    let base = found.iter().position(|layer| layer.strategy == LayerStrategy::Replace);
+    let layer = |(n, found): (usize, &TemplateLayer)| LayerInfo {
         place: found.place.clone(),
         strategy: found.strategy,
         file: match &found.source {
-            Source::Project(path) => Some(project.inside(path)),
-            Source::Own(path) => Some(path.clone()),
-            Source::BuiltIn(_) => None,
+            LayerSource::Project(path) => Some(project.relative_path(path)),
+            LayerSource::Own(path) => Some(path.clone()),
+            LayerSource::BuiltIn(_) => None,
         },
         is_used: base.is_some_and(|base| n <= base),
     };

@@ -3,7 +3,7 @@ use std::fs;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::fixture::{project, shown as plain};
+use crate::fixture::{fixture_project, mask_project_root as plain};
 
 const CORE: (&str, &str) = (".specify/templates/x.md", "CORE\n");
 const OVERRIDE: (&str, &str) = (".specify/templates/overrides/x.md", "OVR\n");
@@ -28,8 +28,8 @@ const STACK: [(&str, &str); 8] = [CORE, A, B, C, REGISTRY, A_PREPENDS, B_WRAPS, 
 
 #[track_caller]
 fn check(files: &[(&str, &str)], name: &str, expect: &Expect) {
-    let (_folder, project) = project(files);
-    let said = match page(&project, Some(&project.root().join("own")), name) {
+    let (_folder, project) = fixture_project(files);
+    let said = match compose_page(&project, Some(&project.root().join("own")), name) {
         Ok(page) => format!("{:?}", page.text),
         Err(error) => format!("error: {}", plain(&project, &error.to_string())),
     };
@@ -38,9 +38,9 @@ fn check(files: &[(&str, &str)], name: &str, expect: &Expect) {
 
 #[track_caller]
 fn check_layers(files: &[(&str, &str)], name: &str, expect: &Expect) {
-    let (_folder, project) = project(files);
-    let layers = layers(&project, Some(&project.root().join("own")), name).unwrap();
-    let line = |layer: &Layer| {
+    let (_folder, project) = fixture_project(files);
+    let layers = page_layers(&project, Some(&project.root().join("own")), name).unwrap();
+    let line = |layer: &LayerInfo| {
         let file = layer.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
         let used = if layer.is_used { "used" } else { "-" };
         format!("{used} {} {} {}\n", layer.strategy.as_str(), layer.place, plain(&project, &file))
@@ -157,10 +157,10 @@ fn the_persons_page_and_ours_are_the_base_where_the_project_has_none() {
 
 #[test]
 fn every_page_of_ours_begins_with_its_title() {
-    let (_folder, project) = project(&[]);
+    let (_folder, project) = fixture_project(&[]);
     for name in page_names() {
-        let text = page(&project, None, name).unwrap().text;
-        let text = split(&text).1.trim_start();
+        let text = compose_page(&project, None, name).unwrap().text;
+        let text = split_front_matter(&text).1.trim_start();
         assert!(text.starts_with("# "), "{name}: {text}");
     }
 }
@@ -194,8 +194,8 @@ fn a_manifest_hides_the_usual_places_and_cannot_lead_out() {
     check(&[CORE, A, (A_PREPENDS.0, &gone)], "x", &expect![[r#""CORE\n""#]]);
     for file in ["../x.md", "/etc/hostname", "a/../../x.md", r"..\x.md"] {
         let manifest = named(file);
-        let (_folder, project) = project(&[CORE, A, (A_PREPENDS.0, &manifest)]);
-        let error = page(&project, None, "x").unwrap_err().to_string();
+        let (_folder, project) = fixture_project(&[CORE, A, (A_PREPENDS.0, &manifest)]);
+        let error = compose_page(&project, None, "x").unwrap_err().to_string();
         assert!(error.ends_with("of x leads out of the preset"), "{error}");
     }
 }
@@ -203,8 +203,8 @@ fn a_manifest_hides_the_usual_places_and_cannot_lead_out() {
 #[test]
 fn names_that_are_no_names_are_refused() {
     for name in ["", "../x", "/x", "x.md", "X", "a b", "x/y", &"x".repeat(65)] {
-        let (_folder, project) = project(&[CORE]);
-        let error = page(&project, None, name).unwrap_err().to_string();
+        let (_folder, project) = fixture_project(&[CORE]);
+        let error = compose_page(&project, None, name).unwrap_err().to_string();
         assert!(error.starts_with("a page template has a name"), "{error}");
     }
 }
@@ -216,20 +216,20 @@ fn no_link_out_of_the_project_is_followed() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("x.md"), "SECRET").unwrap();
     for place in ["templates", "presets/a", "extensions/a", "templates/overrides"] {
-        let (_folder, project) = project(&[]);
-        let link = project.specify(place);
+        let (_folder, project) = fixture_project(&[]);
+        let link = project.specify_path(place);
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         symlink(outside.path(), &link).unwrap();
-        let error = page(&project, None, "x").unwrap_err().to_string();
+        let error = compose_page(&project, None, "x").unwrap_err().to_string();
         assert!(error.contains("it leads out of .specify"), "{place}: {error}");
     }
-    let (_folder, project) = project(&[("x.md", "IN"), CORE]);
-    fs::remove_file(project.specify("templates/x.md")).unwrap();
-    symlink(project.root().join("x.md"), project.specify("templates/x.md")).unwrap();
-    assert!(page(&project, None, "x").is_err());
-    fs::remove_dir_all(project.specify("")).unwrap();
+    let (_folder, project) = fixture_project(&[("x.md", "IN"), CORE]);
+    fs::remove_file(project.specify_path("templates/x.md")).unwrap();
+    symlink(project.root().join("x.md"), project.specify_path("templates/x.md")).unwrap();
+    assert!(compose_page(&project, None, "x").is_err());
+    fs::remove_dir_all(project.specify_path("")).unwrap();
     symlink(outside.path(), project.root().join(".specify")).unwrap();
     fs::create_dir(outside.path().join("templates")).unwrap();
     fs::write(outside.path().join("templates/x.md"), "SECRET").unwrap();
-    assert!(page(&project, None, "x").is_err());
+    assert!(compose_page(&project, None, "x").is_err());
 }

@@ -10,8 +10,8 @@ use super::*;
 fn check(text: &str, at_work: &[&str], expected: Expect) {
     let at_work: Vec<TaskId> = at_work.iter().map(|id| TaskId::parse(id).unwrap()).collect();
     let mut shown = String::new();
-    for entry in plan_view(&TaskList::parse(text), &at_work) {
-        let Entry { text, priority, status, line, .. } = entry;
+    for entry in build_plan_view(&TaskList::parse(text), &at_work) {
+        let TaskPlanEntry { text, priority, status, line, .. } = entry;
         writeln!(shown, "{line} {priority:?} {status:?} {text}").unwrap();
     }
     expected.assert_eq(&shown);
@@ -50,7 +50,7 @@ fn what_is_done_is_folded_where_there_are_many_tasks() {
     let mut text = "## Phase 1: Setup\n".to_owned();
     (0..59).for_each(|id| writeln!(text, "- [x] T{id:03} a").unwrap());
     text.push_str("## Phase 2: Polish\n- [ ] T100 b\n");
-    assert_eq!(plan_view(&TaskList::parse(&text), &[]).len(), 60);
+    assert_eq!(build_plan_view(&TaskList::parse(&text), &[]).len(), 60);
     text.push_str("- [x] T101 c\n");
     check(
         &text,
@@ -76,7 +76,7 @@ fn a_long_plan_gets_shorter_with_every_task() {
         text
     };
     let lengths: Vec<usize> =
-        [0, 1, 10, 11, 12, 89, 90].map(|n| plan_view(&TaskList::parse(&list(n)), &[]).len()).into();
+        [0, 1, 10, 11, 12, 89, 90].map(|n| build_plan_view(&TaskList::parse(&list(n)), &[]).len()).into();
     assert_eq!(lengths, [90, 90, 81, 81, 80, 3, 2]);
     check(
         &list(89),

@@ -1,26 +1,26 @@
 //! Our own prompts, by the command or the moment that they are for.
 
-use crate::Command;
+use crate::WorkflowCommand;
 
 /// The prompt that a command begins with.
-pub fn built_in(command: Command) -> &'static str {
+pub fn built_in_prompt(command: WorkflowCommand) -> &'static str {
     match command {
-        Command::Constitution => include_str!("../../prompts/speckit_constitution.jinja2"),
-        Command::Specify => include_str!("../../prompts/speckit_specify.jinja2"),
-        Command::Clarify => include_str!("../../prompts/speckit_clarify.jinja2"),
-        Command::Plan => include_str!("../../prompts/speckit_plan.jinja2"),
-        Command::Checklist => include_str!("../../prompts/speckit_checklist.jinja2"),
-        Command::Tasks => include_str!("../../prompts/speckit_tasks.jinja2"),
-        Command::Analyze => include_str!("../../prompts/speckit_analyze.jinja2"),
-        Command::Implement => include_str!("../../prompts/speckit_implement.jinja2"),
-        Command::Converge => include_str!("../../prompts/speckit_converge.jinja2"),
-        Command::TasksToIssues => include_str!("../../prompts/speckit_taskstoissues.jinja2"),
+        WorkflowCommand::Constitution => include_str!("../../prompts/speckit_constitution.jinja2"),
+        WorkflowCommand::Specify => include_str!("../../prompts/speckit_specify.jinja2"),
+        WorkflowCommand::Clarify => include_str!("../../prompts/speckit_clarify.jinja2"),
+        WorkflowCommand::Plan => include_str!("../../prompts/speckit_plan.jinja2"),
+        WorkflowCommand::Checklist => include_str!("../../prompts/speckit_checklist.jinja2"),
+        WorkflowCommand::Tasks => include_str!("../../prompts/speckit_tasks.jinja2"),
+        WorkflowCommand::Analyze => include_str!("../../prompts/speckit_analyze.jinja2"),
+        WorkflowCommand::Implement => include_str!("../../prompts/speckit_implement.jinja2"),
+        WorkflowCommand::Converge => include_str!("../../prompts/speckit_converge.jinja2"),
+        WorkflowCommand::TasksToIssues => include_str!("../../prompts/speckit_taskstoissues.jinja2"),
     }
 }
 
 /// A moment within a command, or before it, that has words of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aside {
+pub enum AuxiliaryPrompt {
     /// The next task of a list.
     Task,
     /// A task for a child agent.
@@ -33,7 +33,7 @@ pub enum Aside {
     ShortName,
 }
 
-impl Aside {
+impl AuxiliaryPrompt {
     /// Every one of them.
     pub const ALL: [Self; 5] = [Self::Task, Self::Child, Self::Repair, Self::Answer, Self::ShortName];
 
@@ -49,7 +49,7 @@ impl Aside {
     }
 
     /// Our words for it.
-    pub fn built_in(self) -> &'static str {
+    pub fn built_in_text(self) -> &'static str {
         match self {
             Self::Task => include_str!("../../prompts/speckit_task.jinja2"),
             Self::Child => include_str!("../../prompts/speckit_child.jinja2"),

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 /// What a prompt may speak of; what a command has no use for stays empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Facts {
+pub struct PromptFacts {
     /// The command that runs, such as `/speckit.plan`.
     pub command: String,
     /// What the person typed behind it, byte for byte.

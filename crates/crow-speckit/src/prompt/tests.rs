@@ -1,15 +1,15 @@
 use expect_test::{Expect, expect};
 
-use super::{Facts, PROMPT_BYTES_MAX, PromptKind, render};
+use super::{PROMPT_BYTES_MAX, PromptFacts, PromptKind, render_prompt};
 
 #[track_caller]
-fn check(kind: PromptKind, source: &str, facts: &Facts, expected: &Expect) {
-    let out = render(source, kind, facts).unwrap_or_else(|error| format!("could not: {error}"));
+fn check(kind: PromptKind, source: &str, facts: &PromptFacts, expected: &Expect) {
+    let out = render_prompt(source, kind, facts).unwrap_or_else(|error| format!("could not: {error}"));
     expected.assert_eq(&out);
 }
 
-fn saying(args: &str) -> Facts {
-    Facts { args: args.to_owned(), ..Facts::default() }
+fn saying(args: &str) -> PromptFacts {
+    PromptFacts { args: args.to_owned(), ..PromptFacts::default() }
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn other_programs_prompts_get_the_words_once_and_nothing_else() {
 
 #[test]
 fn a_name_that_is_not_there_is_an_error() {
-    let nothing = Facts::default();
-    let why = |source: &str| render(source, PromptKind::Jinja, &nothing).unwrap_err().to_string();
+    let nothing = PromptFacts::default();
+    let why = |source: &str| render_prompt(source, PromptKind::Jinja, &nothing).unwrap_err().to_string();
     let sources = [
         "{{ featur.dir }}",
         "a {{ feature.dirr }}",
@@ -64,7 +64,7 @@ fn a_name_that_is_not_there_is_an_error() {
 #[test]
 fn a_template_neither_runs_for_ever_nor_grows_without_end() {
     let facts = saying(&"x".repeat(200));
-    let why = |source: &str, kind| render(source, kind, &facts).unwrap_err().to_string();
+    let why = |source: &str, kind| render_prompt(source, kind, &facts).unwrap_err().to_string();
     let long = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
     let wide = "{% for a in range(9000) %}{{ args }}{% endfor %}";
     let errors = [
@@ -78,7 +78,7 @@ fn a_template_neither_runs_for_ever_nor_grows_without_end() {
         the prompt would have more than 524288 bytes; shorten the template or what was typed"#]]
     .assert_eq(&errors.join("\n"));
     let whole = saying(&"x".repeat(PROMPT_BYTES_MAX));
-    assert_eq!(render("{{ args }}", PromptKind::Jinja, &whole).unwrap().len(), PROMPT_BYTES_MAX);
+    assert_eq!(render_prompt("{{ args }}", PromptKind::Jinja, &whole).unwrap().len(), PROMPT_BYTES_MAX);
 }
 
 mod ours;

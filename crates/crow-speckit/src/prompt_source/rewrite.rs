@@ -1,9 +1,9 @@
 //! What becomes of a command's file before a model is given it: no front matter, paths from the project's root, commands
 //! by their names. The person's words are put in last, by whoever renders.
 
-use crate::page::split;
+use crate::page::split_front_matter;
 use crate::registry::EXTENSIONS;
-use crate::{Project, SpeckitError, confined};
+use crate::{SpeckitError, SpeckitProject, confined};
 
 /// Where the script of a command stands.
 const SCRIPT: &str = "{SCRIPT}";
@@ -22,24 +22,24 @@ const TARGETS: [&str; 3] = ["scripts", "memory", "templates"];
 const NOT_OF_COMMANDS: [&str; 2] = ["commands", "specs"];
 
 /// The line that runs a command's script, as the project wants scripts; `None` where the front matter has none.
-pub(super) fn script(
-    project: &Project,
+pub(super) fn script_line(
+    project: &SpeckitProject,
     text: &str,
     extension: Option<&str>,
 ) -> Result<Option<String>, SpeckitError> {
-    let Some(front) = split(text).0 else { return Ok(None) };
-    let path = project.specify("templates");
+    let Some(front) = split_front_matter(text).0 else { return Ok(None) };
+    let path = project.specify_path("templates");
     // A broken header costs its script and nothing else.
-    let Ok(front) = confined::yaml(&path, front) else { return Ok(None) };
+    let Ok(front) = confined::parse_yaml(&path, front) else { return Ok(None) };
     let Some(scripts) = front.get("scripts").and_then(|scripts| scripts.as_object()) else { return Ok(None) };
-    let options = confined::read(project, &project.specify("init-options.json"))?;
+    let options = confined::read_specify_file(project, &project.specify_path("init-options.json"))?;
     let options: serde_json::Value =
         options.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let wanted = options.get("script").and_then(|script| script.as_str()).unwrap_or_default();
     let native = if cfg!(windows) { ["ps", "sh"] } else { ["sh", "ps"] };
     for variant in [wanted, native[0], native[1], "py"] {
         if let Some(line) = scripts.get(variant).and_then(|line| line.as_str()) {
-            let line = places(line.trim(), &scripts_of(extension));
+            let line = rewrite_paths(line.trim(), &scripts_folder(extension));
             return Ok(Some(if variant == "py" { format!("python3 {line}") } else { line }));
         }
     }
@@ -47,29 +47,29 @@ pub(super) fn script(
 }
 
 /// What a model is given of a command's file.
-pub(super) fn body(
-    project: &Project,
+pub(super) fn prompt_body(
+    project: &SpeckitProject,
     text: &str,
     extension: Option<&str>,
     script: Option<&str>,
 ) -> Result<String, SpeckitError> {
-    let mut body = split(text).1.to_owned();
+    let mut body = split_front_matter(text).1.to_owned();
     if let Some(id) = extension {
-        let folder = project.specify(EXTENSIONS).join(id);
-        for name in confined::folders(project, &folder)? {
+        let folder = project.specify_path(EXTENSIONS).join(id);
+        for name in confined::list_folders(project, &folder)? {
             if !NOT_OF_COMMANDS.contains(&name.as_str()) {
-                body = in_extension(&body, &name, &format!(".specify/{EXTENSIONS}/{id}/{name}/"));
+                body = rewrite_extension_paths(&body, &name, &format!(".specify/{EXTENSIONS}/{id}/{name}/"));
             }
         }
     }
     if let Some(script) = script {
         body = body.replace(SCRIPT, script);
     }
-    let body = places(&body.replace(AGENT, "crow"), &scripts_of(extension));
-    Ok(commands(&body))
+    let body = rewrite_paths(&body.replace(AGENT, "crow"), &scripts_folder(extension));
+    Ok(rewrite_command_names(&body))
 }
 
-fn scripts_of(extension: Option<&str>) -> String {
+fn scripts_folder(extension: Option<&str>) -> String {
     match extension {
         Some(id) => format!(".specify/{EXTENSIONS}/{id}/scripts/"),
         None => ".specify/scripts/".to_owned(),
@@ -77,19 +77,19 @@ fn scripts_of(extension: Option<&str>) -> String {
 }
 
 /// Makes paths such as `scripts/x` and `../../templates/x` begin at the project's root.
-fn places(text: &str, scripts: &str) -> String {
+fn rewrite_paths(text: &str, scripts: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some((at, target)) = first_of(rest) {
+    while let Some((at, target)) = find_target(rest) {
         let before = &rest[..at];
         let end = at + target.len() + 1;
-        match beginning(before, out.is_empty()) {
-            Beginning::Elsewhere => out.push_str(&rest[..end]),
-            Beginning::Above(start) => {
+        match classify_path_start(before, out.is_empty()) {
+            PathStart::Elsewhere => out.push_str(&rest[..end]),
+            PathStart::Above(start) => {
                 out.push_str(&before[..start]);
                 out.push_str(&format!(".specify/{target}/"));
             }
-            Beginning::Here(start) => {
+            PathStart::Here(start) => {
                 out.push_str(&before[..start]);
                 let place = format!(".specify/{target}/");
                 out.push_str(if target == "scripts" { scripts } else { &place });
@@ -101,7 +101,7 @@ fn places(text: &str, scripts: &str) -> String {
 }
 
 /// Where a path of a command begins, as seen from the folder it names.
-enum Beginning {
+enum PathStart {
     /// Two folders or more above the command's: the project's root.
     Above(usize),
     /// Where the command's folders are.
@@ -110,25 +110,25 @@ enum Beginning {
     Elsewhere,
 }
 
-fn first_of(text: &str) -> Option<(usize, &'static str)> {
+fn find_target(text: &str) -> Option<(usize, &'static str)> {
     TARGETS.iter().filter_map(|target| Some((text.find(&format!("{target}/"))?, *target))).min()
 }
 
-fn beginning(before: &str, is_first: bool) -> Beginning {
+fn classify_path_start(before: &str, is_first: bool) -> PathStart {
     let above = before.trim_end_matches("../");
     if before.len() - above.len() >= 2 * "../".len()
         && !above.ends_with(|last: char| last == '.' || last == '_' || last.is_alphanumeric())
     {
-        return Beginning::Above(above.len());
+        return PathStart::Above(above.len());
     }
     for relative in ["./", "/", ""] {
         if let Some(head) = before.strip_suffix(relative)
             && ((head.is_empty() && is_first) || head.ends_with(is_boundary))
         {
-            return Beginning::Here(head.len());
+            return PathStart::Here(head.len());
         }
     }
-    Beginning::Elsewhere
+    PathStart::Elsewhere
 }
 
 fn is_boundary(last: char) -> bool {
@@ -136,7 +136,7 @@ fn is_boundary(last: char) -> bool {
 }
 
 /// Makes what stands in an extension's own folder begin at the project's root.
-fn in_extension(text: &str, name: &str, place: &str) -> String {
+fn rewrite_extension_paths(text: &str, name: &str, place: &str) -> String {
     let folder = format!("{name}/");
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -153,7 +153,7 @@ fn in_extension(text: &str, name: &str, place: &str) -> String {
 }
 
 /// Names commands as people type them.
-fn commands(text: &str) -> String {
+fn rewrite_command_names(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(COMMAND) {

@@ -1,8 +1,8 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::extension::extension_commands;
-use crate::fixture::{project, shown as plain};
+use crate::extension::list_extension_commands;
+use crate::fixture::{fixture_project, mask_project_root as plain};
 
 const PRESET: (&str, &str) = (
     ".specify/presets/lean/preset.yml",
@@ -14,7 +14,7 @@ const LEAN: (&str, &str) = (
 );
 const OWN: (&str, &str) = ("own/speckit_plan.jinja2", "own {{ args }}");
 
-fn told(project: &Project, source: Result<PromptSource, SpeckitError>) -> String {
+fn told(project: &SpeckitProject, source: Result<PromptSource, SpeckitError>) -> String {
     let source = match source {
         Ok(source) => source,
         Err(error) => return format!("error: {}\n", plain(project, &error.to_string())),
@@ -30,8 +30,8 @@ fn told(project: &Project, source: Result<PromptSource, SpeckitError>) -> String
 
 #[track_caller]
 fn check(files: &[(&str, &str)], expect: &Expect) {
-    let (_folder, project) = project(files);
-    let source = command_prompt(&project, Some(&project.root().join("own")), Command::Plan);
+    let (_folder, project) = fixture_project(files);
+    let source = command_prompt(&project, Some(&project.root().join("own")), WorkflowCommand::Plan);
     expect.assert_eq(&told(&project, source));
 }
 
@@ -79,9 +79,9 @@ fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
         from your own folder
     "#]],
     );
-    let (_folder, project) = project(&[]);
-    let source = command_prompt(&project, None, Command::Plan).unwrap();
-    assert_eq!(source.layers[0].place, Place::BuiltIn);
+    let (_folder, project) = fixture_project(&[]);
+    let source = command_prompt(&project, None, WorkflowCommand::Plan).unwrap();
+    assert_eq!(source.layers[0].place, LayerOrigin::BuiltIn);
     assert!(source.files.is_empty());
 }
 
@@ -134,7 +134,7 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
     let manifest = |path: &str, hash: &str| format!(r#"{{"files": {{"{path}": "{hash}"}}}}"#);
     let place = ".specify/integrations/generic.manifest.json";
     let file = ".crow/commands/speckit.plan.md";
-    let stock = manifest(file, &sha256(text.as_bytes()));
+    let stock = manifest(file, &sha256_hex(text.as_bytes()));
     check(
         &[OWN, (file, text), (place, &stock)],
         &expect![[r#"
@@ -184,7 +184,7 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
 
 #[test]
 fn an_extensions_command_is_written_for_the_project() {
-    let (_folder, project) = project(&[
+    let (_folder, project) = fixture_project(&[
         (".specify/init-options.json", r#"{"script": "py"}"#),
         (
             ".specify/extensions/git/extension.yml",
@@ -199,7 +199,7 @@ fn an_extensions_command_is_written_for_the_project() {
              Then __SPECKIT_COMMAND_PLAN__.\n",
         ),
     ]);
-    let command = extension_commands(&project).unwrap().commands.remove(0);
+    let command = list_extension_commands(&project).unwrap().commands.remove(0);
     expect![[r#"
         Markdown "Run python3 .specify/extensions/git/scripts/python/c.py or `.specify/extensions/git/scripts/bash/c.sh $ARGUMENTS`, .specify/extensions/git/agents/x.md, .specify/extensions/git/scripts/bash/c.sh.\nThen /speckit.plan.\n"
         from extension git
@@ -215,8 +215,8 @@ fn an_extensions_command_is_written_for_the_project() {
 
 #[test]
 fn every_command_has_a_prompt() {
-    let (_folder, project) = project(&[]);
-    for command in Command::ALL {
+    let (_folder, project) = fixture_project(&[]);
+    for command in WorkflowCommand::ALL {
         let source = command_prompt(&project, None, command).unwrap();
         assert!(!source.parts[0].text.is_empty(), "{command}");
         assert_eq!(prompt_layers(&project, None, command).unwrap(), source.layers);
@@ -229,8 +229,8 @@ fn a_prompt_is_not_read_through_a_link_out_of_the_project() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("secret");
     std::fs::write(&secret, "SECRET").unwrap();
-    let (_folder, project) = project(&[(".crow/prompts/x", "")]);
+    let (_folder, project) = fixture_project(&[(".crow/prompts/x", "")]);
     std::os::unix::fs::symlink(&secret, project.root().join(".crow/prompts/speckit_plan.jinja2")).unwrap();
-    let error = command_prompt(&project, None, Command::Plan).unwrap_err().to_string();
+    let error = command_prompt(&project, None, WorkflowCommand::Plan).unwrap_err().to_string();
     assert!(error.contains("it leads out of"), "{error}");
 }

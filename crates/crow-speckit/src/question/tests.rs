@@ -2,9 +2,10 @@ use expect_test::expect;
 
 use super::*;
 
-fn question() -> Question {
-    let choice = |label: &str, meaning: &str| Choice { label: label.to_owned(), meaning: meaning.to_owned() };
-    Question {
+fn question() -> StepQuestion {
+    let choice =
+        |label: &str, meaning: &str| QuestionOption { label: label.to_owned(), meaning: meaning.to_owned() };
+    StepQuestion {
         question: "How do people sign in?".to_owned(),
         options: vec![choice("Password", "we keep hashes"), choice("OAuth", "another site vouches")],
         recommended: Some("OAuth".to_owned()),
@@ -14,17 +15,17 @@ fn question() -> Question {
 
 #[test]
 fn a_topic_stands_before_the_question() {
-    let question = Question { topic: Some("Accounts".to_owned()), options: Vec::new(), ..question() };
-    assert_eq!(question.spelled().lines().next(), Some("**Accounts: How do people sign in?**"));
+    let question = StepQuestion { topic: Some("Accounts".to_owned()), options: Vec::new(), ..question() };
+    assert_eq!(question.to_markdown().lines().next(), Some("**Accounts: How do people sign in?**"));
 }
 
 #[track_caller]
-fn check(words: &str, expected: &Answer) {
-    assert_eq!(question().read(words), *expected, "{words:?}");
+fn check(words: &str, expected: &QuestionAnswer) {
+    assert_eq!(question().parse_answer(words), *expected, "{words:?}");
 }
 
-fn given(answer: &str) -> Answer {
-    Answer::Given(answer.to_owned())
+fn given(answer: &str) -> QuestionAnswer {
+    QuestionAnswer::Given(answer.to_owned())
 }
 
 #[test]
@@ -37,7 +38,7 @@ fn the_recommended_one_is_shown_first() {
 
         Answer with a letter, or your own words. `done` ends the questions, `cancel` ends the step.
     "]]
-    .assert_eq(&question().spelled());
+    .assert_eq(&question().to_markdown());
 }
 
 #[test]
@@ -70,37 +71,37 @@ fn letters_labels_consent_and_words_of_ones_own() {
     for consent in ["Yes, please!", "yes please", "OK.", "okay"] {
         check(consent, &given("OAuth"));
     }
-    check("done", &Answer::NoMore);
-    check("No more.", &Answer::NoMore);
-    check("no more questions", &Answer::NoMore);
-    check("cancel", &Answer::Stop);
-    check("Cancel it.", &Answer::Stop);
+    check("done", &QuestionAnswer::NoMore);
+    check("No more.", &QuestionAnswer::NoMore);
+    check("no more questions", &QuestionAnswer::NoMore);
+    check("cancel", &QuestionAnswer::Stop);
+    check("Cancel it.", &QuestionAnswer::Stop);
 }
 
 #[test]
 fn an_option_is_one_whatever_its_label_says() {
-    let labels = |labels: &[&str]| Question {
+    let labels = |labels: &[&str]| StepQuestion {
         options: labels
             .iter()
-            .map(|label| Choice { label: (*label).to_owned(), meaning: String::new() })
+            .map(|label| QuestionOption { label: (*label).to_owned(), meaning: String::new() })
             .collect(),
         recommended: Some(labels[0].to_owned()),
         ..question()
     };
     let retry = labels(&["Retry", "Abort", "Skip", "Yes", "A"]);
     for label in ["Abort", "Skip", "Yes", "A"] {
-        assert_eq!(retry.read(&label.to_lowercase()), given(label));
+        assert_eq!(retry.parse_answer(&label.to_lowercase()), given(label));
     }
-    assert_eq!(retry.read("cancel"), Answer::Stop);
+    assert_eq!(retry.parse_answer("cancel"), QuestionAnswer::Stop);
     let dotted = labels(&["OAuth (2.0)", "C++", "C"]);
-    assert_eq!(dotted.read("oauth (2.0)"), given("OAuth (2.0)"));
-    assert_eq!(dotted.read("c"), given("C"));
-    assert_eq!(dotted.read("A: OAuth (2.0)"), given("OAuth (2.0)"));
+    assert_eq!(dotted.parse_answer("oauth (2.0)"), given("OAuth (2.0)"));
+    assert_eq!(dotted.parse_answer("c"), given("C"));
+    assert_eq!(dotted.parse_answer("A: OAuth (2.0)"), given("OAuth (2.0)"));
     // How many?
     let numbers = labels(&["10", "20 or more"]);
-    assert_eq!(numbers.read("10."), given("10"));
-    assert_eq!(numbers.read("1"), given("1"));
-    assert_eq!(numbers.read("b"), given("20 or more"));
+    assert_eq!(numbers.parse_answer("10."), given("10"));
+    assert_eq!(numbers.parse_answer("1"), given("1"));
+    assert_eq!(numbers.parse_answer("b"), given("20 or more"));
 }
 
 #[test]
@@ -112,8 +113,8 @@ fn a_label_is_known_as_people_spell_it() {
 
 #[test]
 fn consent_means_nothing_where_nothing_is_recommended() {
-    let question = Question { recommended: None, ..question() };
-    assert_eq!(question.read("yes"), given("yes"));
-    let open = Question { options: Vec::new(), ..question };
-    assert_eq!(open.read("a"), given("a"));
+    let question = StepQuestion { recommended: None, ..question() };
+    assert_eq!(question.parse_answer("yes"), given("yes"));
+    let open = StepQuestion { options: Vec::new(), ..question };
+    assert_eq!(open.parse_answer("a"), given("a"));
 }

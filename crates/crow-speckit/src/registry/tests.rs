@@ -2,19 +2,19 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
-use crate::fixture::{project, shown};
+use crate::fixture::{fixture_project, mask_project_root};
 
 #[track_caller]
 fn check(registry: &str, expect: &Expect) {
-    let (_folder, project) = project(&[
+    let (_folder, project) = fixture_project(&[
         (".specify/presets/.registry", registry),
         (".specify/presets/zebra/preset.yml", ""),
         (".specify/presets/.hidden/preset.yml", ""),
         (".specify/presets/not an id/preset.yml", ""),
     ]);
-    let said = match presets(&project) {
+    let said = match list_presets(&project) {
         Ok(presets) => presets.into_iter().map(|preset| preset.id).collect::<Vec<_>>().join(" "),
-        Err(error) => shown(&project, &error.to_string()),
+        Err(error) => mask_project_root(&project, &error.to_string()),
     };
     expect.assert_eq(&said);
 }
@@ -74,9 +74,9 @@ fn priorities_are_numbers_from_one() {
         (json!(null), 10),
         (json!([1]), 10),
     ] {
-        assert_eq!(priority(Some(&said)), is, "{said}");
+        assert_eq!(parse_priority(Some(&said)), is, "{said}");
     }
-    assert_eq!(priority(None), 10);
+    assert_eq!(parse_priority(None), 10);
 }
 
 #[test]
@@ -94,8 +94,8 @@ fn a_manifest_that_would_blow_up_is_an_error_and_not_a_crash() {
                 d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n";
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
     for text in [bomb, &deep, "\0", "%", "a: b: c", "- - -", "? ?", "!!python/object:os.system x", "<<: *x"] {
-        let (_folder, project) = project(&[(".specify/presets/a/preset.yml", text)]);
-        let preset = presets(&project).unwrap().remove(0);
-        assert!(provided(&project, &preset).is_err(), "{text}");
+        let (_folder, project) = fixture_project(&[(".specify/presets/a/preset.yml", text)]);
+        let preset = list_presets(&project).unwrap().remove(0);
+        assert!(read_provided_entries(&project, &preset).is_err(), "{text}");
     }
 }

@@ -1,14 +1,14 @@
-use crate::fixture::{project, shown};
-use crate::{NewFeature, Numbering, Page, SpecsLink, SpecsRoot, create};
+use crate::fixture::{fixture_project, mask_project_root};
+use crate::{FeatureNumbering, NewFeature, PageTemplate, SpecsLink, SpecsRoot, create_feature};
 
 use super::*;
 
-fn pages(name: &str) -> Result<Page, SpeckitError> {
+fn pages(name: &str) -> Result<PageTemplate, SpeckitError> {
     let text = match name {
         "spec-template" => "# [FEATURE NAME]\n\n**Created**: [DATE] ([DATE])\n**Input**: $ARGUMENTS\n",
         _ => "- [ ] A [DATE]\n",
     };
-    Ok(Page { name: name.to_owned(), text: text.to_owned() })
+    Ok(PageTemplate { name: name.to_owned(), text: text.to_owned() })
 }
 
 fn now(day: &str) -> jiff::Zoned {
@@ -16,18 +16,18 @@ fn now(day: &str) -> jiff::Zoned {
 }
 
 /// Makes a feature of these words on 2026-01-02 and gives it with its project.
-fn made(description: &str) -> (tempfile::TempDir, Project, Feature) {
-    let (folder, project) = project(&[]);
+fn made(description: &str) -> (tempfile::TempDir, SpeckitProject, Feature) {
+    let (folder, project) = fixture_project(&[]);
     let new = NewFeature {
         description,
         short_name: Some("a"),
-        numbering: Numbering::Next,
+        numbering: FeatureNumbering::Next,
         dir: None,
         specs_root: &SpecsRoot::Auto,
         specs_link: SpecsLink::Off,
         now: &now("2026-01-02"),
     };
-    let feature = create(&project, &new, &pages).unwrap().feature;
+    let feature = create_feature(&project, &new, &pages).unwrap().feature;
     (folder, project, feature)
 }
 
@@ -35,9 +35,9 @@ fn made(description: &str) -> (tempfile::TempDir, Project, Feature) {
 #[track_caller]
 fn check(description: &str, edit: impl Fn(&str) -> String, expected: bool) {
     let (_folder, _project, feature) = made("sort  photos\nby [DATE]");
-    let spec = fs::read_to_string(feature.spec()).unwrap();
-    fs::write(feature.spec(), edit(&spec)).unwrap();
-    assert_eq!(untouched(&feature, description, &pages).unwrap(), expected, "{}", edit(&spec));
+    let spec = fs::read_to_string(feature.spec_path()).unwrap();
+    fs::write(feature.spec_path(), edit(&spec)).unwrap();
+    assert_eq!(is_untouched(&feature, description, &pages).unwrap(), expected, "{}", edit(&spec));
 }
 
 #[test]
@@ -60,27 +60,30 @@ fn a_spec_that_nobody_wrote_is_taken_up_by_the_same_words() {
 #[test]
 fn a_feature_without_a_spec_is_taken_up_by_any_words() {
     let (_folder, _project, feature) = made("sort photos");
-    fs::remove_file(feature.spec()).unwrap();
-    assert!(untouched(&feature, "something else", &pages).unwrap());
+    fs::remove_file(feature.spec_path()).unwrap();
+    assert!(is_untouched(&feature, "something else", &pages).unwrap());
 }
 
 #[test]
 fn what_is_missing_is_completed_and_nothing_else_changes() {
     let (_folder, project, feature) = made("sort photos");
-    let list = feature.checklists().join("requirements.md");
+    let list = feature.checklists_dir().join("requirements.md");
     let take_up = || {
-        let made = take_up(&project, &feature, "sort photos", &now("2026-05-06"), &pages).unwrap();
-        made.iter().map(|path| shown(&project, &path.display().to_string())).collect::<Vec<_>>().join(" ")
+        let made = resume_feature(&project, &feature, "sort photos", &now("2026-05-06"), &pages).unwrap();
+        made.iter()
+            .map(|path| mask_project_root(&project, &path.display().to_string()))
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     assert_eq!(take_up(), "");
-    let dir = shown(&project, &feature.dir.display().to_string());
-    fs::remove_file(feature.spec()).unwrap();
+    let dir = mask_project_root(&project, &feature.dir.display().to_string());
+    fs::remove_file(feature.spec_path()).unwrap();
     fs::write(&list, "mine").unwrap();
     assert_eq!(take_up(), format!("{dir}/spec.md"));
     assert_eq!(fs::read_to_string(&list).unwrap(), "mine");
-    let spec = fs::read_to_string(feature.spec()).unwrap();
+    let spec = fs::read_to_string(feature.spec_path()).unwrap();
     assert_eq!(spec, "# A\n\n**Created**: 2026-05-06 (2026-05-06)\n**Input**: sort photos\n");
-    fs::remove_dir_all(feature.checklists()).unwrap();
+    fs::remove_dir_all(feature.checklists_dir()).unwrap();
     assert_eq!(take_up(), format!("{dir}/checklists/requirements.md"));
     fs::remove_dir_all(&feature.dir).unwrap();
     assert_eq!(take_up(), format!("{dir}/spec.md {dir}/checklists/requirements.md"));
@@ -94,7 +97,7 @@ fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
         "requirements-template" => Err(SpeckitError::Invalid("no".to_owned())),
         _ => pages(name),
     };
-    take_up(&project, &feature, "sort photos", &now("2026-05-06"), &no_list).unwrap_err();
+    resume_feature(&project, &feature, "sort photos", &now("2026-05-06"), &no_list).unwrap_err();
     assert!(!feature.dir.exists());
 }
 
@@ -105,6 +108,6 @@ fn nothing_is_written_behind_a_link_out_of_the_project() {
     let elsewhere = tempfile::tempdir().unwrap();
     fs::remove_dir_all(&feature.dir).unwrap();
     std::os::unix::fs::symlink(elsewhere.path(), &feature.dir).unwrap();
-    take_up(&project, &feature, "sort photos", &now("2026-05-06"), &pages).unwrap_err();
+    resume_feature(&project, &feature, "sort photos", &now("2026-05-06"), &pages).unwrap_err();
     assert!(elsewhere.path().read_dir().unwrap().next().is_none());
 }

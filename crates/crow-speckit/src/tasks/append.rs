@@ -1,7 +1,7 @@
 //! What `/speckit.converge` adds to a list: one phase at its end.
 
 use super::{TaskId, TaskList, TasksError};
-use crate::plain;
+use crate::sanitize_text;
 
 /// Letters of a new task's text or source: it is one line, in a list that people read.
 const WORDS_CHARS_MAX: usize = 1_000;
@@ -33,7 +33,7 @@ impl GapKind {
 
 /// What the code lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gap {
+pub struct ConvergenceGap {
     /// What is to be done.
     pub text: String,
     /// What asks for it, such as `FR-003`.
@@ -46,29 +46,29 @@ pub struct Gap {
 
 /// Adds a phase with a task for each gap, the critical ones first. What was there stays, to the byte; without gaps
 /// nothing is added.
-pub fn append_convergence(text: &str, gaps: &[Gap]) -> Result<String, TasksError> {
+pub fn append_convergence(text: &str, gaps: &[ConvergenceGap]) -> Result<String, TasksError> {
     if gaps.is_empty() {
         return Ok(text.to_owned());
     }
-    let list = TaskList::checked(text)?;
+    let list = TaskList::parse_checked(text)?;
     let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let mut longer = text.to_owned();
     if !text.is_empty() {
         longer.push_str(if text.ends_with('\n') { "" } else { end });
         longer.push_str(end);
     }
-    longer.push_str(&format!("## Phase {}: Convergence{end}{end}", list.next_phase()));
+    longer.push_str(&format!("## Phase {}: Convergence{end}{end}", list.next_phase_number()));
     let first = list.next_id().ok_or(TasksError::NoIdsLeft)?.number();
     let (critical, others): (Vec<_>, Vec<_>) = gaps.iter().enumerate().partition(|(_, gap)| gap.is_critical);
     for (number, (at, gap)) in (first..).zip(critical.into_iter().chain(others)) {
-        let id = TaskId::of(number).ok_or(TasksError::NoIdsLeft)?;
-        longer.push_str(&format!("- [ ] {id} {}{end}", line_of(gap).ok_or(TasksError::Empty(at + 1))?));
+        let id = TaskId::from_number(number).ok_or(TasksError::NoIdsLeft)?;
+        longer.push_str(&format!("- [ ] {id} {}{end}", render_gap(gap).ok_or(TasksError::Empty(at + 1))?));
     }
-    let n_seen = TaskList::checked(&longer)?.tasks.len();
+    let n_seen = TaskList::parse_checked(&longer)?.tasks.len();
     if n_seen == list.tasks.len() + gaps.len() { Ok(longer) } else { Err(TasksError::Unclosed) }
 }
 
-fn line_of(gap: &Gap) -> Option<String> {
+fn render_gap(gap: &ConvergenceGap) -> Option<String> {
     let text = one_line(&gap.text);
     let source = one_line(&gap.source);
     if text.is_empty() || source.is_empty() {
@@ -82,7 +82,7 @@ fn line_of(gap: &Gap) -> Option<String> {
 /// Words as one line that hides nothing behind it.
 pub(crate) fn one_line(words: &str) -> String {
     let shown: String = words.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
-    let shown = plain(&shown);
+    let shown = sanitize_text(&shown);
     let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().take(WORDS_CHARS_MAX).collect();
     line.replace("<!--", "<! --").trim_end().to_owned()

@@ -1,23 +1,23 @@
 //! Which files a task names.
 
 /// The files that a text names, as they are spelled: what has an ending, or a name that every project knows.
-pub(crate) fn paths(text: &str) -> impl Iterator<Item = &str> {
-    words(text).filter(|word| is_file(word))
+pub(crate) fn find_paths(text: &str) -> impl Iterator<Item = &str> {
+    split_words(text).filter(|word| is_file_path(word))
 }
 
 /// Tells whether a text names a place: a file, or something with a slash.
 pub(crate) fn has_path(text: &str) -> bool {
-    words(text).any(|word| is_file(word) || is_folder(word))
+    split_words(text).any(|word| is_file_path(word) || is_folder_path(word))
 }
 
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let apart = |char: char| char.is_whitespace() || "`'\"()<>,;|*".contains(char);
     text.split(apart)
         .map(|word| word.trim_end_matches(['.', ':', '!', '?']))
         .filter(|word| !word.contains("://"))
 }
 
-fn is_file(word: &str) -> bool {
+fn is_file_path(word: &str) -> bool {
     let name = word.rsplit('/').next().unwrap_or(word);
     if matches!(
         name,
@@ -36,7 +36,7 @@ fn is_file(word: &str) -> bool {
     is_ending && !is_word
 }
 
-fn is_folder(word: &str) -> bool {
+fn is_folder_path(word: &str) -> bool {
     let is_choice =
         matches!(word.to_ascii_lowercase().as_str(), "and/or" | "i/o" | "ci/cd" | "n/a" | "tcp/ip");
     word.contains('/') && word.chars().any(char::is_alphanumeric) && !is_choice

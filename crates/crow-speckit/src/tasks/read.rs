@@ -1,14 +1,14 @@
 //! How tasks and phases are spelled.
 
-use super::{Phase, PhaseKind, Task, TaskId};
-use crate::markdown::{self, Heading};
-use crate::plain;
+use super::{PhaseKind, TaskId, TaskItem, TaskPhase};
+use crate::markdown::{self, MarkdownHeading};
+use crate::sanitize_text;
 
 /// Reads a line as a task.
-pub(super) fn task_of(line: markdown::Line<'_>) -> Option<Task> {
-    let item = markdown::item(line.text)?;
-    let (id, rest) = id_of(item.text)?;
-    let mut task = Task {
+pub(super) fn parse_task(line: markdown::MarkdownLine<'_>) -> Option<TaskItem> {
+    let item = markdown::parse_checkbox(line.text)?;
+    let (id, rest) = parse_task_id(item.text)?;
+    let mut task = TaskItem {
         id,
         done: item.is_ticked,
         parallel: false,
@@ -18,7 +18,7 @@ pub(super) fn task_of(line: markdown::Line<'_>) -> Option<Task> {
         line: line.number,
         marker: line.start + item.marker,
     };
-    task.text = plain(&read_labels(rest, &mut task));
+    task.text = sanitize_text(&read_labels(rest, &mut task));
     Some(task)
 }
 
@@ -29,7 +29,7 @@ const MARKS: [char; 3] = ['*', '_', '`'];
 const SEPARATORS: [char; 6] = [':', '.', '-', '–', '—', '：'];
 
 /// Reads the id at the beginning of an item; gives what stands behind it.
-fn id_of(item: &str) -> Option<(TaskId, &str)> {
+fn parse_task_id(item: &str) -> Option<(TaskId, &str)> {
     let inner = item.trim_start_matches(MARKS);
     let mark = &item[..item.len() - inner.len()];
     let (inner, is_boxed) = inner.strip_prefix('[').map_or((inner, false), |inner| (inner, true));
@@ -43,16 +43,16 @@ fn id_of(item: &str) -> Option<(TaskId, &str)> {
 }
 
 /// Reads the labels before a task's text; gives the text, with the labels that it does not know.
-fn read_labels(rest: &str, task: &mut Task) -> String {
+fn read_labels(rest: &str, task: &mut TaskItem) -> String {
     let mut rest = rest;
     let mut kept = String::new();
-    while let Some((label, after)) = label_of(rest) {
-        match words_of(label) {
+    while let Some((label, after)) = split_label(rest) {
+        match parse_label(label) {
             Some(words) => {
-                task.parallel |= words.contains(&Label::Parallel);
+                task.parallel |= words.contains(&TaskLabel::Parallel);
                 task.stories.extend(words.iter().filter_map(|word| match word {
-                    Label::Story(number) => Some(number),
-                    Label::Parallel => None,
+                    TaskLabel::Story(number) => Some(number),
+                    TaskLabel::Parallel => None,
                 }));
             }
             None => {
@@ -70,7 +70,7 @@ fn read_labels(rest: &str, task: &mut Task) -> String {
 }
 
 /// The bracketed label at the beginning, and what stands behind it; a link is none.
-fn label_of(text: &str) -> Option<(&str, &str)> {
+fn split_label(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_start_matches(MARKS);
     let mark = &text[..text.len() - inner.len()];
     let (label, after) = inner.strip_prefix('[')?.split_once(']')?;
@@ -79,40 +79,40 @@ fn label_of(text: &str) -> Option<(&str, &str)> {
 }
 
 #[derive(PartialEq, Eq)]
-enum Label {
+enum TaskLabel {
     Parallel,
     Story(u32),
 }
 
 /// What a label says, such as `P` or `US1+US2`; none if it says anything else.
-fn words_of(label: &str) -> Option<Vec<Label>> {
+fn parse_label(label: &str) -> Option<Vec<TaskLabel>> {
     let words = label.split(['+', ',', '/', '&', ' ']).filter(|word| !word.is_empty());
-    let words: Option<Vec<Label>> = words
-        .map(|word| match story_of(word) {
-            Some(number) => Some(Label::Story(number)),
-            None => word.eq_ignore_ascii_case("p").then_some(Label::Parallel),
+    let words: Option<Vec<TaskLabel>> = words
+        .map(|word| match parse_story_label(word) {
+            Some(number) => Some(TaskLabel::Story(number)),
+            None => word.eq_ignore_ascii_case("p").then_some(TaskLabel::Parallel),
         })
         .collect();
     words.filter(|words| !words.is_empty())
 }
 
 /// Reads `US1`.
-pub(super) fn story_of(word: &str) -> Option<u32> {
+pub(super) fn parse_story_label(word: &str) -> Option<u32> {
     let digits = word.get(..2).filter(|us| us.eq_ignore_ascii_case("us")).map(|_| &word[2..])?;
-    number_of(digits.strip_prefix('-').unwrap_or(digits))
+    parse_digits(digits.strip_prefix('-').unwrap_or(digits))
 }
 
-pub(super) fn number_of(digits: &str) -> Option<u32> {
+pub(super) fn parse_digits(digits: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
 /// Reads a heading as a phase: `Phase 3.1: Title`, the same in another language, or a title without a number.
-pub(super) fn phase_of(heading: Heading<'_>, line: usize) -> Option<Phase> {
-    if heading.level == 1 && !is_phase(heading) {
+pub(super) fn parse_phase(heading: MarkdownHeading<'_>, line: usize) -> Option<TaskPhase> {
+    if heading.level == 1 && !is_phase_heading(heading) {
         return None;
     }
     let title = heading.title.trim_matches(MARKS);
-    let (number, rest) = match numbered(title) {
+    let (number, rest) = match split_phase_title(title) {
         // Deeper headings are the parts of a phase, unless they say that they are one.
         Some((word, number, rest)) if heading.level <= 2 || word.eq_ignore_ascii_case("phase") => {
             (Some(number.to_owned()), rest)
@@ -120,12 +120,12 @@ pub(super) fn phase_of(heading: Heading<'_>, line: usize) -> Option<Phase> {
         Some(_) | None => (None, title),
     };
     let title = rest.trim_start().trim_start_matches(SEPARATORS).trim();
-    let title = plain(title);
-    Some(Phase { number, kind: kind_of(&title), title, line })
+    let title = sanitize_text(title);
+    Some(TaskPhase { number, kind: phase_kind(&title), title, line })
 }
 
 /// Takes a title such as `Phase 3.1: Setup` apart: the word, the number and the rest.
-fn numbered(title: &str) -> Option<(&str, &str, &str)> {
+fn split_phase_title(title: &str) -> Option<(&str, &str, &str)> {
     let (word, rest) = title.split_once([' ', '\t'])?;
     let rest = rest.trim_start();
     let end = rest.find(|char: char| !(char.is_ascii_digit() || char == '.')).unwrap_or(rest.len());
@@ -137,7 +137,7 @@ fn numbered(title: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Tells whether a heading says that it begins a phase.
-pub(super) fn is_phase(heading: Heading<'_>) -> bool {
+pub(super) fn is_phase_heading(heading: MarkdownHeading<'_>) -> bool {
     starts_with_word(heading.title.trim_matches(MARKS), "phase")
 }
 
@@ -145,13 +145,13 @@ fn starts_with_word(text: &str, word: &str) -> bool {
     text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
 }
 
-fn kind_of(title: &str) -> PhaseKind {
+fn phase_kind(title: &str) -> PhaseKind {
     let lower = title.to_lowercase();
     if lower.contains("convergence") {
         return PhaseKind::Convergence;
     }
-    if let Some(number) = story_in(&lower) {
-        return PhaseKind::Story { number, priority: priority_in(title) };
+    if let Some(number) = find_story_number(&lower) {
+        return PhaseKind::Story { number, priority: find_priority(title) };
     }
     let kinds = [
         ("setup", PhaseKind::Setup),
@@ -163,15 +163,15 @@ fn kind_of(title: &str) -> PhaseKind {
 }
 
 /// The number in `user story 1` or `us1`.
-pub(crate) fn story_in(lower: &str) -> Option<u32> {
+pub(crate) fn find_story_number(lower: &str) -> Option<u32> {
     let words: Vec<&str> =
         lower.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    let named = words.windows(2).find(|pair| pair[0] == "story").and_then(|pair| number_of(pair[1]));
-    named.or_else(|| words.iter().find_map(|word| story_of(word)))
+    let named = words.windows(2).find(|pair| pair[0] == "story").and_then(|pair| parse_digits(pair[1]));
+    named.or_else(|| words.iter().find_map(|word| parse_story_label(word)))
 }
 
 /// The `1` of a `P1`.
-pub(crate) fn priority_in(title: &str) -> Option<u32> {
+pub(crate) fn find_priority(title: &str) -> Option<u32> {
     let mut words = title.split(|char: char| !char.is_alphanumeric());
-    words.find_map(|word| number_of(word.strip_prefix(['P', 'p'])?).filter(|number| *number > 0))
+    words.find_map(|word| parse_digits(word.strip_prefix(['P', 'p'])?).filter(|number| *number > 0))
 }

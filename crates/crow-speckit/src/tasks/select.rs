@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::{PhaseKind, Task, TaskId, TaskList, number_of, paths, story_of};
+use super::{PhaseKind, TaskId, TaskItem, TaskList, find_paths, parse_digits, parse_story_label};
 
 /// Words between the things that a scope names.
 const BETWEEN: [&str; 9] = ["and", "then", "only", "just", "the", "task", "tasks", "user", "please"];
 
-enum Named {
+enum TaskSelector {
     Ids(u32, u32),
     Story(u32),
     Phases(String, String),
@@ -17,9 +17,9 @@ enum Named {
 impl TaskList {
     /// The open tasks that a scope such as `T003-T007, US1, phase 2` means, in their order; empty if those it means are
     /// done or not there. `None` where it says anything else: then it is for the model to read, and every open task is meant.
-    pub fn selection(&self, scope: &str) -> Option<Vec<TaskId>> {
-        let named = read(scope)?;
-        let is_meant = |task: &Task| named.iter().any(|named| self.is_meant(task, named));
+    pub fn select_tasks(&self, scope: &str) -> Option<Vec<TaskId>> {
+        let named = parse_scope(scope)?;
+        let is_meant = |task: &TaskItem| named.iter().any(|named| self.is_selected(task, named));
         Some(
             self.tasks
                 .iter()
@@ -31,19 +31,19 @@ impl TaskList {
 
     /// The next step among these tasks, or among all: one task, or the open `[P]` tasks of one phase that follow each other
     /// and name neither a common file nor each other. Empty when nothing is left.
-    pub fn next_step(&self, among: Option<&[TaskId]>) -> Vec<&Task> {
+    pub fn next_batch(&self, among: Option<&[TaskId]>) -> Vec<&TaskItem> {
         let among: Option<HashSet<&TaskId>> = among.map(|ids| ids.iter().collect());
-        let is_among = |task: &&Task| among.as_ref().is_none_or(|ids| ids.contains(&task.id));
+        let is_among = |task: &&TaskItem| among.as_ref().is_none_or(|ids| ids.contains(&task.id));
         let mut open = self.tasks.iter().filter(|task| !task.done).filter(is_among);
         let Some(first) = open.next() else { return Vec::new() };
         let mut step = vec![first];
-        let mut files: HashSet<&str> = paths(&first.text).collect();
+        let mut files: HashSet<&str> = find_paths(&first.text).collect();
         let mut ids: HashSet<&str> = HashSet::from([first.id.as_str()]);
         let mut is_open = first.parallel;
         while let Some(task) =
             open.next().filter(|task| is_open && task.parallel && task.phase == first.phase)
         {
-            let named: Vec<&str> = paths(&task.text).collect();
+            let named: Vec<&str> = find_paths(&task.text).collect();
             is_open = !named.iter().any(|file| files.contains(file))
                 && !task.text.split(|char: char| !char.is_alphanumeric()).any(|word| ids.contains(word))
                 && ids.insert(task.id.as_str());
@@ -55,19 +55,19 @@ impl TaskList {
         step
     }
 
-    fn is_meant(&self, task: &Task, named: &Named) -> bool {
-        let phase = self.phase(task);
+    fn is_selected(&self, task: &TaskItem, named: &TaskSelector) -> bool {
+        let phase = self.phase_for(task);
         match named {
-            Named::Ids(first, last) => (*first..=*last).contains(&task.id.number()),
-            Named::Story(story) => {
+            TaskSelector::Ids(first, last) => (*first..=*last).contains(&task.id.number()),
+            TaskSelector::Story(story) => {
                 let is_its_phase = matches!(phase.map(|phase| phase.kind),
                     Some(PhaseKind::Story { number, .. }) if number == *story);
                 task.stories.contains(story) || task.stories.is_empty() && is_its_phase
             }
-            Named::Kind(kind) => phase.is_some_and(|phase| phase.kind == *kind),
-            Named::Phases(first, last) => {
+            TaskSelector::Kind(kind) => phase.is_some_and(|phase| phase.kind == *kind),
+            TaskSelector::Phases(first, last) => {
                 let number = phase.and_then(|phase| phase.number.as_deref()).unwrap_or_default();
-                let major = |number: &str| number_of(number.split('.').next().unwrap_or(number));
+                let major = |number: &str| parse_digits(number.split('.').next().unwrap_or(number));
                 let is_part = number.strip_prefix(first.as_str()).is_some_and(|rest| rest.starts_with('.'));
                 match (major(first), major(number), major(last)) {
                     (Some(first), Some(number), Some(last)) if first < last => {
@@ -81,7 +81,7 @@ impl TaskList {
 }
 
 /// Reads a scope; `None` if it is empty or has a word that is no part of one.
-fn read(scope: &str) -> Option<Vec<Named>> {
+fn parse_scope(scope: &str) -> Option<Vec<TaskSelector>> {
     let spaced: String =
         scope.to_lowercase().replace("..", "-").replace(['–', '—'], "-").replace(['[', ']'], " ");
     let spaced = spaced.replace(" - ", "-").replace(" to ", "-").replace(" through ", "-");
@@ -95,16 +95,18 @@ fn read(scope: &str) -> Option<Vec<Named>> {
     while let [first, after @ ..] = rest {
         let (found, after) = match (*first, after) {
             ("phase" | "phases", [number, after @ ..]) => {
-                (phases(number)?, after_numbers(after, &mut named, phases))
+                (parse_phases(number)?, parse_numbers(after, &mut named, parse_phases))
             }
             ("story" | "stories", [number, after @ ..]) => {
-                (story(number)?, after_numbers(after, &mut named, story))
+                (parse_story(number)?, parse_numbers(after, &mut named, parse_story))
             }
-            ("setup", _) => (Named::Kind(PhaseKind::Setup), after),
-            ("foundational" | "foundation", _) => (Named::Kind(PhaseKind::Foundational), after),
-            ("polish", _) => (Named::Kind(PhaseKind::Polish), after),
-            ("convergence", _) => (Named::Kind(PhaseKind::Convergence), after),
-            (word, _) => (ids(word).or_else(|| story_of(word).map(Named::Story))?, after),
+            ("setup", _) => (TaskSelector::Kind(PhaseKind::Setup), after),
+            ("foundational" | "foundation", _) => (TaskSelector::Kind(PhaseKind::Foundational), after),
+            ("polish", _) => (TaskSelector::Kind(PhaseKind::Polish), after),
+            ("convergence", _) => (TaskSelector::Kind(PhaseKind::Convergence), after),
+            (word, _) => {
+                (parse_ids(word).or_else(|| parse_story_label(word).map(TaskSelector::Story))?, after)
+            }
         };
         named.push(found);
         rest = after;
@@ -113,10 +115,10 @@ fn read(scope: &str) -> Option<Vec<Named>> {
 }
 
 /// Reads on while there are bare numbers, as in `phases 2, 3`.
-fn after_numbers<'a, 'b>(
+fn parse_numbers<'a, 'b>(
     mut rest: &'a [&'b str],
-    named: &mut Vec<Named>,
-    read: fn(&str) -> Option<Named>,
+    named: &mut Vec<TaskSelector>,
+    read: fn(&str) -> Option<TaskSelector>,
 ) -> &'a [&'b str] {
     while let [number, after @ ..] = rest {
         let Some(found) = read(number) else { break };
@@ -126,22 +128,22 @@ fn after_numbers<'a, 'b>(
     rest
 }
 
-fn phases(word: &str) -> Option<Named> {
+fn parse_phases(word: &str) -> Option<TaskSelector> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     let is_number = |word: &str| {
         word.starts_with(|char: char| char.is_ascii_digit())
             && word.chars().all(|char| char.is_ascii_digit() || char == '.')
     };
-    (is_number(first) && is_number(last)).then(|| Named::Phases(first.into(), last.into()))
+    (is_number(first) && is_number(last)).then(|| TaskSelector::Phases(first.into(), last.into()))
 }
 
-fn story(word: &str) -> Option<Named> {
-    (!word.is_empty()).then(|| number_of(word)).flatten().map(Named::Story)
+fn parse_story(word: &str) -> Option<TaskSelector> {
+    (!word.is_empty()).then(|| parse_digits(word)).flatten().map(TaskSelector::Story)
 }
 
-fn ids(word: &str) -> Option<Named> {
+fn parse_ids(word: &str) -> Option<TaskSelector> {
     let (first, last) = word.split_once('-').unwrap_or((word, word));
     let first = TaskId::parse(first)?.number();
-    let last = TaskId::parse(last).map(|id| id.number()).or_else(|| number_of(last))?;
-    Some(Named::Ids(first, last))
+    let last = TaskId::parse(last).map(|id| id.number()).or_else(|| parse_digits(last))?;
+    Some(TaskSelector::Ids(first, last))
 }

@@ -11,10 +11,10 @@ fn shown(text: &str) -> String {
     let list = TaskList::parse(text);
     let mut shown = String::new();
     for task in &list.tasks {
-        let phase = list.phase(task).map_or("-".to_owned(), |phase| format!("{phase} {:?}", phase.kind));
+        let phase = list.phase_for(task).map_or("-".to_owned(), |phase| format!("{phase} {:?}", phase.kind));
         let done = if task.done { "x" } else { " " };
         let parallel = if task.parallel { " P" } else { "" };
-        let Task { id, line, text, stories, .. } = task;
+        let TaskItem { id, line, text, stories, .. } = task;
         writeln!(shown, "{line}: [{done}] {id}{parallel} {stories:?} <{phase}> {text}").unwrap();
     }
     shown
@@ -182,13 +182,13 @@ fn phases() {
 fn a_tick_changes_one_byte() {
     let id = |id: &str| TaskId::parse(id).unwrap();
     let text = "- [ ] T001 a\r\n- [x] T002 b\r\n- [ ] T003 c\n- [ ] T003 d";
-    let ticked = flip(text, &id("T001"), Done::Yes).unwrap();
+    let ticked = set_task_ticked(text, &id("T001"), TickState::Yes).unwrap();
     assert_eq!(ticked, "- [X] T001 a\r\n- [x] T002 b\r\n- [ ] T003 c\n- [ ] T003 d");
-    assert_eq!(flip(&ticked, &id("T001"), Done::No).unwrap(), text);
-    assert_eq!(flip(text, &id("T002"), Done::Yes).unwrap(), text);
-    assert_eq!(flip(text, &id("T004"), Done::Yes), Err(TasksError::Unknown(id("T004"))));
+    assert_eq!(set_task_ticked(&ticked, &id("T001"), TickState::No).unwrap(), text);
+    assert_eq!(set_task_ticked(text, &id("T002"), TickState::Yes).unwrap(), text);
+    assert_eq!(set_task_ticked(text, &id("T004"), TickState::Yes), Err(TasksError::Unknown(id("T004"))));
     assert_eq!(
-        flip(text, &id("T003"), Done::Yes),
+        set_task_ticked(text, &id("T003"), TickState::Yes),
         Err(TasksError::Twice { id: id("T003"), first: 3, second: 4 })
     );
 }
@@ -200,9 +200,9 @@ fn kind_of(name: &str) -> GapKind {
 
 #[track_caller]
 fn check_append(text: &str, gaps: &[(&str, &str, &str)], expected: Expect) {
-    let gaps: Vec<Gap> = gaps
+    let gaps: Vec<ConvergenceGap> = gaps
         .iter()
-        .map(|(text, source, kind)| Gap {
+        .map(|(text, source, kind)| ConvergenceGap {
             text: (*text).to_owned(),
             source: (*source).to_owned(),
             kind: kind_of(kind.trim_end_matches('!')),
@@ -281,7 +281,7 @@ fn what_the_code_lacks_goes_to_the_end() {
 #[track_caller]
 fn check_selection(scope: &str, expected: &str) {
     let ids = |ids: Vec<TaskId>| ids.iter().map(|id| id.as_str()).collect::<Vec<_>>().join(" ");
-    let selection = TaskList::parse(ALBUMS).selection(scope);
+    let selection = TaskList::parse(ALBUMS).select_tasks(scope);
     assert_eq!(selection.map_or("for the model".into(), ids), expected, "{scope}");
 }
 
@@ -311,7 +311,7 @@ fn check_step(text: &str, among: Option<&[&str]>, expected: &str) {
     let among: Option<Vec<TaskId>> =
         among.map(|ids| ids.iter().map(|id| TaskId::parse(id).unwrap()).collect());
     let list = TaskList::parse(text);
-    let step: Vec<&str> = list.next_step(among.as_deref()).iter().map(|task| task.id.as_str()).collect();
+    let step: Vec<&str> = list.next_batch(among.as_deref()).iter().map(|task| task.id.as_str()).collect();
     assert_eq!(step.join(" "), expected);
 }
 
@@ -342,7 +342,7 @@ fn the_next_step() {
 
 #[test]
 fn places_in_a_text() {
-    let found = |text| paths(text).collect::<Vec<_>>().join(" ");
+    let found = |text| find_paths(text).collect::<Vec<_>>().join(" ");
     assert_eq!(
         found("Create `src/a.rs`, tests/test_b.py (Dockerfile) and .gitignore."),
         "src/a.rs tests/test_b.py Dockerfile .gitignore"
@@ -373,8 +373,8 @@ fn a_hostile_page_is_read_once() {
     ] {
         let text = piece.repeat(40_000);
         assert!(TaskList::parse(&text).tasks.len() < 2, "{piece}");
-        assert_eq!(markdown::prose(&text).len(), text.len());
-        crate::lint::placeholders(&text, "[b]");
+        assert_eq!(markdown::prose_text(&text).len(), text.len());
+        crate::lint::find_placeholders(&text, "[b]");
     }
 }
 
@@ -396,7 +396,7 @@ fn any_text() -> impl Strategy<Value = String> {
     })
 }
 
-fn found<'a>(list: &'a TaskList, id: &TaskId) -> Option<&'a Task> {
+fn found<'a>(list: &'a TaskList, id: &TaskId) -> Option<&'a TaskItem> {
     list.tasks.iter().find(|task| task.id == *id)
 }
 
@@ -405,19 +405,19 @@ proptest! {
     fn nothing_panics(text in any::<String>(), page in any_text()) {
         for text in [text, page] {
             let list = TaskList::parse(&text);
-            prop_assert_eq!(markdown::prose(&text).len(), text.len());
+            prop_assert_eq!(markdown::prose_text(&text).len(), text.len());
             prop_assert!(list.tasks.iter().all(|task| b" xX".contains(&text.as_bytes()[task.marker])));
-            let _step = (list.selection(&text), list.next_step(None));
+            let _step = (list.select_tasks(&text), list.next_batch(None));
         }
     }
 
     #[test]
     fn flips_change_one_byte(text in any_text(), id in 0..30_u32) {
-        let id = TaskId::of(id).unwrap();
+        let id = TaskId::from_number(id).unwrap();
         let list = TaskList::parse(&text);
         let n_found = list.tasks.iter().filter(|task| task.id == id).count();
-        let done = if found(&list, &id).is_some_and(|task| task.done) { Done::No } else { Done::Yes };
-        match flip(&text, &id, done) {
+        let done = if found(&list, &id).is_some_and(|task| task.done) { TickState::No } else { TickState::Yes };
+        match set_task_ticked(&text, &id, done) {
             Ok(flipped) => {
                 prop_assert_eq!((n_found, flipped.len()), (1, text.len()));
                 let changed: Vec<usize> = (0..text.len()).filter(|at| text.as_bytes()[*at] != flipped.as_bytes()[*at]).collect();
@@ -435,10 +435,10 @@ proptest! {
     fn what_is_appended_is_seen_and_nothing_else_changes(
         text in any_text(), words in prop::collection::vec((".{1,20}", any::<bool>()), 1..4),
     ) {
-        let gap = |(text, is_critical): &(String, bool)| Gap {
+        let gap = |(text, is_critical): &(String, bool)| ConvergenceGap {
             text: format!("a{text}"), source: format!("b{text}"), kind: GapKind::Missing, is_critical: *is_critical,
         };
-        let gaps: Vec<Gap> = words.iter().map(gap).collect();
+        let gaps: Vec<ConvergenceGap> = words.iter().map(gap).collect();
         let before = TaskList::parse(&text);
         if let Ok(longer) = append_convergence(&text, &gaps) {
             prop_assert!(longer.starts_with(&text));
@@ -448,7 +448,7 @@ proptest! {
             let first = before.next_id().unwrap().number();
             for (at, task) in after.tasks[n_before..].iter().enumerate() {
                 prop_assert_eq!(task.id.number() as usize, first as usize + at);
-                prop_assert!(!task.done && after.phase(task).unwrap().kind == PhaseKind::Convergence);
+                prop_assert!(!task.done && after.phase_for(task).unwrap().kind == PhaseKind::Convergence);
             }
         }
     }
@@ -465,11 +465,16 @@ fn a_list_that_nobody_can_go_through_is_refused() {
         ("\n".repeat(50_000), "\n".repeat(50_001), "tasks.md has more than 50000 lines; split it"),
         (line(20_000), line(20_001), "tasks.md has more than 20000 bytes in a line; split it"),
     ] {
-        assert!(TaskList::checked(&at).is_ok(), "{told}");
-        assert_eq!(TaskList::checked(&beyond).unwrap_err().to_string(), told);
-        let id = TaskId::of(1).unwrap();
-        assert_eq!(flip(&beyond, &id, Done::Yes).unwrap_err().to_string(), told);
-        let gap = Gap { text: "a".into(), source: "b".into(), kind: GapKind::Missing, is_critical: false };
+        assert!(TaskList::parse_checked(&at).is_ok(), "{told}");
+        assert_eq!(TaskList::parse_checked(&beyond).unwrap_err().to_string(), told);
+        let id = TaskId::from_number(1).unwrap();
+        assert_eq!(set_task_ticked(&beyond, &id, TickState::Yes).unwrap_err().to_string(), told);
+        let gap = ConvergenceGap {
+            text: "a".into(),
+            source: "b".into(),
+            kind: GapKind::Missing,
+            is_critical: false,
+        };
         assert_eq!(append_convergence(&beyond, &[gap]).unwrap_err().to_string(), told);
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use crow_speckit::{
-    Created, NewFeature, Numbering, SpeckitError, SpecsLink, SpecsRoot, create, features, would_create,
+    CreatedFeature, FeatureNumbering, NewFeature, SpeckitError, SpecsLink, SpecsRoot, create_feature,
+    list_features, preview_feature,
 };
 use expect_test::{Expect, expect};
 
@@ -18,9 +19,9 @@ fn new_feature<T>(words: &str, act: impl FnOnce(&NewFeature<'_>) -> T) -> T {
     let told = words.split(' ').filter(|word| !OPTIONS.iter().any(|option| word.starts_with(option)));
     let description = told.collect::<Vec<_>>().join(" ");
     let numbering = match (option("number="), option("time")) {
-        (Some(number), _) => Numbering::Prefer(number.parse().unwrap()),
-        (None, Some(_)) => Numbering::Timestamp,
-        (None, None) => Numbering::Next,
+        (Some(number), _) => FeatureNumbering::Prefer(number.parse().unwrap()),
+        (None, Some(_)) => FeatureNumbering::Timestamp,
+        (None, None) => FeatureNumbering::Next,
     };
     act(&NewFeature {
         description: &description,
@@ -38,13 +39,13 @@ fn new_feature<T>(words: &str, act: impl FnOnce(&NewFeature<'_>) -> T) -> T {
 fn check_create(things: &str, words: &str, expected: &Expect) {
     let disk = Disk::new(things);
     let before = disk.tree();
-    let show = |made: Created| {
-        let dir = disk.project.shown(&made.feature.dir);
+    let show = |made: CreatedFeature| {
+        let dir = disk.project.display_path(&made.feature.dir);
         made.notes.iter().fold(dir, |told, note| format!("{told}\nnote: {note}"))
     };
-    let foretold = new_feature(words, |new| would_create(&disk.project, new).map(|made| made.feature));
+    let foretold = new_feature(words, |new| preview_feature(&disk.project, new).map(|made| made.feature));
     assert_eq!(disk.tree(), before, "telling the name wrote something");
-    let made = new_feature(words, |new| create(&disk.project, new, &pages));
+    let made = new_feature(words, |new| create_feature(&disk.project, new, &pages));
     if let (Ok(foretold), Ok(made)) = (&foretold, &made) {
         assert_eq!(foretold.name, made.feature.name);
     }
@@ -80,8 +81,12 @@ fn a_feature_of_a_fresh_project_is_seen_by_programs_that_look_into_specs() {
 fn a_feature_goes_where_the_others_are() {
     let check = |things: &str, expected: &str| {
         let disk = Disk::new(things);
-        let made = new_feature("sort photos", |new| create(&disk.project, new, &pages));
-        assert_eq!(disk.told(made, |made| disk.project.shown(&made.feature.dir)), expected, "{things}");
+        let made = new_feature("sort photos", |new| create_feature(&disk.project, new, &pages));
+        assert_eq!(
+            disk.told(made, |made| disk.project.display_path(&made.feature.dir)),
+            expected,
+            "{things}"
+        );
     };
     check("specs/003-x/", "specs/004-sort-photos");
     check(".specify/init-options.json={}", "specs/001-sort-photos");
@@ -212,7 +217,7 @@ fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
         "requirements-template" => Err(SpeckitError::Invalid("no page".to_owned())),
         _ => pages(name),
     };
-    let made = new_feature("sort photos", |new| create(&disk.project, new, &broken));
+    let made = new_feature("sort photos", |new| create_feature(&disk.project, new, &broken));
     assert_eq!(disk.told(made, |_| "made".to_owned()), "error: no page");
     assert_eq!(fs::read_dir(disk.project.root()).unwrap().count(), 0);
 }
@@ -227,11 +232,13 @@ fn many_at_once_never_share_a_number() {
             let (disk, start) = (&disk, &start);
             scope.spawn(move || {
                 start.wait();
-                new_feature(&format!("feature called{n}"), |new| create(&disk.project, new, &pages).unwrap())
+                new_feature(&format!("feature called{n}"), |new| {
+                    create_feature(&disk.project, new, &pages).unwrap()
+                })
             });
         }
     });
-    let features = features(&disk.project, &SpecsRoot::Auto).unwrap();
+    let features = list_features(&disk.project, &SpecsRoot::Auto).unwrap();
     let numbers: Vec<Option<u64>> = features.iter().map(|feature| feature.number).collect();
     assert_eq!(numbers, (1..=N).map(Some).collect::<Vec<_>>());
 }
@@ -241,14 +248,14 @@ fn many_at_once_never_share_a_number() {
 fn a_lock_that_is_no_file_is_an_error_and_no_wait() {
     use rustix::fs::{CWD, Mode, mkfifoat};
     let disk = Disk::new("");
-    let folder = disk.project.specify("crow");
+    let folder = disk.project.specify_path("crow");
     fs::create_dir_all(&folder).unwrap();
     mkfifoat(CWD, folder.join("lock"), Mode::RWXU).unwrap();
-    let error = new_feature("sort photos", |new| create(&disk.project, new, &pages)).unwrap_err();
+    let error = new_feature("sort photos", |new| create_feature(&disk.project, new, &pages)).unwrap_err();
     assert!(error.to_string().ends_with("it is not a file; remove it"), "{error}");
     fs::remove_file(folder.join("lock")).unwrap();
     std::os::unix::fs::symlink("elsewhere", folder.join("lock")).unwrap();
-    assert!(new_feature("sort photos", |new| create(&disk.project, new, &pages)).is_err());
+    assert!(new_feature("sort photos", |new| create_feature(&disk.project, new, &pages)).is_err());
     assert!(!folder.join("elsewhere").exists());
 }
 
@@ -256,7 +263,8 @@ fn a_lock_that_is_no_file_is_an_error_and_no_wait() {
 fn a_feature_is_not_made_where_commands_are_kept() {
     for dir in [".", ".git/x", ".crow", "specs/..", ".specify/memory/x"] {
         let disk = Disk::new("");
-        let made = new_feature(&format!("dir={dir} sort photos"), |new| create(&disk.project, new, &pages));
+        let made =
+            new_feature(&format!("dir={dir} sort photos"), |new| create_feature(&disk.project, new, &pages));
         assert!(made.unwrap_err().to_string().contains("name another folder"), "{dir}");
     }
 }

@@ -10,14 +10,15 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crow_speckit::{
-    Feature, Need, Page, Project, SpeckitError, SpecsRoot, Variables, WhoAsks, check_needs, docs, features,
-    init, needs_of, resolve, setup_plan, setup_tasks, specs_root, write_pointer,
+    Feature, FeaturePrerequisite, FeatureSelector, PageTemplate, SpeckitError, SpeckitProject,
+    SpeckitVariables, SpecsRoot, check_feature_prerequisites, init_project, list_docs, list_features,
+    prerequisites_for, resolve_feature, resolve_specs_root, setup_plan, setup_tasks, write_pointer,
 };
 
 /// A folder with a project in it, so that links have somewhere else to lead to.
 struct Disk {
     folder: tempfile::TempDir,
-    project: Project,
+    project: SpeckitProject,
 }
 
 impl Disk {
@@ -26,7 +27,7 @@ impl Disk {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap().join("project");
         fs::create_dir(&root).unwrap();
-        let disk = Self { folder, project: Project::at(root) };
+        let disk = Self { folder, project: SpeckitProject::from_root(root) };
         disk.add(things);
         disk
     }
@@ -59,7 +60,7 @@ impl Disk {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
-                let shown = self.project.shown(&path);
+                let shown = self.project.display_path(&path);
                 if path.is_symlink() {
                     lines.push(format!("{shown} -> {}\n", fs::read_link(&path).unwrap().display()));
                 } else if path.is_dir() {
@@ -86,13 +87,13 @@ impl Disk {
     }
 }
 
-fn pages(name: &str) -> Result<Page, SpeckitError> {
+fn pages(name: &str) -> Result<PageTemplate, SpeckitError> {
     let text = match name {
         "spec-template" => "# [FEATURE NAME] [###-feature-name] [DATE] $ARGUMENTS",
         "plan-template" => "# [FEATURE] [DATE]",
         _ => name,
     };
-    Ok(Page { name: name.to_owned(), text: text.to_owned() })
+    Ok(PageTemplate { name: name.to_owned(), text: text.to_owned() })
 }
 
 fn now() -> jiff::Zoned {
@@ -104,16 +105,18 @@ fn now() -> jiff::Zoned {
 fn check_resolve(things: &str, words: &str, expected: &str) {
     let disk = Disk::new(things);
     let option = |name: &str| words.split_whitespace().find_map(|word| word.strip_prefix(name));
-    let variables =
-        Variables { feature_directory: option("variable=").map(str::to_owned), ..Variables::default() };
-    let asked = WhoAsks {
+    let variables = SpeckitVariables {
+        feature_directory: option("variable=").map(str::to_owned),
+        ..SpeckitVariables::default()
+    };
+    let asked = FeatureSelector {
         named: option("named="),
         bound: option("bound=").map(Path::new),
         variables: &variables,
         specs_root: &SpecsRoot::Auto,
     };
-    let told = disk.told(resolve(&disk.project, asked), |(feature, origin)| {
-        format!("{} by {origin:?}", disk.project.shown(&feature.dir))
+    let told = disk.told(resolve_feature(&disk.project, asked), |(feature, origin)| {
+        format!("{} by {origin:?}", disk.project.display_path(&feature.dir))
     });
     assert_eq!(told, expected, "{things}");
 }
@@ -222,8 +225,8 @@ fn a_feature_is_listed_once_whatever_leads_to_it() {
          .specify/specs/mine/spec.md=x ../elsewhere/ .specify/specs/003-out->../../../elsewhere \
          .specify/specs/004-again->001-a",
     );
-    let features = features(&disk.project, &SpecsRoot::Auto).unwrap();
-    let shown: Vec<String> = features.iter().map(|feature| disk.project.shown(&feature.dir)).collect();
+    let features = list_features(&disk.project, &SpecsRoot::Auto).unwrap();
+    let shown: Vec<String> = features.iter().map(|feature| disk.project.display_path(&feature.dir)).collect();
     assert_eq!(shown, [".specify/specs/mine", ".specify/specs/001-a", ".specify/specs/002-b"]);
 }
 
@@ -231,7 +234,7 @@ fn a_feature_is_listed_once_whatever_leads_to_it() {
 fn the_pointer_is_written_when_it_changes() {
     let disk = Disk::new(".specify/specs/001-a/");
     let write = |dir: &str| {
-        let is_news = write_pointer(&disk.project, &disk.project.place(dir)).unwrap();
+        let is_news = write_pointer(&disk.project, &disk.project.resolve_path(dir)).unwrap();
         format!("{is_news} {}", disk.read(".specify/feature.json"))
     };
     assert_eq!(write("specs/001-ü"), "true {\"feature_directory\":\"specs/001-ü\"}\n");
@@ -247,7 +250,7 @@ fn the_pointer_is_written_when_it_changes() {
 fn check_exclude(things: &str, list: &str, expected: &str) {
     let disk = Disk::new(&format!("{things} .specify/"));
     for dir in ["specs/001-a", "specs/002-b"] {
-        write_pointer(&disk.project, &disk.project.place(dir)).unwrap();
+        write_pointer(&disk.project, &disk.project.resolve_path(dir)).unwrap();
     }
     assert_eq!(disk.read(list), expected, "{things}");
 }
@@ -272,7 +275,7 @@ fn a_worktree_shares_the_list_of_its_repository() {
     let disk = Disk::new(".specify/ .git=gitdir:%../main/worktrees/w ../main/worktrees/w/commondir=../..~");
     let entry = disk.project.root().join(".git");
     disk.add(&format!("../main/worktrees/w/gitdir={}~", entry.display()));
-    write_pointer(&disk.project, &disk.project.place("specs/001-a")).unwrap();
+    write_pointer(&disk.project, &disk.project.resolve_path("specs/001-a")).unwrap();
     assert_eq!(disk.read("../main/info/exclude"), "/.specify/feature.json\n");
 }
 
@@ -280,9 +283,10 @@ fn a_worktree_shares_the_list_of_its_repository() {
 #[track_caller]
 fn check_find(things: &str, (cwd, init_dir): (&str, Option<&str>), expected: &str) {
     let disk = Disk::new(things);
-    let told = disk.told(Project::find(&disk.project.root().join(cwd), init_dir.map(Path::new)), |found| {
-        found.map_or("none".to_owned(), |found| found.root().display().to_string())
-    });
+    let told = disk.told(
+        SpeckitProject::find_project(&disk.project.root().join(cwd), init_dir.map(Path::new)),
+        |found| found.map_or("none".to_owned(), |found| found.root().display().to_string()),
+    );
     assert_eq!(told, expected, "{things}");
 }
 
@@ -314,16 +318,18 @@ fn a_root_that_the_environment_names_must_be_one() {
 
 /// Checks the needs of a feature, and lists its documents.
 #[track_caller]
-fn check_prerequisites(things: &str, needs: &[Need], expected: &str) {
+fn check_prerequisites(things: &str, needs: &[FeaturePrerequisite], expected: &str) {
     let disk = Disk::new(things);
-    let feature = Feature::at(disk.project.place("specs/001-a"));
-    let told = disk.told(check_needs(&disk.project, &feature, needs), |()| docs(&feature).join(" "));
+    let feature = Feature::from_dir(disk.project.resolve_path("specs/001-a"));
+    let told = disk.told(check_feature_prerequisites(&disk.project, &feature, needs), |()| {
+        list_docs(&feature).join(" ")
+    });
     assert_eq!(told, expected, "{things}");
 }
 
 #[test]
 fn the_first_thing_that_is_missing_is_said_with_the_command_that_makes_it() {
-    let all = [Need::Plan, Need::Spec, Need::Tasks];
+    let all = [FeaturePrerequisite::Plan, FeaturePrerequisite::Spec, FeaturePrerequisite::Tasks];
     let check = |things: &str, expected: &str| check_prerequisites(things, &all, expected);
     check("", "unmet: the folder specs/001-a of the feature is not there; /speckit.specify");
     check("specs/001-a/", "unmet: specs/001-a/plan.md is not there; /speckit.plan");
@@ -336,9 +342,9 @@ fn the_first_thing_that_is_missing_is_said_with_the_command_that_makes_it() {
     let planned = "specs/001-a/plan.md=x specs/001-a/spec.md=";
     check(planned, "unmet: specs/001-a/tasks.md is not there; /speckit.tasks");
     check(&format!("{planned} specs/001-a/tasks.md="), "");
-    check_prerequisites("specs/001-a/plan.md=", &[Need::PlanFile], "");
-    assert_eq!(needs_of(crow_speckit::Command::Specify), None);
-    assert_eq!(needs_of(crow_speckit::Command::Analyze), Some(all.as_slice()));
+    check_prerequisites("specs/001-a/plan.md=", &[FeaturePrerequisite::PlanFile], "");
+    assert_eq!(prerequisites_for(crow_speckit::WorkflowCommand::Specify), None);
+    assert_eq!(prerequisites_for(crow_speckit::WorkflowCommand::Analyze), Some(all.as_slice()));
 }
 
 #[test]
@@ -351,22 +357,22 @@ fn documents_are_listed_in_one_order() {
 #[test]
 fn a_plan_begins_once_and_tasks_after_it() {
     let disk = Disk::new("specs/001-a/spec.md=x");
-    let feature = Feature::at(disk.project.place("specs/001-a"));
+    let feature = Feature::from_dir(disk.project.resolve_path("specs/001-a"));
     let tasks = || disk.told(setup_tasks(&disk.project, &feature, &pages), |page| page.text);
     assert_eq!(tasks(), "unmet: specs/001-a/plan.md is not there; /speckit.plan");
     assert!(setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
     assert!(!setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
     assert_eq!(tasks(), "tasks-template");
     assert_eq!(disk.tree(), "specs/001-a/plan.md: # A 2026-01-02\nspecs/001-a/spec.md: x\n");
-    let folder = Feature::at(disk.project.place("specs/003-c"));
+    let folder = Feature::from_dir(disk.project.resolve_path("specs/003-c"));
     disk.add("specs/003-c/plan.md/");
     let told = disk.told(setup_plan(&disk.project, &folder, &now(), &pages), |_| "made".to_owned());
     assert_eq!(
         told,
         "error: $DIR/project/specs/003-c/plan.md cannot be used: it is not a file; move it away"
     );
-    let empty = |name: &str| Ok(Page { name: name.to_owned(), text: String::new() });
-    let other = Feature::at(disk.project.place("specs/002-b"));
+    let empty = |name: &str| Ok(PageTemplate { name: name.to_owned(), text: String::new() });
+    let other = Feature::from_dir(disk.project.resolve_path("specs/002-b"));
     let told = disk.told(setup_plan(&disk.project, &other, &now(), &empty), |_| "made".to_owned());
     assert_eq!(told, "error: the page template plan-template is empty; restore it, or remove it");
     assert!(!other.dir.exists());
@@ -375,8 +381,8 @@ fn a_plan_begins_once_and_tasks_after_it() {
 #[test]
 fn a_project_is_begun_without_touching_what_is_there() {
     let made = |disk: &Disk| {
-        disk.told(init(&disk.project, &pages), |made| {
-            made.iter().map(|path| disk.project.shown(path)).collect::<Vec<_>>().join(" ")
+        disk.told(init_project(&disk.project, &pages), |made| {
+            made.iter().map(|path| disk.project.display_path(path)).collect::<Vec<_>>().join(" ")
         })
     };
     let disk = Disk::new("");
@@ -396,7 +402,8 @@ fn the_place_of_new_features_can_be_set() {
     let check = |things: &str, setting: &str, expected: &str| {
         let disk = Disk::new(things);
         let setting = SpecsRoot::parse(setting).unwrap();
-        let told = disk.told(specs_root(&disk.project, &setting), |root| disk.project.shown(&root));
+        let told =
+            disk.told(resolve_specs_root(&disk.project, &setting), |root| disk.project.display_path(&root));
         assert_eq!(told, expected, "{things} {setting:?}");
     };
     check("specs/001-a/", "auto", "specs");

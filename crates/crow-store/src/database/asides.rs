@@ -1,22 +1,22 @@
 //! What questions to a model took that are no messages.
 
-use crow_core::{SessionId, Usage};
+use crow_core::{SessionId, TokenUsage};
 
 use super::Database;
 use crate::{
-    Aside, StoreError, Timestamp,
-    sql::{Columns, Fault, Sql, values},
+    SideRequestUsage, StoreError, Timestamp,
+    sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
 impl Database {
     /// Takes down what a question took, before the message that comes next.
-    pub(crate) fn note_aside(
+    pub(crate) fn record_side_request(
         &mut self,
         session: &SessionId,
-        usage: Usage,
+        usage: TokenUsage,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write(|sql| {
+        self.write_transaction(|sql| {
             let n_stored = sql.execute(
                 "INSERT INTO asides (session_id, seq, input_tokens, output_tokens, cached_tokens,
                      cache_written_tokens, cost, created)
@@ -39,22 +39,25 @@ impl Database {
 }
 
 /// Reads what the questions of a session took, in their order.
-pub(super) fn of(sql: &mut dyn Sql, session: &SessionId) -> Result<Vec<Aside>, Fault> {
-    sql.all(
+pub(super) fn list_side_requests(
+    sql: &mut dyn SqlTransaction,
+    session: &SessionId,
+) -> Result<Vec<SideRequestUsage>, SqlError> {
+    sql.query_all(
         "SELECT seq, input_tokens, output_tokens, cached_tokens, cache_written_tokens, cost
          FROM asides WHERE session_id = $1 ORDER BY id",
         values![session],
-        aside,
+        read_side_request,
     )
 }
 
-fn aside(columns: &dyn Columns) -> Result<Aside, Fault> {
-    let usage = Usage {
-        input: columns.count(1)?,
-        output: columns.count(2)?,
-        cached: columns.count(3)?,
-        cache_written: columns.count(4)?,
-        cost: columns.int(5)?.map(i64::cast_unsigned),
+fn read_side_request(columns: &dyn SqlRow) -> Result<SideRequestUsage, SqlError> {
+    let usage = TokenUsage {
+        input: columns.read_count(1)?,
+        output: columns.read_count(2)?,
+        cached: columns.read_count(3)?,
+        cache_written: columns.read_count(4)?,
+        cost: columns.get_int(5)?.map(i64::cast_unsigned),
     };
-    Ok(Aside { seq: columns.count(0)?, usage })
+    Ok(SideRequestUsage { seq: columns.read_count(0)?, usage })
 }

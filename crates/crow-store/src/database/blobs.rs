@@ -3,28 +3,28 @@
 use crow_core::{ContentHash, SessionId};
 
 use crate::{
-    row::{self, Images},
-    sql::{Fault, Sql, values},
+    row::{self, ImagesByHash},
+    sql::{SqlError, SqlTransaction, values},
 };
 
 /// What a content is kept for.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Purpose {
+pub(super) enum BlobPurpose {
     Image,
     File,
 }
 
 /// Keeps a content for a session.
-pub(super) fn keep(
-    sql: &mut dyn Sql,
+pub(super) fn insert_blob(
+    sql: &mut dyn SqlTransaction,
     session: &SessionId,
-    purpose: Purpose,
+    purpose: BlobPurpose,
     (hash, bytes): (ContentHash, &[u8]),
-) -> Result<(), Fault> {
+) -> Result<(), SqlError> {
     let hash = hash.to_string();
     let purpose = match purpose {
-        Purpose::Image => "image",
-        Purpose::File => "file",
+        BlobPurpose::Image => "image",
+        BlobPurpose::File => "file",
     };
     sql.execute(
         "INSERT INTO blobs (hash, data) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING",
@@ -38,14 +38,20 @@ pub(super) fn keep(
 }
 
 /// Reads the images that messages of a session show.
-pub(super) fn images(sql: &mut dyn Sql, session: &SessionId) -> Result<Images, Fault> {
-    let mut images = Images::new();
+pub(super) fn load_images(
+    sql: &mut dyn SqlTransaction,
+    session: &SessionId,
+) -> Result<ImagesByHash, SqlError> {
+    let mut images = ImagesByHash::new();
     sql.query(
         "SELECT b.hash, b.data FROM blob_uses u JOIN blobs b ON b.hash = u.hash
          WHERE u.session_id = $1 AND u.purpose = 'image'",
         values![session],
         &mut |columns| {
-            images.insert(columns.string(0)?, row::base64(columns.bytes(1)?.unwrap_or_default()));
+            images.insert(
+                columns.read_string(0)?,
+                row::encode_base64(columns.get_bytes(1)?.unwrap_or_default()),
+            );
             Ok(())
         },
     )?;
@@ -53,7 +59,7 @@ pub(super) fn images(sql: &mut dyn Sql, session: &SessionId) -> Result<Images, F
 }
 
 /// Drops what no session uses any more.
-pub(super) fn sweep(sql: &mut dyn Sql) -> Result<(), Fault> {
+pub(super) fn delete_unused_blobs(sql: &mut dyn SqlTransaction) -> Result<(), SqlError> {
     sql.execute(
         "DELETE FROM blobs WHERE NOT EXISTS (SELECT 1 FROM blob_uses u WHERE u.hash = blobs.hash)",
         values![],

@@ -2,17 +2,17 @@
 
 use crow_core::{Compaction, Mode, SessionId, ThoughtLevel};
 
-use super::{compactions, insert, sessions};
+use super::{compactions, insert_message, sessions};
 use crate::{
     StoreError, row,
-    sql::{Fault, Sql, values},
+    sql::{SqlError, SqlTransaction, values},
     sqlite::OldSession,
 };
 
 /// Stores a session as it was. Its system prompt stays behind: it speaks of tools that only the Python version had, and
 /// whoever goes on with the session is told of ours.
-pub(crate) fn bring_in(sql: &mut dyn Sql, old: &OldSession) -> Result<(), Fault> {
-    let prompt = sessions::content_id(sql, &sessions::SYSTEM_PROMPTS, "")?;
+pub(crate) fn import_session(sql: &mut dyn SqlTransaction, old: &OldSession) -> Result<(), SqlError> {
+    let prompt = sessions::intern_text(sql, &sessions::SYSTEM_PROMPTS, "")?;
     sql.execute(
         "INSERT INTO sessions (id, parent_session_id, agent_type, cwd, model, mode, thought_level, title, system_prompt_id,
              n_messages, created, updated)
@@ -20,7 +20,7 @@ pub(crate) fn bring_in(sql: &mut dyn Sql, old: &OldSession) -> Result<(), Fault>
         values![
             &old.id,
             old.parent.as_ref(),
-            sessions::own_type(old.parent.is_some()),
+            sessions::own_agent_type(old.parent.is_some()),
             &old.cwd,
             &old.model,
             Mode::default().as_str(),
@@ -33,8 +33,8 @@ pub(crate) fn bring_in(sql: &mut dyn Sql, old: &OldSession) -> Result<(), Fault>
         ],
     )?;
     for (seq, (entry, created)) in (0..).zip(&old.entries) {
-        let row = row::write(entry).map_err(|error| bad(&old.id, seq, &error))?;
-        insert(sql, &old.id, seq, &row, *created)?;
+        let row = row::encode_entry(entry).map_err(|error| bad_row_error(&old.id, seq, &error))?;
+        insert_message(sql, &old.id, seq, &row, *created)?;
     }
     for compaction in &old.compactions {
         let ours = Compaction {
@@ -51,6 +51,6 @@ pub(crate) fn bring_in(sql: &mut dyn Sql, old: &OldSession) -> Result<(), Fault>
     Ok(())
 }
 
-fn bad(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
+fn bad_row_error(session: &SessionId, seq: u64, error: &serde_json::Error) -> StoreError {
     StoreError::BadRow { session: session.clone(), seq, why: error.to_string() }
 }

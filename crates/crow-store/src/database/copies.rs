@@ -5,7 +5,7 @@ use crow_core::SessionId;
 use super::Database;
 use crate::{
     StoreError, Timestamp, row,
-    sql::{Fault, Sql, values},
+    sql::{SqlError, SqlTransaction, values},
 };
 
 /// Messages that are made findable at a time, so that a long session is not in memory twice.
@@ -13,13 +13,13 @@ const BATCH: i64 = 256;
 
 impl Database {
     /// Begins a session with all that was said in another; tells whether there is that other.
-    pub(crate) fn fork(
+    pub(crate) fn fork_session(
         &mut self,
         session: &SessionId,
         copy: &SessionId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.write(|sql| {
+        self.write_transaction(|sql| {
             let done = sql.execute(
                 "INSERT INTO sessions (id, agent_type, cwd, model, mode, title, system_prompt_id, prompt_id, tools_id,
                      n_messages, created, updated, thought_level, config, forked_from)
@@ -31,7 +31,7 @@ impl Database {
             match done {
                 Ok(0) => return Ok(false),
                 Ok(_) => {}
-                Err(Fault::Constraint(_)) => return Err(StoreError::NameTaken(copy.clone()).into()),
+                Err(SqlError::Constraint(_)) => return Err(StoreError::NameTaken(copy.clone()).into()),
                 Err(fault) => return Err(fault),
             }
             for copying in [
@@ -55,26 +55,26 @@ impl Database {
             ] {
                 sql.execute(copying, values![copy, session])?;
             }
-            index(sql, copy)?;
+            index_messages(sql, copy)?;
             Ok(true)
         })
     }
 }
 
 /// Makes the messages of a session findable.
-pub(super) fn index(sql: &mut dyn Sql, session: &SessionId) -> Result<(), Fault> {
+pub(super) fn index_messages(sql: &mut dyn SqlTransaction, session: &SessionId) -> Result<(), SqlError> {
     let dialect = sql.dialect();
     let mut from = 0;
     loop {
-        let texts = sql.all(
+        let texts = sql.query_all(
             "SELECT id, seq, data FROM messages
              WHERE session_id = $1 AND seq >= $2 AND role <> 'tool' ORDER BY seq LIMIT $3",
             values![session, from, BATCH],
             |columns| {
                 // What cannot be read cannot be found; loading the session says so.
-                let entry = row::read(columns.text(2)?.unwrap_or_default(), None, None);
-                let text = entry.map(|entry| row::searched(&entry)).unwrap_or_default();
-                Ok((columns.number(0)?, columns.number(1)?, text))
+                let entry = row::decode_entry(columns.get_text(2)?.unwrap_or_default(), None, None);
+                let text = entry.map(|entry| row::searchable_text(&entry)).unwrap_or_default();
+                Ok((columns.read_int(0)?, columns.read_int(1)?, text))
             },
         )?;
         let Some((_, last, _)) = texts.last() else { return Ok(()) };

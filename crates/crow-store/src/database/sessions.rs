@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 
 use super::{Database, PAGE_MAX, blobs};
 use crate::{
-    BegunBy, Cursor, ListQuery, NewSession, SessionRow, StoreError, Timestamp, hashing,
-    sql::{Columns, Fault, Sql, values},
+    CreatorFilter, ListQuery, NewSession, SessionCursor, SessionRow, StoreError, Timestamp, hashing,
+    sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
 /// How far a family of sessions is followed; no limit on depth allows more.
 const FAMILY_MAX: i64 = 10_000;
 
-/// The columns that [`session_row`] reads.
+/// The columns that [`read_session_row`] reads.
 macro_rules! columns {
     () => {
         "s.id, s.cwd, s.title, s.model, s.mode, s.parent_session_id, s.agent_type, s.created, s.updated, \
@@ -22,7 +22,7 @@ macro_rules! columns {
 
 /// What may change of a session that goes on.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum SessionChange {
     Title(String),
     Mode(Mode),
     Model(String),
@@ -41,8 +41,8 @@ pub(crate) enum Change {
 
 impl Database {
     pub(crate) fn create_session(&mut self, id: &SessionId, new: &NewSession) -> Result<(), StoreError> {
-        self.write(|sql| {
-            let prompt = content_id(sql, &SYSTEM_PROMPTS, &new.system_prompt)?;
+        self.write_transaction(|sql| {
+            let prompt = intern_text(sql, &SYSTEM_PROMPTS, &new.system_prompt)?;
             let parent = new.parent.as_ref();
             let done = sql.execute(
                 "INSERT INTO sessions
@@ -53,7 +53,7 @@ impl Database {
                 values![
                     id,
                     parent,
-                    new.agent_type.as_deref().unwrap_or(own_type(parent.is_some())),
+                    new.agent_type.as_deref().unwrap_or(own_agent_type(parent.is_some())),
                     &new.cwd,
                     &new.model,
                     new.mode.as_str(),
@@ -65,20 +65,20 @@ impl Database {
             match (done, parent) {
                 (Ok(0), _) => Err(StoreError::NameTaken(id.clone()).into()),
                 (Ok(_), _) => Ok(()),
-                (Err(Fault::Constraint(_)), Some(parent)) => Err(StoreError::NoSession(parent.clone()).into()),
+                (Err(SqlError::Constraint(_)), Some(parent)) => Err(StoreError::NoSession(parent.clone()).into()),
                 (Err(fault), _) => Err(fault),
             }
         })
     }
 
-    pub(crate) fn list(&mut self, query: &ListQuery) -> Result<Vec<SessionRow>, StoreError> {
+    pub(crate) fn list_sessions(&mut self, query: &ListQuery) -> Result<Vec<SessionRow>, StoreError> {
         let place = query.before.as_ref();
-        let updated = place.map(|Cursor { updated, .. }| updated.0);
-        let id = place.map(|Cursor { id, .. }| id);
+        let updated = place.map(|SessionCursor { updated, .. }| updated.0);
+        let id = place.map(|SessionCursor { id, .. }| id);
         let limit = i64::from(query.limit.min(PAGE_MAX));
-        let with_children = i64::from(query.begun_by == BegunBy::Anyone);
-        self.read(|sql| {
-            sql.all(
+        let with_children = i64::from(query.begun_by == CreatorFilter::Anyone);
+        self.read_transaction(|sql| {
+            sql.query_all(
                 concat!(
                     "SELECT ",
                     columns!(),
@@ -89,15 +89,15 @@ impl Database {
                      ORDER BY s.updated DESC, s.id DESC LIMIT $4"
                 ),
                 values![query.cwd.as_ref(), id, updated, limit, with_children],
-                session_row,
+                read_session_row,
             )
         })
     }
 
     /// Lists a session with all that it and its children started, parents before children.
-    pub(crate) fn family(&mut self, session: &SessionId) -> Result<Vec<SessionRow>, StoreError> {
-        self.read(|sql| {
-            sql.all(
+    pub(crate) fn session_tree(&mut self, session: &SessionId) -> Result<Vec<SessionRow>, StoreError> {
+        self.read_transaction(|sql| {
+            sql.query_all(
                 concat!(
                     "WITH RECURSIVE family (id) AS (
                          SELECT id FROM sessions WHERE id = $1
@@ -110,51 +110,60 @@ impl Database {
                      ORDER BY s.id <> $1, s.created, s.id LIMIT $2"
                 ),
                 values![session, FAMILY_MAX],
-                session_row,
+                read_session_row,
             )
         })
     }
 
     /// Lists the sessions of nobody else whose last message came before a time, oldest first.
-    pub(crate) fn older_than(&mut self, before: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
-        self.read(|sql| {
-            sql.all(
+    pub(crate) fn sessions_older_than(&mut self, before: Timestamp) -> Result<Vec<SessionRow>, StoreError> {
+        self.read_transaction(|sql| {
+            sql.query_all(
                 concat!(
                     "SELECT ",
                     columns!(),
                     " FROM sessions s WHERE s.parent_session_id IS NULL AND s.updated < $1 ORDER BY s.updated, s.id"
                 ),
                 values![before.0],
-                session_row,
+                read_session_row,
             )
         })
     }
 
-    pub(crate) fn change(&mut self, session: &SessionId, change: &Change) -> Result<(), StoreError> {
+    pub(crate) fn update_session(
+        &mut self,
+        session: &SessionId,
+        change: &SessionChange,
+    ) -> Result<(), StoreError> {
         let (sql, value) = match change {
-            Change::Title(title) => ("UPDATE sessions SET title = $1 WHERE id = $2", title.as_str()),
-            Change::Mode(mode) => ("UPDATE sessions SET mode = $1 WHERE id = $2", mode.as_str()),
-            Change::Model(model) => ("UPDATE sessions SET model = $1 WHERE id = $2", model.as_str()),
-            Change::ThoughtLevel(level) => {
+            SessionChange::Title(title) => ("UPDATE sessions SET title = $1 WHERE id = $2", title.as_str()),
+            SessionChange::Mode(mode) => ("UPDATE sessions SET mode = $1 WHERE id = $2", mode.as_str()),
+            SessionChange::Model(model) => ("UPDATE sessions SET model = $1 WHERE id = $2", model.as_str()),
+            SessionChange::ThoughtLevel(level) => {
                 ("UPDATE sessions SET thought_level = $1 WHERE id = $2", level.as_str())
             }
-            Change::AgentSession(name) => {
+            SessionChange::AgentSession(name) => {
                 ("UPDATE sessions SET agent_session_id = $1 WHERE id = $2", name.as_str())
             }
-            Change::Config { key, value } => return self.change_config(session, key, value.as_ref()),
-            Change::Template(template) => return self.point(session, &TEMPLATES, template),
-            Change::Tools(definitions) => return self.point(session, &TOOLS, definitions),
+            SessionChange::Config { key, value } => return self.update_config(session, key, value.as_ref()),
+            SessionChange::Template(template) => return self.set_shared_text(session, &TEMPLATES, template),
+            SessionChange::Tools(definitions) => return self.set_shared_text(session, &TOOLS, definitions),
         };
-        self.write(|statements| match statements.execute(sql, values![value, session])? {
+        self.write_transaction(|statements| match statements.execute(sql, values![value, session])? {
             0 => Err(StoreError::NoSession(session.clone()).into()),
             _ => Ok(()),
         })
     }
 
     /// Points a session at a text that many sessions share.
-    fn point(&mut self, session: &SessionId, contents: &Contents, text: &str) -> Result<(), StoreError> {
-        self.write(|sql| {
-            let id = content_id(sql, contents, text)?;
+    fn set_shared_text(
+        &mut self,
+        session: &SessionId,
+        contents: &SharedTextTable,
+        text: &str,
+    ) -> Result<(), StoreError> {
+        self.write_transaction(|sql| {
+            let id = intern_text(sql, contents, text)?;
             match sql.execute(contents.point, values![id, session])? {
                 0 => Err(StoreError::NoSession(session.clone()).into()),
                 _ => Ok(()),
@@ -162,15 +171,15 @@ impl Database {
         })
     }
 
-    fn change_config(
+    fn update_config(
         &mut self,
         session: &SessionId,
         key: &str,
         value: Option<&Value>,
     ) -> Result<(), StoreError> {
-        self.write(|sql| {
+        self.write_transaction(|sql| {
             let find = "SELECT config FROM sessions WHERE id = $1";
-            let found = sql.one(find, values![session], |columns| columns.string(0))?;
+            let found = sql.query_one(find, values![session], |columns| columns.read_string(0))?;
             let Some(config) = found else { return Err(StoreError::NoSession(session.clone()).into()) };
             // What is no object was written by nobody and says nothing.
             let mut config: Map<String, Value> = serde_json::from_str(&config).unwrap_or_default();
@@ -184,8 +193,8 @@ impl Database {
         })
     }
 
-    pub(crate) fn delete(&mut self, sessions: &[SessionId]) -> Result<u64, StoreError> {
-        let n_deleted = self.write(|sql| {
+    pub(crate) fn delete_sessions(&mut self, sessions: &[SessionId]) -> Result<u64, StoreError> {
+        let n_deleted = self.write_transaction(|sql| {
             let mut n_deleted = 0;
             for session in sessions {
                 n_deleted += sql.execute("DELETE FROM sessions WHERE id = $1", values![session])?;
@@ -194,7 +203,7 @@ impl Database {
                 for contents in [&SYSTEM_PROMPTS, &TEMPLATES, &TOOLS] {
                     sql.execute(contents.sweep, values![])?;
                 }
-                blobs::sweep(sql)?;
+                blobs::delete_unused_blobs(sql)?;
                 if let Some(tidy) = sql.dialect().tidy_index {
                     sql.execute(tidy, values![])?;
                 }
@@ -202,17 +211,17 @@ impl Database {
             Ok(n_deleted)
         })?;
         if n_deleted > 0 {
-            self.backend.erase()?;
+            self.backend.purge_deleted()?;
         }
         Ok(n_deleted)
     }
 
-    pub(crate) fn shrink(&mut self) -> Result<(), StoreError> {
-        self.backend.shrink()
+    pub(crate) fn reclaim_space(&mut self) -> Result<(), StoreError> {
+        self.backend.reclaim_space()
     }
 
-    pub(crate) fn forget_empty(&mut self, before: Timestamp) -> Result<(), StoreError> {
-        self.write(|sql| {
+    pub(crate) fn delete_empty_sessions(&mut self, before: Timestamp) -> Result<(), StoreError> {
+        self.write_transaction(|sql| {
             // What a child that said nothing left in a mailbox goes with it, so a task stays.
             let empty = "DELETE FROM sessions WHERE n_messages = 0 AND created < $1
                  AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.session_id = sessions.id)";
@@ -222,20 +231,23 @@ impl Database {
 }
 
 /// Finds a session with its system prompt.
-pub(super) fn find(sql: &mut dyn Sql, session: &SessionId) -> Result<Option<(SessionRow, String)>, Fault> {
-    sql.one(
+pub(super) fn find_session(
+    sql: &mut dyn SqlTransaction,
+    session: &SessionId,
+) -> Result<Option<(SessionRow, String)>, SqlError> {
+    sql.query_one(
         concat!(
             "SELECT ",
             columns!(),
             ", p.text FROM sessions s LEFT JOIN system_prompts p ON p.id = s.system_prompt_id WHERE s.id = $1"
         ),
         values![session],
-        |columns| Ok((session_row(columns)?, columns.string(13)?)),
+        |columns| Ok((read_session_row(columns)?, columns.read_string(13)?)),
     )
 }
 
 /// A table of long texts that many sessions share, each kept once.
-pub(super) struct Contents {
+pub(super) struct SharedTextTable {
     find: &'static str,
     insert: &'static str,
     /// Points a session at one of them.
@@ -245,7 +257,7 @@ pub(super) struct Contents {
 }
 
 /// What models were told first.
-pub(super) const SYSTEM_PROMPTS: Contents = Contents {
+pub(super) const SYSTEM_PROMPTS: SharedTextTable = SharedTextTable {
     find: "SELECT id FROM system_prompts WHERE hash = $1 AND text = $2 LIMIT 1",
     insert: "INSERT INTO system_prompts (hash, text) VALUES ($1, $2) RETURNING id",
     point: "UPDATE sessions SET system_prompt_id = $1 WHERE id = $2",
@@ -254,7 +266,7 @@ pub(super) const SYSTEM_PROMPTS: Contents = Contents {
 };
 
 /// The templates of that.
-const TEMPLATES: Contents = Contents {
+const TEMPLATES: SharedTextTable = SharedTextTable {
     find: "SELECT id FROM prompts WHERE hash = $1 AND template = $2 LIMIT 1",
     insert: "INSERT INTO prompts (hash, template) VALUES ($1, $2) RETURNING id",
     point: "UPDATE sessions SET prompt_id = $1 WHERE id = $2",
@@ -262,7 +274,7 @@ const TEMPLATES: Contents = Contents {
 };
 
 /// The tools that models were offered.
-const TOOLS: Contents = Contents {
+const TOOLS: SharedTextTable = SharedTextTable {
     find: "SELECT id FROM tool_definitions WHERE hash = $1 AND definitions = $2 LIMIT 1",
     insert: "INSERT INTO tool_definitions (hash, definitions) VALUES ($1, $2) RETURNING id",
     point: "UPDATE sessions SET tools_id = $1 WHERE id = $2",
@@ -271,16 +283,22 @@ const TOOLS: Contents = Contents {
 };
 
 /// Finds a text's row, or makes it.
-pub(super) fn content_id(sql: &mut dyn Sql, contents: &Contents, text: &str) -> Result<i64, Fault> {
-    let hash = hashing::short(text);
-    if let Some(id) = sql.one(contents.find, values![hash, text], |columns| columns.number(0))? {
+pub(super) fn intern_text(
+    sql: &mut dyn SqlTransaction,
+    contents: &SharedTextTable,
+    text: &str,
+) -> Result<i64, SqlError> {
+    let hash = hashing::short_hash(text);
+    if let Some(id) = sql.query_one(contents.find, values![hash, text], |columns| columns.read_int(0))? {
         return Ok(id);
     }
-    Ok(sql.one(contents.insert, values![hash, text], |columns| columns.number(0))?.unwrap_or_default())
+    Ok(sql
+        .query_one(contents.insert, values![hash, text], |columns| columns.read_int(0))?
+        .unwrap_or_default())
 }
 
 /// The agent type of Crow's own sessions.
-pub(crate) fn own_type(is_child: bool) -> &'static str {
+pub(crate) fn own_agent_type(is_child: bool) -> &'static str {
     if is_child { OWN_CHILD } else { OWN_ROOT }
 }
 
@@ -288,26 +306,26 @@ const OWN_ROOT: &str = "crow-cli";
 const OWN_CHILD: &str = "crow-child";
 
 /// Leaves only the agent types of others.
-pub(super) fn of_others(agent_type: Option<String>) -> Option<String> {
+pub(super) fn foreign_agent_type(agent_type: Option<String>) -> Option<String> {
     agent_type.filter(|agent_type| agent_type != OWN_ROOT && agent_type != OWN_CHILD)
 }
 
-fn session_row(columns: &dyn Columns) -> Result<SessionRow, Fault> {
-    let session = |place| Ok::<_, Fault>(columns.maybe_string(place)?.map(SessionId::new));
+fn read_session_row(columns: &dyn SqlRow) -> Result<SessionRow, SqlError> {
+    let session = |place| Ok::<_, SqlError>(columns.read_optional_string(place)?.map(SessionId::new));
     Ok(SessionRow {
-        id: SessionId::new(columns.string(0)?),
-        cwd: columns.string(1)?,
-        title: columns.maybe_string(2)?,
-        model: columns.string(3)?,
+        id: SessionId::new(columns.read_string(0)?),
+        cwd: columns.read_string(1)?,
+        title: columns.read_optional_string(2)?,
+        model: columns.read_string(3)?,
         // A mode this version does not know is taken for the most careful one.
-        mode: Mode::parse(columns.text(4)?.unwrap_or_default()).unwrap_or_default(),
+        mode: Mode::parse(columns.get_text(4)?.unwrap_or_default()).unwrap_or_default(),
         parent: session(5)?,
-        agent_type: of_others(columns.maybe_string(6)?),
-        created: Timestamp(columns.number(7)?),
-        updated: Timestamp(columns.number(8)?),
-        n_messages: columns.count(9)?,
-        thought_level: ThoughtLevel::parse(columns.text(10)?.unwrap_or_default()).unwrap_or_default(),
+        agent_type: foreign_agent_type(columns.read_optional_string(6)?),
+        created: Timestamp(columns.read_int(7)?),
+        updated: Timestamp(columns.read_int(8)?),
+        n_messages: columns.read_count(9)?,
+        thought_level: ThoughtLevel::parse(columns.get_text(10)?.unwrap_or_default()).unwrap_or_default(),
         forked_from: session(11)?,
-        agent_session_id: columns.maybe_string(12)?,
+        agent_session_id: columns.read_optional_string(12)?,
     })
 }

@@ -5,23 +5,27 @@ use crow_core::{ContentHash, SessionId};
 use super::{Database, PAGE_MAX};
 use crate::{
     SpeckitEvent, SpeckitRow, StoreError, Timestamp,
-    sql::{Columns, Fault, values},
+    sql::{SqlError, SqlRow, values},
 };
 
 /// A feature takes a few dozen commands; nobody looks back further than this.
 const EVENTS_MAX: i64 = 1_000;
 
 impl Database {
-    pub(crate) fn speckit(&mut self, session: &SessionId) -> Result<Option<SpeckitRow>, StoreError> {
-        self.read(|sql| {
+    pub(crate) fn speckit_state(&mut self, session: &SessionId) -> Result<Option<SpeckitRow>, StoreError> {
+        self.read_transaction(|sql| {
             let find = "SELECT project_root, feature_dir, last_command, updated
                  FROM speckit_session WHERE session_id = $1";
-            sql.one(find, values![session], speckit_row)
+            sql.query_one(find, values![session], read_speckit_row)
         })
     }
 
-    pub(crate) fn bind_speckit(&mut self, session: &SessionId, row: &SpeckitRow) -> Result<(), StoreError> {
-        self.write(|sql| {
+    pub(crate) fn set_speckit_state(
+        &mut self,
+        session: &SessionId,
+        row: &SpeckitRow,
+    ) -> Result<(), StoreError> {
+        self.write_transaction(|sql| {
             let done = sql.execute(
                 "INSERT INTO speckit_session (session_id, project_root, feature_dir, last_command, updated)
                  VALUES ($1, $2, $3, $4, $5)
@@ -35,12 +39,12 @@ impl Database {
                     row.updated.0,
                 ],
             );
-            done.map(drop).map_err(|fault| of_nobody(session, fault))
+            done.map(drop).map_err(|fault| constraint_to_no_session(session, fault))
         })
     }
 
     /// Takes an event down and forgets those that are too old.
-    pub(crate) fn log_speckit(
+    pub(crate) fn log_speckit_event(
         &mut self,
         session: &SessionId,
         event: &SpeckitEvent,
@@ -48,13 +52,13 @@ impl Database {
         let args_sha = event.args_sha.map(|hash| hash.to_string());
         let n_files = event.files.len().min(SpeckitEvent::FILES_MAX);
         let files = serde_json::Value::from(&event.files[..n_files]).to_string();
-        self.write(|sql| {
+        self.write_transaction(|sql| {
             let done = sql.execute(
                 "INSERT INTO speckit_event (session_id, ts, command, args_sha, outcome, files)
                  VALUES ($1, $2, $3, $4, $5, $6)",
                 values![session, event.ts.0, &event.command, args_sha.as_ref(), &event.outcome, &files],
             );
-            done.map_err(|fault| of_nobody(session, fault))?;
+            done.map_err(|fault| constraint_to_no_session(session, fault))?;
             sql.execute(
                 "DELETE FROM speckit_event WHERE session_id = $1 AND id <= (
                      SELECT id FROM speckit_event WHERE session_id = $1 ORDER BY id DESC LIMIT 1 OFFSET $2)",
@@ -70,42 +74,42 @@ impl Database {
         session: &SessionId,
         limit: u32,
     ) -> Result<Vec<SpeckitEvent>, StoreError> {
-        self.read(|sql| {
+        self.read_transaction(|sql| {
             let find = "SELECT ts, command, args_sha, outcome, files FROM speckit_event
                  WHERE session_id = $1 ORDER BY id DESC LIMIT $2";
-            sql.all(find, values![session, i64::from(limit.min(PAGE_MAX))], speckit_event)
+            sql.query_all(find, values![session, i64::from(limit.min(PAGE_MAX))], read_speckit_event)
         })
     }
 }
 
-fn of_nobody(session: &SessionId, fault: Fault) -> Fault {
+fn constraint_to_no_session(session: &SessionId, fault: SqlError) -> SqlError {
     match fault {
-        Fault::Constraint(_) => StoreError::NoSession(session.clone()).into(),
-        Fault::Other(_) => fault,
+        SqlError::Constraint(_) => StoreError::NoSession(session.clone()).into(),
+        SqlError::Other(_) => fault,
     }
 }
 
-fn speckit_row(columns: &dyn Columns) -> Result<SpeckitRow, Fault> {
+fn read_speckit_row(columns: &dyn SqlRow) -> Result<SpeckitRow, SqlError> {
     Ok(SpeckitRow {
-        project_root: columns.string(0)?,
-        feature_dir: columns.maybe_string(1)?,
-        last_command: columns.maybe_string(2)?,
-        updated: Timestamp(columns.number(3)?),
+        project_root: columns.read_string(0)?,
+        feature_dir: columns.read_optional_string(1)?,
+        last_command: columns.read_optional_string(2)?,
+        updated: Timestamp(columns.read_int(3)?),
     })
 }
 
-fn speckit_event(columns: &dyn Columns) -> Result<SpeckitEvent, Fault> {
+fn read_speckit_event(columns: &dyn SqlRow) -> Result<SpeckitEvent, SqlError> {
     Ok(SpeckitEvent {
-        ts: Timestamp(columns.number(0)?),
-        command: columns.string(1)?,
-        args_sha: hash(columns, 2)?,
-        outcome: columns.string(3)?,
+        ts: Timestamp(columns.read_int(0)?),
+        command: columns.read_string(1)?,
+        args_sha: read_hash(columns, 2)?,
+        outcome: columns.read_string(3)?,
         // What is no list of ours names no file of ours.
-        files: serde_json::from_str(columns.text(4)?.unwrap_or_default()).unwrap_or_default(),
+        files: serde_json::from_str(columns.get_text(4)?.unwrap_or_default()).unwrap_or_default(),
     })
 }
 
 /// Reads a hash; what is none is that of nothing known.
-fn hash(columns: &dyn Columns, place: usize) -> Result<Option<ContentHash>, Fault> {
-    Ok(columns.text(place)?.and_then(ContentHash::parse))
+fn read_hash(columns: &dyn SqlRow, place: usize) -> Result<Option<ContentHash>, SqlError> {
+    Ok(columns.get_text(place)?.and_then(ContentHash::parse))
 }

@@ -2,11 +2,11 @@
 
 use crow_core::SessionId;
 
-use super::{Database, PAGE_MAX, put};
+use super::{Database, PAGE_MAX, append_message};
 use crate::{
     Delivery, DeliveryId, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
-    row::Row,
-    sql::{Columns, Fault, Sql, values},
+    row::EncodedMessage,
+    sql::{SqlError, SqlRow, SqlTransaction, values},
 };
 
 /// A session has as many tasks as it made calls for them; nobody reads more.
@@ -14,7 +14,7 @@ const TASKS_MAX: i64 = 10_000;
 /// Agents say what they spent; no round spends more, and sums of this do not overflow.
 const TOKENS_MAX: u64 = u32::MAX as u64;
 
-/// Tasks with the columns that [`task_row`] reads.
+/// Tasks with the columns that [`read_task_row`] reads.
 macro_rules! tasks {
     () => {
         "SELECT s.id, s.parent_session_id, s.agent_type, s.title, t.state, t.n_rounds, t.n_tokens, t.started, \
@@ -32,7 +32,7 @@ impl Database {
         title: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write(|sql| {
+        self.write_transaction(|sql| {
             let set = "UPDATE sessions SET title = $1 WHERE id = $2 AND parent_session_id IS NOT NULL";
             if sql.execute(set, values![title, task])? == 0 {
                 return Err(StoreError::NoTask(task.clone()).into());
@@ -50,7 +50,7 @@ impl Database {
 
     /// Ends the round that runs; tells whether one did.
     pub(crate) fn end_task(&mut self, task: &SessionId, end: &TaskEnd) -> Result<bool, StoreError> {
-        self.write(|sql| {
+        self.write_transaction(|sql| {
             let n_ended = sql.execute(
                 "UPDATE tasks SET state = $1, n_tokens = n_tokens + $2, branch = COALESCE($3, branch), ended = $4
                  WHERE session_id = $5 AND state = 'running'",
@@ -70,56 +70,63 @@ impl Database {
         })
     }
 
-    pub(crate) fn task(&mut self, task: &SessionId) -> Result<Option<TaskRow>, StoreError> {
-        self.read(|sql| sql.one(concat!(tasks!(), "AND t.session_id = $1"), values![task], task_row))
+    pub(crate) fn find_task(&mut self, task: &SessionId) -> Result<Option<TaskRow>, StoreError> {
+        self.read_transaction(|sql| {
+            sql.query_one(concat!(tasks!(), "AND t.session_id = $1"), values![task], read_task_row)
+        })
     }
 
     /// Lists the tasks that a session gave, in the order they began.
-    pub(crate) fn tasks_of(&mut self, parent: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
-        self.read(|sql| {
+    pub(crate) fn list_tasks(&mut self, parent: &SessionId) -> Result<Vec<TaskRow>, StoreError> {
+        self.read_transaction(|sql| {
             let find = concat!(tasks!(), "AND s.parent_session_id = $1 ORDER BY s.created, s.id LIMIT $2");
-            sql.all(find, values![parent, TASKS_MAX], task_row)
+            sql.query_all(find, values![parent, TASKS_MAX], read_task_row)
         })
     }
 
     /// Lists what waits for a session, oldest first.
-    pub(crate) fn mail(&mut self, parent: &SessionId) -> Result<Vec<Delivery>, StoreError> {
-        self.read(|sql| {
-            sql.all(
+    pub(crate) fn pending_deliveries(&mut self, parent: &SessionId) -> Result<Vec<Delivery>, StoreError> {
+        self.read_transaction(|sql| {
+            sql.query_all(
                 "SELECT m.id, m.task_id, m.text, m.created
                  FROM mailbox m JOIN sessions s ON s.id = m.task_id
                  WHERE s.parent_session_id = $1 AND m.delivered_seq IS NULL ORDER BY m.id LIMIT $2",
                 values![parent, i64::from(PAGE_MAX)],
-                delivery,
+                read_delivery,
             )
         })
     }
 
     /// Lists what waits for the session that gave a task of that one task, oldest first.
-    pub(crate) fn mail_of(&mut self, task: &SessionId) -> Result<Vec<Delivery>, StoreError> {
-        self.read(|sql| {
+    pub(crate) fn pending_task_deliveries(&mut self, task: &SessionId) -> Result<Vec<Delivery>, StoreError> {
+        self.read_transaction(|sql| {
             let find = "SELECT id, task_id, text, created FROM mailbox
                  WHERE task_id = $1 AND delivered_seq IS NULL ORDER BY id LIMIT $2";
-            sql.all(find, values![task, i64::from(PAGE_MAX)], delivery)
+            sql.query_all(find, values![task, i64::from(PAGE_MAX)], read_delivery)
         })
     }
 
     /// Stores an entry with the deliveries that stand in it, each of which must have waited for this session.
-    pub(crate) fn append_delivered(
+    pub(crate) fn append_with_deliveries(
         &mut self,
         session: &SessionId,
         seq: u64,
-        (row, deliveries): (&Row, &[DeliveryId]),
+        (row, deliveries): (&EncodedMessage, &[DeliveryId]),
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        self.write(|sql| {
-            put(sql, session, seq, row, now)?;
-            deliveries.iter().try_for_each(|delivery| deliver(sql, session, seq, *delivery))
+        self.write_transaction(|sql| {
+            append_message(sql, session, seq, row, now)?;
+            deliveries.iter().try_for_each(|delivery| mark_delivered(sql, session, seq, *delivery))
         })
     }
 }
 
-fn deliver(sql: &mut dyn Sql, session: &SessionId, seq: u64, delivery: DeliveryId) -> Result<(), Fault> {
+fn mark_delivered(
+    sql: &mut dyn SqlTransaction,
+    session: &SessionId,
+    seq: u64,
+    delivery: DeliveryId,
+) -> Result<(), SqlError> {
     let n_claimed = sql.execute(
         "UPDATE mailbox SET delivered_seq = $1
          WHERE id = $2 AND delivered_seq IS NULL
@@ -132,27 +139,27 @@ fn deliver(sql: &mut dyn Sql, session: &SessionId, seq: u64, delivery: DeliveryI
     }
 }
 
-fn delivery(columns: &dyn Columns) -> Result<Delivery, Fault> {
+fn read_delivery(columns: &dyn SqlRow) -> Result<Delivery, SqlError> {
     Ok(Delivery {
-        id: DeliveryId(columns.number(0)?),
-        task: SessionId::new(columns.string(1)?),
-        text: columns.string(2)?,
-        created: Timestamp(columns.number(3)?),
+        id: DeliveryId(columns.read_int(0)?),
+        task: SessionId::new(columns.read_string(1)?),
+        text: columns.read_string(2)?,
+        created: Timestamp(columns.read_int(3)?),
     })
 }
 
-fn task_row(columns: &dyn Columns) -> Result<TaskRow, Fault> {
+fn read_task_row(columns: &dyn SqlRow) -> Result<TaskRow, SqlError> {
     Ok(TaskRow {
-        task: SessionId::new(columns.string(0)?),
-        parent: SessionId::new(columns.string(1)?),
-        agent_type: super::sessions::of_others(columns.maybe_string(2)?),
-        title: columns.string(3)?,
+        task: SessionId::new(columns.read_string(0)?),
+        parent: SessionId::new(columns.read_string(1)?),
+        agent_type: super::sessions::foreign_agent_type(columns.read_optional_string(2)?),
+        title: columns.read_string(3)?,
         // The table has no other; one that it had all the same would be attended by nobody we know.
-        state: TaskState::parse(columns.text(4)?.unwrap_or_default()).unwrap_or(TaskState::Lost),
-        n_rounds: u32::try_from(columns.number(5)?).unwrap_or(u32::MAX),
-        n_tokens: columns.count(6)?,
-        started: Timestamp(columns.number(7)?),
-        ended: columns.int(8)?.map(Timestamp),
-        branch: columns.maybe_string(9)?,
+        state: TaskState::parse(columns.get_text(4)?.unwrap_or_default()).unwrap_or(TaskState::Lost),
+        n_rounds: u32::try_from(columns.read_int(5)?).unwrap_or(u32::MAX),
+        n_tokens: columns.read_count(6)?,
+        started: Timestamp(columns.read_int(7)?),
+        ended: columns.get_int(8)?.map(Timestamp),
+        branch: columns.read_optional_string(9)?,
     })
 }

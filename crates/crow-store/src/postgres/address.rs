@@ -11,33 +11,33 @@ use crate::StoreError;
 
 /// The address of a database on a server.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ServerAddress {
+pub struct PostgresAddress {
     uri: String,
     shown: String,
 }
 
-impl ServerAddress {
+impl PostgresAddress {
     /// Reads `postgres://USER:PASSWORD@HOST:PORT/NAME`, with the options of libpq behind a question mark and, after
     /// the scheme, the name of a driver that others wrote there. What is wrong is said without the password.
     pub fn parse(uri: &str) -> Result<Self, String> {
         let (_, rest) = uri.split_once("://").ok_or("expected postgres://USER@HOST/NAME")?;
         let uri = format!("postgresql://{rest}");
-        let config = read(&uri)?;
+        let config = parse_config(&uri)?;
         let is_odd = |host: &Host| matches!(host, Host::Tcp(host) if host.contains('@'));
         if config.get_hosts().iter().any(is_odd) {
             return Err("expected postgres://USER@HOST/NAME (an @ in the password is written %40)".into());
         }
-        let shown = shown(&config);
+        let shown = format_without_password(&config);
         Ok(Self { uri, shown })
     }
 
-    pub(super) fn config(&self) -> Result<Config, StoreError> {
+    pub(super) fn to_config(&self) -> Result<Config, StoreError> {
         let unusable = |why| StoreError::CannotOpen { database: self.shown.clone(), why };
-        read(&self.uri).map_err(unusable)
+        parse_config(&self.uri).map_err(unusable)
     }
 }
 
-fn read(uri: &str) -> Result<Config, String> {
+fn parse_config(uri: &str) -> Result<Config, String> {
     Config::from_str(uri).map_err(|error| {
         let why = std::error::Error::source(&error).map(ToString::to_string);
         format!("expected postgres://USER@HOST/NAME ({})", why.unwrap_or_else(|| error.to_string()))
@@ -50,7 +50,7 @@ pub(super) fn wants_tls(config: &Config) -> bool {
     config.get_ssl_mode() != SslMode::Disable && !config.get_hosts().iter().all(is_socket)
 }
 
-fn shown(config: &Config) -> String {
+fn format_without_password(config: &Config) -> String {
     let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(host)) => host.clone(),
@@ -62,13 +62,13 @@ fn shown(config: &Config) -> String {
     format!("postgres://{user}{host}{port}/{}", config.get_dbname().unwrap_or_default())
 }
 
-impl fmt::Display for ServerAddress {
+impl fmt::Display for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.shown)
     }
 }
 
-impl fmt::Debug for ServerAddress {
+impl fmt::Debug for PostgresAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ServerAddress({self})")
     }
@@ -76,11 +76,11 @@ impl fmt::Debug for ServerAddress {
 
 #[cfg(test)]
 mod tests {
-    use super::ServerAddress;
+    use super::PostgresAddress;
 
     #[track_caller]
-    fn check(uri: &str, wanted: &str) {
-        let said = match ServerAddress::parse(uri) {
+    fn check_parse(uri: &str, wanted: &str) {
+        let said = match PostgresAddress::parse(uri) {
             Ok(address) => format!("{address:?}"),
             Err(why) => why,
         };
@@ -90,17 +90,20 @@ mod tests {
 
     #[test]
     fn a_password_is_never_shown() {
-        check("postgres://u:secret@h:5433/crow", "ServerAddress(postgres://u@h:5433/crow)");
-        check("postgresql+asyncpg://u:secret@h/crow", "ServerAddress(postgres://u@h:5432/crow)");
-        check("postgres:///crow?host=/run/pg&password=secret", "ServerAddress(postgres:///run/pg/crow)");
-        check(
+        check_parse("postgres://u:secret@h:5433/crow", "ServerAddress(postgres://u@h:5433/crow)");
+        check_parse("postgresql+asyncpg://u:secret@h/crow", "ServerAddress(postgres://u@h:5432/crow)");
+        check_parse(
+            "postgres:///crow?host=/run/pg&password=secret",
+            "ServerAddress(postgres:///run/pg/crow)",
+        );
+        check_parse(
             "postgres://u:secret@h:nine/crow",
             "expected postgres://USER@HOST/NAME (invalid value for option `port`)",
         );
-        check(
+        check_parse(
             "postgres://u:p@secret@h/crow",
             "expected postgres://USER@HOST/NAME (an @ in the password is written %40)",
         );
-        check("postgres:secret", "expected postgres://USER@HOST/NAME");
+        check_parse("postgres:secret", "expected postgres://USER@HOST/NAME");
     }
 }

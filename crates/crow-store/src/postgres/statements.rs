@@ -13,86 +13,92 @@ use postgres::{
 use super::DIALECT;
 use crate::{
     StoreError,
-    sql::{Columns, Dialect, Each, Fault, Sql, Value},
+    sql::{RowCallback, SqlDialect, SqlError, SqlRow, SqlTransaction, SqlValue},
 };
 
-pub(super) struct Statements<'a> {
+pub(super) struct PostgresTransaction<'a> {
     pub(super) transaction: Transaction<'a>,
     pub(super) prepared: &'a mut HashMap<&'static str, Statement>,
     pub(super) name: &'a str,
 }
 
-impl Statements<'_> {
-    fn prepared(&mut self, sql: &'static str) -> Result<Statement, Fault> {
+impl PostgresTransaction<'_> {
+    fn prepare_statement(&mut self, sql: &'static str) -> Result<Statement, SqlError> {
         if let Some(statement) = self.prepared.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.transaction.prepare(sql).map_err(|error| fault(self.name, &error))?;
+        let statement = self.transaction.prepare(sql).map_err(|error| to_sql_error(self.name, &error))?;
         self.prepared.insert(sql, statement.clone());
         Ok(statement)
     }
 }
 
-impl Sql for Statements<'_> {
-    fn execute(&mut self, sql: &'static str, values: &[Value<'_>]) -> Result<u64, Fault> {
-        let statement = self.prepared(sql)?;
+impl SqlTransaction for PostgresTransaction<'_> {
+    fn execute(&mut self, sql: &'static str, values: &[SqlValue<'_>]) -> Result<u64, SqlError> {
+        let statement = self.prepare_statement(sql)?;
         let values: Vec<&(dyn ToSql + Sync)> = values.iter().map(|value| value as _).collect();
         let done = self.transaction.execute(&statement, &values);
-        done.map_err(|error| fault(self.name, &error))
+        done.map_err(|error| to_sql_error(self.name, &error))
     }
 
-    fn query(&mut self, sql: &'static str, values: &[Value<'_>], each: Each<'_>) -> Result<(), Fault> {
-        let statement = self.prepared(sql)?;
+    fn query(
+        &mut self,
+        sql: &'static str,
+        values: &[SqlValue<'_>],
+        each: RowCallback<'_>,
+    ) -> Result<(), SqlError> {
+        let statement = self.prepare_statement(sql)?;
         let name = self.name;
-        let mut rows = self.transaction.query_raw(&statement, values).map_err(|error| fault(name, &error))?;
-        while let Some(row) = rows.next().map_err(|error| fault(name, &error))? {
-            each(&Found { row, name })?;
+        let mut rows =
+            self.transaction.query_raw(&statement, values).map_err(|error| to_sql_error(name, &error))?;
+        while let Some(row) = rows.next().map_err(|error| to_sql_error(name, &error))? {
+            each(&PostgresRow { row, name })?;
         }
         Ok(())
     }
 
-    fn dialect(&self) -> &'static Dialect {
+    fn dialect(&self) -> &'static SqlDialect {
         &DIALECT
     }
 }
 
-fn fault(name: &str, error: &postgres::Error) -> Fault {
+fn to_sql_error(name: &str, error: &postgres::Error) -> SqlError {
     let is_constraint = error.code().is_some_and(|code| code.code().starts_with("23"));
-    let error = sorted(name, error);
-    if is_constraint { Fault::Constraint(error) } else { Fault::Other(error) }
+    let error = from_postgres(name, error);
+    if is_constraint { SqlError::Constraint(error) } else { SqlError::Other(error) }
 }
 
-struct Found<'a> {
+struct PostgresRow<'a> {
     row: Row,
     name: &'a str,
 }
 
-impl Found<'_> {
-    fn fault(&self, error: &postgres::Error) -> Fault {
-        sorted(self.name, error).into()
+impl PostgresRow<'_> {
+    fn row_error(&self, error: &postgres::Error) -> SqlError {
+        from_postgres(self.name, error).into()
     }
 }
 
-impl Columns for Found<'_> {
-    fn int(&self, place: usize) -> Result<Option<i64>, Fault> {
+impl SqlRow for PostgresRow<'_> {
+    fn get_int(&self, place: usize) -> Result<Option<i64>, SqlError> {
         // Counters of a query are narrower than columns.
         match self.row.columns().get(place).map(|column| column.type_()) {
             Some(&Type::INT4) => self.row.try_get::<_, Option<i32>>(place).map(|int| int.map(i64::from)),
             _ => self.row.try_get(place),
         }
-        .map_err(|error| self.fault(&error))
+        .map_err(|error| self.row_error(&error))
     }
 
-    fn text(&self, place: usize) -> Result<Option<&str>, Fault> {
-        self.row.try_get(place).map_err(|error| self.fault(&error))
+    fn get_text(&self, place: usize) -> Result<Option<&str>, SqlError> {
+        self.row.try_get(place).map_err(|error| self.row_error(&error))
     }
 
-    fn bytes(&self, place: usize) -> Result<Option<&[u8]>, Fault> {
-        self.row.try_get(place).map_err(|error| self.fault(&error))
+    fn get_bytes(&self, place: usize) -> Result<Option<&[u8]>, SqlError> {
+        self.row.try_get(place).map_err(|error| self.row_error(&error))
     }
 }
 
-impl ToSql for Value<'_> {
+impl ToSql for SqlValue<'_> {
     fn to_sql(
         &self,
         kind: &Type,
@@ -116,7 +122,7 @@ impl ToSql for Value<'_> {
 }
 
 /// Sorts what the server or the way to it said; never with what was stored in it.
-pub(super) fn sorted(name: &str, error: &postgres::Error) -> StoreError {
+pub(super) fn from_postgres(name: &str, error: &postgres::Error) -> StoreError {
     let database = name.to_owned();
     let Some(said) = error.as_db_error() else {
         let why = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);

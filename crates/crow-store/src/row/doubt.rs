@@ -1,14 +1,14 @@
 //! What is not certain of a call's arguments, as a stored message says it.
 
-use crow_core::{Doubt, DoubtKind, Place};
+use crow_core::{DoubtKind, RepairDoubt, TextPosition};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct DoubtRow {
+pub(super) struct RepairDoubtRow {
     #[serde(with = "DoubtKindRow")]
     kind: DoubtKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    place: Option<PlaceRow>,
+    place: Option<TextPositionRow>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -25,19 +25,19 @@ enum DoubtKindRow {
 }
 
 #[derive(Serialize, Deserialize)]
-struct PlaceRow {
+struct TextPositionRow {
     line: usize,
     column: usize,
 }
 
-impl DoubtRow {
-    pub(super) fn of(doubt: Doubt) -> Self {
-        let place = doubt.place.map(|Place { line, column }| PlaceRow { line, column });
+impl RepairDoubtRow {
+    pub(super) fn from_doubt(doubt: RepairDoubt) -> Self {
+        let place = doubt.place.map(|TextPosition { line, column }| TextPositionRow { line, column });
         Self { kind: doubt.kind, place }
     }
 
-    pub(super) fn into_doubt(self) -> Doubt {
-        let place = self.place.map(|PlaceRow { line, column }| Place { line, column });
-        Doubt { kind: self.kind, place }
+    pub(super) fn into_doubt(self) -> RepairDoubt {
+        let place = self.place.map(|TextPositionRow { line, column }| TextPosition { line, column });
+        RepairDoubt { kind: self.kind, place }
     }
 }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::HashMap};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use crow_core::{Content, ContentHash, Entry, Part};
+use crow_core::{ContentHash, ContentPart, ToolCallContent, TranscriptEntry};
 
 use crate::hashing;
 
@@ -11,26 +11,29 @@ use crate::hashing;
 const KEPT: &str = "sha256:";
 
 /// Images by the hash that stands for them, in base64.
-pub(crate) type Images = HashMap<String, String>;
+pub(crate) type ImagesByHash = HashMap<String, String>;
 
 /// The images of a message on its way to the database.
 #[derive(Debug, Default)]
-pub(super) struct Kept<'a>(HashMap<&'a str, (ContentHash, Vec<u8>)>);
+pub(super) struct ExtractedImages<'a>(HashMap<&'a str, (ContentHash, Vec<u8>)>);
 
-impl<'a> Kept<'a> {
-    pub(super) fn of(entry: &'a Entry) -> Self {
-        let part = |part: &'a Part| match part {
-            Part::Image { data, .. } => Some(data.as_str()),
-            Part::Text(_) | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
+impl<'a> ExtractedImages<'a> {
+    pub(super) fn from_entry(entry: &'a TranscriptEntry) -> Self {
+        let part = |part: &'a ContentPart| match part {
+            ContentPart::Image { data, .. } => Some(data.as_str()),
+            ContentPart::Text(_)
+            | ContentPart::Link { .. }
+            | ContentPart::Resource { .. }
+            | ContentPart::FromCrow { .. } => None,
         };
-        let content = |content: &'a Content| match content {
-            Content::Image { data, .. } => Some(data.as_str()),
-            Content::Text(_) | Content::Diff { .. } => None,
+        let content = |content: &'a ToolCallContent| match content {
+            ToolCallContent::Image { data, .. } => Some(data.as_str()),
+            ToolCallContent::Text(_) | ToolCallContent::Diff { .. } => None,
         };
         let images: Vec<&str> = match entry {
-            Entry::Prompt(prompt) => prompt.parts.iter().filter_map(part).collect(),
-            Entry::Reply(_) => Vec::new(),
-            Entry::Result { outcome, .. } => {
+            TranscriptEntry::Prompt(prompt) => prompt.parts.iter().filter_map(part).collect(),
+            TranscriptEntry::Reply(_) => Vec::new(),
+            TranscriptEntry::Result { outcome, .. } => {
                 let shown = outcome.for_client.iter().filter_map(content);
                 outcome.for_model.iter().filter_map(part).chain(shown).collect()
             }
@@ -39,14 +42,14 @@ impl<'a> Kept<'a> {
         for data in images {
             // What would not come back letter for letter stays where it is.
             if let Ok(bytes) = BASE64_STANDARD.decode(data) {
-                kept.entry(data).or_insert_with(|| (hashing::long(&bytes), bytes));
+                kept.entry(data).or_insert_with(|| (hashing::content_hash(&bytes), bytes));
             }
         }
         Self(kept)
     }
 
     /// What stands for an image in its message.
-    pub(super) fn spell(&self, data: &'a str) -> Cow<'a, str> {
+    pub(super) fn placeholder_for(&self, data: &'a str) -> Cow<'a, str> {
         match self.0.get(data) {
             Some((hash, _)) => Cow::Owned(format!("{KEPT}{hash}")),
             None => Cow::Borrowed(data),
@@ -59,7 +62,7 @@ impl<'a> Kept<'a> {
 }
 
 /// Puts an image back; it is left out where nobody wants to see it.
-pub(super) fn restored(data: Cow<'_, str>, images: Option<&Images>) -> Result<String, String> {
+pub(super) fn restore_image(data: Cow<'_, str>, images: Option<&ImagesByHash>) -> Result<String, String> {
     match (data.strip_prefix(KEPT), images) {
         (None, _) => Ok(data.into_owned()),
         (Some(_), None) => Ok(String::new()),
@@ -70,6 +73,6 @@ pub(super) fn restored(data: Cow<'_, str>, images: Option<&Images>) -> Result<St
 }
 
 /// Spells the bytes of an image.
-pub(crate) fn base64(bytes: &[u8]) -> String {
+pub(crate) fn encode_base64(bytes: &[u8]) -> String {
     BASE64_STANDARD.encode(bytes)
 }

@@ -3,17 +3,17 @@
 use std::borrow::Cow;
 
 use crow_core::{
-    Content, CrowPart, Facets, FailureKind, Location, Part, PlanEntry, PlanPriority, PlanStatus, Reach,
-    Status, ToolKind, Touch,
+    ContentPart, CrowPart, FailureKind, FileLocation, PlanEntry, PlanPriority, PlanStatus, SiteReach,
+    ToolAccess, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::images::{Images, Kept, restored};
+use super::images::{ExtractedImages, ImagesByHash, restore_image};
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum PartRow<'a> {
+pub(super) enum ContentPartRow<'a> {
     Text {
         text: Cow<'a, str>,
     },
@@ -50,14 +50,14 @@ pub(super) enum OriginRow {
 
 /// What the client saw of a call.
 #[derive(Serialize, Deserialize)]
-pub(super) struct ShownRow<'a> {
+pub(super) struct ToolCallInfoRow<'a> {
     title: Cow<'a, str>,
     #[serde(with = "ToolKindRow")]
     kind: ToolKind,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    locations: Vec<LocationRow<'a>>,
-    touch: TouchRow<'a>,
-    content: Vec<ContentRow<'a>>,
+    locations: Vec<FileLocationRow<'a>>,
+    touch: ToolAccessRow<'a>,
+    content: Vec<ToolContentRow<'a>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,7 +82,7 @@ enum PlanPriorityRow {
 }
 
 #[derive(Serialize, Deserialize)]
-struct LocationRow<'a> {
+struct FileLocationRow<'a> {
     path: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     line: Option<u32>,
@@ -90,7 +90,7 @@ struct LocationRow<'a> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum TouchRow<'a> {
+enum ToolAccessRow<'a> {
     Nothing,
     Reads(Cow<'a, [String]>),
     Writes(Cow<'a, [String]>),
@@ -101,15 +101,15 @@ enum TouchRow<'a> {
     },
     Fetches {
         site: Cow<'a, str>,
-        #[serde(with = "ReachRow")]
-        reach: Reach,
+        #[serde(with = "SiteReachRow")]
+        reach: SiteReach,
     },
     Searches,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum ContentRow<'a> {
+enum ToolContentRow<'a> {
     Text {
         text: Cow<'a, str>,
     },
@@ -126,11 +126,11 @@ enum ContentRow<'a> {
 }
 
 #[derive(Serialize, Deserialize)]
-pub(super) struct StatusRow(#[serde(with = "StatusNames")] pub(super) Status);
+pub(super) struct ToolStatusRow(#[serde(with = "ToolStatusNames")] pub(super) ToolCallStatus);
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Status", rename_all = "snake_case")]
-enum StatusNames {
+#[serde(remote = "ToolCallStatus", rename_all = "snake_case")]
+enum ToolStatusNames {
     Pending,
     Running,
     Done,
@@ -150,8 +150,8 @@ enum ToolKindRow {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(remote = "Reach", rename_all = "snake_case")]
-enum ReachRow {
+#[serde(remote = "SiteReach", rename_all = "snake_case")]
+enum SiteReachRow {
     Public,
     Private,
 }
@@ -183,21 +183,23 @@ pub(super) enum FailureKindRow {
     Internal,
 }
 
-impl<'a> PartRow<'a> {
-    pub(super) fn of(part: &'a Part, kept: &Kept<'a>) -> Self {
+impl<'a> ContentPartRow<'a> {
+    pub(super) fn from_part(part: &'a ContentPart, kept: &ExtractedImages<'a>) -> Self {
         match part {
-            Part::Text(text) => Self::Text { text: text.into() },
-            Part::Image { mime, data } => Self::Image { mime: mime.into(), data: kept.spell(data) },
-            Part::Link { uri, name, mime } => {
+            ContentPart::Text(text) => Self::Text { text: text.into() },
+            ContentPart::Image { mime, data } => {
+                Self::Image { mime: mime.into(), data: kept.placeholder_for(data) }
+            }
+            ContentPart::Link { uri, name, mime } => {
                 Self::Link { uri: uri.into(), name: name.into(), mime: mime.as_deref().map(Into::into) }
             }
-            Part::Resource { uri, text, mime } => Self::Resource {
+            ContentPart::Resource { uri, text, mime } => Self::Resource {
                 uri: uri.into(),
                 text: text.into(),
                 mime: mime.as_deref().map(Into::into),
                 origin: Some(OriginRow::Outside),
             },
-            Part::FromCrow { what, text } => Self::Resource {
+            ContentPart::FromCrow { what, text } => Self::Resource {
                 uri: what.uri().into(),
                 text: text.into(),
                 mime: None,
@@ -206,18 +208,20 @@ impl<'a> PartRow<'a> {
         }
     }
 
-    pub(super) fn into_part(self, images: Option<&Images>) -> Result<Part, String> {
+    pub(super) fn into_part(self, images: Option<&ImagesByHash>) -> Result<ContentPart, String> {
         Ok(match self {
-            Self::Text { text } => Part::Text(text.into_owned()),
+            Self::Text { text } => ContentPart::Text(text.into_owned()),
             Self::Image { mime, data } => {
-                Part::Image { mime: mime.into_owned(), data: restored(data, images)? }
+                ContentPart::Image { mime: mime.into_owned(), data: restore_image(data, images)? }
             }
-            Self::Link { uri, name, mime } => {
-                Part::Link { uri: uri.into_owned(), name: name.into_owned(), mime: mime.map(Cow::into_owned) }
-            }
+            Self::Link { uri, name, mime } => ContentPart::Link {
+                uri: uri.into_owned(),
+                name: name.into_owned(),
+                mime: mime.map(Cow::into_owned),
+            },
             Self::Resource { uri, text, mime, origin } => match crow_part(&uri, mime.is_some(), origin)? {
-                Some(what) => Part::FromCrow { what, text: text.into_owned() },
-                None => Part::Resource {
+                Some(what) => ContentPart::FromCrow { what, text: text.into_owned() },
+                None => ContentPart::Resource {
                     uri: uri.into_owned(),
                     text: text.into_owned(),
                     mime: mime.map(Cow::into_owned),
@@ -245,47 +249,58 @@ fn crow_part(uri: &str, has_mime: bool, origin: Option<OriginRow>) -> Result<Opt
     }
 }
 
-impl<'a> ShownRow<'a> {
-    pub(super) fn of(facets: &'a Facets, content: &'a [Content], kept: &Kept<'a>) -> Self {
+impl<'a> ToolCallInfoRow<'a> {
+    pub(super) fn from_info(
+        facets: &'a ToolCallInfo,
+        content: &'a [ToolCallContent],
+        kept: &ExtractedImages<'a>,
+    ) -> Self {
         let touch = match &facets.touch {
-            Touch::Nothing => TouchRow::Nothing,
-            Touch::Reads(paths) => TouchRow::Reads(paths.into()),
-            Touch::Writes(paths) => TouchRow::Writes(paths.into()),
-            Touch::Runs(command) => TouchRow::Runs(command.into()),
-            Touch::Calls { server, tool } => TouchRow::Calls { server: server.into(), tool: tool.into() },
-            Touch::Fetches { site, reach } => TouchRow::Fetches { site: site.into(), reach: *reach },
-            Touch::Searches => TouchRow::Searches,
+            ToolAccess::Nothing => ToolAccessRow::Nothing,
+            ToolAccess::Reads(paths) => ToolAccessRow::Reads(paths.into()),
+            ToolAccess::Writes(paths) => ToolAccessRow::Writes(paths.into()),
+            ToolAccess::Runs(command) => ToolAccessRow::Runs(command.into()),
+            ToolAccess::Calls { server, tool } => {
+                ToolAccessRow::Calls { server: server.into(), tool: tool.into() }
+            }
+            ToolAccess::Fetches { site, reach } => {
+                ToolAccessRow::Fetches { site: site.into(), reach: *reach }
+            }
+            ToolAccess::Searches => ToolAccessRow::Searches,
         };
         Self {
             title: facets.title.as_str().into(),
             kind: facets.kind,
-            locations: facets.locations.iter().map(LocationRow::of).collect(),
+            locations: facets.locations.iter().map(FileLocationRow::from_location).collect(),
             touch,
-            content: content.iter().map(|content| ContentRow::of(content, kept)).collect(),
+            content: content.iter().map(|content| ToolContentRow::from_content(content, kept)).collect(),
         }
     }
 
-    pub(super) fn into_shown(self, images: Option<&Images>) -> Result<(Facets, Vec<Content>), String> {
+    pub(super) fn into_info_and_content(
+        self,
+        images: Option<&ImagesByHash>,
+    ) -> Result<(ToolCallInfo, Vec<ToolCallContent>), String> {
         let touch = match self.touch {
-            TouchRow::Nothing => Touch::Nothing,
-            TouchRow::Reads(paths) => Touch::Reads(paths.into_owned()),
-            TouchRow::Writes(paths) => Touch::Writes(paths.into_owned()),
-            TouchRow::Runs(command) => Touch::Runs(command.into_owned()),
-            TouchRow::Calls { server, tool } => {
-                Touch::Calls { server: server.into_owned(), tool: tool.into_owned() }
+            ToolAccessRow::Nothing => ToolAccess::Nothing,
+            ToolAccessRow::Reads(paths) => ToolAccess::Reads(paths.into_owned()),
+            ToolAccessRow::Writes(paths) => ToolAccess::Writes(paths.into_owned()),
+            ToolAccessRow::Runs(command) => ToolAccess::Runs(command.into_owned()),
+            ToolAccessRow::Calls { server, tool } => {
+                ToolAccess::Calls { server: server.into_owned(), tool: tool.into_owned() }
             }
-            TouchRow::Fetches { site, reach } => Touch::Fetches { site: site.into_owned(), reach },
-            TouchRow::Searches => Touch::Searches,
+            ToolAccessRow::Fetches { site, reach } => ToolAccess::Fetches { site: site.into_owned(), reach },
+            ToolAccessRow::Searches => ToolAccess::Searches,
         };
-        let locations = self.locations.into_iter().map(LocationRow::into_location).collect();
-        let facets = Facets { title: self.title.into_owned(), kind: self.kind, locations, touch };
+        let locations = self.locations.into_iter().map(FileLocationRow::into_location).collect();
+        let facets = ToolCallInfo { title: self.title.into_owned(), kind: self.kind, locations, touch };
         let content = self.content.into_iter().map(|content| content.into_content(images));
         Ok((facets, content.collect::<Result<_, _>>()?))
     }
 }
 
 impl<'a> PlanEntryRow<'a> {
-    pub(super) fn of(entry: &'a PlanEntry) -> Self {
+    pub(super) fn from_plan_entry(entry: &'a PlanEntry) -> Self {
         let priority = match entry.priority {
             PlanPriority::High => PlanPriorityRow::High,
             PlanPriority::Medium => PlanPriorityRow::Medium,
@@ -312,34 +327,36 @@ impl PlanPriorityRow {
     }
 }
 
-impl<'a> LocationRow<'a> {
-    fn of(location: &'a Location) -> Self {
+impl<'a> FileLocationRow<'a> {
+    fn from_location(location: &'a FileLocation) -> Self {
         Self { path: location.path.as_str().into(), line: location.line }
     }
 
-    fn into_location(self) -> Location {
-        Location { path: self.path.into_owned(), line: self.line }
+    fn into_location(self) -> FileLocation {
+        FileLocation { path: self.path.into_owned(), line: self.line }
     }
 }
 
-impl<'a> ContentRow<'a> {
-    fn of(content: &'a Content, kept: &Kept<'a>) -> Self {
+impl<'a> ToolContentRow<'a> {
+    fn from_content(content: &'a ToolCallContent, kept: &ExtractedImages<'a>) -> Self {
         match content {
-            Content::Text(text) => Self::Text { text: text.into() },
-            Content::Image { mime, data } => Self::Image { mime: mime.into(), data: kept.spell(data) },
-            Content::Diff { path, old, new } => {
+            ToolCallContent::Text(text) => Self::Text { text: text.into() },
+            ToolCallContent::Image { mime, data } => {
+                Self::Image { mime: mime.into(), data: kept.placeholder_for(data) }
+            }
+            ToolCallContent::Diff { path, old, new } => {
                 Self::Diff { path: path.into(), old: old.as_deref().map(Cow::Borrowed), new: new.into() }
             }
         }
     }
 
-    fn into_content(self, images: Option<&Images>) -> Result<Content, String> {
+    fn into_content(self, images: Option<&ImagesByHash>) -> Result<ToolCallContent, String> {
         Ok(match self {
-            Self::Text { text } => Content::Text(text.into_owned()),
+            Self::Text { text } => ToolCallContent::Text(text.into_owned()),
             Self::Image { mime, data } => {
-                Content::Image { mime: mime.into_owned(), data: restored(data, images)? }
+                ToolCallContent::Image { mime: mime.into_owned(), data: restore_image(data, images)? }
             }
-            Self::Diff { path, old, new } => Content::Diff {
+            Self::Diff { path, old, new } => ToolCallContent::Diff {
                 path: path.into_owned(),
                 old: old.map(Cow::into_owned),
                 new: new.into_owned(),

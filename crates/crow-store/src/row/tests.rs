@@ -1,7 +1,8 @@
 use crow_core::{
-    Arguments, Call, CallId, Content, CrowPart, Doubt, DoubtKind, Ended, Entry, Facets, Failure, FailureKind,
-    Location, MessageId, Outcome, Part, Place, PlanEntry, PlanPriority, PlanStatus, Prompt, Reach, Reply,
-    Sealed, Status, ToolKind, Touch, Usage,
+    CallId, ContentPart, CrowPart, DoubtKind, Failure, FailureKind, FileLocation, MessageId, PlanEntry,
+    PlanPriority, PlanStatus, Prompt, ProviderState, RepairDoubt, Reply, ReplyEnd, SiteReach, TextPosition,
+    TokenUsage, ToolAccess, ToolArguments, ToolCall, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind,
+    ToolResult, TranscriptEntry,
 };
 use expect_test::{Expect, expect};
 use proptest::{
@@ -12,15 +13,15 @@ use proptest::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Images, PlanEntryRow, Row, base64, read, write};
+use super::{EncodedMessage, ImagesByHash, PlanEntryRow, decode_entry, encode_base64, encode_entry};
 
 /// Any entry at all, valid in its place or not.
-pub(crate) fn entries() -> impl Strategy<Value = Entry> {
+pub(crate) fn entries() -> impl Strategy<Value = TranscriptEntry> {
     prop_oneof![
         (text(), vec(part(), 0..4))
-            .prop_map(|(id, parts)| Entry::Prompt(Prompt { id: MessageId::new(id), parts })),
-        reply().prop_map(Entry::Reply),
-        (call_id(), facets(), outcome()).prop_map(|(call, facets, outcome)| Entry::Result {
+            .prop_map(|(id, parts)| TranscriptEntry::Prompt(Prompt { id: MessageId::new(id), parts })),
+        reply().prop_map(TranscriptEntry::Reply),
+        (call_id(), facets(), outcome()).prop_map(|(call, facets, outcome)| TranscriptEntry::Result {
             call,
             facets,
             outcome
@@ -32,13 +33,21 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof![any::<String>(), "[a-z \\n\"'\\\\]{0,30}"]
 }
 
-fn part() -> impl Strategy<Value = Part> {
+fn part() -> impl Strategy<Value = ContentPart> {
     prop_oneof![
-        text().prop_map(Part::Text),
-        (text(), text()).prop_map(|(mime, data)| Part::Image { mime, data }),
-        (text(), text(), option::of(text())).prop_map(|(uri, name, mime)| Part::Link { uri, name, mime }),
-        (uri(), text(), option::of(text())).prop_map(|(uri, text, mime)| Part::Resource { uri, text, mime }),
-        (crow_part(), text()).prop_map(|(what, text)| Part::FromCrow { what, text }),
+        text().prop_map(ContentPart::Text),
+        (text(), text()).prop_map(|(mime, data)| ContentPart::Image { mime, data }),
+        (text(), text(), option::of(text())).prop_map(|(uri, name, mime)| ContentPart::Link {
+            uri,
+            name,
+            mime
+        }),
+        (uri(), text(), option::of(text())).prop_map(|(uri, text, mime)| ContentPart::Resource {
+            uri,
+            text,
+            mime
+        }),
+        (crow_part(), text()).prop_map(|(what, text)| ContentPart::FromCrow { what, text }),
     ]
 }
 
@@ -67,10 +76,16 @@ fn crow_part() -> impl Strategy<Value = CrowPart> {
 
 fn reply() -> impl Strategy<Value = Reply> {
     let usage = (any::<[u64; 4]>(), option::of(any::<u64>())).prop_map(
-        |([input, output, cached, cache_written], cost)| Usage { input, output, cached, cache_written, cost },
+        |([input, output, cached, cache_written], cost)| TokenUsage {
+            input,
+            output,
+            cached,
+            cache_written,
+            cost,
+        },
     );
-    let sealed =
-        (text(), vec(text().prop_map(Value::String), 0..3)).prop_map(|(by, pieces)| Sealed { by, pieces });
+    let sealed = (text(), vec(text().prop_map(Value::String), 0..3))
+        .prop_map(|(by, pieces)| ProviderState { by, pieces });
     (text(), text(), text(), vec(call(), 0..3), ended(), option::of(usage), option::of(sealed)).prop_map(
         |(id, thought, text, calls, ended, usage, sealed)| Reply {
             id: MessageId::new(id),
@@ -86,11 +101,11 @@ fn reply() -> impl Strategy<Value = Reply> {
 }
 
 fn call_id() -> impl Strategy<Value = CallId> {
-    any::<(u64, usize)>().prop_map(|(reply, index)| CallId::at(reply, index))
+    any::<(u64, usize)>().prop_map(|(reply, index)| CallId::from_position(reply, index))
 }
 
-fn call() -> impl Strategy<Value = Call> {
-    (call_id(), text(), text(), arguments()).prop_map(|(id, provider_id, name, arguments)| Call {
+fn call() -> impl Strategy<Value = ToolCall> {
+    (call_id(), text(), text(), arguments()).prop_map(|(id, provider_id, name, arguments)| ToolCall {
         id,
         provider_id,
         name,
@@ -98,15 +113,15 @@ fn call() -> impl Strategy<Value = Call> {
     })
 }
 
-fn arguments() -> impl Strategy<Value = Arguments> {
+fn arguments() -> impl Strategy<Value = ToolArguments> {
     prop_oneof![
-        object().prop_map(Arguments::Valid),
-        (object(), option::of(doubt())).prop_map(|(value, doubt)| Arguments::Repaired { value, doubt }),
-        text().prop_map(|why| Arguments::Unreadable { why }),
+        object().prop_map(ToolArguments::Valid),
+        (object(), option::of(doubt())).prop_map(|(value, doubt)| ToolArguments::Repaired { value, doubt }),
+        text().prop_map(|why| ToolArguments::Unreadable { why }),
     ]
 }
 
-fn doubt() -> impl Strategy<Value = Doubt> {
+fn doubt() -> impl Strategy<Value = RepairDoubt> {
     let kinds = vec![
         DoubtKind::NotClosed,
         DoubtKind::BracketsMissing,
@@ -117,8 +132,8 @@ fn doubt() -> impl Strategy<Value = Doubt> {
         DoubtKind::KeyTwice,
         DoubtKind::Guessed,
     ];
-    let place = any::<(usize, usize)>().prop_map(|(line, column)| Place { line, column });
-    (select(kinds), option::of(place)).prop_map(|(kind, place)| Doubt { kind, place })
+    let place = any::<(usize, usize)>().prop_map(|(line, column)| TextPosition { line, column });
+    (select(kinds), option::of(place)).prop_map(|(kind, place)| RepairDoubt { kind, place })
 }
 
 fn object() -> impl Strategy<Value = Map<String, Value>> {
@@ -139,7 +154,7 @@ fn object() -> impl Strategy<Value = Map<String, Value>> {
     btree_map(text(), value, 0..4).prop_map(|map| map.into_iter().collect())
 }
 
-fn ended() -> impl Strategy<Value = Ended> {
+fn ended() -> impl Strategy<Value = ReplyEnd> {
     use FailureKind as Kind;
     let kinds = vec![
         Kind::SessionNotFound,
@@ -158,12 +173,18 @@ fn ended() -> impl Strategy<Value = Ended> {
         Kind::Internal,
     ];
     prop_oneof![
-        select(vec![Ended::Normally, Ended::OutputLimit, Ended::SizeLimit, Ended::Refused, Ended::Cancelled]),
-        (select(kinds), text()).prop_map(|(kind, sentence)| Ended::Failed(Failure { kind, sentence })),
+        select(vec![
+            ReplyEnd::Normally,
+            ReplyEnd::OutputLimit,
+            ReplyEnd::SizeLimit,
+            ReplyEnd::Refused,
+            ReplyEnd::Cancelled
+        ]),
+        (select(kinds), text()).prop_map(|(kind, sentence)| ReplyEnd::Failed(Failure { kind, sentence })),
     ]
 }
 
-fn facets() -> impl Strategy<Value = Facets> {
+fn facets() -> impl Strategy<Value = ToolCallInfo> {
     let kinds = vec![
         ToolKind::Read,
         ToolKind::Edit,
@@ -173,30 +194,30 @@ fn facets() -> impl Strategy<Value = Facets> {
         ToolKind::Fetch,
         ToolKind::Other,
     ];
-    let location = (text(), option::of(any::<u32>())).prop_map(|(path, line)| Location { path, line });
+    let location = (text(), option::of(any::<u32>())).prop_map(|(path, line)| FileLocation { path, line });
     let touch = prop_oneof![
-        Just(Touch::Nothing),
-        vec(text(), 0..3).prop_map(Touch::Reads),
-        vec(text(), 0..3).prop_map(Touch::Writes),
-        text().prop_map(Touch::Runs),
-        (text(), text()).prop_map(|(server, tool)| Touch::Calls { server, tool }),
-        (text(), select(vec![Reach::Public, Reach::Private]))
-            .prop_map(|(site, reach)| Touch::Fetches { site, reach }),
-        Just(Touch::Searches),
+        Just(ToolAccess::Nothing),
+        vec(text(), 0..3).prop_map(ToolAccess::Reads),
+        vec(text(), 0..3).prop_map(ToolAccess::Writes),
+        text().prop_map(ToolAccess::Runs),
+        (text(), text()).prop_map(|(server, tool)| ToolAccess::Calls { server, tool }),
+        (text(), select(vec![SiteReach::Public, SiteReach::Private]))
+            .prop_map(|(site, reach)| ToolAccess::Fetches { site, reach }),
+        Just(ToolAccess::Searches),
     ];
-    (text(), select(kinds), vec(location, 0..3), touch).prop_map(|(title, kind, locations, touch)| Facets {
-        title,
-        kind,
-        locations,
-        touch,
-    })
+    (text(), select(kinds), vec(location, 0..3), touch)
+        .prop_map(|(title, kind, locations, touch)| ToolCallInfo { title, kind, locations, touch })
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+fn outcome() -> impl Strategy<Value = ToolResult> {
     let content = prop_oneof![
-        text().prop_map(Content::Text),
-        (text(), text()).prop_map(|(mime, data)| Content::Image { mime, data }),
-        (text(), option::of(text()), text()).prop_map(|(path, old, new)| Content::Diff { path, old, new }),
+        text().prop_map(ToolCallContent::Text),
+        (text(), text()).prop_map(|(mime, data)| ToolCallContent::Image { mime, data }),
+        (text(), option::of(text()), text()).prop_map(|(path, old, new)| ToolCallContent::Diff {
+            path,
+            old,
+            new
+        }),
     ];
     let steps = vec![PlanStatus::Pending, PlanStatus::InProgress, PlanStatus::Completed];
     let priorities = vec![PlanPriority::High, PlanPriority::Medium, PlanPriority::Low];
@@ -206,53 +227,54 @@ fn outcome() -> impl Strategy<Value = Outcome> {
             PlanEntry { text, status, priority, meta }
         },
     );
-    let statuses = vec![Status::Pending, Status::Running, Status::Done, Status::Failed];
+    let statuses =
+        vec![ToolCallStatus::Pending, ToolCallStatus::Running, ToolCallStatus::Done, ToolCallStatus::Failed];
     (select(statuses), vec(part(), 0..3), vec(content, 0..3), option::of(vec(step, 0..3)))
-        .prop_map(|(status, for_model, for_client, plan)| Outcome { status, for_model, for_client, plan })
+        .prop_map(|(status, for_model, for_client, plan)| ToolResult { status, for_model, for_client, plan })
 }
 
 proptest! {
     #[test]
     fn every_entry_comes_back_as_it_was(entry in entries()) {
-        let row = write(&entry).unwrap();
-        prop_assert_eq!(read(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
+        let row = encode_entry(&entry).unwrap();
+        prop_assert_eq!(decode_entry(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
     }
 }
 
 /// The images as the database gives them back.
-fn kept(row: &Row) -> Images {
-    row.images.iter().map(|(hash, bytes)| (hash.to_string(), base64(bytes))).collect()
+fn kept(row: &EncodedMessage) -> ImagesByHash {
+    row.images.iter().map(|(hash, bytes)| (hash.to_string(), encode_base64(bytes))).collect()
 }
 
 #[track_caller]
-fn check(entry: &Entry, wanted: &Expect) {
-    let row = write(entry).unwrap();
+fn check(entry: &TranscriptEntry, wanted: &Expect) {
+    let row = encode_entry(entry).unwrap();
     let data: Value = serde_json::from_str(&row.data).unwrap();
     wanted.assert_eq(&format!("{}\n{data:#}", row.role));
-    assert_eq!(&read(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
+    assert_eq!(&decode_entry(&row.data, row.usage, Some(&kept(&row))).unwrap(), entry);
 }
 
 /// A reply with all that a reply can have.
 fn full_reply() -> Reply {
     let arguments = [("path".into(), json!("src/main.rs")), ("limit".into(), json!(20))];
-    let call = |index, name: &str, arguments| Call {
-        id: CallId::at(1, index),
+    let call = |index, name: &str, arguments| ToolCall {
+        id: CallId::from_position(1, index),
         provider_id: format!("call_{index}"),
         name: name.into(),
         arguments,
     };
-    let unreadable = Arguments::Unreadable { why: "expected `:` at column 9".into() };
+    let unreadable = ToolArguments::Unreadable { why: "expected `:` at column 9".into() };
     Reply {
-        id: MessageId::at(1),
+        id: MessageId::from_seq(1),
         thought: "Look first.".into(),
         text: "I read it.".into(),
         calls: vec![
-            call(0, "read", Arguments::Valid(arguments.into_iter().collect())),
+            call(0, "read", ToolArguments::Valid(arguments.into_iter().collect())),
             call(1, "edit", unreadable),
         ],
-        ended: Ended::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
-        usage: Some(Usage { cached: 8, cost: Some(1_500_000), ..Usage::new(10, 2) }),
-        sealed: Some(Sealed { by: "acme/acme-9".into(), pieces: vec![json!({"signature": "x"})] }),
+        ended: ReplyEnd::Failed(Failure::new(FailureKind::Connection, "the connection broke")),
+        usage: Some(TokenUsage { cached: 8, cost: Some(1_500_000), ..TokenUsage::new(10, 2) }),
+        sealed: Some(ProviderState { by: "acme/acme-9".into(), pieces: vec![json!({"signature": "x"})] }),
         answered_by: Some("small".into()),
     }
 }
@@ -260,7 +282,7 @@ fn full_reply() -> Reply {
 #[test]
 fn a_reply_reads_like_a_providers_message() {
     check(
-        &Entry::Reply(full_reply()),
+        &TranscriptEntry::Reply(full_reply()),
         &expect![[r#"
             assistant
             {
@@ -317,19 +339,19 @@ fn a_reply_reads_like_a_providers_message() {
 
 #[test]
 fn a_result_keeps_what_was_shown() {
-    let facets = Facets {
+    let facets = ToolCallInfo {
         title: "Edit a.rs".into(),
         kind: ToolKind::Edit,
-        locations: vec![Location { path: "/p/a.rs".into(), line: Some(3) }],
-        touch: Touch::Writes(vec!["/p/a.rs".into()]),
+        locations: vec![FileLocation { path: "/p/a.rs".into(), line: Some(3) }],
+        touch: ToolAccess::Writes(vec!["/p/a.rs".into()]),
     };
-    let outcome = Outcome {
-        for_client: vec![Content::Diff { path: "/p/a.rs".into(), old: None, new: "x".into() }],
+    let outcome = ToolResult {
+        for_client: vec![ToolCallContent::Diff { path: "/p/a.rs".into(), old: None, new: "x".into() }],
         plan: Some(vec![PlanEntry::new("test it", PlanStatus::InProgress)]),
-        ..Outcome::done("edited")
+        ..ToolResult::success("edited")
     };
     check(
-        &Entry::Result { call: CallId::at(1, 1), facets, outcome },
+        &TranscriptEntry::Result { call: CallId::from_position(1, 1), facets, outcome },
         &expect![[r#"
         tool
         {
@@ -381,9 +403,12 @@ fn check_repair(repair: &str, wanted: &Expect) {
         r#"{{"role":"assistant","id":"msg-1","content":"","reasoning_content":"","ended":"normally","tool_calls":[
         {{"id":"c","type":"function","function":{{"name":"n","arguments":"{{}}"}},"call":"call-1-0","repair":{repair}}}]}}"#
     );
-    let Ok(Entry::Reply(reply)) = read(&data, None, None) else { panic!("{repair} is not read") };
+    let Ok(TranscriptEntry::Reply(reply)) = decode_entry(&data, None, None) else {
+        panic!("{repair} is not read")
+    };
     wanted.assert_eq(&format!("{:?}", reply.calls[0].arguments));
-    let written: Value = serde_json::from_str(&write(&Entry::Reply(reply)).unwrap().data).unwrap();
+    let written: Value =
+        serde_json::from_str(&encode_entry(&TranscriptEntry::Reply(reply)).unwrap().data).unwrap();
     if repair != r#""string_closed""# {
         assert_eq!(written["tool_calls"][0]["repair"].to_string(), repair);
     }
@@ -394,18 +419,18 @@ fn what_was_repaired_and_what_was_not_certain() {
     check_repair(r#""syntax""#, &expect![[r#"Repaired { value: {}, doubt: None }"#]]);
     check_repair(
         r#"{"doubt":{"kind":"not_closed","place":{"line":1,"column":20}}}"#,
-        &expect![[
-            r#"Repaired { value: {}, doubt: Some(Doubt { kind: NotClosed, place: Some(Place { line: 1, column: 20 }) }) }"#
-        ]],
+        &expect![
+            "Repaired { value: {}, doubt: Some(RepairDoubt { kind: NotClosed, place: Some(TextPosition { line: 1, column: 20 }) }) }"
+        ],
     );
     check_repair(
         r#"{"doubt":{"kind":"guessed"}}"#,
-        &expect![[r#"Repaired { value: {}, doubt: Some(Doubt { kind: Guessed, place: None }) }"#]],
+        &expect!["Repaired { value: {}, doubt: Some(RepairDoubt { kind: Guessed, place: None }) }"],
     );
     // As rows of before spell it.
     check_repair(
         r#""string_closed""#,
-        &expect![[r#"Repaired { value: {}, doubt: Some(Doubt { kind: CutInString, place: None }) }"#]],
+        &expect!["Repaired { value: {}, doubt: Some(RepairDoubt { kind: CutInString, place: None }) }"],
     );
 }
 
@@ -416,7 +441,7 @@ fn a_step_that_is_like_no_other_says_so() {
         meta: Some(json!({"id": "T012"})),
         ..PlanEntry::new("ship it", PlanStatus::Pending)
     };
-    let row = serde_json::to_string(&PlanEntryRow::of(&step)).unwrap();
+    let row = serde_json::to_string(&PlanEntryRow::from_plan_entry(&step)).unwrap();
     expect![[r#"{"text":"ship it","status":"pending","priority":"high","meta":{"id":"T012"}}"#]]
         .assert_eq(&row);
 }
@@ -431,7 +456,7 @@ fn what_cannot_be_read_says_why() {
         ),
         (r#"{"role":"user","id":"msg-0"}"#, "missing field `content`"),
     ] {
-        assert_eq!(read(data, None, None).unwrap_err(), wanted);
+        assert_eq!(decode_entry(data, None, None).unwrap_err(), wanted);
     }
 }
 
@@ -439,11 +464,11 @@ fn what_cannot_be_read_says_why() {
 #[track_caller]
 fn check_origin(resource: &str, wanted: &str) {
     let data = format!(r#"{{"role":"user","id":"msg-0","content":[{resource}]}}"#);
-    let read = read(&data, None, None).map(|entry| {
-        let Entry::Prompt(prompt) = entry else { panic!("a prompt is read") };
+    let read = decode_entry(&data, None, None).map(|entry| {
+        let TranscriptEntry::Prompt(prompt) = entry else { panic!("a prompt is read") };
         match &prompt.parts[..] {
-            [Part::FromCrow { what, .. }] => format!("Crow's {what}"),
-            [Part::Resource { uri, .. }] => format!("the client's {uri}"),
+            [ContentPart::FromCrow { what, .. }] => format!("Crow's {what}"),
+            [ContentPart::Resource { uri, .. }] => format!("the client's {uri}"),
             parts => format!("{parts:?}"),
         }
     });

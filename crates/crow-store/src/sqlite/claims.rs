@@ -11,42 +11,42 @@ use std::{
 };
 
 use super::from_io;
-use crate::{Holder, StoreError, private, sql::Right};
+use crate::{LeaseHolder, StoreError, private, sql::LeaseKey};
 
 /// Each time another process removed the file in between; that many in a row do not happen.
 const ATTEMPTS_MAX: usize = 16;
 /// Room for the words that say who has a right.
 const HOLDER_BYTES_MAX: u64 = 256;
 
-pub(super) struct Claims {
+pub(super) struct LeaseFiles {
     database: PathBuf,
     folder: PathBuf,
-    held: HashMap<Right, (File, PathBuf)>,
+    held: HashMap<LeaseKey, (File, PathBuf)>,
 }
 
-impl Claims {
-    pub(super) fn beside(database: &Path) -> Self {
+impl LeaseFiles {
+    pub(super) fn new(database: &Path) -> Self {
         let mut folder = database.as_os_str().to_owned();
         folder.push("-writers");
         Self { database: database.to_path_buf(), folder: folder.into(), held: HashMap::new() }
     }
 
-    pub(super) fn take(&mut self, right: &Right) -> Result<(), StoreError> {
+    pub(super) fn acquire(&mut self, right: &LeaseKey) -> Result<(), StoreError> {
         let broken = |error: &io::Error| from_io(&self.database, error);
         private::make_folder(&self.folder).map_err(|error| broken(&error))?;
         // A session that was brought over may have any name.
-        let path = self.folder.join(format!("{:016x}", right.key().cast_unsigned()));
+        let path = self.folder.join(format!("{:016x}", right.lock_id().cast_unsigned()));
         for _ in 0..ATTEMPTS_MAX {
             let mut file = private::open_file(&path).map_err(|error| broken(&error))?;
             match file.try_lock() {
                 Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Err(right.busy(holder(&file))),
+                Err(TryLockError::WouldBlock) => return Err(right.busy_error(read_holder(&file))),
                 Err(TryLockError::Error(error)) => return Err(broken(&error)),
             }
-            if !private::is_at(&file, &path) {
+            if !private::is_file_at(&file, &path) {
                 continue;
             }
-            let words = ourselves();
+            let words = own_process_label();
             // Only the words for others are missing when this fails.
             if let Err(error) = file.set_len(0).and_then(|()| file.write_all(words.as_bytes())) {
                 tracing::debug!(%error, "could not say who has a right");
@@ -54,10 +54,10 @@ impl Claims {
             self.held.insert(right.clone(), (file, path));
             return Ok(());
         }
-        Err(right.busy(Holder::Other("one that has just ended".into())))
+        Err(right.busy_error(LeaseHolder::Other("one that has just ended".into())))
     }
 
-    pub(super) fn give_back(&mut self, right: &Right) {
+    pub(super) fn release(&mut self, right: &LeaseKey) {
         if let Some((file, path)) = self.held.remove(right) {
             if let Err(error) = fs::remove_file(&path) {
                 tracing::debug!(%error, "a file that marked a right stays");
@@ -68,23 +68,23 @@ impl Claims {
 }
 
 /// Where nobody is left to give them back, the files go all the same.
-impl Drop for Claims {
+impl Drop for LeaseFiles {
     fn drop(&mut self) {
-        let rights: Vec<Right> = self.held.keys().cloned().collect();
-        rights.iter().for_each(|right| self.give_back(right));
+        let rights: Vec<LeaseKey> = self.held.keys().cloned().collect();
+        rights.iter().for_each(|right| self.release(right));
     }
 }
 
 /// What a file says that we hold.
-fn ourselves() -> String {
+fn own_process_label() -> String {
     format!("process {}", std::process::id())
 }
 
-fn holder(file: &File) -> Holder {
+fn read_holder(file: &File) -> LeaseHolder {
     let mut words = String::new();
     match file.take(HOLDER_BYTES_MAX).read_to_string(&mut words) {
-        Ok(1..) if words == ourselves() => Holder::Ourselves,
-        Ok(1..) => Holder::Other(words.chars().filter(|c| !c.is_control()).collect()),
-        Ok(0) | Err(_) => Holder::Other("which one is not known".into()),
+        Ok(1..) if words == own_process_label() => LeaseHolder::Ourselves,
+        Ok(1..) => LeaseHolder::Other(words.chars().filter(|c| !c.is_control()).collect()),
+        Ok(0) | Err(_) => LeaseHolder::Other("which one is not known".into()),
     }
 }

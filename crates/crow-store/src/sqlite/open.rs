@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::{bring_over::bring_over, from_io, from_sqlite, python, spelled};
+use super::{bring_over::import_python_database, display_path, from_io, from_sqlite, python};
 use crate::{StoreError, private};
 
 /// `CROW`, in the header of every database of ours.
@@ -31,43 +31,43 @@ const SWITCHES_MAX: usize = 8;
 const STATEMENTS_MAX: usize = 64;
 
 /// Opens the database at a path, or makes it, in the format of this version.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
-    let is_new = make_place(path)?;
+pub(super) fn open_connection(path: &Path) -> Result<Connection, StoreError> {
+    let is_new = ensure_file_exists(path)?;
     if !is_new {
-        refuse_others(path)?;
+        reject_foreign_file(path)?;
     }
     let in_path = |error| from_sqlite(path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(in_path)?;
     if connection.is_readonly("main").map_err(in_path)? {
-        return Err(StoreError::ReadOnly { database: spelled(path) });
+        return Err(StoreError::ReadOnly { database: display_path(path) });
     }
     connection.busy_timeout(BUSY).map_err(in_path)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    match owner(&connection).map_err(in_path)? {
-        Owner::Us => {}
-        Owner::Python => bring_over(&mut connection, path)?,
-        Owner::Others => return Err(StoreError::OtherProgram { database: spelled(path) }),
+    match detect_owner(&connection).map_err(in_path)? {
+        FileOwner::Us => {}
+        FileOwner::Python => import_python_database(&mut connection, path)?,
+        FileOwner::Others => return Err(StoreError::OtherProgram { database: display_path(path) }),
     }
-    let found = format_of(&connection).map_err(in_path)?;
+    let found = schema_version(&connection).map_err(in_path)?;
     let known = MIGRATIONS.len() as i64;
     if found > known {
-        return Err(StoreError::Newer { database: spelled(path), found, known });
+        return Err(StoreError::Newer { database: display_path(path), found, known });
     }
     if found < known {
-        migrate(&mut connection, path)?;
+        migrate_schema(&mut connection, path)?;
     }
-    configure(&connection).map_err(in_path)?;
-    private::keep_file(path).map_err(|error| from_io(path, &error))?;
+    configure_connection(&connection).map_err(in_path)?;
+    private::restrict_permissions(path).map_err(|error| from_io(path, &error))?;
     Ok(connection)
 }
 
 /// Makes the folder and an empty file where they are missing; tells whether the file is still empty.
-fn make_place(path: &Path) -> Result<bool, StoreError> {
+fn ensure_file_exists(path: &Path) -> Result<bool, StoreError> {
     let in_path = |error: io::Error| from_io(path, &error);
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => {
-            Err(StoreError::CannotOpen { database: spelled(path), why: "it is a folder".into() })
+            Err(StoreError::CannotOpen { database: display_path(path), why: "it is a folder".into() })
         }
         Ok(found) => Ok(found.len() == 0),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -88,22 +88,23 @@ fn make_place(path: &Path) -> Result<bool, StoreError> {
 ///
 /// SQLite may finish another program's journal or leave files beside it when it merely reads, unless it is
 /// told that nothing can change.
-fn refuse_others(path: &Path) -> Result<(), StoreError> {
+fn reject_foreign_file(path: &Path) -> Result<(), StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let looked = Connection::open_with_flags(frozen(path), flags).and_then(|connection| owner(&connection));
+    let looked = Connection::open_with_flags(immutable_uri(path), flags)
+        .and_then(|connection| detect_owner(&connection));
     match looked {
-        Ok(Owner::Us | Owner::Python) => Ok(()),
+        Ok(FileOwner::Us | FileOwner::Python) => Ok(()),
         // What the log still has was not looked at; opening it properly does.
-        Ok(Owner::Others) if has_log(path) => Ok(()),
-        Ok(Owner::Others) => Err(StoreError::OtherProgram { database: spelled(path) }),
+        Ok(FileOwner::Others) if has_wal(path) => Ok(()),
+        Ok(FileOwner::Others) => Err(StoreError::OtherProgram { database: display_path(path) }),
         // Another process may be growing ours at this moment; opening it properly tells.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => Ok(()),
         Err(error) => Err(from_sqlite(path, &error)),
     }
 }
 
-fn has_log(path: &Path) -> bool {
+fn has_wal(path: &Path) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
     fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
@@ -111,28 +112,30 @@ fn has_log(path: &Path) -> bool {
 
 /// Whose a database is.
 #[derive(PartialEq, Eq)]
-enum Owner {
+enum FileOwner {
     Us,
     Python,
     Others,
 }
 
-fn owner(connection: &Connection) -> rusqlite::Result<Owner> {
+fn detect_owner(connection: &Connection) -> rusqlite::Result<FileOwner> {
     // In this order: another process may be making the file, and its pages come with its mark.
-    if pragma(connection, "page_count")? == 0 || pragma(connection, "application_id")? == APPLICATION_ID {
-        return Ok(Owner::Us);
+    if read_pragma(connection, "page_count")? == 0
+        || read_pragma(connection, "application_id")? == APPLICATION_ID
+    {
+        return Ok(FileOwner::Us);
     }
-    Ok(if python::is_python(connection)? { Owner::Python } else { Owner::Others })
+    Ok(if python::is_python(connection)? { FileOwner::Python } else { FileOwner::Others })
 }
 
 /// Tells whether a database is ours, even if there is nothing in it yet.
-pub(super) fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
-    owner(connection).map(|owner| owner == Owner::Us)
+pub(super) fn is_crow_database(connection: &Connection) -> rusqlite::Result<bool> {
+    detect_owner(connection).map(|owner| owner == FileOwner::Us)
 }
 
 /// Makes the tables of the newest format out of those of the format found, or of nothing.
 pub(super) fn make_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let found = usize::try_from(format_of(transaction)?).unwrap_or_default();
+    let found = usize::try_from(schema_version(transaction)?).unwrap_or_default();
     for script in MIGRATIONS.iter().skip(found) {
         transaction.execute_batch(script)?;
     }
@@ -141,7 +144,7 @@ pub(super) fn make_tables(transaction: &Transaction<'_>) -> rusqlite::Result<()>
 }
 
 /// Spells a path as the address of a file that never changes.
-pub(crate) fn frozen(path: &Path) -> PathBuf {
+pub(crate) fn immutable_uri(path: &Path) -> PathBuf {
     let mut address = String::from("file:");
     for &byte in path.as_os_str().as_encoded_bytes() {
         match byte {
@@ -155,23 +158,23 @@ pub(crate) fn frozen(path: &Path) -> PathBuf {
     address.into()
 }
 
-fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
+fn read_pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, name, |row| row.get(0))
 }
 
 /// The number of migrations a database has seen.
-fn format_of(connection: &Connection) -> rusqlite::Result<i64> {
-    pragma(connection, "user_version")
+fn schema_version(connection: &Connection) -> rusqlite::Result<i64> {
+    read_pragma(connection, "user_version")
 }
 
 /// Brings a database to the newest format in one transaction, behind a copy of what it was.
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+fn migrate_schema(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let in_path = |error| from_sqlite(path, &error);
     // From here on nobody writes, so the copy has everything.
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_path)?;
     // Asked again inside: another process may have done it meanwhile.
-    let found = format_of(&transaction).map_err(in_path)?;
+    let found = schema_version(&transaction).map_err(in_path)?;
     if (1..MIGRATIONS.len() as i64).contains(&found) {
         back_up(path, found)?;
     }
@@ -193,16 +196,16 @@ fn back_up(path: &Path, format: i64) -> Result<(), StoreError> {
     private::make_file(&backup).map_err(in_backup)?;
     let reader = Connection::open(path).map_err(|error| from_sqlite(path, &error))?;
     // It writes into a file that is there and empty.
-    let copied = reader.execute("VACUUM INTO ?1", [spelled(&backup)]);
+    let copied = reader.execute("VACUUM INTO ?1", [display_path(&backup)]);
     copied.map_err(|error| from_sqlite(&backup, &error))?;
     fs::File::open(&backup).and_then(|file| file.sync_all()).map_err(in_backup)
 }
 
 /// `NORMAL` leaves the flushing of a commit to the system, which outlives us: a killed process loses
 /// nothing, a loss of power loses the last moments but damages nothing.
-fn configure(connection: &Connection) -> rusqlite::Result<()> {
+fn configure_connection(connection: &Connection) -> rusqlite::Result<()> {
     // The mark of the first migration must be in the file itself, so only now.
-    use_log(connection)?;
+    switch_to_wal(connection)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
     // Erased means overwritten.
@@ -210,7 +213,7 @@ fn configure(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Switching to the log does not wait for others who do the same, so it waits by taking a turn at writing.
-fn use_log(connection: &Connection) -> rusqlite::Result<()> {
+fn switch_to_wal(connection: &Connection) -> rusqlite::Result<()> {
     let switch = || connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
     for _ in 0..SWITCHES_MAX {
         match switch() {

@@ -26,10 +26,10 @@ mod tests;
 
 use std::{collections::HashSet, fmt, path::Path};
 
-use crow_core::{Entry, SessionId};
+use crow_core::{SessionId, TranscriptEntry};
 use rusqlite::Connection;
 
-use self::{images::Images, session::Reader, tables::Columns};
+use self::{images::ImageFolder, session::OldSessionReader, tables::TableColumns};
 use crate::Timestamp;
 
 pub(super) use copy::copy_locked;
@@ -55,11 +55,11 @@ pub(crate) struct OldSession {
     /// When its last message came.
     pub(crate) updated: Timestamp,
     /// Everything said in it, in an order that a transcript accepts, with ids by place.
-    pub(crate) entries: Vec<(Entry, Timestamp)>,
+    pub(crate) entries: Vec<(TranscriptEntry, Timestamp)>,
     /// Where the model began to see a summary instead of what was said before.
     pub(crate) compactions: Vec<OldCompaction>,
     /// What of it could not be brought over.
-    pub(crate) lost: Lost,
+    pub(crate) lost: ImportLosses,
 }
 
 /// A place in a session before which the model sees nothing but a summary.
@@ -77,7 +77,7 @@ pub(crate) struct OldCompaction {
 
 /// What could not be brought over, by count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Lost {
+pub(crate) struct ImportLosses {
     /// Messages that cannot be read.
     pub(crate) messages: u64,
     /// Results of calls that nobody made.
@@ -90,24 +90,24 @@ pub(crate) struct Lost {
 
 /// Tells whether the Python version wrote a database.
 pub(crate) fn is_python(connection: &Connection) -> rusqlite::Result<bool> {
-    let agents = Columns::of(connection, "agents")?;
-    let messages = Columns::of(connection, "messages")?;
-    Ok(agents.have(&["agent_id", "session_id"]) && messages.have(&["id", "agent_id", "data"]))
+    let agents = TableColumns::for_table(connection, "agents")?;
+    let messages = TableColumns::for_table(connection, "messages")?;
+    Ok(agents.contains_all(&["agent_id", "session_id"]) && messages.contains_all(&["id", "agent_id", "data"]))
 }
 
 /// Gives the sessions in which something was said, one at a time, a parent before those it began; tells what was lost
 /// of all of them. `images` is the folder beside the database in which later versions kept images.
-pub(crate) fn read<E: From<rusqlite::Error>>(
+pub(crate) fn read_sessions<E: From<rusqlite::Error>>(
     connection: &Connection,
     images: &Path,
     mut each: impl FnMut(OldSession) -> Result<(), E>,
-) -> Result<Lost, E> {
-    let chains = agents::chains(connection)?;
-    let (mut reader, mut lost) = Reader::new(connection, &chains, Images::at(images))?;
+) -> Result<ImportLosses, E> {
+    let chains = agents::read_chains(connection)?;
+    let (mut reader, mut lost) = OldSessionReader::new(connection, &chains, ImageFolder::new(images))?;
     let mut given = HashSet::new();
     for chain in &chains {
-        let mut session = reader.session(chain)?;
-        lost.add(session.lost);
+        let mut session = reader.read_session(chain)?;
+        lost.add_counts(session.lost);
         if session.entries.is_empty() {
             continue;
         }
@@ -118,8 +118,8 @@ pub(crate) fn read<E: From<rusqlite::Error>>(
     Ok(lost)
 }
 
-impl Lost {
-    fn add(&mut self, other: Self) {
+impl ImportLosses {
+    fn add_counts(&mut self, other: Self) {
         self.messages += other.messages;
         self.results += other.results;
         self.images += other.images;
@@ -127,7 +127,7 @@ impl Lost {
     }
 }
 
-impl fmt::Display for Lost {
+impl fmt::Display for ImportLosses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counts = [
             (self.messages, "messages that cannot be read"),

@@ -23,7 +23,7 @@ const GAP_MAX: i64 = 100_000;
 
 /// What was saved of a damaged database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// How many sessions.
     pub n_sessions: u64,
     /// How many messages in them.
@@ -33,32 +33,33 @@ pub struct Salvaged {
 }
 
 /// Puts a sound database in the place of a damaged one. Nobody else may use it meanwhile.
-pub fn salvage(path: &Path) -> Result<Salvaged, StoreError> {
-    let new = beside(path, ".salvaged");
-    remove(&new)?;
-    let (n_sessions, n_messages) = copy(path, &new)?;
-    let damaged = (1..=KEPT_MAX).map(|n| beside(path, &format!(".damaged-{n}"))).find(|path| !path.exists());
+pub fn salvage_database(path: &Path) -> Result<SalvageReport, StoreError> {
+    let new = with_suffix(path, ".salvaged");
+    remove_if_exists(&new)?;
+    let (n_sessions, n_messages) = copy_readable(path, &new)?;
+    let damaged =
+        (1..=KEPT_MAX).map(|n| with_suffix(path, &format!(".damaged-{n}"))).find(|path| !path.exists());
     let Some(damaged) = damaged else {
         let why = "too many damaged files stand beside it".to_owned();
-        return Err(StoreError::CannotOpen { database: super::spelled(path), why });
+        return Err(StoreError::CannotOpen { database: super::display_path(path), why });
     };
     // With its log, which belongs to it and would be read into the new one.
     for end in ["", "-wal", "-shm"] {
-        rename(&beside(path, end), &beside(&damaged, end))?;
+        rename_if_exists(&with_suffix(path, end), &with_suffix(&damaged, end))?;
     }
-    rename(&new, path)?;
-    Ok(Salvaged { n_sessions, n_messages, damaged })
+    rename_if_exists(&new, path)?;
+    Ok(SalvageReport { n_sessions, n_messages, damaged })
 }
 
-fn copy(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
+fn copy_readable(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     let in_new = |error: rusqlite::Error| from_sqlite(new, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let from = Connection::open_with_flags(path, flags).map_err(|error| from_sqlite(path, &error))?;
-    let mut to = open::open(new)?;
+    let mut to = open::open_connection(new)?;
     let step = to.transaction_with_behavior(TransactionBehavior::Immediate).map_err(in_new)?;
-    let saved = fill(&from, &step).map_err(in_new)?;
-    tasks(&from, &step).map_err(in_new)?;
-    beside_sessions(&from, &step).map_err(in_new)?;
+    let saved = copy_sessions(&from, &step).map_err(in_new)?;
+    copy_tasks(&from, &step).map_err(in_new)?;
+    copy_session_extras(&from, &step).map_err(in_new)?;
     step.commit().map_err(in_new)?;
     // One file is easier to move than three.
     to.pragma_update(None, "journal_mode", "DELETE").map_err(in_new)?;
@@ -66,57 +67,60 @@ fn copy(path: &Path, new: &Path) -> Result<(u64, u64), StoreError> {
     Ok(saved)
 }
 
-fn fill(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u64, u64)> {
+const SESSION_COLUMNS: [&str; 15] = [
+    "id",
+    "parent_session_id",
+    "agent_type",
+    "cwd",
+    "model",
+    "mode",
+    "title",
+    "system_prompt_id",
+    "n_messages",
+    "created",
+    "updated",
+    "thought_level",
+    "agent_session_id",
+    "config",
+    "forked_from",
+];
+
+const MESSAGE_COLUMNS: [&str; 8] =
+    ["session_id", "seq", "role", "data", "input_tokens", "output_tokens", "created", "turn"];
+
+fn copy_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u64, u64)> {
     let mut prompts = HashSet::new();
-    scan(from, "system_prompts", &["id", "hash", "text"], |values| {
-        prompts.insert(whole(&values[0]));
-        insert(to, "system_prompts", &["id", "hash", "text"], values)
+    scan_table(from, "system_prompts", &["id", "hash", "text"], |values| {
+        prompts.insert(integer_or_minus_one(&values[0]));
+        insert_row(to, "system_prompts", &["id", "hash", "text"], values)
     })?;
     // Stands for those that cannot be read; whoever goes on is told of our tools anew.
     let nothing = [Value::Integer(i64::MAX), Value::Integer(0), Value::Text(String::new())];
-    insert(to, "system_prompts", &["id", "hash", "text"], &nothing)?;
+    insert_row(to, "system_prompts", &["id", "hash", "text"], &nothing)?;
 
-    const SESSION: [&str; 15] = [
-        "id",
-        "parent_session_id",
-        "agent_type",
-        "cwd",
-        "model",
-        "mode",
-        "title",
-        "system_prompt_id",
-        "n_messages",
-        "created",
-        "updated",
-        "thought_level",
-        "agent_session_id",
-        "config",
-        "forked_from",
-    ];
     let mut sessions: HashMap<String, i64> = HashMap::new();
-    scan(from, "sessions", &SESSION, |values| {
+    scan_table(from, "sessions", &SESSION_COLUMNS, |values| {
         let Value::Text(id) = &values[0] else { return Ok(()) };
         sessions.insert(id.clone(), 0);
         let mut values = values.to_vec();
         // Its parent may come later, or not at all.
         values[1] = Value::Null;
-        if !prompts.contains(&whole(&values[7])) {
+        if !prompts.contains(&integer_or_minus_one(&values[7])) {
             values[7] = Value::Integer(i64::MAX);
         }
-        insert(to, "sessions", &SESSION, &values)
+        insert_row(to, "sessions", &SESSION_COLUMNS, &values)
     })?;
 
-    const MESSAGE: [&str; 8] =
-        ["session_id", "seq", "role", "data", "input_tokens", "output_tokens", "created", "turn"];
     let mut n_messages = 0;
-    scan(from, "messages", &MESSAGE, |values| {
+    scan_table(from, "messages", &MESSAGE_COLUMNS, |values| {
         let (Value::Text(session), Value::Text(data)) = (&values[0], &values[3]) else { return Ok(()) };
-        let Some(next) = sessions.get_mut(session).filter(|next| **next == whole(&values[1])) else {
+        let Some(next) = sessions.get_mut(session).filter(|next| **next == integer_or_minus_one(&values[1]))
+        else {
             return Ok(());
         };
-        let Ok(entry) = row::read(data, None, None) else { return Ok(()) };
-        insert(to, "messages", &MESSAGE, values)?;
-        let text = row::searched(&entry);
+        let Ok(entry) = row::decode_entry(data, None, None) else { return Ok(()) };
+        insert_row(to, "messages", &MESSAGE_COLUMNS, values)?;
+        let text = row::searchable_text(&entry);
         if !text.is_empty() {
             let index = "INSERT INTO message_search (rowid, text) VALUES (?1, ?2)";
             to.prepare_cached(index)?.execute((to.last_insert_rowid(), text))?;
@@ -128,13 +132,17 @@ fn fill(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<(u64, u64)>
     for (session, n_messages) in &sessions {
         to.execute("UPDATE sessions SET n_messages = ?1 WHERE id = ?2", (n_messages, session))?;
     }
-    parents(from, to, &sessions)?;
-    beside_messages(from, to, &sessions)?;
+    copy_parents(from, to, &sessions)?;
+    copy_message_extras(from, to, &sessions)?;
     Ok((sessions.len() as u64, n_messages))
 }
 
-fn parents(from: &Connection, to: &Transaction<'_>, sessions: &HashMap<String, i64>) -> rusqlite::Result<()> {
-    scan(from, "sessions", &["id", "parent_session_id"], |values| match values {
+fn copy_parents(
+    from: &Connection,
+    to: &Transaction<'_>,
+    sessions: &HashMap<String, i64>,
+) -> rusqlite::Result<()> {
+    scan_table(from, "sessions", &["id", "parent_session_id"], |values| match values {
         [Value::Text(id), Value::Text(parent)] if sessions.contains_key(parent) => {
             to.execute("UPDATE sessions SET parent_session_id = ?1 WHERE id = ?2", (parent, id)).map(drop)
         }
@@ -143,17 +151,17 @@ fn parents(from: &Connection, to: &Transaction<'_>, sessions: &HashMap<String, i
 }
 
 /// Tasks whose session was saved with its parent, and their mailboxes.
-fn tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
+fn copy_tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
     const TASK: [&str; 7] = ["session_id", "state", "n_rounds", "n_tokens", "started", "ended", "branch"];
-    scan(from, "tasks", &TASK, |values| {
+    scan_table(from, "tasks", &TASK, |values| {
         let is_child =
             "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1 AND parent_session_id IS NOT NULL)";
         match to.prepare_cached(is_child)?.query_row([&values[0]], |row| row.get(0))? {
-            true => insert(to, "tasks", &TASK, values),
+            true => insert_row(to, "tasks", &TASK, values),
             false => Ok(()),
         }
     })?;
-    scan(from, "mailbox", &["id", "task_id", "text", "created", "delivered_seq"], |values| {
+    scan_table(from, "mailbox", &["id", "task_id", "text", "created", "delivered_seq"], |values| {
         // What stood in a message that could not be saved waits again.
         let post = "INSERT OR IGNORE INTO mailbox (id, task_id, text, created, delivered_seq)
              SELECT ?1, t.session_id, ?3, ?4, CASE WHEN ?5 < p.n_messages THEN ?5 END
@@ -165,7 +173,7 @@ fn tasks(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
 
 /// Where the sessions that were saved stand in Spec Kit, and what its commands came to there; what they asked a model
 /// aside.
-fn beside_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
+fn copy_session_extras(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<()> {
     const ASIDE: [&str; 9] = [
         "session_id",
         "id",
@@ -182,10 +190,10 @@ fn beside_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<
     for (table, columns) in
         [("speckit_session", &ROW[..]), ("speckit_event", &EVENT[..]), ("asides", &ASIDE[..])]
     {
-        scan(from, table, columns, |values| {
+        scan_table(from, table, columns, |values| {
             let is_saved = "SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)";
             match to.prepare_cached(is_saved)?.query_row([&values[0]], |row| row.get(0))? {
-                true => insert(to, table, columns, values),
+                true => insert_row(to, table, columns, values),
                 false => Ok(()),
             }
         })?;
@@ -194,18 +202,18 @@ fn beside_sessions(from: &Connection, to: &Transaction<'_>) -> rusqlite::Result<
 }
 
 /// Images and compactions, as far as what they belong to was saved.
-fn beside_messages(
+fn copy_message_extras(
     from: &Connection,
     to: &Transaction<'_>,
     sessions: &HashMap<String, i64>,
 ) -> rusqlite::Result<()> {
     let mut blobs = HashSet::new();
-    scan(from, "blobs", &["hash", "data"], |values| {
+    scan_table(from, "blobs", &["hash", "data"], |values| {
         if let [Value::Text(hash), Value::Blob(data)] = values
-            && crate::hashing::long(data).to_string() == *hash
+            && crate::hashing::content_hash(data).to_string() == *hash
         {
             blobs.insert(hash.clone());
-            insert(to, "blobs", &["hash", "data"], values)?;
+            insert_row(to, "blobs", &["hash", "data"], values)?;
         }
         Ok(())
     })?;
@@ -218,7 +226,7 @@ fn beside_messages(
                 && sessions.contains_key(session)
                 && blobs.contains(hash)
             {
-                insert(to, "blob_uses", &["session_id", "hash", "purpose"], &values)?;
+                insert_row(to, "blob_uses", &["session_id", "hash", "purpose"], &values)?;
             }
         }
     }
@@ -236,18 +244,18 @@ fn beside_messages(
         "created",
         "undone",
     ];
-    scan(from, "compaction_history", &COMPACTION, |values| {
+    scan_table(from, "compaction_history", &COMPACTION, |values| {
         if let Value::Text(session) = &values[0]
-            && sessions.get(session).is_some_and(|n_messages| *n_messages >= whole(&values[4]))
+            && sessions.get(session).is_some_and(|n_messages| *n_messages >= integer_or_minus_one(&values[4]))
         {
-            insert(to, "compaction_history", &COMPACTION, values)?;
+            insert_row(to, "compaction_history", &COMPACTION, values)?;
         }
         Ok(())
     })
 }
 
 /// Reads a table row by row in the order of its numbers, past whatever cannot be read.
-fn scan(
+fn scan_table(
     from: &Connection,
     table: &str,
     columns: &[&str],
@@ -281,34 +289,34 @@ fn scan(
     }
 }
 
-fn insert(to: &Transaction<'_>, table: &str, columns: &[&str], values: &[Value]) -> rusqlite::Result<()> {
+fn insert_row(to: &Transaction<'_>, table: &str, columns: &[&str], values: &[Value]) -> rusqlite::Result<()> {
     let places = (1..=columns.len()).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
     // What a rule of the table refuses was damaged.
     let sql = format!("INSERT OR IGNORE INTO {table} ({}) VALUES ({places})", columns.join(", "));
     to.prepare_cached(&sql)?.execute(params_from_iter(values)).map(drop)
 }
 
-fn whole(value: &Value) -> i64 {
+fn integer_or_minus_one(value: &Value) -> i64 {
     match value {
         Value::Integer(int) => *int,
         Value::Null | Value::Real(_) | Value::Text(_) | Value::Blob(_) => -1,
     }
 }
 
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn with_suffix(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
 }
 
-fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
+fn rename_if_exists(from: &Path, to: &Path) -> Result<(), StoreError> {
     match fs::rename(from, to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(from_io(from, &error)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-fn remove(path: &Path) -> Result<(), StoreError> {
+fn remove_if_exists(path: &Path) -> Result<(), StoreError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(from_io(path, &error)),
         Ok(()) | Err(_) => Ok(()),

@@ -12,25 +12,25 @@ use std::{
     thread,
 };
 
-use crate::{StoreError, sql::Synced};
+use crate::{StoreError, sql::SyncCallback};
 
 /// Each turn that runs waits for one at most, and what comes together is flushed together.
 const WAITING_MAX: usize = 64;
 
-pub(super) struct Syncer {
-    wanted: SyncSender<Synced>,
+pub(super) struct WalSyncer {
+    wanted: SyncSender<SyncCallback>,
 }
 
-impl Syncer {
+impl WalSyncer {
     pub(super) fn start(database: &Path) -> io::Result<Self> {
         let (wanted, inbox) = sync_channel(WAITING_MAX);
         let database = database.to_path_buf();
-        thread::Builder::new().name("crow-sync".into()).spawn(move || run(&database, &inbox))?;
+        thread::Builder::new().name("crow-sync".into()).spawn(move || run_syncer(&database, &inbox))?;
         Ok(Self { wanted })
     }
 
     /// Flushes all that was committed until now.
-    pub(super) fn sync(&self, done: Synced) {
+    pub(super) fn sync(&self, done: SyncCallback) {
         let refused = match self.wanted.try_send(done) {
             Ok(()) => return,
             // What waits there is flushed after this moment, and so is what was committed before it.
@@ -47,13 +47,13 @@ impl Syncer {
     }
 }
 
-fn run(database: &Path, inbox: &Receiver<Synced>) {
+fn run_syncer(database: &Path, inbox: &Receiver<SyncCallback>) {
     let mut log = database.as_os_str().to_owned();
     log.push("-wal");
     let log = PathBuf::from(log);
     while let Ok(first) = inbox.recv() {
-        let waiting: Vec<Synced> = std::iter::once(first).chain(inbox.try_iter()).collect();
-        let flushed = flush(database, &log);
+        let waiting: Vec<SyncCallback> = std::iter::once(first).chain(inbox.try_iter()).collect();
+        let flushed = flush_wal(database, &log);
         if let Err(error) = &flushed {
             tracing::warn!(%error, "what was stored may not survive a loss of power");
         }
@@ -64,7 +64,7 @@ fn run(database: &Path, inbox: &Receiver<Synced>) {
 }
 
 /// The log may be gone: closing the database elsewhere moves it into the file, flushed.
-fn flush(database: &Path, log: &Path) -> io::Result<()> {
+fn flush_wal(database: &Path, log: &Path) -> io::Result<()> {
     match File::open(log) {
         Ok(log) => log.sync_data()?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -2,24 +2,30 @@
 
 use crow_core::SessionId;
 
-use super::{Store, Writer};
+use super::{SessionLease, Store};
 use crate::{SpeckitEvent, SpeckitRow, StoreError};
 
 impl Store {
     /// Reads where a session stands in Spec Kit; `None` when no command of it ever ran there.
-    pub async fn speckit(&self, session: &SessionId) -> Result<Option<SpeckitRow>, StoreError> {
+    pub async fn speckit_state(&self, session: &SessionId) -> Result<Option<SpeckitRow>, StoreError> {
         let session = session.clone();
-        self.ask(move |open| open.database.speckit(&session)).await
+        self.run_on_thread(move |open| open.database.speckit_state(&session)).await
     }
 
     /// Remembers where a session stands in Spec Kit, in the place of what was known before.
-    pub async fn bind_speckit(&self, writer: &Writer, row: SpeckitRow) -> Result<(), StoreError> {
-        self.write(writer, move |database, session| database.bind_speckit(session, &row)).await
+    pub async fn set_speckit_state(&self, writer: &SessionLease, row: SpeckitRow) -> Result<(), StoreError> {
+        self.with_session_lease(writer, move |database, session| database.set_speckit_state(session, &row))
+            .await
     }
 
     /// Takes down what a command came to; the oldest of many are forgotten.
-    pub async fn log_speckit(&self, writer: &Writer, event: SpeckitEvent) -> Result<(), StoreError> {
-        self.write(writer, move |database, session| database.log_speckit(session, &event)).await
+    pub async fn log_speckit_event(
+        &self,
+        writer: &SessionLease,
+        event: SpeckitEvent,
+    ) -> Result<(), StoreError> {
+        self.with_session_lease(writer, move |database, session| database.log_speckit_event(session, &event))
+            .await
     }
 
     /// Lists what the commands of a session came to, newest first, a page at most.
@@ -29,6 +35,6 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<SpeckitEvent>, StoreError> {
         let session = session.clone();
-        self.ask(move |open| open.database.speckit_events(&session, limit)).await
+        self.run_on_thread(move |open| open.database.speckit_events(&session, limit)).await
     }
 }

@@ -6,7 +6,8 @@ use std::{
 };
 
 use crow_core::{
-    Arguments, Call, CallId, Compaction, Entry, Facets, Outcome, SessionId, ToolKind, Touch, Transcript,
+    CallId, Compaction, SessionId, ToolAccess, ToolArguments, ToolCall, ToolCallInfo, ToolKind, ToolResult,
+    Transcript, TranscriptEntry,
 };
 use rusqlite::Connection;
 
@@ -15,8 +16,8 @@ use super::{
     tasks::{child, end},
 };
 use crate::{
-    Attending, Before, DeliveryId, NewFileChange, NewSession, Store, StoreError, TaskState, Timestamp,
-    Writer, database::Database, sqlite::Sqlite,
+    DeliveryId, NewFileChange, NewSession, SessionLease, Store, StoreError, TaskLease, TaskState, Timestamp,
+    UndoSnapshot, database::Database, sqlite::SqliteBackend,
 };
 
 /// Bytes of one page in the log, with what stands before it.
@@ -24,31 +25,31 @@ const FRAME: usize = 24 + 4096;
 
 /// What a session of some turns stores, one step after the other.
 fn steps() -> Vec<Step> {
-    let call = |seq, index| Call {
-        id: CallId::at(seq, index),
+    let call = |seq, index| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: format!("c{index}"),
         name: "read".into(),
-        arguments: Arguments::Valid(serde_json::Map::new()),
+        arguments: ToolArguments::Valid(serde_json::Map::new()),
     };
-    let result = |seq, index| Entry::Result {
-        call: CallId::at(seq, index),
-        facets: Facets {
+    let result = |seq, index| TranscriptEntry::Result {
+        call: CallId::from_position(seq, index),
+        facets: ToolCallInfo {
             title: "Read a".into(),
             kind: ToolKind::Read,
             locations: Vec::new(),
-            touch: Touch::Nothing,
+            touch: ToolAccess::Nothing,
         },
-        outcome: Outcome::done("x".repeat(9_000)),
+        outcome: ToolResult::success("x".repeat(9_000)),
     };
     let mut steps = Vec::new();
     for turn in 0..3 {
         let seq = turn * 5;
-        let Entry::Reply(mut asking) = reply(seq + 1, "Let me look.") else { unreachable!() };
+        let TranscriptEntry::Reply(mut asking) = reply(seq + 1, "Let me look.") else { unreachable!() };
         asking.calls = vec![call(seq + 1, 0), call(seq + 1, 1)];
         steps.push(Step::Begin);
         steps.push(Step::Post);
         steps.push(Step::Deliver(prompt(seq, "Look at a, please: your task is done.")));
-        steps.push(Step::Append(Entry::Reply(asking)));
+        steps.push(Step::Append(TranscriptEntry::Reply(asking)));
         steps.push(Step::Change);
         steps.push(Step::Append(result(seq + 1, 1)));
         steps.push(Step::Append(result(seq + 1, 0)));
@@ -59,7 +60,7 @@ fn steps() -> Vec<Step> {
 }
 
 enum Step {
-    Append(Entry),
+    Append(TranscriptEntry),
     Change,
     Compact(u64),
     /// A round of a task begins.
@@ -67,7 +68,7 @@ enum Step {
     /// It ends.
     Post,
     /// Its end is told.
-    Deliver(Entry),
+    Deliver(TranscriptEntry),
 }
 
 /// How far a session came.
@@ -83,13 +84,13 @@ impl Step {
     async fn store(
         &self,
         store: &Store,
-        (writer, task): (&Writer, &Attending),
+        (writer, task): (&SessionLease, &TaskLease),
         reached: &mut Reached,
     ) -> Result<(), StoreError> {
         let Reached { n_entries, n_compactions, n_rounds, n_waiting } = reached;
         match self {
             Self::Append(entry) => {
-                store.append(writer, *n_entries, entry, Timestamp(1)).await?;
+                store.append_entry(writer, *n_entries, entry, Timestamp(1)).await?;
                 *n_entries += 1;
             }
             Self::Begin => {
@@ -102,17 +103,17 @@ impl Step {
                 *n_waiting += 1;
             }
             Self::Deliver(entry) => {
-                let mail = store.mail(writer.session()).await?;
+                let mail = store.pending_deliveries(writer.session()).await?;
                 let ids: Vec<DeliveryId> = mail.iter().map(|delivery| delivery.id).collect();
-                store.append_delivered(writer, *n_entries, (entry, &ids), Timestamp(1)).await?;
+                store.append_with_deliveries(writer, *n_entries, (entry, &ids), Timestamp(1)).await?;
                 *n_entries += 1;
                 *n_waiting -= ids.len();
             }
             Self::Change => {
-                let before = Before::Content { bytes: vec![7; 10_000], mode: None };
-                let (turn, call) = (*n_entries, CallId::at(*n_entries, 0));
+                let before = UndoSnapshot::Content { bytes: vec![7; 10_000], mode: None };
+                let (turn, call) = (*n_entries, CallId::from_position(*n_entries, 0));
                 let change = NewFileChange { turn, call, path: "/p/a".into(), before, after: None };
-                store.keep_change(writer, change, Timestamp(1)).await?;
+                store.record_change(writer, change, Timestamp(1)).await?;
             }
             Self::Compact(at) => {
                 let compaction = Compaction {
@@ -124,7 +125,7 @@ impl Step {
                     tokens_before: 9,
                     tokens_after: 1,
                 };
-                store.compact(writer, &compaction, Timestamp(1)).await?;
+                store.record_compaction(writer, &compaction, Timestamp(1)).await?;
                 *n_compactions += 1;
             }
         }
@@ -134,13 +135,13 @@ impl Step {
 
 /// Loads a session and checks that a provider would accept its history; tells how far it and its task came.
 async fn reached(store: &Store, session: &SessionId) -> Option<Reached> {
-    let stored = store.load(session).await.unwrap()?;
+    let stored = store.load_session(session).await.unwrap()?;
     assert_eq!(stored.session.n_messages, stored.entries.len() as u64);
     let mut transcript = Transcript::new(stored.system_prompt);
     let n_entries = stored.entries.len() as u64;
     stored.entries.into_iter().for_each(|entry| transcript.push(entry).unwrap());
     let (tasks, n_waiting) =
-        (store.tasks_of(session).await.unwrap(), store.mail(session).await.unwrap().len());
+        (store.list_tasks(session).await.unwrap(), store.pending_deliveries(session).await.unwrap().len());
     let n_rounds = tasks.first().map_or(0, |task| task.n_rounds);
     Some(Reached { n_entries, n_compactions: stored.compactions.len(), n_rounds, n_waiting })
 }
@@ -154,8 +155,8 @@ async fn whatever_was_written_last_all_before_it_stands() {
     let place = Place::new();
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
-    let writer = store.begin_writing(&session).await.unwrap();
-    let task = store.attend(&child(&store, &session, 1).await).await.unwrap();
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    let task = store.acquire_task_lease(&child(&store, &session, 1).await).await.unwrap();
     let log_len = || usize::try_from(fs::metadata(log_of(&place.file())).unwrap().len()).unwrap();
     // How long the log is once the session came so far.
     let mut so_far = Reached::default();
@@ -194,7 +195,7 @@ async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
             .unwrap();
         let file = place.file();
         let limited = move || {
-            let database = Sqlite::open(&file)?;
+            let database = SqliteBackend::open(&file)?;
             database.connection().pragma_update(None, "max_page_count", n_pages + n_more_pages).unwrap();
             Ok(Database::new(database))
         };
@@ -207,8 +208,8 @@ async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
         {
             continue;
         }
-        let writer = store.begin_writing(&session).await.unwrap();
-        let task = store.attend(&task).await.unwrap();
+        let writer = store.acquire_session_lease(&session).await.unwrap();
+        let task = store.acquire_task_lease(&task).await.unwrap();
         let (mut so_far, mut error) = (Reached::default(), None);
         for step in steps() {
             error = step.store(&store, (&writer, &task), &mut so_far).await.err();
@@ -216,7 +217,7 @@ async fn wherever_the_disk_fills_up_all_before_stands_and_it_goes_on() {
                 break;
             }
         }
-        store.end_writing(writer).await;
+        store.release_session_lease(writer).await;
         store.close().await.unwrap();
         let store = place.open().await;
         assert_eq!(reached(&store, &session).await, Some(so_far));

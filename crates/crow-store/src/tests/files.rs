@@ -15,7 +15,9 @@ use super::{
     tasks::{child, end},
     words,
 };
-use crate::{Store, StoreError, TaskState, Timestamp, database::Database, salvage, sqlite::Sqlite};
+use crate::{
+    Store, StoreError, TaskState, Timestamp, database::Database, salvage_database, sqlite::SqliteBackend,
+};
 
 /// Opens a file that must be refused, and compares what is said and what is left behind.
 #[track_caller]
@@ -64,13 +66,13 @@ async fn a_database_of_the_python_version_comes_over() {
         let store = place.open().await;
         drop((old, before));
         let otter = SessionId::new("otter");
-        let stored = store.load(&otter).await.unwrap().unwrap();
+        let stored = store.load_session(&otter).await.unwrap().unwrap();
         assert_eq!(stored.entries[0], prompt(0, "Where is the nest?"));
         assert_eq!((stored.entries.len(), stored.session.n_messages), (2, 2));
         assert_eq!((stored.session.cwd.as_str(), stored.session.model.as_str()), ("/p", "qwen3"));
-        assert_eq!(store.search(words("nest")).await.unwrap()[0].session, otter);
+        assert_eq!(store.search_messages(words("nest")).await.unwrap()[0].session, otter);
         say(&store, &otter, 2, "Thanks!").await.unwrap();
-        assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
+        assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 
         let copy = Connection::open(place.folder.path().join("crow.db.python")).unwrap();
         let n_old: i64 = copy.query_row("SELECT count(*) FROM agents", [], |row| row.get(0)).unwrap();
@@ -157,7 +159,7 @@ async fn damage_is_told_from_everything_else() {
     fs::write(place.file(), bytes).unwrap();
 
     let result = match Store::open(&place.address).await {
-        Ok(store) => store.load(&session).await.map(|_| ()),
+        Ok(store) => store.load_session(&session).await.map(|_| ()),
         Err(error) => Err(error),
     };
     assert!(matches!(result, Err(StoreError::Damaged { .. })), "{result:?}");
@@ -182,23 +184,28 @@ async fn what_can_be_read_of_a_damaged_file_is_saved() {
     bytes[n_pages / 2 * 4096..(n_pages / 2 + 4) * 4096].fill(0xAA);
     fs::write(place.file(), bytes).unwrap();
 
-    let salvaged = salvage(&place.file()).unwrap();
+    let salvaged = salvage_database(&place.file()).unwrap();
     assert_eq!(salvaged.n_sessions, 40);
     assert!((300..400).contains(&salvaged.n_messages), "{salvaged:?}");
     assert!(salvaged.damaged.exists());
     let store = place.open().await;
-    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
+    assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
     let mut n_found = 0;
     for session in &sessions {
-        let stored = store.load(session).await.unwrap().unwrap();
+        let stored = store.load_session(session).await.unwrap().unwrap();
         assert_eq!(stored.session.n_messages, stored.entries.len() as u64);
         n_found += stored.entries.len() as u64;
     }
     assert_eq!(n_found, salvaged.n_messages);
-    assert_eq!(store.search(words("word")).await.unwrap().len(), 10);
-    say(&store, &sessions[0], store.load(&sessions[0]).await.unwrap().unwrap().entries.len() as u64, "on")
-        .await
-        .unwrap();
+    assert_eq!(store.search_messages(words("word")).await.unwrap().len(), 10);
+    say(
+        &store,
+        &sessions[0],
+        store.load_session(&sessions[0]).await.unwrap().unwrap().entries.len() as u64,
+        "on",
+    )
+    .await
+    .unwrap();
 }
 
 #[tokio::test]
@@ -207,33 +214,33 @@ async fn a_delivery_whose_message_was_not_saved_waits_again() {
     let store = place.open().await;
     let (parent, orphan) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     let (task, lost) = (child(&store, &parent, 2).await, child(&store, &orphan, 2).await);
-    let writer = store.begin_writing(&parent).await.unwrap();
+    let writer = store.acquire_session_lease(&parent).await.unwrap();
     for task in [&task, &lost] {
-        let attending = store.attend(task).await.unwrap();
+        let attending = store.acquire_task_lease(task).await.unwrap();
         for text in ["kept", "lost", "waits"] {
             store.begin_task(&attending, "Look", Timestamp(3)).await.unwrap();
             assert!(store.end_task(&attending, end(TaskState::Done, Some(text), 4)).await.unwrap());
         }
     }
-    let mail = store.mail(&parent).await.unwrap();
+    let mail = store.pending_deliveries(&parent).await.unwrap();
     for (seq, delivery) in [(0, Some(&mail[0])), (1, None), (2, Some(&mail[1]))] {
         let ids: Vec<_> = delivery.iter().map(|delivery| delivery.id).collect();
         let entry = prompt(seq, "hello");
-        store.append_delivered(&writer, seq, (&entry, &ids), Timestamp(5)).await.unwrap();
+        store.append_with_deliveries(&writer, seq, (&entry, &ids), Timestamp(5)).await.unwrap();
     }
     drop(writer);
     store.close().await.unwrap();
     let damage = format!("DELETE FROM messages WHERE seq = 1; DELETE FROM sessions WHERE id = '{orphan}'");
     foreign(&place, &format!("PRAGMA foreign_keys = OFF; {damage}"));
 
-    let salvaged = salvage(&place.file()).unwrap();
+    let salvaged = salvage_database(&place.file()).unwrap();
     assert_eq!((salvaged.n_sessions, salvaged.n_messages), (3, 1));
     let store = place.open().await;
-    let mail = store.mail(&parent).await.unwrap();
+    let mail = store.pending_deliveries(&parent).await.unwrap();
     assert_eq!(mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>(), ["lost", "waits"]);
-    assert_eq!(store.task(&task).await.unwrap().unwrap().n_rounds, 3);
-    assert_eq!(store.task(&lost).await.unwrap(), None, "nobody gave it");
-    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
+    assert_eq!(store.find_task(&task).await.unwrap().unwrap().n_rounds, 3);
+    assert_eq!(store.find_task(&lost).await.unwrap(), None, "nobody gave it");
+    assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 }
 
 #[tokio::test]
@@ -241,7 +248,7 @@ async fn a_full_disk_loses_nothing_that_was_stored() {
     let place = Place::new();
     let file = place.file();
     let limited = move || {
-        let database = Sqlite::open(&file)?;
+        let database = SqliteBackend::open(&file)?;
         database.connection().pragma_update(None, "max_page_count", 80).unwrap();
         Ok(Database::new(database))
     };
@@ -257,7 +264,7 @@ async fn a_full_disk_loses_nothing_that_was_stored() {
     assert!(matches!(error, StoreError::Full { .. }), "{error}");
     assert!(n_stored > 0);
     for reader in [store, place.open().await] {
-        let stored = reader.load(&session).await.unwrap().unwrap();
+        let stored = reader.load_session(&session).await.unwrap().unwrap();
         assert_eq!((stored.entries.len() as u64, stored.session.n_messages), (n_stored, n_stored));
     }
     // With room again, the session goes on where it stood.
@@ -269,7 +276,7 @@ async fn a_lock_held_for_too_long_is_said() {
     let place = Place::new();
     let file = place.file();
     let impatient = move || {
-        let database = Sqlite::open(&file)?;
+        let database = SqliteBackend::open(&file)?;
         database.connection().busy_timeout(Duration::from_millis(1)).unwrap();
         Ok(Database::new(database))
     };
@@ -278,7 +285,7 @@ async fn a_lock_held_for_too_long_is_said() {
     let holder = foreign(&place, "BEGIN IMMEDIATE");
     let error = say(&store, &session, 0, "x").await.unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    assert!(store.load(&session).await.unwrap().is_some());
+    assert!(store.load_session(&session).await.unwrap().is_some());
     holder.execute_batch("ROLLBACK").unwrap();
     say(&store, &session, 0, "x").await.unwrap();
 }
@@ -343,12 +350,15 @@ async fn an_older_format_is_backed_up_and_brought_on() {
     let session = SessionId::new("old-owl");
     let store = place.open().await;
     say(&store, &session, 1, "more").await.unwrap();
-    assert_eq!(store.load(&session).await.unwrap().unwrap().entries, [prompt(0, "caw"), prompt(1, "more")]);
-    assert_eq!(store.search(words("caw")).await.unwrap().len(), 1);
+    assert_eq!(
+        store.load_session(&session).await.unwrap().unwrap().entries,
+        [prompt(0, "caw"), prompt(1, "more")]
+    );
+    assert_eq!(store.search_messages(words("caw")).await.unwrap().len(), 1);
     assert_eq!(place.count("messages WHERE turn = seq + 1"), 2);
     assert_eq!(place.count("sessions WHERE agent_type = 'crow-cli'"), 1);
-    store.delete(&session).await.unwrap();
-    assert!(store.search(words("caw")).await.unwrap().is_empty());
+    store.delete_session(&session).await.unwrap();
+    assert!(store.search_messages(words("caw")).await.unwrap().is_empty());
     drop(old);
 
     let backup = Connection::open(place.folder.path().join("crow.db.format-2")).unwrap();
@@ -365,11 +375,11 @@ async fn a_link_to_a_database_is_that_database() {
     let link = place.folder.path().join("elsewhere.db");
     std::os::unix::fs::symlink(place.file(), &link).unwrap();
     let other = Store::open(&Place::at(&link)).await.unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
-    let refused = other.begin_writing(&session).await;
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    let refused = other.acquire_session_lease(&session).await;
     assert!(matches!(refused, Err(StoreError::Busy { .. })), "{refused:?}");
-    store.end_writing(writer).await;
-    other.begin_writing(&session).await.unwrap();
+    store.release_session_lease(writer).await;
+    other.acquire_session_lease(&session).await.unwrap();
 }
 
 #[cfg(unix)]
@@ -384,15 +394,15 @@ async fn a_link_in_place_of_what_marks_a_writer_is_not_followed() {
     for folder in ["crow.db-writers", "crow.db-drafts"] {
         let folder = place.folder.path().join(folder);
         fs::create_dir_all(&folder).unwrap();
-        let name = format!("{:016x}", crate::hashing::short(session.as_str()).cast_unsigned());
+        let name = format!("{:016x}", crate::hashing::short_hash(session.as_str()).cast_unsigned());
         std::os::unix::fs::symlink(&victim, folder.join(name)).unwrap();
     }
-    assert!(store.begin_writing(&session).await.is_err());
+    assert!(store.acquire_session_lease(&session).await.is_err());
     fs::remove_dir_all(place.folder.path().join("crow.db-writers")).unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
-    let mut draft = store.draft(&writer, 1);
-    draft.text("words");
-    draft.keep();
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    let mut draft = store.begin_draft(&writer, 1);
+    draft.push_text("words");
+    draft.flush();
     assert_eq!(store.read_draft(&session, 1).await, None);
     assert_eq!(fs::read_to_string(&victim).unwrap(), "mine");
 }

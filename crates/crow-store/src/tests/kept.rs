@@ -1,9 +1,14 @@
 //! What is kept of a session beside its messages, and what is done with sessions as a whole.
 
-use crow_core::{CallId, Compaction, ContentHash, Entry, MessageId, Part, Prompt, SessionId, Usage};
+use crow_core::{
+    CallId, Compaction, ContentHash, ContentPart, MessageId, Prompt, SessionId, TokenUsage, TranscriptEntry,
+};
 
 use super::{Place, begin, named, prompt, put, reply, say, session_in, words};
-use crate::{Aside, Before, NewFileChange, NewSession, Range, SearchQuery, StoreError, Timestamp, hashing};
+use crate::{
+    MessageRange, NewFileChange, NewSession, SearchQuery, SideRequestUsage, StoreError, Timestamp,
+    UndoSnapshot, hashing,
+};
 
 pub(super) async fn search_stays_in_a_session_and_goes_on(place: Place) {
     let store = place.open().await;
@@ -18,7 +23,7 @@ pub(super) async fn search_stays_in_a_session_and_goes_on(place: Place) {
         offset,
         ..words("feather")
     };
-    let n_found = async |query| store.search(query).await.unwrap().len();
+    let n_found = async |query| store.search_messages(query).await.unwrap().len();
     assert_eq!(n_found(words("feather")).await, 4);
     assert_eq!(n_found(within(&other, 0)).await, 1);
     assert_eq!((n_found(within(&one, 0)).await, n_found(within(&one, 2)).await), (2, 1));
@@ -26,19 +31,19 @@ pub(super) async fn search_stays_in_a_session_and_goes_on(place: Place) {
 
 pub(super) async fn one_image_is_kept_once(place: Place) {
     let store = place.open().await;
-    let image = Part::Image { mime: "image/png".into(), data: "iVBORw0KGgo=".into() };
-    let odd = Part::Image { mime: "image/png".into(), data: "not base64".into() };
+    let image = ContentPart::Image { mime: "image/png".into(), data: "iVBORw0KGgo=".into() };
+    let odd = ContentPart::Image { mime: "image/png".into(), data: "not base64".into() };
     let parts = vec![image.clone(), image.clone(), odd];
-    let shown = Entry::Prompt(Prompt { id: MessageId::at(0), parts });
+    let shown = TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts });
     let (one, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
     for session in [&one, &other] {
         put(&store, session, 0, &shown).await.unwrap();
     }
     assert_eq!((place.count("blobs"), place.count("blob_uses")), (1, 2));
-    assert_eq!(store.load(&one).await.unwrap().unwrap().entries, std::slice::from_ref(&shown));
-    store.delete(&one).await.unwrap();
-    assert_eq!(store.load(&other).await.unwrap().unwrap().entries, [shown]);
-    store.delete(&other).await.unwrap();
+    assert_eq!(store.load_session(&one).await.unwrap().unwrap().entries, std::slice::from_ref(&shown));
+    store.delete_session(&one).await.unwrap();
+    assert_eq!(store.load_session(&other).await.unwrap().unwrap().entries, [shown]);
+    store.delete_session(&other).await.unwrap();
     assert_eq!(place.count("blobs"), 0);
 }
 
@@ -48,65 +53,69 @@ pub(super) async fn messages_are_read_in_pages(place: Place) {
     for seq in 0..5 {
         say(&store, &session, seq, &format!("word {seq}")).await.unwrap();
     }
-    let page = store.messages(&session, Range { from: 3, limit: 10 }).await.unwrap();
+    let page = store.load_messages(&session, MessageRange { from: 3, limit: 10 }).await.unwrap();
     assert_eq!(page.iter().map(|message| message.seq).collect::<Vec<_>>(), [3, 4]);
     assert_eq!((&page[0].entry, page[0].created), (&prompt(3, "word 3"), Timestamp(1_003)));
-    assert_eq!(store.messages(&session, Range { from: 0, limit: 2 }).await.unwrap().len(), 2);
+    assert_eq!(store.load_messages(&session, MessageRange { from: 0, limit: 2 }).await.unwrap().len(), 2);
 }
 
 pub(super) async fn the_newest_compaction_in_force_counts(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
+    let writer = store.acquire_session_lease(&session).await.unwrap();
     let first = Compaction {
         at: 9,
         keep_from: 7,
         said: vec![0, 4],
         summary: Some("It \"began\".".into()),
-        pruned: vec![CallId::at(8, 0), CallId::at(8, 1)],
+        pruned: vec![CallId::from_position(8, 0), CallId::from_position(8, 1)],
         tokens_before: 900,
         tokens_after: 90,
     };
     let cleared = Compaction { at: 12, keep_from: 12, said: vec![], summary: None, pruned: vec![], ..first };
     for compaction in [&first, &cleared] {
-        store.compact(&writer, compaction, Timestamp(5)).await.unwrap();
-        assert_eq!(store.tip(&session).await.unwrap().unwrap().compaction.as_ref(), Some(compaction));
+        store.record_compaction(&writer, compaction, Timestamp(5)).await.unwrap();
+        assert_eq!(store.session_tip(&session).await.unwrap().unwrap().compaction.as_ref(), Some(compaction));
     }
-    let in_force = async || store.load(&session).await.unwrap().unwrap().compactions;
+    let in_force = async || store.load_session(&session).await.unwrap().unwrap().compactions;
     assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
     assert_eq!(store.undo_compaction(&writer, Timestamp(6)).await.unwrap(), Some(cleared.clone()));
     assert_eq!(in_force().await, std::slice::from_ref(&first));
-    store.compact(&writer, &cleared, Timestamp(7)).await.unwrap();
+    store.record_compaction(&writer, &cleared, Timestamp(7)).await.unwrap();
     assert_eq!(in_force().await, [first.clone(), cleared.clone()]);
     for taken_back in [Some(cleared), Some(first), None] {
         assert_eq!(store.undo_compaction(&writer, Timestamp(8)).await.unwrap(), taken_back);
     }
-    assert_eq!(store.tip(&session).await.unwrap().unwrap().compaction, None);
+    assert_eq!(store.session_tip(&session).await.unwrap().unwrap().compaction, None);
     assert_eq!(place.count("compaction_history"), 3, "what was taken back is still known");
 }
 
 pub(super) async fn questions_aside_are_on_the_bill(place: Place) {
     let store = place.open().await;
     let (session, copy) = (begin(&store, "/p", 1).await, crate::invent_name());
-    let (asked, dear) = (Usage::new(5, 1), Usage { cached: 2, cost: Some(u64::MAX - 9), ..Usage::new(7, 3) });
+    let (asked, dear) =
+        (TokenUsage::new(5, 1), TokenUsage { cached: 2, cost: Some(u64::MAX - 9), ..TokenUsage::new(7, 3) });
     say(&store, &session, 0, "hello").await.unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
-    store.note_aside(&writer, asked, Timestamp(5)).await.unwrap();
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    store.record_side_request(&writer, asked, Timestamp(5)).await.unwrap();
     let mut said = reply(1, "hi");
-    if let Entry::Reply(said) = &mut said {
-        said.usage = Some(Usage { cache_written: 4, cost: Some(9), ..Usage::new(20, 2) });
+    if let TranscriptEntry::Reply(said) = &mut said {
+        said.usage = Some(TokenUsage { cache_written: 4, cost: Some(9), ..TokenUsage::new(20, 2) });
     }
-    store.append(&writer, 1, &said, Timestamp(6)).await.unwrap();
-    store.note_aside(&writer, dear, Timestamp(7)).await.unwrap();
-    store.end_writing(writer).await;
-    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
-    let bill = Usage { cached: 2, cache_written: 4, cost: Some(u64::MAX), ..Usage::new(32, 6) };
+    store.append_entry(&writer, 1, &said, Timestamp(6)).await.unwrap();
+    store.record_side_request(&writer, dear, Timestamp(7)).await.unwrap();
+    store.release_session_lease(writer).await;
+    assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
+    let bill = TokenUsage { cached: 2, cache_written: 4, cost: Some(u64::MAX), ..TokenUsage::new(32, 6) };
     for session in [&session, &copy] {
-        let stored = store.load(session).await.unwrap().unwrap();
-        assert_eq!(stored.asides, [Aside { seq: 1, usage: asked }, Aside { seq: 2, usage: dear }]);
-        assert_eq!(stored.bill(), bill);
-        store.delete(session).await.unwrap();
+        let stored = store.load_session(session).await.unwrap().unwrap();
+        assert_eq!(
+            stored.asides,
+            [SideRequestUsage { seq: 1, usage: asked }, SideRequestUsage { seq: 2, usage: dear }]
+        );
+        assert_eq!(stored.total_usage(), bill);
+        store.delete_session(session).await.unwrap();
     }
     assert_eq!(place.count("asides"), 0);
 }
@@ -117,52 +126,52 @@ pub(super) async fn a_copy_goes_its_own_way(place: Place) {
     store.set_title(&session, "Nest").await.unwrap();
     say(&store, &session, 0, "feather").await.unwrap();
     put(&store, &session, 1, &reply(1, "found")).await.unwrap();
-    assert!(!store.fork(&SessionId::new("nobody"), &copy, Timestamp(9)).await.unwrap());
-    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
-    let again = store.fork(&session, &copy, Timestamp(9)).await;
+    assert!(!store.fork_session(&SessionId::new("nobody"), &copy, Timestamp(9)).await.unwrap());
+    assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
+    let again = store.fork_session(&session, &copy, Timestamp(9)).await;
     assert!(matches!(again, Err(StoreError::NameTaken(id)) if id == copy));
     say(&store, &copy, 2, "only here").await.unwrap();
-    store.delete(&session).await.unwrap();
+    store.delete_session(&session).await.unwrap();
 
-    let stored = store.load(&copy).await.unwrap().unwrap();
+    let stored = store.load_session(&copy).await.unwrap().unwrap();
     assert_eq!(stored.entries, [prompt(0, "feather"), reply(1, "found"), prompt(2, "only here")]);
     assert_eq!((stored.session.title.as_deref(), stored.session.forked_from), (Some("Nest"), Some(session)));
     assert_eq!(stored.system_prompt, "You are a crow.");
-    assert_eq!(store.search(words("feather")).await.unwrap()[0].session, copy);
+    assert_eq!(store.search_messages(words("feather")).await.unwrap()[0].session, copy);
 }
 
 pub(super) async fn changes_of_the_last_turn_come_back(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
-    let writer = store.begin_writing(&session).await.unwrap();
-    let after = |text: &str| Some(hashing::long(text.as_bytes()));
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    let after = |text: &str| Some(hashing::content_hash(text.as_bytes()));
     let change = |turn, path: &str, before, after: Option<ContentHash>| NewFileChange {
         turn,
-        call: CallId::at(turn + 1, 0),
+        call: CallId::from_position(turn + 1, 0),
         path: path.into(),
         before,
         after,
     };
-    let content = |text: &str| Before::Content { bytes: text.into(), mode: Some(0o644) };
-    let keep = async |change| store.keep_change(&writer, change, Timestamp(3)).await.unwrap();
-    keep(change(0, "/p/a", Before::Missing, after("one"))).await;
+    let content = |text: &str| UndoSnapshot::Content { bytes: text.into(), mode: Some(0o644) };
+    let keep = async |change| store.record_change(&writer, change, Timestamp(3)).await.unwrap();
+    keep(change(0, "/p/a", UndoSnapshot::Missing, after("one"))).await;
     let second = keep(change(4, "/p/a", content("one"), after("two"))).await;
-    let third = keep(change(4, "/p/b", Before::Unknown, None)).await;
-    store.change_left(&writer, second, after("2")).await.unwrap();
+    let third = keep(change(4, "/p/b", UndoSnapshot::Unknown, None)).await;
+    store.set_change_after(&writer, second, after("2")).await.unwrap();
 
     let last = async || {
         let changes = store.last_changes(&session).await.unwrap();
         changes.into_iter().map(|change| (change.turn, change.path, change.before, change.after)).collect()
     };
-    let wanted: Vec<(u64, String, Before, Option<ContentHash>)> =
-        vec![(4, "/p/a".into(), content("one"), after("2")), (4, "/p/b".into(), Before::Unknown, None)];
+    let wanted: Vec<(u64, String, UndoSnapshot, Option<ContentHash>)> =
+        vec![(4, "/p/a".into(), content("one"), after("2")), (4, "/p/b".into(), UndoSnapshot::Unknown, None)];
     let now: Vec<_> = last().await;
     assert_eq!(now, wanted);
-    store.changes_undone(&writer, vec![second, third], Timestamp(9)).await.unwrap();
+    store.mark_changes_undone(&writer, vec![second, third], Timestamp(9)).await.unwrap();
     let now: Vec<_> = last().await;
-    assert_eq!(now, [(0, "/p/a".into(), Before::Missing, after("one"))]);
-    store.end_writing(writer).await;
-    store.delete(&session).await.unwrap();
+    assert_eq!(now, [(0, "/p/a".into(), UndoSnapshot::Missing, after("one"))]);
+    store.release_session_lease(writer).await;
+    store.delete_session(&session).await.unwrap();
     assert_eq!((place.count("file_changes"), place.count("blobs")), (0, 0));
 }
 
@@ -176,11 +185,11 @@ pub(super) async fn families_are_listed(place: Place) {
     let (second, first) = (child_of(&root, 3).await, child_of(&root, 2).await);
     let grandchild = child_of(&first, 4).await;
     begin(&store, "/p", 5).await;
-    let family = store.family(&root).await.unwrap();
+    let family = store.session_tree(&root).await.unwrap();
     let ids: Vec<&SessionId> = family.iter().map(|row| &row.id).collect();
     assert_eq!(ids, [&root, &first, &second, &grandchild]);
     place.direct(&format!("UPDATE sessions SET parent_session_id = '{grandchild}' WHERE id = '{root}'"));
-    assert_eq!(store.family(&root).await.unwrap().len(), 4, "a circle ends");
+    assert_eq!(store.session_tree(&root).await.unwrap().len(), 4, "a circle ends");
 }
 
 pub(super) async fn what_a_session_started_goes_with_it(place: Place) {
@@ -189,61 +198,64 @@ pub(super) async fn what_a_session_started_goes_with_it(place: Place) {
     let child =
         named(&store, NewSession { parent: Some(parent.clone()), ..session_in("/p", 2) }).await.unwrap();
     say(&store, &child, 0, "hello").await.unwrap();
-    let writer = store.begin_writing(&child).await.unwrap();
-    let mut draft = store.draft(&writer, 1);
-    draft.text("words");
-    draft.keep();
-    assert!(matches!(store.delete(&parent).await, Err(StoreError::Busy { .. })), "its child is at work");
-    store.end_writing(writer).await;
-    assert!(store.delete(&parent).await.unwrap());
-    assert_eq!((store.load(&child).await.unwrap(), store.read_draft(&child, 1).await), (None, None));
+    let writer = store.acquire_session_lease(&child).await.unwrap();
+    let mut draft = store.begin_draft(&writer, 1);
+    draft.push_text("words");
+    draft.flush();
+    assert!(
+        matches!(store.delete_session(&parent).await, Err(StoreError::Busy { .. })),
+        "its child is at work"
+    );
+    store.release_session_lease(writer).await;
+    assert!(store.delete_session(&parent).await.unwrap());
+    assert_eq!((store.load_session(&child).await.unwrap(), store.read_draft(&child, 1).await), (None, None));
 }
 
 pub(super) async fn what_is_old_is_pruned(place: Place) {
     let store = place.open().await;
     let (old, young) = (begin(&store, "/p", 10).await, begin(&store, "/p", 2_000).await);
     let old_too = begin(&store, "/p", 20).await;
-    let found = store.older_than(Timestamp(1_000)).await.unwrap();
+    let found = store.sessions_older_than(Timestamp(1_000)).await.unwrap();
     let ids: Vec<SessionId> = found.into_iter().map(|row| row.id).collect();
     assert_eq!(ids, [old, old_too]);
-    assert_eq!(store.prune(ids).await.unwrap(), 2);
-    assert!(store.load(&young).await.unwrap().is_some());
+    assert_eq!(store.prune_sessions(ids).await.unwrap(), 2);
+    assert!(store.load_session(&young).await.unwrap().is_some());
     assert_eq!(place.count("sessions"), 1);
 }
 
 pub(super) async fn a_sound_database_has_no_findings(place: Place) {
     let store = place.open().await;
     say(&store, &begin(&store, "/p", 1).await, 0, "hello").await.unwrap();
-    assert_eq!(store.check().await.unwrap(), [] as [String; 0]);
+    assert_eq!(store.check_integrity().await.unwrap(), [] as [String; 0]);
 }
 
 pub(super) async fn a_draft_outlives_its_process(place: Place) {
     let store = place.open().await;
     let session = begin(&store, "/p", 1).await;
     say(&store, &session, 0, "hello").await.unwrap();
-    let writer = store.begin_writing(&session).await.unwrap();
-    let mut draft = store.draft(&writer, 1);
+    let writer = store.acquire_session_lease(&session).await.unwrap();
+    let mut draft = store.begin_draft(&writer, 1);
     for (thought, text) in [("Hm", ""), (". ", "Well"), ("", ", yes — 🦀")] {
-        draft.thought(thought);
-        draft.text(text);
-        draft.keep();
+        draft.push_thought(thought);
+        draft.push_text(text);
+        draft.flush();
     }
-    draft.text("never shown");
+    draft.push_text("never shown");
     let (other, nobody) = (place.open().await, SessionId::new("nobody"));
     let read = other.read_draft(&session, 1).await.unwrap();
     assert_eq!(
         (read.thought.as_str(), read.text.as_str(), read.id),
-        ("Hm. ", "Well, yes — 🦀", MessageId::at(1))
+        ("Hm. ", "Well, yes — 🦀", MessageId::from_seq(1))
     );
     assert_eq!((other.read_draft(&session, 2).await, other.read_draft(&nobody, 1).await), (None, None));
-    draft.done();
+    draft.discard();
     assert_eq!(other.read_draft(&session, 1).await, None);
 
-    let mut draft = store.draft(&writer, 1);
-    draft.text("Well");
-    draft.keep();
-    store.end_writing(writer).await;
-    store.delete(&session).await.unwrap();
+    let mut draft = store.begin_draft(&writer, 1);
+    draft.push_text("Well");
+    draft.flush();
+    store.release_session_lease(writer).await;
+    store.delete_session(&session).await.unwrap();
     assert_eq!(other.read_draft(&session, 1).await, None);
 }
 
@@ -277,8 +289,8 @@ pub(super) async fn templates_and_tools_are_kept_by_content(place: Place) {
     }
     let turns = place.count("messages WHERE turn = seq + 1");
     assert_eq!(turns, 3);
-    store.delete(&sessions[0]).await.unwrap();
+    store.delete_session(&sessions[0]).await.unwrap();
     assert_eq!((place.count("prompts"), place.count("tool_definitions")), (1, 1));
-    store.delete(&sessions[1]).await.unwrap();
+    store.delete_session(&sessions[1]).await.unwrap();
     assert_eq!((place.count("prompts"), place.count("tool_definitions")), (0, 0));
 }

@@ -7,7 +7,7 @@ use std::{
 
 use postgres::{Client, Config, NoTls};
 
-use crate::ServerAddress;
+use crate::PostgresAddress;
 
 static N_MADE: AtomicU32 = AtomicU32::new(0);
 
@@ -28,11 +28,11 @@ impl Database {
         Some(database)
     }
 
-    pub(super) fn address(&self) -> ServerAddress {
+    pub(super) fn address(&self) -> PostgresAddress {
         // The server is one of this machine: postgres:///NAME?host=FOLDER&user=USER.
         let uri = self.uri.replacen(":///postgres", &format!(":///{}", self.name), 1);
         assert_ne!(uri, self.uri, "CROW_TEST_POSTGRES is not postgres:///postgres?…");
-        ServerAddress::parse(&uri).unwrap()
+        PostgresAddress::parse(&uri).unwrap()
     }
 
     pub(super) fn direct(&self, sql: &str) {

@@ -3,7 +3,7 @@
 use crow_core::{ContentHash, SessionId};
 
 use super::{Place, begin, run, say};
-use crate::{SpeckitEvent, SpeckitRow, Store, StoreError, Timestamp, salvage};
+use crate::{SpeckitEvent, SpeckitRow, Store, StoreError, Timestamp, salvage_database};
 
 fn row(command: &str) -> SpeckitRow {
     SpeckitRow {
@@ -26,20 +26,20 @@ fn event(ts: i64) -> SpeckitEvent {
 
 /// Binds a session and takes down events of it, in one go.
 async fn work(store: &Store, session: &SessionId, row: SpeckitRow, events: Vec<SpeckitEvent>) {
-    let writer = store.begin_writing(session).await.unwrap();
-    store.bind_speckit(&writer, row).await.unwrap();
+    let writer = store.acquire_session_lease(session).await.unwrap();
+    store.set_speckit_state(&writer, row).await.unwrap();
     for event in events {
-        store.log_speckit(&writer, event).await.unwrap();
+        store.log_speckit_event(&writer, event).await.unwrap();
     }
-    store.end_writing(writer).await;
+    store.release_session_lease(writer).await;
 }
 
 pub(super) async fn a_session_stands_somewhere_in_spec_kit(place: Place) {
     let store = place.open().await;
     let (session, other) = (begin(&store, "/p", 1).await, begin(&store, "/p", 1).await);
-    assert_eq!(store.speckit(&session).await.unwrap(), None);
+    assert_eq!(store.speckit_state(&session).await.unwrap(), None);
     work(&store, &session, row("specify"), vec![]).await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("specify")));
+    assert_eq!(store.speckit_state(&session).await.unwrap(), Some(row("specify")));
 
     let elsewhere = SpeckitRow {
         project_root: "/q".into(),
@@ -50,12 +50,14 @@ pub(super) async fn a_session_stands_somewhere_in_spec_kit(place: Place) {
     work(&store, &session, elsewhere.clone(), vec![]).await;
     store.close().await.unwrap();
     let store = place.open().await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(elsewhere));
-    assert_eq!(store.speckit(&other).await.unwrap(), None);
+    assert_eq!(store.speckit_state(&session).await.unwrap(), Some(elsewhere));
+    assert_eq!(store.speckit_state(&other).await.unwrap(), None);
 
     let nobody = SessionId::new("nobody");
-    let writer = store.begin_writing(&nobody).await.unwrap();
-    for refused in [store.bind_speckit(&writer, row("x")).await, store.log_speckit(&writer, event(1)).await] {
+    let writer = store.acquire_session_lease(&nobody).await.unwrap();
+    for refused in
+        [store.set_speckit_state(&writer, row("x")).await, store.log_speckit_event(&writer, event(1)).await]
+    {
         assert!(matches!(&refused, Err(StoreError::NoSession(id)) if *id == nobody), "{refused:?}");
     }
 }
@@ -90,15 +92,15 @@ pub(super) async fn spec_kit_goes_with_its_session(place: Place) {
     say(&store, &session, 0, "hello").await.unwrap();
     work(&store, &session, row("plan"), vec![event(1)]).await;
     let copy = SessionId::new("copy");
-    assert!(store.fork(&session, &copy, Timestamp(9)).await.unwrap());
-    assert_eq!(store.speckit(&copy).await.unwrap(), Some(row("plan")));
+    assert!(store.fork_session(&session, &copy, Timestamp(9)).await.unwrap());
+    assert_eq!(store.speckit_state(&copy).await.unwrap(), Some(row("plan")));
     assert_eq!(store.speckit_events(&copy, 10).await.unwrap(), []);
     work(&store, &copy, row("tasks"), vec![]).await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("plan")));
+    assert_eq!(store.speckit_state(&session).await.unwrap(), Some(row("plan")));
 
-    assert!(store.delete(&session).await.unwrap());
+    assert!(store.delete_session(&session).await.unwrap());
     assert_eq!((place.count("speckit_session"), place.count("speckit_event")), (1, 0));
-    assert!(store.delete(&copy).await.unwrap());
+    assert!(store.delete_session(&copy).await.unwrap());
     assert_eq!(place.count("speckit_session"), 0);
 }
 
@@ -113,9 +115,9 @@ async fn spec_kit_is_saved_of_a_damaged_file() {
     store.close().await.unwrap();
     place.direct(&format!("PRAGMA foreign_keys = OFF; DELETE FROM sessions WHERE id = '{lost}'"));
 
-    salvage(&place.file()).unwrap();
+    salvage_database(&place.file()).unwrap();
     let store = place.open().await;
-    assert_eq!(store.speckit(&session).await.unwrap(), Some(row("plan")));
+    assert_eq!(store.speckit_state(&session).await.unwrap(), Some(row("plan")));
     assert_eq!(store.speckit_events(&session, 10).await.unwrap(), [event(2), event(1)]);
     assert_eq!((place.count("speckit_session"), place.count("speckit_event")), (1, 2));
 }
@@ -138,6 +140,6 @@ fn a_server_of_an_older_format_is_brought_on() {
         );
         let store = place.open().await;
         work(&store, &session, row("plan"), vec![]).await;
-        assert_eq!(store.speckit(&session).await.unwrap(), Some(row("plan")));
+        assert_eq!(store.speckit_state(&session).await.unwrap(), Some(row("plan")));
     });
 }

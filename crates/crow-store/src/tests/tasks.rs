@@ -4,7 +4,8 @@ use crow_core::SessionId;
 
 use super::{Place, begin, named, prompt, run, say, session_in, words};
 use crate::{
-    Attending, BegunBy, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskRow, TaskState, Timestamp,
+    CreatorFilter, ListQuery, NewSession, Store, StoreError, TaskEnd, TaskLease, TaskRow, TaskState,
+    Timestamp,
 };
 
 /// Begins a session that another started.
@@ -21,8 +22,8 @@ pub(super) fn end(state: TaskState, delivery: Option<&str>, now: i64) -> TaskEnd
 }
 
 /// Has one round of a task begin.
-async fn round(store: &Store, task: &SessionId, now: i64) -> Attending {
-    let attending = store.attend(task).await.unwrap();
+async fn round(store: &Store, task: &SessionId, now: i64) -> TaskLease {
+    let attending = store.acquire_task_lease(task).await.unwrap();
     store.begin_task(&attending, "Count the eggs", Timestamp(now)).await.unwrap();
     attending
 }
@@ -31,18 +32,18 @@ async fn round(store: &Store, task: &SessionId, now: i64) -> Attending {
 async fn done(store: &Store, task: &SessionId, text: &str) {
     let attending = round(store, task, 1).await;
     assert!(store.end_task(&attending, end(TaskState::Done, Some(text), 2)).await.unwrap());
-    store.end_attending(attending).await;
+    store.release_task_lease(attending).await;
 }
 
 async fn waiting(store: &Store, parent: &SessionId) -> Vec<String> {
-    store.mail(parent).await.unwrap().into_iter().map(|delivery| delivery.text).collect()
+    store.pending_deliveries(parent).await.unwrap().into_iter().map(|delivery| delivery.text).collect()
 }
 
 pub(super) async fn rounds_are_counted(place: Place) {
     let store = place.open().await;
     let parent = begin(&store, "/p", 1).await;
     let (second, task) = (child(&store, &parent, 3).await, child(&store, &parent, 2).await);
-    assert_eq!(store.task(&task).await.unwrap(), None, "a session is no task yet");
+    assert_eq!(store.find_task(&task).await.unwrap(), None, "a session is no task yet");
     let attending = round(&store, &task, 5).await;
     assert_eq!(attending.task(), &task);
     let begun = TaskRow {
@@ -57,7 +58,7 @@ pub(super) async fn rounds_are_counted(place: Place) {
         ended: None,
         branch: None,
     };
-    let now = async || store.task(&task).await.unwrap().unwrap();
+    let now = async || store.find_task(&task).await.unwrap().unwrap();
     assert_eq!(now().await, begun);
     let branch = Some("crow/otter".to_owned());
     let first = TaskEnd { branch: branch.clone(), ..end(TaskState::Failed, None, 6) };
@@ -84,12 +85,12 @@ pub(super) async fn rounds_are_counted(place: Place) {
     assert_eq!(waiting(&store, &parent).await, ["stopped"]);
 
     done(&store, &second, "second").await;
-    let tasks = store.tasks_of(&parent).await.unwrap();
+    let tasks = store.list_tasks(&parent).await.unwrap();
     assert_eq!(tasks.into_iter().map(|row| row.task).collect::<Vec<_>>(), [task.clone(), second]);
-    assert_eq!(store.tasks_of(&task).await.unwrap(), []);
+    assert_eq!(store.list_tasks(&task).await.unwrap(), []);
 
     store.set_agent_session(&task, "theirs-7").await.unwrap();
-    let row = store.load(&task).await.unwrap().unwrap().session;
+    let row = store.load_session(&task).await.unwrap().unwrap().session;
     assert_eq!(
         (row.agent_session_id.as_deref(), row.title.as_deref()),
         (Some("theirs-7"), Some("Count again"))
@@ -99,7 +100,7 @@ pub(super) async fn rounds_are_counted(place: Place) {
 pub(super) async fn only_what_a_session_started_is_a_task(place: Place) {
     let store = place.open().await;
     for nobody in [begin(&store, "/p", 1).await, SessionId::new("nobody")] {
-        let attending = store.attend(&nobody).await.unwrap();
+        let attending = store.acquire_task_lease(&nobody).await.unwrap();
         let refused = store.begin_task(&attending, "x", Timestamp(1)).await;
         assert!(matches!(refused, Err(StoreError::NoTask(id)) if id == nobody));
         assert!(!store.end_task(&attending, end(TaskState::Done, Some("x"), 1)).await.unwrap());
@@ -113,34 +114,34 @@ pub(super) async fn a_delivery_is_claimed_once(place: Place) {
     let task = child(&store, &parent, 2).await;
     done(&store, &task, "first").await;
     done(&store, &task, "second").await;
-    let mail = other.mail(&parent).await.unwrap();
+    let mail = other.pending_deliveries(&parent).await.unwrap();
     let ids: Vec<_> = mail.iter().map(|delivery| delivery.id).collect();
     assert_eq!((mail[0].text.as_str(), mail[1].text.as_str()), ("first", "second"));
     assert_eq!((&mail[0].task, mail[0].created), (&task, Timestamp(2)));
 
-    let writer = store.begin_writing(&parent).await.unwrap();
+    let writer = store.acquire_session_lease(&parent).await.unwrap();
     let entry = prompt(0, "first is done");
-    store.append_delivered(&writer, 0, (&entry, &ids[..1]), Timestamp(3)).await.unwrap();
+    store.append_with_deliveries(&writer, 0, (&entry, &ids[..1]), Timestamp(3)).await.unwrap();
     assert_eq!(waiting(&store, &parent).await, ["second"]);
     // One that waits goes with one that does not: neither is stored.
     let both = prompt(1, "feathers");
-    let refused = store.append_delivered(&writer, 1, (&both, &[ids[1], ids[0]]), Timestamp(3)).await;
+    let refused = store.append_with_deliveries(&writer, 1, (&both, &[ids[1], ids[0]]), Timestamp(3)).await;
     assert!(
         matches!(&refused, Err(StoreError::AlreadyDelivered { session, delivery })
             if *session == parent && *delivery == ids[0]),
         "{refused:?}"
     );
-    let taken = store.append_delivered(&writer, 0, (&both, &ids[1..]), Timestamp(3)).await;
+    let taken = store.append_with_deliveries(&writer, 0, (&both, &ids[1..]), Timestamp(3)).await;
     assert!(matches!(taken, Err(StoreError::OtherWriter { .. })), "{taken:?}");
-    let theirs = store.begin_writing(&stranger).await.unwrap();
-    let refused = store.append_delivered(&theirs, 0, (&both, &ids[1..]), Timestamp(3)).await;
+    let theirs = store.acquire_session_lease(&stranger).await.unwrap();
+    let refused = store.append_with_deliveries(&theirs, 0, (&both, &ids[1..]), Timestamp(3)).await;
     assert!(matches!(refused, Err(StoreError::AlreadyDelivered { .. })), "it waits for another session");
 
     assert_eq!(waiting(&store, &parent).await, ["second"]);
-    let stored = store.load(&parent).await.unwrap().unwrap();
+    let stored = store.load_session(&parent).await.unwrap().unwrap();
     assert_eq!((stored.entries, stored.session.n_messages), (vec![entry], 1));
-    assert_eq!(store.search(words("feathers")).await.unwrap(), []);
-    store.append_delivered(&writer, 1, (&both, &ids[1..]), Timestamp(3)).await.unwrap();
+    assert_eq!(store.search_messages(words("feathers")).await.unwrap(), []);
+    store.append_with_deliveries(&writer, 1, (&both, &ids[1..]), Timestamp(3)).await.unwrap();
     assert_eq!(waiting(&store, &parent).await, [] as [&str; 0]);
 }
 
@@ -153,13 +154,14 @@ pub(super) async fn the_mail_of_one_task_is_found_behind_a_page_of_others(place:
         done(&store, &talker, "again").await;
     }
     done(&store, &last, "at last").await;
-    assert!(store.mail(&parent).await.unwrap().iter().all(|delivery| delivery.task == talker));
-    let ids: Vec<_> = store.mail_of(&last).await.unwrap().iter().map(|delivery| delivery.id).collect();
-    assert_eq!((ids.len(), store.mail_of(&talker).await.unwrap().len()), (1, PAGE));
+    assert!(store.pending_deliveries(&parent).await.unwrap().iter().all(|delivery| delivery.task == talker));
+    let ids: Vec<_> =
+        store.pending_task_deliveries(&last).await.unwrap().iter().map(|delivery| delivery.id).collect();
+    assert_eq!((ids.len(), store.pending_task_deliveries(&talker).await.unwrap().len()), (1, PAGE));
 
-    let writer = store.begin_writing(&parent).await.unwrap();
-    store.append_delivered(&writer, 0, (&prompt(0, "told"), &ids), Timestamp(3)).await.unwrap();
-    assert_eq!(store.mail_of(&last).await.unwrap(), []);
+    let writer = store.acquire_session_lease(&parent).await.unwrap();
+    store.append_with_deliveries(&writer, 0, (&prompt(0, "told"), &ids), Timestamp(3)).await.unwrap();
+    assert_eq!(store.pending_task_deliveries(&last).await.unwrap(), []);
 }
 
 pub(super) async fn a_task_is_attended_by_one(place: Place) {
@@ -168,18 +170,18 @@ pub(super) async fn a_task_is_attended_by_one(place: Place) {
     let task = child(&one, &parent, 2).await;
     let attending = round(&one, &task, 3).await;
     for store in [&one, &other] {
-        let refused = store.attend(&task).await;
+        let refused = store.acquire_task_lease(&task).await;
         assert!(matches!(&refused, Err(StoreError::Busy { session, .. }) if *session == task), "{refused:?}");
     }
     // The child may write in its session meanwhile, and nobody may delete it.
     say(&other, &task, 0, "hello").await.unwrap();
     for session in [&task, &parent] {
-        assert!(matches!(other.delete(session).await, Err(StoreError::Busy { .. })));
+        assert!(matches!(other.delete_session(session).await, Err(StoreError::Busy { .. })));
     }
-    one.end_attending(attending).await;
-    let attending = other.attend(&task).await.unwrap();
-    other.end_attending(attending).await;
-    one.attend(&task).await.unwrap();
+    one.release_task_lease(attending).await;
+    let attending = other.acquire_task_lease(&task).await.unwrap();
+    other.release_task_lease(attending).await;
+    one.acquire_task_lease(&task).await.unwrap();
 }
 
 pub(super) async fn a_lost_task_is_lost_once(place: Place) {
@@ -189,14 +191,14 @@ pub(super) async fn a_lost_task_is_lost_once(place: Place) {
     done(&one, &ended, "done").await;
     let attending = round(&one, &attended, 5).await;
     let text_of = |task: &TaskRow| format!("{} was lost after {} rounds", task.title, task.n_rounds);
-    let lose = async |store: &Store| store.lose_tasks(&parent, Timestamp(9), text_of).await.unwrap();
+    let lose = async |store: &Store| store.mark_lost_tasks(&parent, Timestamp(9), text_of).await.unwrap();
     assert_eq!((lose(&one).await, lose(&other).await), (vec![], vec![]), "somebody attends it");
 
     let mut abandoned = Vec::new();
     for now in 10..20 {
         let task = child(&one, &parent, now).await;
         let attending = round(&one, &task, now).await;
-        one.end_attending(attending).await;
+        one.release_task_lease(attending).await;
         abandoned.push(task);
     }
     let (by_one, by_other) = tokio::join!(lose(&one), lose(&other));
@@ -206,14 +208,14 @@ pub(super) async fn a_lost_task_is_lost_once(place: Place) {
     let mut wanted = vec!["done".to_owned()];
     wanted.extend(abandoned.iter().map(|_| "Count the eggs was lost after 1 rounds".to_owned()));
     assert_eq!(waiting(&one, &parent).await, wanted);
-    let task = one.task(&abandoned[0]).await.unwrap().unwrap();
+    let task = one.find_task(&abandoned[0]).await.unwrap().unwrap();
     assert_eq!((task.state, task.ended), (TaskState::Lost, Some(Timestamp(9))));
-    assert_eq!(one.task(&attended).await.unwrap().unwrap().state, TaskState::Running);
+    assert_eq!(one.find_task(&attended).await.unwrap().unwrap().state, TaskState::Running);
 
     // It goes on all the same when somebody gives it another round.
     drop(round(&other, &abandoned[0], 30).await);
     assert!(one.end_task(&attending, end(TaskState::Done, None, 31)).await.unwrap());
-    assert_eq!(other.task(&attended).await.unwrap().unwrap().state, TaskState::Done);
+    assert_eq!(other.find_task(&attended).await.unwrap().unwrap().state, TaskState::Done);
 }
 
 #[test]
@@ -227,10 +229,10 @@ fn a_task_stays_attended_when_a_connection_breaks() {
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE datname = current_database() AND pid <> pg_backend_pid()",
         );
-        let broken = store.task(&task).await;
+        let broken = store.find_task(&task).await;
         assert!(matches!(broken, Err(StoreError::Unreachable { .. })), "{broken:?}");
         drop(dropped);
-        let lost = store.lose_tasks(&parent, Timestamp(5), |_| "lost".into()).await.unwrap();
+        let lost = store.mark_lost_tasks(&parent, Timestamp(5), |_| "lost".into()).await.unwrap();
         assert_eq!(lost, [given_back]);
         assert!(store.end_task(&attending, end(TaskState::Done, None, 6)).await.unwrap());
     });
@@ -247,12 +249,15 @@ pub(super) async fn a_task_is_no_more_than_its_session(place: Place) {
     done(&store, &grandchild, "below").await;
 
     let copy = SessionId::new("copy");
-    assert!(store.fork(&parent, &copy, Timestamp(9)).await.unwrap());
-    assert_eq!((store.mail(&copy).await.unwrap(), store.tasks_of(&copy).await.unwrap()), (vec![], vec![]));
-    assert!(store.delete(&other).await.unwrap());
+    assert!(store.fork_session(&parent, &copy, Timestamp(9)).await.unwrap());
+    assert_eq!(
+        (store.pending_deliveries(&copy).await.unwrap(), store.list_tasks(&copy).await.unwrap()),
+        (vec![], vec![])
+    );
+    assert!(store.delete_session(&other).await.unwrap());
     assert_eq!(waiting(&store, &parent).await, ["one"]);
     // All of one family, named more than once.
-    assert_eq!(store.prune(vec![parent.clone(), one, copy]).await.unwrap(), 2);
+    assert_eq!(store.prune_sessions(vec![parent.clone(), one, copy]).await.unwrap(), 2);
     assert_eq!((place.count("tasks"), place.count("mailbox"), place.count("sessions")), (0, 0, 0));
 }
 
@@ -262,9 +267,9 @@ pub(super) async fn a_task_that_said_nothing_is_not_forgotten(place: Place) {
     say(&store, &parent, 0, "hello").await.unwrap();
     let (task, never_begun) = (child(&store, &parent, 2).await, child(&store, &parent, 2).await);
     done(&store, &task, "it broke").await;
-    store.forget_empty(Timestamp(9)).await.unwrap();
+    store.delete_empty_sessions(Timestamp(9)).await.unwrap();
     assert_eq!(waiting(&store, &parent).await, ["it broke"]);
-    assert_eq!(store.load(&never_begun).await.unwrap(), None);
+    assert_eq!(store.load_session(&never_begun).await.unwrap(), None);
 }
 
 pub(super) async fn sessions_that_others_started_may_be_left_out(place: Place) {
@@ -275,12 +280,13 @@ pub(super) async fn sessions_that_others_started_may_be_left_out(place: Place) {
         say(&store, session, 0, "hello").await.unwrap();
     }
     let listed = async |begun_by| {
-        let rows = store.list(ListQuery { cwd: None, begun_by, before: None, limit: 9 }).await.unwrap();
+        let rows =
+            store.list_sessions(ListQuery { cwd: None, begun_by, before: None, limit: 9 }).await.unwrap();
         let mut ids: Vec<SessionId> = rows.into_iter().map(|row| row.id).collect();
         ids.sort_by_key(|id| *id != parent);
         ids
     };
-    assert_eq!(listed(BegunBy::Anyone).await, [parent.clone(), task]);
-    assert_eq!(listed(BegunBy::Person).await, std::slice::from_ref(&parent));
-    assert_eq!(store.search(words("hello")).await.unwrap().len(), 2);
+    assert_eq!(listed(CreatorFilter::Anyone).await, [parent.clone(), task]);
+    assert_eq!(listed(CreatorFilter::Person).await, std::slice::from_ref(&parent));
+    assert_eq!(store.search_messages(words("hello")).await.unwrap().len(), 2);
 }

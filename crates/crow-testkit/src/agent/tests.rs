@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use crow_acp::{Abilities, ClientEvent, Heard, Hello, Until};
+use crow_acp::{AcpClientCapabilities, AgentUpdate, ClientEvent, ClientInfo, TurnScope};
 use crow_core::Failure;
 use expect_test::{Expect, expect};
 use nix::sys::signal::{Signal, kill};
@@ -220,17 +220,17 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
         .spawn()
         .unwrap();
     let (lines, _written) =
-        crow_acp::stdio(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
+        crow_acp::stdio_transport(child.stdout.take().unwrap(), child.stdin.take().unwrap()).unwrap();
     let (events, mut heard) = mpsc::channel(1024);
-    let hello = Hello { version: "1", abilities: Abilities::default(), keeps_words: false };
-    let driven = crow_acp::drive(lines, hello, events, async |agent| {
+    let hello = ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false };
+    let driven = crow_acp::drive_agent(lines, hello, events, async |agent| {
         let session = agent.new_session(folder.path()).await?;
-        agent.prompt(&session.session, "go", Until::Answered).await
+        agent.send_prompt(&session.session, "go", TurnScope::Answered).await
     });
     let failure = driven.await.and_then(|ended| ended).err();
     let mut text = String::new();
     while let Some(event) = heard.recv().await {
-        if let ClientEvent::Heard { heard: Heard::Text(piece), .. } = event {
+        if let ClientEvent::Heard { heard: AgentUpdate::Text(piece), .. } = event {
             text += &piece;
         }
     }

@@ -1,26 +1,26 @@
 use expect_test::{Expect, expect};
 
-use super::{Answer, Hits, Row};
+use super::{MatchRow, SearchHits, SearchSummary};
 
 const NAMES: [&str; 6] = ["a", "a/b", "a/c", "a.rs", "b", "c/d/e"];
 
 /// Adds what each file of a list has, in this order, as a search does that looks ahead, and spells the answer.
-fn found(order: &[usize], rows_of: fn(usize) -> Vec<Row>, n_rows_max: usize) -> (String, bool, usize) {
-    let hits = Hits::new(n_rows_max);
+fn found(order: &[usize], rows_of: fn(usize) -> Vec<MatchRow>, n_rows_max: usize) -> (String, bool, usize) {
+    let hits = SearchHits::new(n_rows_max);
     let mut n_searched = 0;
     for &at in order {
         let path = NAMES[at].as_ref();
         if hits.may_show(path) {
             n_searched += 1;
-            hits.add(path, rows_of(at));
+            hits.add_rows(path, rows_of(at));
         }
     }
-    let Answer { text, n_rows, .. } = hits.into_answer(|path| path.display().to_string());
+    let SearchSummary { text, n_rows, .. } = hits.into_summary(|path| path.display().to_string());
     (text, n_rows > n_rows_max, n_searched)
 }
 
-fn lines(at: usize) -> Vec<Row> {
-    (0..at as u64 % 4).map(|number| Row::Match(number + 1, "x".into())).collect()
+fn lines(at: usize) -> Vec<MatchRow> {
+    (0..at as u64 % 4).map(|number| MatchRow::Match(number + 1, "x".into())).collect()
 }
 
 #[track_caller]
@@ -79,7 +79,15 @@ fn what_cannot_be_shown_is_not_searched() {
 
 #[test]
 fn gaps_do_not_count() {
-    let rows = |_| vec![Row::Near(1, "a".into()), Row::Gap, Row::Match(9, "b".into()), Row::Gap, Row::File];
+    let rows = |_| {
+        vec![
+            MatchRow::Near(1, "a".into()),
+            MatchRow::Gap,
+            MatchRow::Match(9, "b".into()),
+            MatchRow::Gap,
+            MatchRow::File,
+        ]
+    };
     expect![[r#"
         a-1- a
         --

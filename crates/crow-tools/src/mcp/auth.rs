@@ -14,12 +14,12 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tokio::{net::TcpListener, time::timeout};
 
 use self::{
-    callback::{Callback, wait_for},
-    store::{Secret, TokenFile},
-    web::Web,
+    callback::{OAuthCallback, wait_for_callback},
+    store::{ClientSecret, TokenFile},
+    web::SignInHttpClient,
 };
-use super::http::{address, is_loopback};
-use crate::tool::title;
+use super::http::{is_loopback, parse_url};
+use crate::tool::to_title;
 
 /// What we call ourselves where a person reads it.
 const CLIENT_NAME: &str = "Crow";
@@ -40,7 +40,7 @@ impl From<String> for SignInError {
 
 /// How a server's sign-in stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignedIn {
+pub enum SignInStatus {
     /// The server is a program, or has a key among its headers.
     NotWanted,
     /// There is a sign-in for its address.
@@ -50,13 +50,13 @@ pub enum SignedIn {
 }
 
 /// Says how a server's sign-in stands, as far as can be told without asking it.
-pub fn signed_in(server: &McpServer, dir: &Path) -> Result<SignedIn, SignInError> {
+pub fn sign_in_status(server: &McpServer, dir: &Path) -> Result<SignInStatus, SignInError> {
     let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
-        return Ok(SignedIn::NotWanted);
+        return Ok(SignInStatus::NotWanted);
     };
     let kept = TokenFile::new(dir, &server.name, url).read();
     let kept = kept.map_err(|error| format!("could not read what is kept of it: {error}"))?;
-    Ok(if kept.is_some() { SignedIn::Yes } else { SignedIn::No })
+    Ok(if kept.is_some() { SignInStatus::Yes } else { SignInStatus::No })
 }
 
 /// Forgets a server's sign-in; tells whether there was one.
@@ -81,14 +81,14 @@ impl std::fmt::Debug for McpSignIn {
 
 impl McpSignIn {
     /// Finds out where the server has people sign in, and makes Crow known there.
-    pub async fn begin(server: &McpServer, dir: &Path) -> Result<Self, SignInError> {
+    pub async fn start(server: &McpServer, dir: &Path) -> Result<Self, SignInError> {
         let url = server.transport.url().ok_or("it is a program, which needs no sign-in".to_owned())?;
         if server.transport.has_authorization() {
             return Err(SignInError("it has an `Authorization` among its headers already".to_owned()));
         }
         let file = TokenFile::new(dir, &server.name, url);
-        let mut manager = manager(url).await?;
-        let resolved = manager.resolve_metadata().await.map_err(|error| reason(&error))?;
+        let mut manager = create_auth_manager(url).await?;
+        let resolved = manager.resolve_metadata().await.map_err(|error| describe_auth_error(&error))?;
         let is_named = resolved.source.is_discovered();
         manager.set_metadata(resolved.metadata);
         let broken = |error: std::io::Error| format!("could not wait for the browser: {error}");
@@ -99,81 +99,86 @@ impl McpSignIn {
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let registered = manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
         let client = registered.map_err(|error| match is_named {
-            true => reason(&error),
+            true => describe_auth_error(&error),
             false => "it does not say where to sign in".to_owned(),
         })?;
-        manager.set_credential_store(file.with(Secret(client.client_secret)));
-        let wanted = manager.get_authorization_url(&scopes).await.map_err(|error| reason(&error))?;
+        manager.set_credential_store(file.into_store(ClientSecret(client.client_secret)));
+        let wanted =
+            manager.get_authorization_url(&scopes).await.map_err(|error| describe_auth_error(&error))?;
         // It goes to a browser, which opens more than web pages.
-        let page = checked(&wanted).map_err(|_| "its address for people is no safe web page".to_owned())?;
+        let page =
+            parse_secure_url(&wanted).map_err(|_| "its address for people is no safe web page".to_owned())?;
         let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
         let state = state.ok_or("its address for people has no state".to_owned())?;
         Ok(Self { manager, listener, address: wanted, state })
     }
 
     /// The address to open in a browser. It is good for one sign-in.
-    pub fn address(&self) -> &str {
+    pub fn authorization_url(&self) -> &str {
         &self.address
     }
 
     /// Waits for the person, some minutes at most, and keeps the sign-in.
     pub async fn finish(self) -> Result<(), SignInError> {
         let minutes = PERSON_WITHIN.as_secs() / 60;
-        let called = timeout(PERSON_WITHIN, wait_for(&self.listener, &self.state)).await;
+        let called = timeout(PERSON_WITHIN, wait_for_callback(&self.listener, &self.state)).await;
         let called = called.map_err(|_| format!("nobody signed in within {minutes} minutes"))??;
-        let Callback { code, issuer } = called;
+        let OAuthCallback { code, issuer } = called;
         let exchanged =
             self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref()).await;
-        exchanged.map(drop).map_err(|error| SignInError(reason(&error)))
+        exchanged.map(drop).map_err(|error| SignInError(describe_auth_error(&error)))
     }
 }
 
 /// What signs a server's requests, and renews what has run out.
-pub(super) type Signer = AuthorizationManager;
+pub(super) type RequestAuthorizer = AuthorizationManager;
 
 /// Gives the signer of a server that somebody has signed in at.
-pub(super) async fn signer(server: &McpServer, dir: &Path) -> Result<Option<Signer>, String> {
+pub(super) async fn load_authorizer(
+    server: &McpServer,
+    dir: &Path,
+) -> Result<Option<RequestAuthorizer>, String> {
     let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
         return Ok(None);
     };
     let file = TokenFile::new(dir, &server.name, url);
-    let Some(kept) = file.kept().await? else { return Ok(None) };
+    let Some(kept) = file.load_stored().await? else { return Ok(None) };
     let secret = kept.secret.clone();
-    let mut manager = manager(url).await?;
-    manager.set_credential_store(file.with(kept.secret));
+    let mut manager = create_auth_manager(url).await?;
+    manager.set_credential_store(file.into_store(kept.secret));
     let client = kept.credentials.client_id.clone();
     // Asks the server anew where its people sign in: what another place gave is forgotten.
     match manager.initialize_from_store().await {
         Ok(true) => {}
         Ok(false) => return Ok(None),
-        Err(error) => return Err(reason(&error)),
+        Err(error) => return Err(describe_auth_error(&error)),
     }
-    if let Secret(Some(secret)) = secret {
+    if let ClientSecret(Some(secret)) = secret {
         let config = OAuthClientConfig::new(client, url).with_client_secret(secret);
-        manager.configure_client(config).map_err(|error| reason(&error))?;
+        manager.configure_client(config).map_err(|error| describe_auth_error(&error))?;
     }
     Ok(Some(manager))
 }
 
 /// Gives the token for a request; none when a person has to sign in again.
-pub(super) async fn token(signer: &Signer) -> Result<Option<String>, String> {
+pub(super) async fn fetch_access_token(signer: &RequestAuthorizer) -> Result<Option<String>, String> {
     match signer.get_access_token().await {
         Ok(token) => Ok(Some(token)),
         Err(AuthError::AuthorizationRequired) => Ok(None),
-        Err(error) => Err(reason(&error)),
+        Err(error) => Err(describe_auth_error(&error)),
     }
 }
 
-async fn manager(url: &str) -> Result<AuthorizationManager, String> {
-    let url = checked(url)?;
-    let web = Web::of(&url).await?;
+async fn create_auth_manager(url: &str) -> Result<AuthorizationManager, String> {
+    let url = parse_secure_url(url)?;
+    let web = SignInHttpClient::for_server(&url).await?;
     let made = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(web)).await;
-    made.map_err(|error| reason(&error))
+    made.map_err(|error| describe_auth_error(&error))
 }
 
 /// Reads an address that a key may go to: encrypted, or on this machine.
-fn checked(url: &str) -> Result<Url, String> {
-    let url = address(url)?;
+fn parse_secure_url(url: &str) -> Result<Url, String> {
+    let url = parse_url(url)?;
     if url.scheme() == "https" || is_loopback(&url) {
         return Ok(url);
     }
@@ -181,11 +186,11 @@ fn checked(url: &str) -> Result<Url, String> {
 }
 
 /// Says what went wrong in one line, without addresses and keys.
-fn reason(error: &AuthError) -> String {
+fn describe_auth_error(error: &AuthError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
         AuthError::DiscoveryRequestFailed { source, .. } => {
-            format!("could not ask where to sign in: {}", title(&source.to_string()))
+            format!("could not ask where to sign in: {}", to_title(&source.to_string()))
         }
         AuthError::PkceUnsupported => {
             "its sign-in has no PKCE with S256, which keeps the code safe".to_owned()
@@ -193,6 +198,6 @@ fn reason(error: &AuthError) -> String {
         AuthError::AuthorizationServerMismatch { .. } => {
             "somebody else than its place for sign-ins answered".to_owned()
         }
-        other => title(&other.to_string()),
+        other => to_title(&other.to_string()),
     }
 }

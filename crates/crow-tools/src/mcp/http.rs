@@ -10,7 +10,7 @@ use reqwest::{
 };
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-use crate::tool::title;
+use crate::tool::to_title;
 
 /// From `/mcp` to `/mcp/` is one; more is a circle.
 const REDIRECTS_MAX: usize = 3;
@@ -19,34 +19,34 @@ const REDIRECTS_MAX: usize = 3;
 pub(super) const WANTS_TO_KNOW: &str = "it wants to know who asks";
 
 /// Tells a person that a server knows them not, and what to do about it.
-pub(super) fn wants_to_know(server: &McpServer) -> String {
+pub(super) fn unauthorized_message(server: &McpServer) -> String {
     if server.transport.has_authorization() {
         return "it does not accept the key among its `headers`".to_owned();
     }
     format!(
         "{WANTS_TO_KNOW}; sign in with `crow-cli auth {}`, or give it a key among its `headers`",
-        title(&server.name)
+        to_title(&server.name)
     )
 }
 
 /// Makes ready to speak to an address: the client and what it sends along.
-pub(super) async fn speak(
+pub(super) async fn prepare_transport(
     url: &str,
     headers: &[(String, String)],
 ) -> Result<(Client, StreamableHttpClientTransportConfig), String> {
-    let (client, url) = client(url).await?;
-    let headers = read_headers(headers)?;
+    let (client, url) = client_for_url(url).await?;
+    let headers = parse_headers(headers)?;
     Ok((client, StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers)))
 }
 
 /// Makes a client for an address.
-pub(super) async fn client(url: &str) -> Result<(Client, Url), String> {
-    let url = address(url)?;
+pub(super) async fn client_for_url(url: &str) -> Result<(Client, Url), String> {
+    let url = parse_url(url)?;
     let is_local = url.scheme() == "http" && is_loopback(&url);
     // Reading the system's certificates takes milliseconds.
     let made = tokio::task::spawn_blocking(move || match is_local {
-        true => local(same_request()),
-        false => remote(&same_request),
+        true => build_local_client(redirect_policy()),
+        false => build_remote_client(&redirect_policy),
     })
     .await;
     let client = made.map_err(|error| error.to_string())?;
@@ -55,13 +55,16 @@ pub(super) async fn client(url: &str) -> Result<(Client, Url), String> {
 
 /// Makes the clients of a sign-in, for this machine and for others. They follow nobody: what they carry is for one
 /// place.
-pub(super) async fn sign_in_client() -> Result<(Client, Client), String> {
-    let made = tokio::task::spawn_blocking(|| Ok((local(Policy::none())?, remote(&Policy::none)?))).await;
+pub(super) async fn build_sign_in_clients() -> Result<(Client, Client), String> {
+    let made = tokio::task::spawn_blocking(|| {
+        Ok((build_local_client(Policy::none())?, build_remote_client(&Policy::none)?))
+    })
+    .await;
     let made = made.map_err(|error| error.to_string())?;
     made.map_err(|error: reqwest::Error| format!("no HTTP client could be made: {error}"))
 }
 
-pub(super) fn address(url: &str) -> Result<Url, String> {
+pub(super) fn parse_url(url: &str) -> Result<Url, String> {
     let url = Url::parse(url).map_err(|error| format!("its `url` is no address: {error}"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
@@ -70,7 +73,9 @@ pub(super) fn address(url: &str) -> Result<Url, String> {
 }
 
 /// Reads headers; what is in them is not shown anywhere.
-pub(super) fn read_headers(headers: &[(String, String)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
+pub(super) fn parse_headers(
+    headers: &[(String, String)],
+) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let read = headers.iter().map(|(name, value)| {
         let wrong = || format!("its header {name:?} has characters that no header may have");
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
@@ -81,21 +86,21 @@ pub(super) fn read_headers(headers: &[(String, String)]) -> Result<HashMap<Heade
     read.collect()
 }
 
-fn remote(redirects: &dyn Fn() -> Policy) -> reqwest::Result<Client> {
-    crate::http::client(|| crate::http::builder().redirect(redirects()))
+fn build_remote_client(redirects: &dyn Fn() -> Policy) -> reqwest::Result<Client> {
+    crate::http::build_client(|| crate::http::client_builder().redirect(redirects()))
 }
 
 /// For this machine, which no proxy can reach for us; plain HTTP needs no certificates.
-fn local(redirects: Policy) -> reqwest::Result<Client> {
-    crate::http::builder().redirect(redirects).no_proxy().tls_certs_only([]).build()
+fn build_local_client(redirects: Policy) -> reqwest::Result<Client> {
+    crate::http::client_builder().redirect(redirects).no_proxy().tls_certs_only([]).build()
 }
 
-fn same_request() -> Policy {
-    Policy::custom(|attempt| if is_same_request(&attempt) { attempt.follow() } else { attempt.stop() })
+fn redirect_policy() -> Policy {
+    Policy::custom(|attempt| if is_redirect_allowed(&attempt) { attempt.follow() } else { attempt.stop() })
 }
 
 /// Anywhere else the headers would go to a stranger, and any other status makes a GET of a POST.
-fn is_same_request(attempt: &Attempt<'_>) -> bool {
+fn is_redirect_allowed(attempt: &Attempt<'_>) -> bool {
     let is_kept = matches!(attempt.status().as_u16(), 307 | 308);
     let from_here = attempt.previous().last().is_some_and(|before| before.origin() == attempt.url().origin());
     is_kept && from_here && attempt.previous().len() <= REDIRECTS_MAX

@@ -20,12 +20,12 @@ use tokio::sync::{Notify, watch};
 const PROGRESS_CHARS_MAX: usize = 1000;
 
 /// A connection that was made.
-pub(super) struct Link {
+pub(super) struct McpLink {
     pub(super) peer: Peer<RoleClient>,
-    pub(super) heard: Heard,
+    pub(super) heard: McpClientHandler,
 }
 
-impl Link {
+impl McpLink {
     /// Tells whether more can be asked on it.
     pub(super) fn is_open(&self) -> bool {
         !self.peer.is_transport_closed()
@@ -34,7 +34,7 @@ impl Link {
 
 /// What a server says by itself. Clones share it.
 #[derive(Clone, Default)]
-pub(super) struct Heard {
+pub(super) struct McpClientHandler {
     calls: Arc<Mutex<HashMap<ProgressToken, watch::Sender<String>>>>,
     /// One of its lists is another one now.
     pub(super) lists_changed: Arc<Notify>,
@@ -42,9 +42,9 @@ pub(super) struct Heard {
     roots: Arc<[String]>,
 }
 
-impl Heard {
+impl McpClientHandler {
     /// Hears a server that may know of these folders.
-    pub(super) fn in_folders(folders: &[PathBuf]) -> Self {
+    pub(super) fn with_roots(folders: &[PathBuf]) -> Self {
         let addresses = folders.iter().filter_map(|folder| reqwest::Url::from_directory_path(folder).ok());
         // Without its last slash, as other clients spell folders.
         let roots = addresses.map(|address| address.as_str().trim_end_matches('/').to_owned()).collect();
@@ -52,27 +52,27 @@ impl Heard {
     }
 
     /// Listens to the progress of a call for as long as the result lives.
-    pub(super) fn progress_of(&self, token: ProgressToken) -> CallProgress {
+    pub(super) fn track_progress(&self, token: ProgressToken) -> CallProgress {
         let (told, texts) = watch::channel(String::new());
-        self.calls().insert(token.clone(), told);
+        self.lock_calls().insert(token.clone(), told);
         CallProgress { heard: self.clone(), token, texts }
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, watch::Sender<String>>> {
+    fn lock_calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, watch::Sender<String>>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The progress of one call; the newest counts.
 pub(super) struct CallProgress {
-    heard: Heard,
+    heard: McpClientHandler,
     token: ProgressToken,
     texts: watch::Receiver<String>,
 }
 
 impl CallProgress {
     /// Waits for news of the call.
-    pub(super) async fn next(&mut self) -> String {
+    pub(super) async fn next_text(&mut self) -> String {
         match self.texts.changed().await {
             Ok(()) => self.texts.borrow_and_update().clone(),
             Err(_) => std::future::pending().await,
@@ -82,11 +82,11 @@ impl CallProgress {
 
 impl Drop for CallProgress {
     fn drop(&mut self) {
-        self.heard.calls().remove(&self.token);
+        self.heard.lock_calls().remove(&self.token);
     }
 }
 
-impl ClientHandler for Heard {
+impl ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
         let us = Implementation::new("crow", env!("CARGO_PKG_VERSION"));
         let mut abilities = ClientCapabilities::default();
@@ -95,7 +95,7 @@ impl ClientHandler for Heard {
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        if let Some(told) = self.calls().get(&params.progress_token) {
+        if let Some(told) = self.lock_calls().get(&params.progress_token) {
             told.send_replace(progress_text(&params));
         }
     }

@@ -6,7 +6,7 @@ use crow_core::{McpServer, ToolSpec};
 use rmcp::{Peer, RoleClient};
 use serde_json::{Map, Value, json};
 
-use super::pages::{self, List};
+use super::pages::{self, McpListKind};
 
 /// All tools together are told with every request, and providers take no more than this.
 const TOOLS_MAX: usize = 128;
@@ -22,7 +22,7 @@ const NAME_BYTES_MAX: usize = 256;
 
 /// A tool as a server lists it.
 #[derive(Debug, PartialEq)]
-pub(super) struct Listed {
+pub(super) struct ListedTool {
     /// Its name there.
     pub(super) name: String,
     pub(super) spec: ToolSpec,
@@ -30,18 +30,20 @@ pub(super) struct Listed {
 
 /// All that a server lists.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Listing {
-    pub(super) tools: Vec<Arc<Listed>>,
+pub(super) struct ToolListing {
+    pub(super) tools: Vec<Arc<ListedTool>>,
     pub(super) n_left_out: usize,
     /// Every name there is, those of disabled tools among them; bounded like the tools.
     pub(super) names: HashSet<String>,
 }
 
 /// Asks a server for its tools, page by page; those that the configuration leaves out are left out.
-pub(super) async fn fetch(peer: &Peer<RoleClient>, server: &McpServer) -> Result<Listing, String> {
-    let mut found = Listing::default();
-    pages::each(peer, List::Tools, |tool| {
-        let Some(listed) = read(tool).filter(|listed| !found.names.contains(&listed.name)) else { return };
+pub(super) async fn fetch_tools(peer: &Peer<RoleClient>, server: &McpServer) -> Result<ToolListing, String> {
+    let mut found = ToolListing::default();
+    pages::for_each_entry(peer, McpListKind::Tools, |tool| {
+        let Some(listed) = parse_tool(tool).filter(|listed| !found.names.contains(&listed.name)) else {
+            return;
+        };
         let is_disabled = !server.has_tool(&listed.name);
         if !is_disabled && found.tools.len() == TOOLS_MAX {
             found.n_left_out += 1;
@@ -57,23 +59,23 @@ pub(super) async fn fetch(peer: &Peer<RoleClient>, server: &McpServer) -> Result
 }
 
 /// Reads one tool; what has no name is none.
-fn read(tool: &Value) -> Option<Listed> {
+fn parse_tool(tool: &Value) -> Option<ListedTool> {
     let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME_BYTES_MAX)?;
-    let mut description = plain(tool["description"].as_str().unwrap_or_default());
+    let mut description = strip_control_chars(tool["description"].as_str().unwrap_or_default());
     if description.len() > DESCRIPTION_BYTES_MAX {
         description.truncate(description.floor_char_boundary(DESCRIPTION_BYTES_MAX));
         description.push('…');
     }
-    let parameters = schema(&tool["inputSchema"]).unwrap_or_else(|| {
+    let parameters = normalize_schema(&tool["inputSchema"]).unwrap_or_else(|| {
         description.push_str(" (Its parameters are not known.)");
         json!({"type": "object", "properties": {}})
     });
     let spec = ToolSpec { name: name.to_owned(), description, parameters };
-    Some(Listed { name: name.to_owned(), spec })
+    Some(ListedTool { name: name.to_owned(), spec })
 }
 
 /// Makes a schema one that providers take: of an object, with its properties, of bounded size.
-fn schema(schema: &Value) -> Option<Value> {
+fn normalize_schema(schema: &Value) -> Option<Value> {
     let mut object: Map<String, Value> = schema.as_object()?.clone();
     match object.get("type").map(Value::as_str) {
         None => drop(object.insert("type".to_owned(), json!("object"))),
@@ -88,6 +90,6 @@ fn schema(schema: &Value) -> Option<Value> {
 }
 
 /// Drops what could show a person something other than what the model reads.
-pub(super) fn plain(text: &str) -> String {
+pub(super) fn strip_control_chars(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -23,7 +23,7 @@ const SKIPPED_BYTES_MAX: usize = 64 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct MessageFilter {
     line: Vec<u8>,
-    shape: Shape,
+    shape: MessageShape,
     /// Bytes of a line that is passed over, while it is.
     n_skipped: Option<usize>,
     /// Why a line was given up in its middle, the last time.
@@ -34,15 +34,15 @@ pub(super) struct MessageFilter {
 
 /// How a message is built, as far as it was read.
 #[derive(Debug, Default)]
-struct Shape {
+struct MessageShape {
     n_levels: usize,
     n_values: usize,
     is_in_text: bool,
     is_escaped: bool,
 }
 
-impl Shape {
-    fn step(&mut self, byte: u8) {
+impl MessageShape {
+    fn scan_byte(&mut self, byte: u8) {
         match byte {
             _ if self.is_escaped => self.is_escaped = false,
             b'\\' if self.is_in_text => self.is_escaped = true,
@@ -71,31 +71,31 @@ impl MessageFilter {
                 (_, Some(n_skipped)) => {
                     *n_skipped += 1;
                     if *n_skipped > SKIPPED_BYTES_MAX {
-                        self.end = Some(too_long());
+                        self.end = Some(too_long_message());
                     }
                 }
                 (b'\n', None) => self.end_line(out),
-                (_, None) => self.add(byte, out),
+                (_, None) => self.push_byte(byte, out),
             }
         }
     }
 
     /// Why nothing of the server can be read any more, when that is so.
-    pub(super) fn end(&self) -> Option<&str> {
+    pub(super) fn end_reason(&self) -> Option<&str> {
         self.end.as_deref()
     }
 
     /// Why a line was given up in its middle, the last time.
-    pub(super) fn fault(&self) -> Option<&str> {
+    pub(super) fn last_fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    fn add(&mut self, byte: u8, out: &mut Vec<u8>) {
+    fn push_byte(&mut self, byte: u8, out: &mut Vec<u8>) {
         self.line.push(byte);
-        self.shape.step(byte);
+        self.shape.scan_byte(byte);
         let is_message = self.line.first() == Some(&b'{');
         let why = if self.line.len() > LINE_BYTES_MAX {
-            too_long()
+            too_long_message()
         } else if is_message && self.shape.n_levels > LEVELS_MAX {
             format!("its answer is nested more than {LEVELS_MAX} levels deep")
         } else if is_message && self.shape.n_values > VALUES_MAX {
@@ -103,12 +103,12 @@ impl MessageFilter {
         } else {
             return;
         };
-        let refused = id_in_head(&self.line).map(|id| refusal(&id, &why));
+        let refused = id_in_head(&self.line).map(|id| error_response(&id, &why));
         // A message whose id is not known yet may still have an end, with the id.
         out.extend(refused.unwrap_or_default().into_bytes());
         self.fault = Some(why);
         self.n_skipped = Some(0);
-        self.clear();
+        self.clear_line();
     }
 
     fn end_line(&mut self, out: &mut Vec<u8>) {
@@ -117,30 +117,30 @@ impl MessageFilter {
         let broken = is_message.then(|| serde_json::from_slice::<Value>(&self.line).err()).flatten();
         match broken.and_then(|error| Some((id()?, error))) {
             Some((id, error)) => {
-                out.extend(refusal(&id, &format!("its answer is no JSON: {error}")).into_bytes());
+                out.extend(error_response(&id, &format!("its answer is no JSON: {error}")).into_bytes());
             }
             None => {
                 out.append(&mut self.line);
                 out.push(b'\n');
             }
         }
-        self.clear();
+        self.clear_line();
     }
 
-    fn clear(&mut self) {
+    fn clear_line(&mut self) {
         self.line = Vec::new();
-        self.shape = Shape::default();
+        self.shape = MessageShape::default();
     }
 }
 
 /// Answers a request in place of a server, whose own answer to it cannot be read; `None` when it cannot be told which
 /// request that is.
-pub(super) fn answer_instead(message: &[u8], why: &str) -> Option<String> {
+pub(super) fn error_response_for(message: &[u8], why: &str) -> Option<String> {
     let id = id_in_head(message).or_else(|| id_at_end(message))?;
-    Some(refusal(&id, why))
+    Some(error_response(&id, why))
 }
 
-fn refusal(id: &Value, why: &str) -> String {
+fn error_response(id: &Value, why: &str) -> String {
     let refusal = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": why}});
     format!("{refusal}\n")
 }
@@ -150,27 +150,27 @@ fn id_in_head(line: &[u8]) -> Option<Value> {
     let head = String::from_utf8_lossy(&line[..line.len().min(HEAD_BYTES)]);
     let before = head.split("\"result\"").next()?;
     let (_, id) = before.split_once("\"id\"").filter(|_| !before.contains("\"method\""))?;
-    read_id(id).map(|(id, _)| id)
+    parse_id(id).map(|(id, _)| id)
 }
 
 /// Finds the id of an answer behind what it says.
 fn id_at_end(line: &[u8]) -> Option<Value> {
     let tail = String::from_utf8_lossy(&line[line.len().saturating_sub(HEAD_BYTES)..]);
     let (_, id) = tail.rsplit_once("\"id\"")?;
-    let (id, rest) = read_id(id)?;
+    let (id, rest) = parse_id(id)?;
     let rest = rest.split_whitespace().collect::<String>();
     matches!(rest.as_str(), "}" | ",\"jsonrpc\":\"2.0\"}").then_some(id)
 }
 
 /// Reads the value behind the name of an id, and gives what follows it.
-fn read_id(text: &str) -> Option<(Value, &str)> {
+fn parse_id(text: &str) -> Option<(Value, &str)> {
     let text = text.trim_start().strip_prefix(':')?.trim_start();
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let id = values.next()?.ok().filter(|id| id.is_number() || id.is_string())?;
     Some((id, &text[values.byte_offset()..]))
 }
 
-fn too_long() -> String {
+fn too_long_message() -> String {
     format!("its answer is longer than {} MB", LINE_BYTES_MAX / 1024 / 1024)
 }
 

@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 const SENTENCES_MAX: usize = 64;
 
 #[derive(Default)]
-pub(super) struct News {
+pub(super) struct McpNotices {
     sentences: Mutex<VecDeque<String>>,
     said: Notify,
 }
 
-impl News {
-    pub(super) fn say(&self, sentence: String) {
+impl McpNotices {
+    pub(super) fn post(&self, sentence: String) {
         tracing::info!("{sentence}");
         let mut sentences = self.sentences.lock().unwrap_or_else(PoisonError::into_inner);
         if sentences.len() == SENTENCES_MAX {
@@ -28,13 +28,13 @@ impl News {
         self.said.notify_one();
     }
 
-    pub(super) fn take(&self) -> Vec<String> {
+    pub(super) fn take_all(&self) -> Vec<String> {
         self.sentences.lock().unwrap_or_else(PoisonError::into_inner).drain(..).collect()
     }
 
-    pub(super) async fn next(&self) -> Vec<String> {
+    pub(super) async fn next_batch(&self) -> Vec<String> {
         loop {
-            let taken = self.take();
+            let taken = self.take_all();
             if !taken.is_empty() {
                 return taken;
             }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crow_core::{Content, Outcome, Part, Status, read_image_part, visible_start};
+use crow_core::{
+    ContentPart, ToolCallContent, ToolCallStatus, ToolResult, escape_hidden_start, read_image_part,
+};
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
@@ -22,45 +24,49 @@ const MIME_CHARS_MAX: usize = 80;
 const BLOCKS_MAX: usize = 1000;
 
 /// What the SDK could read of a result.
-pub(super) enum Answer {
+pub(super) enum RawCallResult {
     Result(CallToolResult),
     /// A result with something in it that the SDK does not know.
     Odd(Value),
 }
 
 /// Makes an outcome of an answer.
-pub(super) fn outcome(answer: Answer) -> Outcome {
-    let mut gathered = Gathered::default();
+pub(super) fn convert_result(answer: RawCallResult) -> ToolResult {
+    let mut gathered = ContentCollector::default();
     let is_error = match answer {
-        Answer::Result(result) => {
+        RawCallResult::Result(result) => {
             let is_empty = result.content.is_empty();
-            result.content.into_iter().for_each(|block| gathered.block(block));
-            gathered.structured(result.structured_content.filter(|_| is_empty));
+            result.content.into_iter().for_each(|block| gathered.add_block(block));
+            gathered.add_structured(result.structured_content.filter(|_| is_empty));
             result.is_error
         }
-        Answer::Odd(Value::Object(mut result)) => {
+        RawCallResult::Odd(Value::Object(mut result)) => {
             let is_error = result.get("isError").and_then(Value::as_bool);
             match result.remove("content") {
                 Some(Value::Array(blocks)) if !blocks.is_empty() => {
-                    blocks.iter().for_each(|block| gathered.value(block));
+                    blocks.iter().for_each(|block| gathered.add_value(block));
                 }
-                Some(Value::String(text)) => gathered.text(&text),
-                _ => gathered.structured(result.remove("structuredContent")),
+                Some(Value::String(text)) => gathered.add_text(&text),
+                _ => gathered.add_structured(result.remove("structuredContent")),
             }
             is_error
         }
-        Answer::Odd(other) => {
-            gathered.text(&other.to_string());
+        RawCallResult::Odd(other) => {
+            gathered.add_text(&other.to_string());
             None
         }
     };
-    gathered.into_outcome(if is_error == Some(true) { Status::Failed } else { Status::Done })
+    gathered.into_tool_result(if is_error == Some(true) {
+        ToolCallStatus::Failed
+    } else {
+        ToolCallStatus::Done
+    })
 }
 
 /// What a server says, gathered up to what a model can take of it.
 #[derive(Default)]
-pub(super) struct Gathered {
-    parts: Vec<Part>,
+pub(super) struct ContentCollector {
+    parts: Vec<ContentPart>,
     /// The text since the last image.
     text: String,
     n_text_bytes: usize,
@@ -68,59 +74,59 @@ pub(super) struct Gathered {
     n_blocks: usize,
 }
 
-impl Gathered {
+impl ContentCollector {
     /// Adds a block of content, of whatever kind it is.
-    pub(super) fn value(&mut self, block: &Value) {
+    pub(super) fn add_value(&mut self, block: &Value) {
         if self.n_blocks >= BLOCKS_MAX {
             self.n_blocks += 1;
             return;
         }
         match serde_json::from_value(block.clone()) {
-            Ok(block) => self.block(block),
+            Ok(block) => self.add_block(block),
             Err(_) => {
                 self.n_blocks += 1;
-                self.text(&block.to_string());
+                self.add_text(&block.to_string());
             }
         }
     }
 
-    fn block(&mut self, block: ContentBlock) {
+    fn add_block(&mut self, block: ContentBlock) {
         self.n_blocks += 1;
         if self.n_blocks > BLOCKS_MAX {
             return;
         }
         match block {
-            ContentBlock::Text(text) => self.text(&text.text),
-            ContentBlock::Image(image) => self.image(&image.mime_type, &image.data),
-            ContentBlock::Audio(audio) => self.left_out("audio", &audio.mime_type, audio.data.len()),
-            ContentBlock::Resource(embedded) => self.resource(embedded.resource),
+            ContentBlock::Text(text) => self.add_text(&text.text),
+            ContentBlock::Image(image) => self.add_image(&image.mime_type, &image.data),
+            ContentBlock::Audio(audio) => self.add_omission_note("audio", &audio.mime_type, audio.data.len()),
+            ContentBlock::Resource(embedded) => self.add_resource(embedded.resource),
             ContentBlock::ResourceLink(link) => {
                 let mut line = format!("resource {}", link.uri);
                 for more in [Some(link.name), link.description].into_iter().flatten() {
                     // Writing to a string cannot fail.
                     let _ = write!(line, " ({more})");
                 }
-                self.text(&line);
+                self.add_text(&line);
             }
-            other => self.text(&serde_json::to_string(&other).unwrap_or_default()),
+            other => self.add_text(&serde_json::to_string(&other).unwrap_or_default()),
         }
     }
 
-    pub(super) fn resource(&mut self, resource: ResourceContents) {
+    pub(super) fn add_resource(&mut self, resource: ResourceContents) {
         match resource {
             ResourceContents::TextResourceContents { uri, text, .. } => {
-                self.text(&format!("resource {uri}:\n{text}"));
+                self.add_text(&format!("resource {uri}:\n{text}"));
             }
             ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
-                self.text(&format!("resource {uri}:"));
-                self.image(mime_type.as_deref().unwrap_or("application/octet-stream"), &blob);
+                self.add_text(&format!("resource {uri}:"));
+                self.add_image(mime_type.as_deref().unwrap_or("application/octet-stream"), &blob);
             }
-            _ => self.text("(a resource of an unknown kind)"),
+            _ => self.add_text("(a resource of an unknown kind)"),
         }
     }
 
     /// Adds text below what is there, as far as there is room.
-    pub(super) fn text(&mut self, text: &str) {
+    pub(super) fn add_text(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
             return;
@@ -133,31 +139,31 @@ impl Gathered {
         }
     }
 
-    fn image(&mut self, mime: &str, data: &str) {
+    fn add_image(&mut self, mime: &str, data: &str) {
         let fits = data.len() <= IMAGE_BYTES_MAX && self.n_images < IMAGES_MAX;
         let Some(Ok(image)) = fits.then(|| read_image_part(mime, data)) else {
-            return self.left_out("data", mime, data.len());
+            return self.add_omission_note("data", mime, data.len());
         };
         self.n_images += 1;
-        self.close_text();
+        self.flush_text();
         self.parts.push(image);
     }
 
-    fn structured(&mut self, value: Option<Value>) {
+    fn add_structured(&mut self, value: Option<Value>) {
         if let Some(value) = value {
-            self.text(&serde_json::to_string_pretty(&value).unwrap_or_default());
+            self.add_text(&serde_json::to_string_pretty(&value).unwrap_or_default());
         }
     }
 
-    fn left_out(&mut self, what: &str, mime: &str, n_base64: usize) {
+    fn add_omission_note(&mut self, what: &str, mime: &str, n_base64: usize) {
         let n_bytes = n_base64 / 4 * 3;
-        let mime = visible_start(mime, MIME_CHARS_MAX);
-        self.text(&format!("({what} of type {mime}, about {n_bytes} bytes, not shown)"));
+        let mime = escape_hidden_start(mime, MIME_CHARS_MAX);
+        self.add_text(&format!("({what} of type {mime}, about {n_bytes} bytes, not shown)"));
     }
 
-    fn close_text(&mut self) {
+    fn flush_text(&mut self) {
         if !self.text.is_empty() {
-            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+            self.parts.push(ContentPart::Text(std::mem::take(&mut self.text)));
         }
     }
 
@@ -166,7 +172,7 @@ impl Gathered {
     }
 
     /// Gives all of it in its order.
-    pub(super) fn into_parts(mut self) -> Vec<Part> {
+    pub(super) fn into_parts(mut self) -> Vec<ContentPart> {
         if self.n_text_bytes > TEXT_BYTES_MAX {
             let n_bytes = self.n_text_bytes;
             let _ = write!(self.text, "\n(cut: the first {TEXT_BYTES_MAX} of {n_bytes} bytes are shown)");
@@ -175,22 +181,24 @@ impl Gathered {
             let n_blocks = self.n_blocks;
             let _ = write!(self.text, "\n(cut: the first {BLOCKS_MAX} of {n_blocks} pieces are shown)");
         }
-        self.close_text();
+        self.flush_text();
         self.parts
     }
 
     /// Makes the result of a call of it.
-    pub(super) fn into_outcome(self, status: Status) -> Outcome {
+    pub(super) fn into_tool_result(self, status: ToolCallStatus) -> ToolResult {
         let mut parts = self.into_parts();
         if parts.is_empty() {
-            parts.push(Part::Text("(no output)".to_owned()));
+            parts.push(ContentPart::Text("(no output)".to_owned()));
         }
         let shown = parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(Content::Text(text.clone())),
-            Part::Image { mime, data } => Some(Content::Image { mime: mime.clone(), data: data.clone() }),
-            Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => None,
+            ContentPart::Text(text) => Some(ToolCallContent::Text(text.clone())),
+            ContentPart::Image { mime, data } => {
+                Some(ToolCallContent::Image { mime: mime.clone(), data: data.clone() })
+            }
+            ContentPart::Link { .. } | ContentPart::Resource { .. } | ContentPart::FromCrow { .. } => None,
         });
-        Outcome { status, for_client: shown.collect(), for_model: parts, plan: None }
+        ToolResult { status, for_client: shown.collect(), for_model: parts, plan: None }
     }
 }
 
@@ -200,10 +208,13 @@ mod tests {
 
     use super::*;
 
-    fn bytes_for_model(outcome: &Outcome) -> usize {
+    fn bytes_for_model(outcome: &ToolResult) -> usize {
         let texts = outcome.for_model.iter().map(|part| match part {
-            Part::Text(text) => text.len(),
-            Part::Image { .. } | Part::Link { .. } | Part::Resource { .. } | Part::FromCrow { .. } => 0,
+            ContentPart::Text(text) => text.len(),
+            ContentPart::Image { .. }
+            | ContentPart::Link { .. }
+            | ContentPart::Resource { .. }
+            | ContentPart::FromCrow { .. } => 0,
         });
         texts.sum()
     }
@@ -216,13 +227,13 @@ mod tests {
         for block in [block, odd] {
             let blocks = vec![block; 100_000];
             let answers = [
-                Answer::Odd(json!({ "content": blocks })),
-                Answer::Result(CallToolResult::success(
+                RawCallResult::Odd(json!({ "content": blocks })),
+                RawCallResult::Result(CallToolResult::success(
                     blocks.iter().filter_map(|block| serde_json::from_value(block.clone()).ok()).collect(),
                 )),
             ];
             for answer in answers {
-                let outcome = outcome(answer);
+                let outcome = convert_result(answer);
                 assert!(bytes_for_model(&outcome) <= TEXT_BYTES_MAX + 200, "{}", bytes_for_model(&outcome));
                 let last = format!("{:?}", outcome.for_model.last());
                 assert!(
@@ -238,7 +249,7 @@ mod tests {
         let blocks = vec![json!({"type": "text", "text": "ab"}); 900];
         let mut all = vec![json!({"type": "text", "text": "x".repeat(TEXT_BYTES_MAX - 100)})];
         all.extend(blocks);
-        let outcome = outcome(Answer::Odd(json!({ "content": all })));
+        let outcome = convert_result(RawCallResult::Odd(json!({ "content": all })));
         let n_bytes = TEXT_BYTES_MAX - 100 + 900 * 3;
         let note = format!("\n(cut: the first {TEXT_BYTES_MAX} of {n_bytes} bytes are shown)");
         assert_eq!(bytes_for_model(&outcome), TEXT_BYTES_MAX + note.len());

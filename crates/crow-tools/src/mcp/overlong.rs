@@ -17,17 +17,17 @@ const CHUNK_BYTES: usize = 64 * 1024;
 
 /// How the shaking of hands goes, for whoever waits for it and for who hears the program.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Handshake(Arc<Marks>);
+pub(super) struct McpHandshakeState(Arc<McpHandshakeMarks>);
 
 #[derive(Debug, Default)]
-struct Marks {
+struct McpHandshakeMarks {
     is_over: OnceLock<()>,
     fault: Mutex<Option<String>>,
 }
 
-impl Handshake {
+impl McpHandshakeState {
     /// It worked: what cannot be read from here on is one message among others.
-    pub(super) fn over(&self) {
+    pub(super) fn mark_complete(&self) {
         self.0.is_over.get_or_init(|| ());
     }
 
@@ -36,41 +36,41 @@ impl Handshake {
         self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn fail(&self, why: &str) {
+    fn record_fault(&self, why: &str) {
         *self.0.fault.lock().unwrap_or_else(PoisonError::into_inner) = Some(why.to_owned());
     }
 }
 
 /// A program's stdout.
-pub(super) struct Overlong<R> {
+pub(super) struct FilteredReader<R> {
     inner: R,
     chunk: Box<[u8]>,
     filter: MessageFilter,
     /// What passed the filter, and how much of it is handed on.
     passed: Vec<u8>,
     n_handed_on: usize,
-    handshake: Handshake,
+    handshake: McpHandshakeState,
 }
 
-impl<R> Overlong<R> {
-    pub(super) fn new(inner: R, handshake: Handshake) -> Self {
+impl<R> FilteredReader<R> {
+    pub(super) fn new(inner: R, handshake: McpHandshakeState) -> Self {
         let chunk = vec![0; CHUNK_BYTES].into_boxed_slice();
         let (filter, passed) = (MessageFilter::default(), Vec::new());
         Self { inner, chunk, filter, passed, n_handed_on: 0, handshake }
     }
 
     /// Whether nothing more is to be heard.
-    fn is_cut(&self) -> bool {
+    fn is_ended(&self) -> bool {
         let is_over = self.handshake.0.is_over.get().is_some();
-        let why = self.filter.end().or_else(|| self.filter.fault().filter(|_| !is_over));
+        let why = self.filter.end_reason().or_else(|| self.filter.last_fault().filter(|_| !is_over));
         if let (Some(why), false) = (why, is_over) {
-            self.handshake.fail(why);
+            self.handshake.record_fault(why);
         }
         why.is_some()
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Overlong<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for FilteredReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -78,7 +78,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Overlong<R> {
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
-            if this.is_cut() {
+            if this.is_ended() {
                 return Poll::Ready(Ok(()));
             }
             let ready = &this.passed[this.n_handed_on..];
@@ -111,9 +111,9 @@ mod tests {
         let deep = format!("{{\"id\":4,\"result\":{}", "[".repeat(1000));
         let said = format!("one\n\n{deep}\ntwo\n");
         let mut heard = String::new();
-        let handshake = Handshake::default();
-        handshake.over();
-        Overlong::new(said.as_bytes(), handshake).read_to_string(&mut heard).await.unwrap();
+        let handshake = McpHandshakeState::default();
+        handshake.mark_complete();
+        FilteredReader::new(said.as_bytes(), handshake).read_to_string(&mut heard).await.unwrap();
         let why = "its answer is nested more than 120 levels deep";
         let refusal =
             format!("{{\"jsonrpc\":\"2.0\",\"id\":4,\"error\":{{\"code\":-32603,\"message\":\"{why}\"}}}}");
@@ -122,9 +122,12 @@ mod tests {
 
     #[tokio::test]
     async fn no_handshake_is_endless() {
-        let handshake = Handshake::default();
+        let handshake = McpHandshakeState::default();
         let mut heard = Vec::new();
-        Overlong::new(tokio::io::repeat(b'v'), handshake.clone()).read_to_end(&mut heard).await.unwrap();
+        FilteredReader::new(tokio::io::repeat(b'v'), handshake.clone())
+            .read_to_end(&mut heard)
+            .await
+            .unwrap();
         assert_eq!(handshake.fault().as_deref(), Some("its answer is longer than 16 MB"));
         assert_eq!(heard.len(), 0);
     }

@@ -12,8 +12,8 @@ use rmcp::{
 };
 use serde_json::Value;
 
-use super::connect::cause;
-use crate::tool::title;
+use super::connect::root_cause;
+use crate::tool::to_title;
 
 /// Many more than a server of bounded lists needs; a server may send pages for ever.
 const PAGES_MAX: usize = 40;
@@ -23,16 +23,16 @@ const CURSOR_BYTES_MAX: usize = 16 * 1024;
 
 /// A list that a server keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+pub(super) enum McpListKind {
     Tools,
     Prompts,
     Resources,
     Templates,
 }
 
-impl List {
+impl McpListKind {
     /// Where its entries stand in an answer.
-    fn key(self) -> &'static str {
+    fn result_key(self) -> &'static str {
         match self {
             Self::Tools => "tools",
             Self::Prompts => "prompts",
@@ -41,7 +41,7 @@ impl List {
         }
     }
 
-    fn request(self, cursor: Option<String>) -> ClientRequest {
+    fn to_request(self, cursor: Option<String>) -> ClientRequest {
         let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
         match self {
             Self::Tools => ClientRequest::ListToolsRequest(ListToolsRequest {
@@ -69,16 +69,16 @@ impl List {
 }
 
 /// A page's entries and where the next page is.
-pub(super) type Page = (Vec<Value>, Option<String>);
+pub(super) type ListPage = (Vec<Value>, Option<String>);
 
 /// Asks for one page. As JSON, not as the SDK's types: one entry that it does not understand would cost all of them.
-pub(super) async fn page(
+pub(super) async fn fetch_page(
     peer: &Peer<RoleClient>,
-    list: List,
+    list: McpListKind,
     cursor: Option<String>,
-) -> Result<Page, String> {
-    let key = list.key();
-    let request = list.request(cursor);
+) -> Result<ListPage, String> {
+    let key = list.result_key();
+    let request = list.to_request(cursor);
     let asked = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
     let answer = match asked {
         Ok(handle) => handle.await_response().await,
@@ -92,9 +92,9 @@ pub(super) async fn page(
             return Ok((Vec::new(), None));
         }
         Err(ServiceError::McpError(error)) => {
-            return Err(format!("it refused to list its {key}: {}", title(&error.message)));
+            return Err(format!("it refused to list its {key}: {}", to_title(&error.message)));
         }
-        Err(ServiceError::TransportSend(error)) => return Err(cause(error.error.as_ref())),
+        Err(ServiceError::TransportSend(error)) => return Err(root_cause(error.error.as_ref())),
         Err(_) => return Err(format!("it was gone before it listed its {key}")),
     };
     let entries = answer[key].as_array().ok_or_else(|| format!("its list of {key} is none"))?.clone();
@@ -104,14 +104,14 @@ pub(super) async fn page(
 }
 
 /// Asks for all pages and hands each entry on.
-pub(super) async fn each(
+pub(super) async fn for_each_entry(
     peer: &Peer<RoleClient>,
-    list: List,
+    list: McpListKind,
     mut take: impl FnMut(&Value),
 ) -> Result<(), String> {
     let (mut cursor, mut seen) = (None, HashSet::new());
     for _ in 0..PAGES_MAX {
-        let (entries, next) = page(peer, list, cursor.take()).await?;
+        let (entries, next) = fetch_page(peer, list, cursor.take()).await?;
         entries.iter().for_each(&mut take);
         match next {
             // The same page again says nothing new.

@@ -4,7 +4,7 @@ mod arguments;
 
 use std::{collections::HashSet, sync::Arc};
 
-use crow_core::{CommandInfo, Part, slash};
+use crow_core::{CommandInfo, ContentPart, slash};
 use rmcp::{
     Peer, RoleClient,
     model::{ClientRequest, GetPromptRequest, GetPromptRequestParams},
@@ -12,13 +12,13 @@ use rmcp::{
 use serde_json::Value;
 
 use super::{
-    call::{Asking, ask},
-    listing::plain,
-    outcome::Gathered,
-    pages::{self, List},
-    server::Server,
+    call::{McpRequestOptions, send_request},
+    listing::strip_control_chars,
+    outcome::ContentCollector,
+    pages::{self, McpListKind},
+    server::McpServerHandle,
 };
-use crate::tool::title;
+use crate::tool::to_title;
 
 /// A list that a person looks through while typing.
 const PROMPTS_MAX: usize = 64;
@@ -40,21 +40,21 @@ pub(super) struct ListedPrompt {
     /// The command that it is here, without the server's name.
     spelled: String,
     description: String,
-    arguments: Vec<Argument>,
+    arguments: Vec<PromptParameter>,
 }
 
 /// What a prompt wants to know.
 #[derive(Debug, PartialEq)]
-struct Argument {
+struct PromptParameter {
     name: String,
     is_required: bool,
 }
 
 /// Asks a server for its prompts.
-pub(super) async fn fetch(peer: &Peer<RoleClient>) -> Result<Vec<Arc<ListedPrompt>>, String> {
+pub(super) async fn fetch_prompts(peer: &Peer<RoleClient>) -> Result<Vec<Arc<ListedPrompt>>, String> {
     let (mut prompts, mut spelled) = (Vec::new(), HashSet::new());
-    pages::each(peer, List::Prompts, |prompt| {
-        let Some(prompt) = read(prompt) else { return };
+    pages::for_each_entry(peer, McpListKind::Prompts, |prompt| {
+        let Some(prompt) = parse_prompt(prompt) else { return };
         if prompts.len() < PROMPTS_MAX && spelled.insert(prompt.spelled.clone()) {
             prompts.push(Arc::new(prompt));
         }
@@ -63,28 +63,29 @@ pub(super) async fn fetch(peer: &Peer<RoleClient>) -> Result<Vec<Arc<ListedPromp
     Ok(prompts)
 }
 
-fn read(prompt: &Value) -> Option<ListedPrompt> {
-    let name = name_of(prompt)?;
+fn parse_prompt(prompt: &Value) -> Option<ListedPrompt> {
+    let name = entry_name(prompt)?;
     let arguments = prompt["arguments"].as_array().into_iter().flatten().take(ARGUMENTS_MAX);
     let arguments = arguments.filter_map(|argument| {
-        let name = name_of(argument).map(|name| plain(&name)).filter(|name| !name.is_empty())?;
-        Some(Argument { name, is_required: argument["required"].as_bool().unwrap_or(false) })
+        let name =
+            entry_name(argument).map(|name| strip_control_chars(&name)).filter(|name| !name.is_empty())?;
+        Some(PromptParameter { name, is_required: argument["required"].as_bool().unwrap_or(false) })
     });
     let described = ["description", "title"].into_iter().find_map(|key| prompt[key].as_str());
     Some(ListedPrompt {
-        spelled: spell(&name),
-        description: title(described.unwrap_or("A prompt of an MCP server")),
+        spelled: to_command_name(&name),
+        description: to_title(described.unwrap_or("A prompt of an MCP server")),
         arguments: arguments.collect(),
         name,
     })
 }
 
-fn name_of(entry: &Value) -> Option<String> {
+fn entry_name(entry: &Value) -> Option<String> {
     entry["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME_BYTES_MAX).map(str::to_owned)
 }
 
 /// Spells a name so that it can stand in a command.
-fn spell(name: &str) -> String {
+fn to_command_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let spelled: String = name.chars().take(NAME_BYTES_MAX).map(fit).collect();
     if spelled.starts_with(|first: char| first.is_ascii_alphabetic()) {
@@ -95,23 +96,23 @@ fn spell(name: &str) -> String {
 }
 
 /// Shows a server's prompts as commands.
-pub(super) fn commands(server: &Server) -> Vec<CommandInfo> {
-    let prefix = spell(&server.name);
-    let prompts = server.offer().prompts;
+pub(super) fn prompt_commands(server: &McpServerHandle) -> Vec<CommandInfo> {
+    let prefix = to_command_name(&server.name);
+    let prompts = server.catalog().prompts;
     let infos = prompts.iter().map(|prompt| CommandInfo {
         name: format!("{prefix}:{}", prompt.spelled),
         description: prompt.description.clone(),
-        hint: Some(hint(&prompt.arguments)).filter(|hint| !hint.is_empty()),
+        hint: Some(usage_hint(&prompt.arguments)).filter(|hint| !hint.is_empty()),
     });
     infos.collect()
 }
 
 /// Tells whether a command may be a prompt of this server.
-pub(super) fn is_of(server: &Server, command: &slash::Command<'_>) -> bool {
-    command.name.split_once(':').is_some_and(|(prefix, _)| prefix == spell(&server.name))
+pub(super) fn owns_command(server: &McpServerHandle, command: &slash::SlashCommand<'_>) -> bool {
+    command.name.split_once(':').is_some_and(|(prefix, _)| prefix == to_command_name(&server.name))
 }
 
-fn hint(arguments: &[Argument]) -> String {
+fn usage_hint(arguments: &[PromptParameter]) -> String {
     let shown = arguments.iter().map(|argument| match argument.is_required {
         true => format!("<{}>", argument.name),
         false => format!("[{}]", argument.name),
@@ -120,38 +121,38 @@ fn hint(arguments: &[Argument]) -> String {
 }
 
 /// Has a server fill in a prompt. The other side is a sentence for the person.
-pub(super) async fn fill_in(
-    server: &Server,
-    command: &slash::Command<'_>,
-    asking: Asking<'_>,
-) -> Result<Vec<Part>, String> {
+pub(super) async fn get_prompt(
+    server: &McpServerHandle,
+    command: &slash::SlashCommand<'_>,
+    asking: McpRequestOptions<'_>,
+) -> Result<Vec<ContentPart>, String> {
     let name = command.name;
-    let prompts = server.offer().prompts;
+    let prompts = server.catalog().prompts;
     let wanted = name.split_once(':').map_or(name, |(_, prompt)| prompt);
     let Some(prompt) = prompts.iter().find(|prompt| prompt.spelled == wanted) else {
         let names: Vec<String> =
-            commands(server).iter().map(|command| format!("/{}", command.name)).collect();
+            prompt_commands(server).iter().map(|command| format!("/{}", command.name)).collect();
         let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(format!(
             "The MCP server {} has no prompt {wanted:?}. Its prompts: {there}.",
             server.name
         ));
     };
-    let read = arguments::read(&prompt.arguments, command.arguments);
+    let read = arguments::parse_arguments(&prompt.arguments, command.arguments);
     let read = read.map_err(|missing| {
-        let usage = hint(&prompt.arguments);
+        let usage = usage_hint(&prompt.arguments);
         format!("/{name} needs {}. Write: /{name} {usage}", missing.join(" and "))
     })?;
     let mut params = GetPromptRequestParams::new(prompt.name.clone());
     params.arguments = Some(read.values).filter(|values| !values.is_empty());
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-    let answer = ask(server, request, asking).await.map_err(|why| {
+    let answer = send_request(server, request, asking).await.map_err(|why| {
         let mut chars = why.chars();
         let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
         format!("{first}{}.", chars.as_str().trim_end_matches('.'))
     })?;
     let answer = serde_json::to_value(answer).unwrap_or_default();
-    let parts = parts(&answer, read.rest);
+    let parts = messages_to_parts(&answer, read.rest);
     if parts.is_empty() {
         return Err(format!("The MCP server {} gave no words for /{name}.", server.name));
     }
@@ -159,8 +160,8 @@ pub(super) async fn fill_in(
 }
 
 /// Makes one prompt of the messages: all of it is said by the person, so words of an assistant are quoted.
-fn parts(answer: &Value, rest: &str) -> Vec<Part> {
-    let mut gathered = Gathered::default();
+fn messages_to_parts(answer: &Value, rest: &str) -> Vec<ContentPart> {
+    let mut gathered = ContentCollector::default();
     for message in answer["messages"].as_array().into_iter().flatten() {
         let content = &message["content"];
         let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
@@ -168,14 +169,14 @@ fn parts(answer: &Value, rest: &str) -> Vec<Part> {
             match (message["role"].as_str(), block["text"].as_str()) {
                 (Some("assistant"), Some(text)) => {
                     let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
-                    gathered.text(&format!("The assistant answered:\n{quoted}"));
+                    gathered.add_text(&format!("The assistant answered:\n{quoted}"));
                 }
-                (_, _) => gathered.value(block),
+                (_, _) => gathered.add_value(block),
             }
         }
     }
     if !gathered.is_empty() {
-        gathered.text(rest);
+        gathered.add_text(rest);
     }
     gathered.into_parts()
 }

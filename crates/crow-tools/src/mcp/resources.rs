@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, sync::Arc};
 
-use crow_core::{Facets, Outcome, Status, ToolKind, ToolSpec, Touch};
+use crow_core::{ToolAccess, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec};
 use rmcp::{
     Peer, RoleClient,
     model::{ClientRequest, ReadResourceRequest, ReadResourceRequestParams, ResourceContents},
@@ -11,15 +11,15 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::{
-    call::{Asking, LIST_WITHIN, ask},
-    listing::plain,
-    outcome::Gathered,
-    pages::{self, List},
-    server::{End, Server},
+    call::{LIST_WITHIN, McpRequestOptions, send_request},
+    listing::strip_control_chars,
+    outcome::ContentCollector,
+    pages::{self, McpListKind},
+    server::{McpServerExit, McpServerHandle},
 };
 use crate::{
-    Running, Tool, ToolCx, Workspace,
-    tool::{CANCELLED, text_of, title},
+    Tool, ToolCx, ToolFuture, Workspace,
+    tool::{CANCELLED, text_argument, to_title},
 };
 
 /// What reading is called where tools are named.
@@ -38,9 +38,9 @@ const ENTRY_CHARS_MAX: usize = 500;
 const TEXT_BYTES_MAX: usize = 50_000;
 
 /// Tells whether a server has any.
-pub(super) async fn are_there(peer: &Peer<RoleClient>) -> bool {
-    for list in [List::Resources, List::Templates] {
-        if pages::page(peer, list, None).await.is_ok_and(|(entries, _)| !entries.is_empty()) {
+pub(super) async fn has_resources(peer: &Peer<RoleClient>) -> bool {
+    for list in [McpListKind::Resources, McpListKind::Templates] {
+        if pages::fetch_page(peer, list, None).await.is_ok_and(|(entries, _)| !entries.is_empty()) {
             return true;
         }
     }
@@ -48,9 +48,9 @@ pub(super) async fn are_there(peer: &Peer<RoleClient>) -> bool {
 }
 
 /// Gives the tools, when a server has resources.
-pub(super) fn tools(servers: &[Arc<Server>]) -> Vec<Arc<dyn Tool>> {
-    let servers: Vec<Arc<Server>> =
-        servers.iter().filter(|server| server.offer().has_resources).cloned().collect();
+pub(super) fn resource_tools(servers: &[Arc<McpServerHandle>]) -> Vec<Arc<dyn Tool>> {
+    let servers: Vec<Arc<McpServerHandle>> =
+        servers.iter().filter(|server| server.catalog().has_resources).cloned().collect();
     if servers.is_empty() {
         return Vec::new();
     }
@@ -83,68 +83,71 @@ pub(super) fn tools(servers: &[Arc<Server>]) -> Vec<Arc<dyn Tool>> {
         }),
     };
     vec![
-        Arc::new(ListResources { servers: servers.clone(), spec: list }),
-        Arc::new(ReadResource { servers, spec: read }),
+        Arc::new(ListResourcesTool { servers: servers.clone(), spec: list }),
+        Arc::new(ReadResourceTool { servers, spec: read }),
     ]
 }
 
-fn named<'a>(servers: &'a [Arc<Server>], name: &str) -> Result<&'a Arc<Server>, Outcome> {
+fn find_server<'a>(
+    servers: &'a [Arc<McpServerHandle>],
+    name: &str,
+) -> Result<&'a Arc<McpServerHandle>, ToolResult> {
     servers.iter().find(|server| server.name == name).ok_or_else(|| {
         let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
-        Outcome::failed(format!(
+        ToolResult::failure(format!(
             "there is no such MCP server; with resources there are: {}",
             names.join(", ")
         ))
     })
 }
 
-struct ListResources {
-    servers: Vec<Arc<Server>>,
+struct ListResourcesTool {
+    servers: Vec<Arc<McpServerHandle>>,
     spec: ToolSpec,
 }
 
-impl Tool for ListResources {
+impl Tool for ListResourcesTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
     // One server at a time, so that the rules on it hold for its list too.
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        let server = text_of(arguments, "server");
-        Facets {
-            title: title(&format!("List resources of {server}")),
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        let server = text_argument(arguments, "server");
+        ToolCallInfo {
+            title: to_title(&format!("List resources of {server}")),
             kind: ToolKind::Search,
             locations: Vec::new(),
-            touch: Touch::Calls { server: server.to_owned(), tool: LIST.to_owned() },
+            touch: ToolAccess::Calls { server: server.to_owned(), tool: LIST.to_owned() },
         }
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let server = match named(&self.servers, text_of(arguments, "server")) {
+            let server = match find_server(&self.servers, text_argument(arguments, "server")) {
                 Ok(server) => server,
                 Err(outcome) => return outcome,
             };
             let cursor = arguments.get("cursor").and_then(Value::as_str).map(str::to_owned);
-            let Some(lines) = cx.cut.run_until_cancelled(listed(server, cursor)).await else {
-                return Outcome::failed(CANCELLED);
+            let Some(lines) = cx.cut.run_until_cancelled(render_resource_list(server, cursor)).await else {
+                return ToolResult::failure(CANCELLED);
             };
-            let mut gathered = Gathered::default();
-            gathered.text(&lines);
-            gathered.into_outcome(Status::Done)
+            let mut gathered = ContentCollector::default();
+            gathered.add_text(&lines);
+            gathered.into_tool_result(ToolCallStatus::Done)
         })
     }
 }
 
 /// Writes down what a server lists; a first page comes with its templates.
-async fn listed(server: &Server, cursor: Option<String>) -> String {
+async fn render_resource_list(server: &McpServerHandle, cursor: Option<String>) -> String {
     let mut lines = format!("{}:\n", server.name);
     let is_first = cursor.is_none();
     let asked = async {
-        let link = server.link().await.map_err(|end: End| end.in_full())?;
-        let (resources, next) = pages::page(&link.peer, List::Resources, cursor).await?;
+        let link = server.acquire_link().await.map_err(|end: McpServerExit| end.full_reason())?;
+        let (resources, next) = pages::fetch_page(&link.peer, McpListKind::Resources, cursor).await?;
         let templates = match is_first {
-            true => pages::page(&link.peer, List::Templates, None).await.unwrap_or_default().0,
+            true => pages::fetch_page(&link.peer, McpListKind::Templates, None).await.unwrap_or_default().0,
             false => Vec::new(),
         };
         Ok::<_, String>((resources, next, templates))
@@ -181,7 +184,7 @@ fn write_entries(lines: &mut String, entries: &[Value], address: &str) {
         if let Some(description) = text("description") {
             let _ = write!(line, ": {description}");
         }
-        let line = plain(&line).replace(['\n', '\t'], " ");
+        let line = strip_control_chars(&line).replace(['\n', '\t'], " ");
         let _ = writeln!(lines, "  {}", line.chars().take(ENTRY_CHARS_MAX).collect::<String>());
     }
     if entries.len() > ENTRIES_MAX {
@@ -189,48 +192,48 @@ fn write_entries(lines: &mut String, entries: &[Value], address: &str) {
     }
 }
 
-struct ReadResource {
-    servers: Vec<Arc<Server>>,
+struct ReadResourceTool {
+    servers: Vec<Arc<McpServerHandle>>,
     spec: ToolSpec,
 }
 
-impl Tool for ReadResource {
+impl Tool for ReadResourceTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
-        let (server, uri) = (text_of(arguments, "server"), text_of(arguments, "uri"));
-        Facets {
-            title: title(&format!("{server}: read {uri}")),
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
+        let (server, uri) = (text_argument(arguments, "server"), text_argument(arguments, "uri"));
+        ToolCallInfo {
+            title: to_title(&format!("{server}: read {uri}")),
             kind: ToolKind::Other,
             locations: Vec::new(),
-            touch: Touch::Calls { server: server.to_owned(), tool: READ.to_owned() },
+            touch: ToolAccess::Calls { server: server.to_owned(), tool: READ.to_owned() },
         }
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let server = match named(&self.servers, text_of(arguments, "server")) {
+            let server = match find_server(&self.servers, text_argument(arguments, "server")) {
                 Ok(server) => server,
                 Err(outcome) => return outcome,
             };
-            let params = ReadResourceRequestParams::new(text_of(arguments, "uri"));
+            let params = ReadResourceRequestParams::new(text_argument(arguments, "uri"));
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-            match ask(server, request, Asking { cut: cx.cut, progress: &|_| () }).await {
+            match send_request(server, request, McpRequestOptions { cut: cx.cut, progress: &|_| () }).await {
                 Ok(answer) => {
                     let offset = arguments.get("offset").and_then(Value::as_u64).unwrap_or(0);
-                    shown(&serde_json::to_value(answer).unwrap_or_default(), offset)
+                    render_resource(&serde_json::to_value(answer).unwrap_or_default(), offset)
                 }
-                Err(why) => Outcome::failed(why),
+                Err(why) => ToolResult::failure(why),
             }
         })
     }
 }
 
 /// Shows what a resource holds: texts from `offset` on, images as they are.
-fn shown(answer: &Value, offset: u64) -> Outcome {
-    let (mut gathered, mut texts) = (Gathered::default(), String::new());
+fn render_resource(answer: &Value, offset: u64) -> ToolResult {
+    let (mut gathered, mut texts) = (ContentCollector::default(), String::new());
     for content in answer["contents"].as_array().into_iter().flatten() {
         match content["text"].as_str() {
             Some(text) if texts.is_empty() => text.clone_into(&mut texts),
@@ -239,18 +242,18 @@ fn shown(answer: &Value, offset: u64) -> Outcome {
                 texts.push_str(text);
             }
             None => match serde_json::from_value::<ResourceContents>(content.clone()) {
-                Ok(resource) => gathered.resource(resource),
-                Err(_) => gathered.value(content),
+                Ok(resource) => gathered.add_resource(resource),
+                Err(_) => gathered.add_value(content),
             },
         }
     }
     let start = texts.floor_char_boundary(usize::try_from(offset).unwrap_or(usize::MAX));
     let end = texts.floor_char_boundary(start.saturating_add(TEXT_BYTES_MAX));
-    gathered.text(&texts[start..end]);
+    gathered.add_text(&texts[start..end]);
     if end < texts.len() {
-        gathered.text(&format!("(cut: {} bytes in all; go on with offset={end})", texts.len()));
+        gathered.add_text(&format!("(cut: {} bytes in all; go on with offset={end})", texts.len()));
     } else if start > 0 && start == texts.len() {
-        gathered.text(&format!("(there are {} bytes)", texts.len()));
+        gathered.add_text(&format!("(there are {} bytes)", texts.len()));
     }
-    gathered.into_outcome(Status::Done)
+    gathered.into_tool_result(ToolCallStatus::Done)
 }

@@ -16,9 +16,9 @@ use rmcp::{
 use tokio::sync::Mutex;
 
 use super::{
-    auth::{self, Signer},
+    auth::{self, RequestAuthorizer},
     http,
-    message_filter::answer_instead,
+    message_filter::error_response_for,
 };
 
 /// What the SDK takes on the other transports, too.
@@ -40,41 +40,41 @@ pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
     /// Shared by the requests: one of them renews what has run out.
-    signer: Option<Arc<Mutex<Signer>>>,
+    signer: Option<Arc<Mutex<RequestAuthorizer>>>,
     endpoint: Url,
-    stream: Stream,
+    stream: EventStream,
 }
 
 /// Opens the stream and waits for the address. No reason in the other side: the server knows us not.
-pub(super) async fn transport(
+pub(super) async fn open_transport(
     url: &str,
     headers: &[(String, String)],
-    signer: Option<Signer>,
+    signer: Option<RequestAuthorizer>,
 ) -> Result<SseTransport, Option<String>> {
-    let (client, url) = http::client(url).await?;
-    let headers: HeaderMap = http::read_headers(headers)?.into_iter().collect();
+    let (client, url) = http::client_for_url(url).await?;
+    let headers: HeaderMap = http::parse_headers(headers)?.into_iter().collect();
     let request = client.get(url.clone()).header(ACCEPT, "text/event-stream").headers(headers.clone());
     let signer = signer.map(|signer| Arc::new(Mutex::new(signer)));
-    let response = signed(request, signer.as_ref()).await?.send().await;
-    let response = response.map_err(|error| super::connect::cause(&error))?;
+    let response = authorize_request(request, signer.as_ref()).await?.send().await;
+    let response = response.map_err(|error| super::connect::root_cause(&error))?;
     match response.status().as_u16() {
         200 => {}
         401 | 403 => return Err(None),
         status => return Err(Some(format!("it answered HTTP {status}"))),
     }
-    let (endpoint, stream) = opened(&url, response).await?;
+    let (endpoint, stream) = wait_for_endpoint(&url, response).await?;
     Ok(SseTransport { client, headers, signer, endpoint, stream })
 }
 
 /// Waits on the open stream until it names the address.
-async fn opened(url: &Url, response: Response) -> Result<(Url, Stream), String> {
+async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventStream), String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("text/event-stream") {
         return Err("it answered with something that is no stream of events".to_owned());
     }
-    let mut stream = Stream { response, decoder: Decoder::default(), ready: VecDeque::new() };
+    let mut stream = EventStream { response, decoder: SseDecoder::default(), ready: VecDeque::new() };
     let endpoint = loop {
-        match stream.next().await {
+        match stream.next_event().await {
             Some(event) if event.name == "endpoint" => break event.data,
             Some(_) => {}
             None => return Err("its stream ended before it named an address".to_owned()),
@@ -89,12 +89,12 @@ async fn opened(url: &Url, response: Response) -> Result<(Url, Stream), String> 
 }
 
 /// Adds a token, where somebody has signed in.
-async fn signed(
+async fn authorize_request(
     request: RequestBuilder,
-    signer: Option<&Arc<Mutex<Signer>>>,
+    signer: Option<&Arc<Mutex<RequestAuthorizer>>>,
 ) -> Result<RequestBuilder, String> {
     let Some(signer) = signer else { return Ok(request) };
-    let token = auth::token(&*signer.lock().await).await?;
+    let token = auth::fetch_access_token(&*signer.lock().await).await?;
     Ok(match token {
         Some(token) => request.bearer_auth(token),
         None => request,
@@ -111,7 +111,7 @@ impl Transport<RoleClient> for SseTransport {
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(&message);
         let signer = self.signer.clone();
         async move {
-            let request = signed(request, signer.as_ref()).await.map_err(SseError::SignIn)?;
+            let request = authorize_request(request, signer.as_ref()).await.map_err(SseError::SignIn)?;
             let status = request.send().await?.status();
             if status.is_success() { Ok(()) } else { Err(SseError::Status(status.as_u16())) }
         }
@@ -119,13 +119,13 @@ impl Transport<RoleClient> for SseTransport {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         loop {
-            let event = self.stream.next().await?;
+            let event = self.stream.next_event().await?;
             if event.name.is_empty() || event.name == "message" {
                 match serde_json::from_str(&event.data) {
                     Ok(message) => return Some(message),
                     Err(error) => {
                         let why = format!("its answer is no JSON: {error}");
-                        match answer_instead(event.data.as_bytes(), &why)
+                        match error_response_for(event.data.as_bytes(), &why)
                             .map(|line| serde_json::from_str(&line))
                         {
                             Some(Ok(refusal)) => return Some(refusal),
@@ -142,15 +142,15 @@ impl Transport<RoleClient> for SseTransport {
     }
 }
 
-struct Stream {
+struct EventStream {
     response: Response,
-    decoder: Decoder,
-    ready: VecDeque<Event>,
+    decoder: SseDecoder,
+    ready: VecDeque<SseEvent>,
 }
 
-impl Stream {
+impl EventStream {
     /// Waits for an event; none when the stream is over. Dropping the future loses nothing.
-    async fn next(&mut self) -> Option<Event> {
+    async fn next_event(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
@@ -168,25 +168,25 @@ impl Stream {
 }
 
 #[derive(Debug, Default, PartialEq)]
-struct Event {
+struct SseEvent {
     name: String,
     data: String,
 }
 
 /// Bytes to events. Knows nothing of what they say.
 #[derive(Default)]
-struct Decoder {
+struct SseDecoder {
     /// The beginning of a line.
     line: Vec<u8>,
     /// The beginning of an event.
-    event: Event,
+    event: SseEvent,
     /// The last line ended with CR: an LF now belongs to it.
     after_cr: bool,
 }
 
-impl Decoder {
+impl SseDecoder {
     /// Takes the next bytes and gives the events that they complete; none at all when one is too long.
-    fn feed(&mut self, chunk: &[u8]) -> Option<Vec<Event>> {
+    fn feed(&mut self, chunk: &[u8]) -> Option<Vec<SseEvent>> {
         let mut events = Vec::new();
         for &byte in chunk {
             let after_cr = std::mem::replace(&mut self.after_cr, byte == b'\r');
@@ -202,7 +202,7 @@ impl Decoder {
         Some(events)
     }
 
-    fn end_line(&mut self) -> Option<Event> {
+    fn end_line(&mut self) -> Option<SseEvent> {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let mut event = std::mem::take(&mut self.event);
@@ -226,18 +226,18 @@ impl Decoder {
 
 #[cfg(test)]
 mod tests {
-    use super::Decoder;
+    use super::SseDecoder;
 
     #[test]
     fn events_cut_anywhere() {
         let text = ": hello\r\nevent: endpoint\r\ndata: /a\r\n\r\ndata: é\ndata:b\n\nevent: x\n\nid: 1\rdata\r\rdata: cut";
-        let whole = format!("{:?}", Decoder::default().feed(text.as_bytes()).unwrap());
+        let whole = format!("{:?}", SseDecoder::default().feed(text.as_bytes()).unwrap());
         for n_bytes in 1..text.len() {
-            let mut decoder = Decoder::default();
+            let mut decoder = SseDecoder::default();
             let events: Vec<_> =
                 text.as_bytes().chunks(n_bytes).flat_map(|chunk| decoder.feed(chunk).unwrap()).collect();
             assert_eq!(format!("{events:?}"), whole, "in pieces of {n_bytes}");
         }
-        expect_test::expect![[r#"[Event { name: "endpoint", data: "/a" }, Event { name: "", data: "é\nb" }, Event { name: "", data: "" }]"#]].assert_eq(&whole);
+        expect_test::expect![[r#"[SseEvent { name: "endpoint", data: "/a" }, SseEvent { name: "", data: "é\nb" }, SseEvent { name: "", data: "" }]"#]].assert_eq(&whole);
     }
 }

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use crow_core::{Facets, ToolKind, ToolSpec, Touch};
+use crow_core::{ToolAccess, ToolCallInfo, ToolKind, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{call::call, listing::Listed, server::Server};
-use crate::{Running, Tool, ToolCx, Workspace, tool::title};
+use super::{call::call_tool, listing::ListedTool, server::McpServerHandle};
+use crate::{Tool, ToolCx, ToolFuture, Workspace, tool::to_title};
 
 pub(super) struct McpTool {
-    server: Arc<Server>,
-    listed: Arc<Listed>,
+    server: Arc<McpServerHandle>,
+    listed: Arc<ListedTool>,
 }
 
 impl McpTool {
-    pub(super) fn new(server: Arc<Server>, listed: Arc<Listed>) -> Self {
+    pub(super) fn new(server: Arc<McpServerHandle>, listed: Arc<ListedTool>) -> Self {
         Self { server, listed }
     }
 }
@@ -24,7 +24,7 @@ impl Tool for McpTool {
         &self.listed.spec
     }
 
-    fn server(&self) -> Option<&str> {
+    fn server_name(&self) -> Option<&str> {
         Some(&self.server.name)
     }
 
@@ -33,17 +33,17 @@ impl Tool for McpTool {
     }
 
     // By the tool's name and as anything else: a title or a hint of the server's own could mislead who is asked.
-    fn facets(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+    fn call_info(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let (server, tool) = (self.server.name.clone(), self.listed.name.clone());
-        Facets {
-            title: title(&format!("{server}: {tool}")),
+        ToolCallInfo {
+            title: to_title(&format!("{server}: {tool}")),
             kind: ToolKind::Other,
             locations: Vec::new(),
-            touch: Touch::Calls { server, tool },
+            touch: ToolAccess::Calls { server, tool },
         }
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        Box::pin(call(&self.server, &self.listed.name, arguments, cx))
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        Box::pin(call_tool(&self.server, &self.listed.name, arguments, cx))
     }
 }

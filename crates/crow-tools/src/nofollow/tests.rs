@@ -9,7 +9,7 @@ use std::{
 use expect_test::{Expect, expect};
 use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 
-use super::{Folder, READ, look, open, open_at_once, open_in_steps};
+use super::{DirHandle, READ, open_at_once, open_file, open_in_steps, read_metadata};
 
 /// A folder whose path leads through no link, with a folder `in`, one `out` beside it, and links between them.
 fn place() -> (tempfile::TempDir, PathBuf) {
@@ -33,7 +33,7 @@ fn check(paths: &[&str], expect: &Expect) {
     let mut said = String::new();
     for name in paths {
         let path = place.join(name);
-        let all = open(&path).map_err(|error| error.to_string()).map(text_of);
+        let all = open_file(&path).map_err(|error| error.to_string()).map(text_of);
         let steps = open_in_steps(&path, READ).map_err(|error| error.to_string());
         assert_eq!(all, steps.map(|opened| text_of(opened.into())), "{name}");
         said += &format!("{name}: {}\n", all.unwrap_or_else(|error| error));
@@ -90,10 +90,10 @@ fn nothing_behind_a_link() {
 
 #[test]
 fn relative_paths_are_not_resolved() {
-    assert!(open(Path::new("Cargo.toml")).is_err());
-    assert!(look(Path::new("Cargo.toml")).is_err());
-    assert!(Folder::make(Path::new("made")).is_err());
-    assert!(open(Path::new("")).is_err());
+    assert!(open_file(Path::new("Cargo.toml")).is_err());
+    assert!(read_metadata(Path::new("Cargo.toml")).is_err());
+    assert!(DirHandle::open_or_create(Path::new("made")).is_err());
+    assert!(open_file(Path::new("")).is_err());
 }
 
 #[test]
@@ -105,21 +105,21 @@ fn the_system_opens_a_path_at_once() {
 #[test]
 fn a_pipe_is_looked_at_and_not_waited_for() {
     let (_folder, place) = place();
-    let found = look(&place.join("in/pipe")).unwrap();
+    let found = read_metadata(&place.join("in/pipe")).unwrap();
     assert!(!found.is_file() && !found.is_dir());
-    assert!(look(&place.join("in/link")).is_err());
-    assert!(look(&place).unwrap().is_dir() && look(Path::new("/")).unwrap().is_dir());
+    assert!(read_metadata(&place.join("in/link")).is_err());
+    assert!(read_metadata(&place).unwrap().is_dir() && read_metadata(Path::new("/")).unwrap().is_dir());
 }
 
 #[test]
 fn folders_are_made_where_the_path_says() {
     let (_folder, place) = place();
-    let made = Folder::make(&place.join("in/a/b/c")).unwrap();
-    made.create("x".as_ref()).unwrap();
+    let made = DirHandle::open_or_create(&place.join("in/a/b/c")).unwrap();
+    made.create_entry("x".as_ref()).unwrap();
     assert!(place.join("in/a/b/c/x").is_file());
-    assert!(Folder::make(&place.join("in/away/b")).is_err());
-    assert!(Folder::make(&place.join("in/file/b")).is_err());
-    assert!(Folder::make(&place.join("in/none/b")).is_err());
+    assert!(DirHandle::open_or_create(&place.join("in/away/b")).is_err());
+    assert!(DirHandle::open_or_create(&place.join("in/file/b")).is_err());
+    assert!(DirHandle::open_or_create(&place.join("in/none/b")).is_err());
     assert!(!place.join("in/no").exists() && !place.join("in/none").exists());
     assert_eq!(fs::read_dir(place.join("out")).unwrap().count(), 1);
 }
@@ -127,11 +127,11 @@ fn folders_are_made_where_the_path_says() {
 #[test]
 fn a_new_file_does_not_go_through_a_link() {
     let (_folder, place) = place();
-    let folder = Folder::open(&place.join("in")).unwrap();
-    assert!(folder.create("none".as_ref()).is_err());
-    assert!(folder.read("link".as_ref()).is_err());
-    folder.create("new".as_ref()).unwrap();
-    folder.rename("new".as_ref(), "link".as_ref()).unwrap();
+    let folder = DirHandle::open(&place.join("in")).unwrap();
+    assert!(folder.create_entry("none".as_ref()).is_err());
+    assert!(folder.open_entry("link".as_ref()).is_err());
+    folder.create_entry("new".as_ref()).unwrap();
+    folder.rename_entry("new".as_ref(), "link".as_ref()).unwrap();
     assert!(!place.join("in/link").is_symlink());
     assert_eq!(fs::read_to_string(place.join("out/file")).unwrap(), "out");
 }
@@ -166,7 +166,7 @@ fn a_link_that_comes_and_goes_is_never_followed() {
         let path = inside.join("file");
         let (mut n_read, mut n_refused) = (0, 0);
         for _ in 0..TRIES {
-            for opened in [open(&path), open_in_steps(&path, READ).map(Into::into)] {
+            for opened in [open_file(&path), open_in_steps(&path, READ).map(Into::into)] {
                 match opened.map(text_of) {
                     Ok(text) => {
                         assert_eq!(text, "\"in\"");

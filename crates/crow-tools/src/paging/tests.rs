@@ -18,7 +18,7 @@ impl Read for Slow<'_> {
 
 #[track_caller]
 fn check(bytes: &[u8], range: PageRange, expected: &Expect) {
-    let read = |source: &[u8]| match Page::read(Slow(source), range, &CancellationToken::new()) {
+    let read = |source: &[u8]| match TextPage::read(Slow(source), range, &CancellationToken::new()) {
         Ok(page) => {
             let kind = if page.is_lossy() { "lossy page" } else { "page" };
             format!(
@@ -33,7 +33,7 @@ fn check(bytes: &[u8], range: PageRange, expected: &Expect) {
     if let Ok(text) = std::str::from_utf8(bytes)
         && !text.contains(['\0', '\u{feff}'])
     {
-        assert_eq!(format!("page:\n{}", Page::of(text, range).into_text()), read(bytes));
+        assert_eq!(format!("page:\n{}", TextPage::from_text(text, range).into_text()), read(bytes));
     }
 }
 
@@ -125,7 +125,7 @@ fn a_line_without_an_end_stops_when_the_turn_does() {
     let cut = CancellationToken::new();
     let reading = {
         let cut = cut.clone();
-        std::thread::spawn(move || Page::read(Endless, RANGE, &cut).map(Page::into_text))
+        std::thread::spawn(move || TextPage::read(Endless, RANGE, &cut).map(TextPage::into_text))
     };
     cut.cancel();
     assert_eq!(reading.join().unwrap().unwrap_err().to_string(), "the turn was cancelled");

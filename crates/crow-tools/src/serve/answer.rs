@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use crow_core::{Outcome, Part, Status, ToolKind, ToolSpec};
+use crow_core::{ContentPart, ToolCallStatus, ToolKind, ToolResult, ToolSpec};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 
 /// Describes a tool.
-pub(super) fn tool(spec: &ToolSpec, kind: ToolKind) -> Tool {
+pub(super) fn to_mcp_tool(spec: &ToolSpec, kind: ToolKind) -> Tool {
     let schema = spec.parameters.as_object().cloned().unwrap_or_default();
-    Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema)).with_annotations(hints(kind))
+    Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema))
+        .with_annotations(tool_annotations(kind))
 }
 
 /// What a client may show of a tool beside its name. It is a hint, never a permission.
-fn hints(kind: ToolKind) -> ToolAnnotations {
+fn tool_annotations(kind: ToolKind) -> ToolAnnotations {
     let (reads_only, destroys, reaches_out) = match kind {
         ToolKind::Read | ToolKind::Search | ToolKind::Think => (true, false, false),
         ToolKind::Fetch => (true, false, true),
@@ -23,25 +24,27 @@ fn hints(kind: ToolKind) -> ToolAnnotations {
 }
 
 /// Spells an outcome.
-pub(super) fn result(outcome: Outcome) -> CallToolResult {
-    let blocks: Vec<ContentBlock> = outcome.for_model.into_iter().map(block).collect();
+pub(super) fn to_call_result(outcome: ToolResult) -> CallToolResult {
+    let blocks: Vec<ContentBlock> = outcome.for_model.into_iter().map(to_content_block).collect();
     match outcome.status {
-        Status::Failed => CallToolResult::error(blocks),
-        Status::Done | Status::Pending | Status::Running => CallToolResult::success(blocks),
+        ToolCallStatus::Failed => CallToolResult::error(blocks),
+        ToolCallStatus::Done | ToolCallStatus::Pending | ToolCallStatus::Running => {
+            CallToolResult::success(blocks)
+        }
     }
 }
 
 /// Spells what went wrong before the call began.
-pub(super) fn refusal(why: &str) -> CallToolResult {
+pub(super) fn error_result(why: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(why)])
 }
 
-fn block(part: Part) -> ContentBlock {
+fn to_content_block(part: ContentPart) -> ContentBlock {
     match part {
-        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => {
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
             ContentBlock::text(text)
         }
-        Part::Image { mime, data } => ContentBlock::image(data, mime),
-        Part::Link { uri, .. } => ContentBlock::text(uri),
+        ContentPart::Image { mime, data } => ContentBlock::image(data, mime),
+        ContentPart::Link { uri, .. } => ContentBlock::text(uri),
     }
 }

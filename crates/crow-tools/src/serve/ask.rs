@@ -21,16 +21,16 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_secs(600);
 const QUESTION: &str = "permission";
 
 /// The request of a call, and what its client has answered to questions of an earlier try.
-pub(super) struct Asking<'a> {
+pub(super) struct PermissionElicitation<'a> {
     pub(super) context: &'a RequestContext<RoleServer>,
     pub(super) answers: InputResponses,
 }
 
-impl Asking<'_> {
+impl PermissionElicitation<'_> {
     /// Asks for permission; the other side is what the client gets instead of the call's result.
-    pub(super) async fn ask(&self, title: &str, why: &str) -> Result<(), CallToolResponse> {
-        let refused = |why: &str| answer::refusal(&format!("not run: {why}")).into();
-        if !self.can_ask() {
+    pub(super) async fn request_permission(&self, title: &str, why: &str) -> Result<(), CallToolResponse> {
+        let refused = |why: &str| answer::error_result(&format!("not run: {why}")).into();
+        if !self.can_elicit() {
             return Err(refused(&format!(
                 "it needs permission ({why}), and this client cannot be asked for it"
             )));
@@ -44,7 +44,7 @@ impl Asking<'_> {
         };
         let answered = match self.answers.get(QUESTION) {
             Some(answer) => serde_json::from_value::<ElicitResult>(answer.clone()).ok(),
-            None if self.calls_again() => {
+            None if self.answers_by_retry() => {
                 let question = InputRequest::Elicitation(ElicitRequest::new(question));
                 let questions = BTreeMap::from([(QUESTION.to_owned(), question)]);
                 return Err(CallToolResponse::InputRequired(InputRequiredResult::from_input_requests(
@@ -70,14 +70,14 @@ impl Asking<'_> {
     }
 
     /// Tells whether the client shows questions with forms; one that names no kind shows these.
-    fn can_ask(&self) -> bool {
+    fn can_elicit(&self) -> bool {
         let capabilities = self.context.client_capabilities();
         let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
         elicitation.is_some_and(|asks| asks.form.is_some() || asks.url.is_none())
     }
 
     /// Tells whether the client's version of the protocol takes questions only as results.
-    fn calls_again(&self) -> bool {
+    fn answers_by_retry(&self) -> bool {
         let version = self.context.protocol_version();
         // Versions are dates.
         version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())

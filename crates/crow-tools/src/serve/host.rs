@@ -8,8 +8,8 @@ use std::{
 };
 
 use crow_core::{
-    Approval, Arguments, Call, CallId, Confinement, Content, Facets, Grants, SandboxSupport, Touch, Verdict,
-    link,
+    ApprovalSource, CallId, Confinement, GrantSet, PermissionDecision, SandboxSupport, ToolAccess,
+    ToolArguments, ToolCall, ToolCallContent, ToolCallInfo, link,
 };
 use rmcp::{
     ErrorData, Peer, RoleServer, ServerHandler,
@@ -23,8 +23,8 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::{Offer, answer, ask::Asking, law};
-use crate::{PermissionPolicy, PolicySources, Progress, ToolCx, Workspace, tool::title};
+use super::{McpServeConfig, answer, ask::PermissionElicitation, law};
+use crate::{PermissionPolicy, PolicySources, ToolCx, ToolProgress, Workspace, tool::to_title};
 
 /// A client that says it has roots tells them at once.
 const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);
@@ -37,7 +37,7 @@ const PROGRESS_CHARS_MAX: usize = 1000;
 
 /// Whose folders a client works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Folders {
+pub(super) enum RootsPolicy {
     /// Ours, and those it names itself: it started us, and could have read them anyway.
     OfTheClient,
     /// Ours only.
@@ -45,14 +45,14 @@ pub(super) enum Folders {
 }
 
 #[derive(Clone)]
-pub(super) struct Host {
-    offer: Arc<Offer>,
-    folders: Folders,
+pub(super) struct ToolServerHandler {
+    offer: Arc<McpServeConfig>,
+    folders: RootsPolicy,
     workspace: Arc<RwLock<Arc<Workspace>>>,
 }
 
-impl Host {
-    pub(super) fn new(offer: Arc<Offer>, folders: Folders) -> Self {
+impl ToolServerHandler {
+    pub(super) fn new(offer: Arc<McpServeConfig>, folders: RootsPolicy) -> Self {
         let workspace = Workspace::new(offer.cwd.clone(), &[], offer.secret_variables.clone());
         Self { offer, folders, workspace: Arc::new(RwLock::new(Arc::new(workspace))) }
     }
@@ -63,9 +63,9 @@ impl Host {
 
     /// Asks the client for its folders and works in them from then on.
     #[expect(deprecated, reason = "what today's clients name their folders with")]
-    async fn follow_roots(&self, peer: &Peer<RoleServer>) {
+    async fn update_roots(&self, peer: &Peer<RoleServer>) {
         let has_roots = peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
-        if self.folders != Folders::OfTheClient || !has_roots {
+        if self.folders != RootsPolicy::OfTheClient || !has_roots {
             return;
         }
         let asked = tokio::time::timeout(ROOTS_WAIT_MAX, peer.list_roots());
@@ -77,7 +77,7 @@ impl Host {
         let paths = roots
             .iter()
             .take(ROOTS_MAX)
-            .filter_map(|root| link::file(&root.uri))
+            .filter_map(|root| link::parse_file_link(&root.uri))
             .map(|(path, _)| PathBuf::from(path));
         let paths: Vec<PathBuf> = paths.filter(|path| path.is_absolute()).collect();
         let workspace = Workspace::new(self.offer.cwd.clone(), &paths, self.offer.secret_variables.clone());
@@ -87,16 +87,18 @@ impl Host {
     }
 
     /// Finds out whether a call may run, and how it is held.
-    async fn permit(
+    async fn check_permission(
         &self,
         workspace: &Workspace,
-        (call, facets): (&Call, &Facets),
-        asking: &Asking<'_>,
+        (call, facets): (&ToolCall, &ToolCallInfo),
+        asking: &PermissionElicitation<'_>,
     ) -> Result<Confinement, CallToolResponse> {
         let support = match &facets.touch {
-            Touch::Runs(_) => self.offer.tools.sandbox_support().await,
-            Touch::Nothing | Touch::Reads(_) | Touch::Writes(_) => SandboxSupport::Full,
-            Touch::Calls { .. } | Touch::Fetches { .. } | Touch::Searches => SandboxSupport::Full,
+            ToolAccess::Runs(_) => self.offer.tools.sandbox_support().await,
+            ToolAccess::Nothing | ToolAccess::Reads(_) | ToolAccess::Writes(_) => SandboxSupport::Full,
+            ToolAccess::Calls { .. } | ToolAccess::Fetches { .. } | ToolAccess::Searches => {
+                SandboxSupport::Full
+            }
         };
         let policy = PermissionPolicy::new(PolicySources {
             workspace,
@@ -107,40 +109,44 @@ impl Host {
             sandbox: self.offer.sandbox,
             support,
         });
-        let (mode, grants) = (law::mode(self.offer.mode, &facets.touch), Grants::default());
+        let (mode, grants) = (law::effective_mode(self.offer.mode, &facets.touch), GrantSet::default());
         let verdict = policy.evaluate(mode, &grants, &call.name, facets);
         let approval = match verdict {
-            Verdict::Allow => policy.approval(mode, &grants, &call.name, facets),
-            Verdict::Ask { .. } | Verdict::Deny(_) => Approval::Person,
+            PermissionDecision::Allow => policy.approval(mode, &grants, &call.name, facets),
+            PermissionDecision::Ask { .. } | PermissionDecision::Deny(_) => ApprovalSource::Person,
         };
         let confinement = policy.confinement(mode, approval);
         let why = match verdict {
-            Verdict::Allow => return Ok(confinement),
-            Verdict::Deny(why) => return Err(answer::refusal(&format!("not run: {why}")).into()),
-            Verdict::Ask { why, .. } => {
+            PermissionDecision::Allow => return Ok(confinement),
+            PermissionDecision::Deny(why) => {
+                return Err(answer::error_result(&format!("not run: {why}")).into());
+            }
+            PermissionDecision::Ask { why, .. } => {
                 why.unwrap_or_else(|| "it leads out of the folders it may work in".into())
             }
         };
-        asking.ask(&facets.title, &why).await.map(|()| confinement)
+        asking.request_permission(&facets.title, &why).await.map(|()| confinement)
     }
 
-    async fn run(&self, call: &Call, asking: Asking<'_>) -> CallToolResponse {
+    async fn run_call(&self, call: &ToolCall, asking: PermissionElicitation<'_>) -> CallToolResponse {
         let context = asking.context;
         let workspace = self.workspace();
-        let facets = self.offer.tools.facets(call, &workspace);
-        let confinement = match self.permit(&workspace, (call, &facets), &asking).await {
+        let facets = self.offer.tools.call_info(call, &workspace);
+        let confinement = match self.check_permission(&workspace, (call, &facets), &asking).await {
             // A link may lead elsewhere by now.
-            Ok(_) if self.offer.tools.facets(call, &workspace).touch != facets.touch => {
-                return answer::refusal("not run: what it would touch is not what was allowed any longer")
-                    .into();
+            Ok(_) if self.offer.tools.call_info(call, &workspace).touch != facets.touch => {
+                return answer::error_result(
+                    "not run: what it would touch is not what was allowed any longer",
+                )
+                .into();
             }
             Ok(confinement) => confinement,
             Err(instead) => return instead,
         };
         let (told, texts) = watch::channel(String::new());
-        let progress = |progress: Progress| {
-            if let Progress::Shows(content) = progress {
-                told.send_replace(shown(&content));
+        let progress = |progress: ToolProgress| {
+            if let ToolProgress::Shows(content) = progress {
+                told.send_replace(render_progress(&content));
             }
         };
         let cx = ToolCx {
@@ -153,22 +159,22 @@ impl Host {
             progress: &progress,
             keeper: None,
         };
-        let running = self.offer.tools.run(call, cx);
+        let running = self.offer.tools.run_call(call, cx);
         let outcome = match context.meta.get_progress_token() {
             None => running.await,
             Some(token) => {
                 tokio::select! {
                     outcome = running => outcome,
-                    never = tell(&context.peer, token, texts) => match never {},
+                    never = forward_progress(&context.peer, token, texts) => match never {},
                 }
             }
         };
-        answer::result(outcome).into()
+        answer::to_call_result(outcome).into()
     }
 }
 
 /// Passes on how far a call is, newest first; ends with the call.
-async fn tell(
+async fn forward_progress(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
     mut texts: watch::Receiver<String>,
@@ -186,17 +192,17 @@ async fn tell(
 }
 
 /// The end of what a call shows.
-fn shown(content: &[Content]) -> String {
+fn render_progress(content: &[ToolCallContent]) -> String {
     let texts = content.iter().filter_map(|content| match content {
-        Content::Text(text) => Some(text.as_str()),
-        Content::Image { .. } | Content::Diff { .. } => None,
+        ToolCallContent::Text(text) => Some(text.as_str()),
+        ToolCallContent::Image { .. } | ToolCallContent::Diff { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
     let n_over = text.chars().count().saturating_sub(PROGRESS_CHARS_MAX);
     text.chars().skip(n_over).collect()
 }
 
-impl ServerHandler for Host {
+impl ServerHandler for ToolServerHandler {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(capabilities)
@@ -210,9 +216,9 @@ impl ServerHandler for Host {
         _: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let workspace = self.workspace();
-        let tools = self.offer.tools.specs().into_iter().map(|spec| {
-            let kind = self.offer.tools.facets(&call_of(&spec.name, Map::new()), &workspace).kind;
-            answer::tool(&spec, kind)
+        let tools = self.offer.tools.tool_specs().into_iter().map(|spec| {
+            let kind = self.offer.tools.call_info(&build_call(&spec.name, Map::new()), &workspace).kind;
+            answer::to_mcp_tool(&spec, kind)
         });
         Ok(ListToolsResult::with_all_items(tools.collect()))
     }
@@ -222,12 +228,16 @@ impl ServerHandler for Host {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let call = call_of(&request.name, request.arguments.unwrap_or_default());
-        if !self.offer.tools.specs().iter().any(|spec| spec.name == call.name) {
-            return Err(ErrorData::invalid_params(format!("there is no tool {}", title(&call.name)), None));
+        let call = build_call(&request.name, request.arguments.unwrap_or_default());
+        if !self.offer.tools.tool_specs().iter().any(|spec| spec.name == call.name) {
+            return Err(ErrorData::invalid_params(
+                format!("there is no tool {}", to_title(&call.name)),
+                None,
+            ));
         }
-        let asking = Asking { context: &context, answers: request.input_responses.unwrap_or_default() };
-        Ok(self.run(&call, asking).await)
+        let asking =
+            PermissionElicitation { context: &context, answers: request.input_responses.unwrap_or_default() };
+        Ok(self.run_call(&call, asking).await)
     }
 
     /// Refuses what the SDK knows no type for: an unknown method, or a known one with parameters it does not take.
@@ -241,26 +251,26 @@ impl ServerHandler for Host {
             "tools/list" => "nothing but a cursor",
             "ping" => "nothing",
             "initialize" => "a protocol version, capabilities and the client's name",
-            unknown => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, title(unknown), None)),
+            unknown => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, to_title(unknown), None)),
         };
         Err(ErrorData::invalid_params(format!("{} takes {takes}", request.method), None))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        self.follow_roots(&context.peer).await;
+        self.update_roots(&context.peer).await;
     }
 
     async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        self.follow_roots(&context.peer).await;
+        self.update_roots(&context.peer).await;
     }
 }
 
 /// A call as our own tools know one; it belongs to no conversation.
-fn call_of(name: &str, arguments: Map<String, Value>) -> Call {
-    Call {
-        id: CallId::at(0, 0),
+fn build_call(name: &str, arguments: Map<String, Value>) -> ToolCall {
+    ToolCall {
+        id: CallId::from_position(0, 0),
         provider_id: String::new(),
         name: name.to_owned(),
-        arguments: Arguments::Valid(arguments),
+        arguments: ToolArguments::Valid(arguments),
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crow_acp::{Knock, Token, VisitLimits, receive_visitors};
+use crow_acp::{BearerToken, ConnectionLimits, PendingConnection, accept_connections};
 use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt as _, Full, combinators::BoxBody};
 use hyper::{
@@ -28,8 +28,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    McpServeError, Offer,
-    host::{Folders, Host},
+    McpServeConfig, McpServeError,
+    host::{RootsPolicy, ToolServerHandler},
 };
 
 /// Where clients come in.
@@ -53,18 +53,18 @@ const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 /// What is under way gets this long when everything ends; who never finishes a request keeps nobody.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// A door with its key.
 #[derive(Debug)]
-pub struct Entrance {
+pub struct McpHttpEndpoint {
     /// Where it is.
     pub listener: TcpListener,
     /// What whoever comes in has to say: `Authorization: Bearer` and this.
-    pub token: Token,
+    pub token: BearerToken,
 }
 
-impl Entrance {
+impl McpHttpEndpoint {
     /// The address that clients are told.
     pub fn url(&self) -> std::io::Result<String> {
         Ok(format!("http://{}{PATH}", self.listener.local_addr()?))
@@ -73,32 +73,32 @@ impl Entrance {
 
 /// Serves every client that knows the token, until `cut` says so.
 pub async fn serve_http(
-    offer: Offer,
-    entrance: Entrance,
+    offer: McpServeConfig,
+    entrance: McpHttpEndpoint,
     cut: CancellationToken,
 ) -> Result<(), McpServeError> {
-    let Entrance { listener, token } = entrance;
+    let McpHttpEndpoint { listener, token } = entrance;
     let tools = offer.tools.clone();
     let here = listener.local_addr()?;
     let mut sessions = LocalSessionManager::default();
     sessions.session_config = session_config();
     let sessions = Arc::new(sessions);
-    let host = Host::new(Arc::new(offer), Folders::Ours);
+    let host = ToolServerHandler::new(Arc::new(offer), RootsPolicy::Ours);
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(hosts(here))
+        .with_allowed_hosts(allowed_hosts(here))
         .with_allowed_origins(["http://localhost:*", "http://127.0.0.1:*", "http://[::1]:*"])
         .with_max_request_body_bytes(BODY_BYTES_MAX)
         .with_cancellation_token(cut.clone());
     let service = StreamableHttpService::new(move || Ok(host.clone()), sessions.clone(), config);
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    let server = Arc::new(Server { service, token, sessions, connections, cut: cut.clone() });
-    let limits = VisitLimits { knock: VisitLimits::KNOCK, goodbye: GOODBYE };
-    receive_visitors(listener, &cut, limits, |stream, knock| {
+    let server = Arc::new(McpHttpServer { service, token, sessions, connections, cut: cut.clone() });
+    let limits = ConnectionLimits { knock: ConnectionLimits::KNOCK, goodbye: GOODBYE };
+    accept_connections(listener, &cut, limits, |stream, knock| {
         let server = server.clone();
-        async move { server.visit(stream, knock).await }
+        async move { server.serve_connection(stream, knock).await }
     })
     .await;
-    tools.stop();
+    tools.stop_programs();
     Ok(())
 }
 
@@ -110,13 +110,13 @@ fn session_config() -> SessionConfig {
 
 /// Every name under which a client on this machine may call, and the very address: a page in a browser that was lured
 /// here by another name is sent away.
-fn hosts(here: SocketAddr) -> Vec<String> {
+fn allowed_hosts(here: SocketAddr) -> Vec<String> {
     vec!["localhost".into(), "127.0.0.1".into(), "::1".into(), here.ip().to_string()]
 }
 
-struct Server {
-    service: StreamableHttpService<Host, LocalSessionManager>,
-    token: Token,
+struct McpHttpServer {
+    service: StreamableHttpService<ToolServerHandler, LocalSessionManager>,
+    token: BearerToken,
     sessions: Arc<LocalSessionManager>,
     connections: Arc<Semaphore>,
     cut: CancellationToken,
@@ -124,25 +124,27 @@ struct Server {
 
 /// A connection that has brought the token, with its place; until then it is a stranger's.
 #[derive(Default)]
-struct Admission {
+struct ConnectionAdmission {
     place: OnceLock<OwnedSemaphorePermit>,
     is_given: CancellationToken,
 }
 
-impl Server {
-    async fn visit(&self, stream: TcpStream, knock: Knock) {
+impl McpHttpServer {
+    async fn serve_connection(&self, stream: TcpStream, knock: PendingConnection) {
         // Without it each message waits for the acknowledgement of the one before.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection will be slow");
         }
-        let admission = Admission::default();
+        let admission = ConnectionAdmission::default();
         let service = service_fn(|request| async {
-            Ok::<_, Infallible>(self.answer(request, &admission).await.unwrap_or_else(|refusal| refusal))
+            Ok::<_, Infallible>(
+                self.handle_request(request, &admission).await.unwrap_or_else(|refusal| refusal),
+            )
         });
         let mut http = http1::Builder::new();
         http.max_buf_size(BUFFER_BYTES_MAX);
         let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
-        let knocked = knock.hear(async {
+        let knocked = knock.await_request(async {
             tokio::select! {
                 served = &mut connection => Some(served),
                 () = admission.is_given.cancelled() => None,
@@ -164,33 +166,37 @@ impl Server {
         }
     }
 
-    async fn answer(&self, request: Request<Incoming>, admission: &Admission) -> Result<Answer, Answer> {
-        if !self.token.is_in(request.headers()) {
-            let mut refused = refusal(StatusCode::UNAUTHORIZED, "this server wants its token");
+    async fn handle_request(
+        &self,
+        request: Request<Incoming>,
+        admission: &ConnectionAdmission,
+    ) -> Result<HttpResponse, HttpResponse> {
+        if !self.token.is_in_headers(request.headers()) {
+            let mut refused = error_response(StatusCode::UNAUTHORIZED, "this server wants its token");
             refused.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return Err(refused);
         }
         if admission.place.get().is_none() {
             let place = self.connections.clone().try_acquire_owned();
             let place =
-                place.map_err(|_| refusal(StatusCode::SERVICE_UNAVAILABLE, "too many connections"))?;
+                place.map_err(|_| error_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections"))?;
             // A connection asks one thing after the other.
             drop(admission.place.set(place));
             admission.is_given.cancel();
         }
         if request.uri().path() != PATH {
-            return Err(refusal(StatusCode::NOT_FOUND, "the tools are at /mcp"));
+            return Err(error_response(StatusCode::NOT_FOUND, "the tools are at /mcp"));
         }
         let is_new = !request.headers().contains_key("mcp-session-id");
         if is_new && self.sessions.sessions.read().await.len() >= SESSIONS_MAX {
-            return Err(refusal(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
+            return Err(error_response(StatusCode::SERVICE_UNAVAILABLE, "too many clients"));
         }
         Ok(self.service.handle(request).await)
     }
 }
 
 /// Says why somebody is not served, and ends the connection.
-fn refusal(status: StatusCode, why: &'static str) -> Answer {
+fn error_response(status: StatusCode, why: &'static str) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(format!("{why}\n"))).boxed());
     *response.status_mut() = status;
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

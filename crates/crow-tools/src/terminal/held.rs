@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use crow_acp::{ClientError, Editor, Launch};
+use crow_acp::{ClientEditor, ClientError, TerminalCommand};
 use crow_core::{Confinement, is_secret_value};
-use crow_process::{Ended, Warden};
+use crow_process::{ExitReason, SandboxWrapper};
 
 use super::{
-    Terminal, Terminals,
-    here::{PLAIN, held},
+    TerminalPreference, TerminalTool,
+    here::{PLAIN, sandbox_command},
     shell::STARTUP_VARIABLE,
-    wanted::Start,
-    words::{Came, How},
+    wanted::CommandRequest,
+    words::{CommandExit, CommandOutcome},
 };
-use crate::{Progress, ToolCx, tool::Refusal};
+use crate::{ToolCx, ToolProgress, tool::ToolError};
 
 /// What a client keeps for us of a command's output; we keep the beginning and the end of it.
 const CLIENT_BYTES: u64 = 1024 * 1024;
@@ -31,38 +31,38 @@ const NO_COMMAND: &str = ":";
 /// What shells say of a program that they cannot start, or do not find.
 const NOT_STARTED: [i32; 2] = [126, 127];
 
-impl Terminal {
+impl TerminalTool {
     /// The warden around what this call runs; `None` when nothing is around it.
-    fn warden_of(&self, cx: &ToolCx<'_>) -> Option<&Warden> {
+    fn warden_of(&self, cx: &ToolCx<'_>) -> Option<&SandboxWrapper> {
         let is_held = cfg!(target_os = "linux") && cx.confinement != Confinement::Free;
         self.warden.as_ref().filter(|_| is_held)
     }
 
     /// What the client starts for a command.
-    pub(super) fn launch(&self, start: &Start, cx: &ToolCx<'_>) -> Launch {
+    pub(super) fn launch(&self, start: &CommandRequest, cx: &ToolCx<'_>) -> TerminalCommand {
         let secret = cx.workspace.secret_variables();
         let shell = (self.shell.name().to_owned(), self.shell.args_in_client(&start.command));
         let warden = self.warden_of(cx);
         // What a warden hides by itself, whatever its value, need not be named.
         let hidden = secret.iter().filter(|name| !is_secret_value(name, "/")).cloned().collect();
-        let (program, args) = held(warden, shell, Some(hidden), cx);
+        let (program, args) = sandbox_command(warden, shell, Some(hidden), cx);
         let plain = PLAIN.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         // Where no warden stands between, a variable can be emptied and not removed.
         let emptied = secret.iter().filter(|_| warden.is_none()).map(String::as_str);
         let emptied = emptied.chain([STARTUP_VARIABLE]).map(|name| (name.to_owned(), String::new()));
-        Launch {
+        TerminalCommand {
             program,
             args,
             env: plain.chain(cx.workspace.variables()).chain(emptied).collect(),
-            cwd: start.folder(cx.workspace),
+            cwd: start.working_dir(cx.workspace),
             output_bytes_max: CLIENT_BYTES,
         }
     }
 
     /// Refuses to hold a command where that is known to be impossible.
-    pub(super) fn check_client_sandbox(&self, cx: &ToolCx<'_>) -> Result<(), Refusal> {
+    pub(super) fn check_client_sandbox(&self, cx: &ToolCx<'_>) -> Result<(), ToolError> {
         match cx.workspace.no_client_sandbox() {
-            Some(why) if self.warden_of(cx).is_some() => Err(Refusal(unheld(why))),
+            Some(why) if self.warden_of(cx).is_some() => Err(ToolError(unheld(why))),
             Some(_) | None => Ok(()),
         }
     }
@@ -71,29 +71,31 @@ impl Terminal {
     pub(super) async fn check_refused(
         &self,
         error: &ClientError,
-        editor: &Editor,
+        editor: &ClientEditor,
         cx: &ToolCx<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ToolError> {
         if self.warden_of(cx).is_some() && self.opens_shell(editor, cx).await {
             return Err(not_held(cx, format!("no terminal opens for crow-cli: {error}")));
         }
         // Where Crow is not on the client's machine, this one is not where commands belong.
         let may_run_here =
-            self.terminals == Terminals::ClientFirst && cx.workspace.no_client_sandbox().is_none();
+            self.terminals == TerminalPreference::ClientFirst && cx.workspace.no_client_sandbox().is_none();
         if may_run_here { Ok(()) } else { Err(not_opened(error)) }
     }
 
     /// Refuses a command that was to be held and that nothing held, as far as its end tells.
     pub(super) async fn check_started(
         &self,
-        came: &Came,
-        editor: &Editor,
+        came: &CommandOutcome,
+        editor: &ClientEditor,
         cx: &ToolCx<'_>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ToolError> {
         let may_not_have_started = match came {
-            Came::Ended(How::Here(Ended::Exited(code)), _) => NOT_STARTED.contains(code),
-            Came::Ended(How::Lost(_), _) => true,
-            Came::Ended(..) | Came::Runs { .. } => false,
+            CommandOutcome::Ended(CommandExit::Here(ExitReason::Exited(code)), _) => {
+                NOT_STARTED.contains(code)
+            }
+            CommandOutcome::Ended(CommandExit::Lost(_), _) => true,
+            CommandOutcome::Ended(..) | CommandOutcome::Runs { .. } => false,
         };
         match self.warden_of(cx).filter(|_| may_not_have_started) {
             Some(warden) => match self.try_warden(warden, editor, cx).await {
@@ -105,13 +107,18 @@ impl Terminal {
     }
 
     /// Whether the client opens a terminal for the shell alone.
-    async fn opens_shell(&self, editor: &Editor, cx: &ToolCx<'_>) -> bool {
+    async fn opens_shell(&self, editor: &ClientEditor, cx: &ToolCx<'_>) -> bool {
         let shell = (self.shell.name().to_owned(), self.shell.args_in_client(NO_COMMAND));
         editor.open_terminal(trial(shell, cx), cx.cut).await.is_ok()
     }
 
     /// Tries the sandbox in a terminal of the client; returns why nothing can be held there.
-    async fn try_warden(&self, warden: &Warden, editor: &Editor, cx: &ToolCx<'_>) -> Option<String> {
+    async fn try_warden(
+        &self,
+        warden: &SandboxWrapper,
+        editor: &ClientEditor,
+        cx: &ToolCx<'_>,
+    ) -> Option<String> {
         let terminal = match editor.open_terminal(trial(warden.probe(), cx), cx.cut).await {
             Ok(terminal) => terminal,
             Err(error @ ClientError::Refused(_)) => {
@@ -119,7 +126,7 @@ impl Terminal {
             }
             Err(ClientError::Silent(_) | ClientError::Cut) => return None,
         };
-        let exit = match terminal.wait(PROBE_WAIT_MAX, cx.cut).await {
+        let exit = match terminal.wait_for_exit(PROBE_WAIT_MAX, cx.cut).await {
             Ok(exit) => exit,
             Err(ClientError::Refused(_)) => return Some("crow-cli does not start there".into()),
             Err(ClientError::Silent(_) | ClientError::Cut) => return None,
@@ -127,14 +134,14 @@ impl Terminal {
         if exit.code != Some(0) {
             return Some("crow-cli does not start there".into());
         }
-        let said = terminal.output(cx.cut).await.ok()?;
-        Warden::cannot_hold(&said.text).map(str::to_owned)
+        let said = terminal.read_output(cx.cut).await.ok()?;
+        SandboxWrapper::cannot_hold(&said.text).map(str::to_owned)
     }
 }
 
 /// A program that is only to be seen to start.
-fn trial((program, args): (String, Vec<String>), cx: &ToolCx<'_>) -> Launch {
-    Launch {
+fn trial((program, args): (String, Vec<String>), cx: &ToolCx<'_>) -> TerminalCommand {
+    TerminalCommand {
         program,
         args,
         env: vec![(STARTUP_VARIABLE.to_owned(), String::new())],
@@ -148,14 +155,14 @@ fn unheld(why: &str) -> String {
 }
 
 /// Has the call judged as where there is no sandbox.
-fn not_held(cx: &ToolCx<'_>, why: String) -> Refusal {
-    let refusal = Refusal(unheld(&why));
+fn not_held(cx: &ToolCx<'_>, why: String) -> ToolError {
+    let refusal = ToolError(unheld(&why));
     tracing::warn!(why, "commands in the client's terminals cannot be held");
     cx.workspace.lacks_client_sandbox(why);
-    (cx.progress)(Progress::Unheld);
+    (cx.progress)(ToolProgress::Unheld);
     refusal
 }
 
-pub(super) fn not_opened(error: &ClientError) -> Refusal {
-    Refusal(format!("could not open a terminal: {error}"))
+pub(super) fn not_opened(error: &ClientError) -> ToolError {
+    ToolError(format!("could not open a terminal: {error}"))
 }

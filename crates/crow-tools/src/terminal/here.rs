@@ -2,21 +2,22 @@
 
 use std::sync::Arc;
 
-use crow_core::Content;
+use crow_core::ToolCallContent;
 use crow_process::{
-    Command, Confine, Ended, Happened, Kept, Line, Output, Patience, Program, SpawnError, Warden, Watcher,
+    CapturedOutput, CommandConfinement, CommandSpec, ExitReason, JobWaitOptions, OutputLimits, OutputWatcher,
+    RunningProgram, SandboxWrapper, SpawnError, StdioKind, WaitOutcome,
 };
 use tokio::time::Instant;
 
 use super::{
-    HEAD_BYTES, JOB_LIFE, QUIET, Route, SETTLE, TAIL_BYTES, Terminal,
-    jobs::{Entry, Jobs, Place},
-    needs::Need,
+    CommandRoute, HEAD_BYTES, JOB_LIFE, QUIET, SETTLE, TAIL_BYTES, TerminalTool,
+    jobs::{JobBackend, JobEntry, JobTable},
+    needs::TerminalNeed,
     shell::STARTUP_VARIABLE,
-    wanted::Start,
-    words::{Came, How},
+    wanted::CommandRequest,
+    words::{CommandExit, CommandOutcome},
 };
-use crate::{Progress, ToolCx, tool::Refusal};
+use crate::{ToolCx, ToolProgress, tool::ToolError};
 
 /// What keeps programs from waiting for a person who turns pages; said to a client's terminal as well.
 pub(super) const PLAIN: &[(&str, &str)] = &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GH_PAGER", "cat")];
@@ -24,13 +25,13 @@ pub(super) const PLAIN: &[(&str, &str)] = &[("PAGER", "cat"), ("GIT_PAGER", "cat
 /// What keeps programs on a terminal from drawing on it: a model reads lines.
 const DUMB: (&str, &str) = ("TERM", "dumb");
 
-impl Terminal {
-    pub(super) async fn run_here(
+impl TerminalTool {
+    pub(super) async fn run_locally(
         &self,
-        start: &Start,
+        start: &CommandRequest,
         cx: &ToolCx<'_>,
-        route: Route,
-    ) -> Result<Came, Refusal> {
+        route: CommandRoute,
+    ) -> Result<CommandOutcome, ToolError> {
         if start.is_job() {
             self.start_job(start, cx).await
         } else {
@@ -38,136 +39,158 @@ impl Terminal {
         }
     }
 
-    async fn start_job(&self, start: &Start, cx: &ToolCx<'_>) -> Result<Came, Refusal> {
+    async fn start_job(&self, start: &CommandRequest, cx: &ToolCx<'_>) -> Result<CommandOutcome, ToolError> {
         let jobs = cx.workspace.jobs();
-        let seat = jobs.reserve()?;
-        let program = self.start_program(start, Line::Terminal, cx).await?;
-        let job = program.keep(start.timeout.unwrap_or(JOB_LIFE));
-        let entry = seat.fill(&start.command, cx.confinement, Place::Here(job));
-        let patience = Patience { within: SETTLE, quiet: QUIET, n_unread_min: 0 };
-        cx.cut.run_until_cancelled(entry.settled(patience)).await;
-        Ok(begun(jobs, entry, cx).await)
+        let seat = jobs.reserve_slot()?;
+        let program = self.start_program(start, StdioKind::Terminal, cx).await?;
+        let job = program.into_job(start.timeout.unwrap_or(JOB_LIFE));
+        let entry = seat.insert_job(&start.command, cx.confinement, JobBackend::Here(job));
+        let patience = JobWaitOptions { within: SETTLE, quiet: QUIET, n_unread_min: 0 };
+        cx.cut.run_until_cancelled(entry.wait_until_settled(patience)).await;
+        Ok(collect_job_start(jobs, entry, cx).await)
     }
 
-    async fn run_and_wait(&self, start: &Start, cx: &ToolCx<'_>, route: Route) -> Result<Came, Refusal> {
+    async fn run_and_wait(
+        &self,
+        start: &CommandRequest,
+        cx: &ToolCx<'_>,
+        route: CommandRoute,
+    ) -> Result<CommandOutcome, ToolError> {
         if cx.cut.is_cancelled() {
-            return Ok(Came::Ended(How::Here(Ended::Cancelled), Output::default()));
+            return Ok(CommandOutcome::Ended(
+                CommandExit::Here(ExitReason::Cancelled),
+                CapturedOutput::default(),
+            ));
         }
         let (line, patience) = match start.need {
-            Need::Nothing => (Line::Pipe, self.soft_limit),
-            Need::Asking | Need::Talking => (Line::Terminal, self.soft_limit.min(super::SOFT_LIMIT_ASKING)),
+            TerminalNeed::Nothing => (StdioKind::Pipe, self.soft_limit),
+            TerminalNeed::Asking | TerminalNeed::Talking => {
+                (StdioKind::Terminal, self.soft_limit.min(super::SOFT_LIMIT_ASKING))
+            }
         };
         let deadline = Instant::now() + start.timeout.unwrap_or(patience);
         let mut program = self.start_program(start, line, cx).await?;
-        let mut watcher = watcher(cx, route);
-        let happened = program.watch(cx.cut, deadline, watcher.as_mut()).await;
-        let happened = happened.map_err(|error| not_run(&error.into()))?;
+        let mut watcher = build_watcher(cx, route);
+        let happened = program.wait_for_exit(cx.cut, deadline, watcher.as_mut()).await;
+        let happened = happened.map_err(|error| start_error(&error.into()))?;
         let seat = match (happened, start.timeout) {
             // Where there is no room for one more job, it has had its time.
-            (Happened::TimedOut, None) => cx.workspace.jobs().reserve().ok(),
-            (Happened::TimedOut, Some(_)) | (Happened::Exited(_) | Happened::Cut, _) => None,
+            (WaitOutcome::TimedOut, None) => cx.workspace.jobs().reserve_slot().ok(),
+            (WaitOutcome::TimedOut, Some(_)) | (WaitOutcome::Exited(_) | WaitOutcome::Cut, _) => None,
         };
         let came = match seat {
             Some(seat) => {
-                let job = program.keep(JOB_LIFE);
-                let output = job.take().await;
-                let entry = seat.fill(&start.command, cx.confinement, Place::Here(job));
-                Came::Runs { entry, output, waited: Some(patience) }
+                let job = program.into_job(JOB_LIFE);
+                let output = job.take_output().await;
+                let entry = seat.insert_job(&start.command, cx.confinement, JobBackend::Here(job));
+                CommandOutcome::Runs { entry, output, waited: Some(patience) }
             }
             None => {
                 let ran = program.finish(happened, watcher.as_mut()).await;
-                Came::Ended(How::Here(ran.ended), ran.output)
+                CommandOutcome::Ended(CommandExit::Here(ran.ended), ran.output)
             }
         };
-        if route == Route::HereLive {
-            (cx.progress)(came.exited());
+        if route == CommandRoute::HereLive {
+            (cx.progress)(came.exit_progress());
         }
         Ok(came)
     }
 
-    async fn start_program(&self, start: &Start, line: Line, cx: &ToolCx<'_>) -> Result<Program, Refusal> {
+    async fn start_program(
+        &self,
+        start: &CommandRequest,
+        line: StdioKind,
+        cx: &ToolCx<'_>,
+    ) -> Result<RunningProgram, ToolError> {
         let line_of_shell = match line {
-            Line::Pipe => self.shell.announcing_directory(&start.command),
-            Line::Terminal => start.command.clone(),
+            StdioKind::Pipe => self.shell.announce_directory(&start.command),
+            StdioKind::Terminal => start.command.clone(),
         };
         let (program, args) = (self.shell.program().to_owned(), self.shell.args(line_of_shell));
-        let (program, args) = held(self.warden.as_ref(), (program, args), None, cx);
-        let more = if line == Line::Terminal { Some(&DUMB) } else { None };
+        let (program, args) = sandbox_command(self.warden.as_ref(), (program, args), None, cx);
+        let more = if line == StdioKind::Terminal { Some(&DUMB) } else { None };
         let plain = PLAIN.iter().chain(more).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let env = plain.chain(cx.workspace.variables());
-        let command = Command {
+        let command = CommandSpec {
             program,
             args,
-            cwd: start.folder(cx.workspace),
+            cwd: start.working_dir(cx.workspace),
             env: env.collect(),
             env_removed: [STARTUP_VARIABLE.to_owned()]
                 .into_iter()
                 .chain(cx.workspace.secret_variables().iter().cloned())
                 .collect(),
         };
-        let kept =
-            Kept { head_bytes: HEAD_BYTES, tail_bytes: TAIL_BYTES, spill: Some(self.spill_dir.clone()) };
-        Program::start(&self.groups, command, line, kept).await.map_err(|error| not_run(&error))
+        let kept = OutputLimits {
+            head_bytes: HEAD_BYTES,
+            tail_bytes: TAIL_BYTES,
+            spill: Some(self.spill_dir.clone()),
+        };
+        RunningProgram::start(&self.groups, command, line, kept).await.map_err(|error| start_error(&error))
     }
 }
 
 /// What to start for a program, as it is held; `hidden` is for those whose environment we do not make.
-pub(super) fn held(
-    warden: Option<&Warden>,
+pub(super) fn sandbox_command(
+    warden: Option<&SandboxWrapper>,
     (program, args): (String, Vec<String>),
     hidden: Option<Vec<String>>,
     cx: &ToolCx<'_>,
 ) -> (String, Vec<String>) {
     match warden {
         Some(warden) => {
-            let confine = Confine {
+            let confine = CommandConfinement {
                 confinement: cx.confinement,
                 writable: cx.workspace.roots().to_vec(),
                 hidden,
-                repositories: cx.workspace.repositories(),
+                repositories: cx.workspace.external_git_dirs(),
             };
-            warden.around(&confine, &program, &args)
+            warden.wrap_command(&confine, &program, &args)
         }
         None => (program, args),
     }
 }
 
-fn not_run(error: &SpawnError) -> Refusal {
-    Refusal(format!("could not run the command: {error}"))
+fn start_error(error: &SpawnError) -> ToolError {
+    ToolError(format!("could not run the command: {error}"))
 }
 
 /// What came of a job's first moment; one that is over already was none.
-pub(super) async fn begun(jobs: &Jobs, entry: Arc<Entry>, cx: &ToolCx<'_>) -> Came {
+pub(super) async fn collect_job_start(
+    jobs: &JobTable,
+    entry: Arc<JobEntry>,
+    cx: &ToolCx<'_>,
+) -> CommandOutcome {
     // Looked at first: what ends meanwhile may have more to say.
-    let ended = entry.ended();
-    let output = entry.take(cx.cut).await;
+    let ended = entry.command_exit();
+    let output = entry.take_output(cx.cut).await;
     match ended {
-        None => Came::Runs { entry, output, waited: None },
+        None => CommandOutcome::Runs { entry, output, waited: None },
         Some(how) => {
-            drop(jobs.remove(Some(&entry.name)));
-            Came::Ended(how, output)
+            drop(jobs.remove_jobs(Some(&entry.name)));
+            CommandOutcome::Ended(how, output)
         }
     }
 }
 
-fn watcher<'a>(cx: &ToolCx<'a>, route: Route) -> Box<dyn Watcher + 'a> {
+fn build_watcher<'a>(cx: &ToolCx<'a>, route: CommandRoute) -> Box<dyn OutputWatcher + 'a> {
     let progress = cx.progress;
     match route {
-        Route::HereLive => Box::new(Live { progress, begun: Vec::new() }),
-        Route::Here | Route::Client | Route::Nowhere => {
-            Box::new(move |text: &str| progress(Progress::Shows(vec![Content::Text(text.to_owned())])))
-        }
+        CommandRoute::HereLive => Box::new(LiveOutput { progress, begun: Vec::new() }),
+        CommandRoute::Here | CommandRoute::Client | CommandRoute::Nowhere => Box::new(move |text: &str| {
+            progress(ToolProgress::Shows(vec![ToolCallContent::Text(text.to_owned())]));
+        }),
     }
 }
 
 /// Hands output on as text while it comes, whole characters only.
-struct Live<'a> {
-    progress: &'a (dyn Fn(Progress) + Send + Sync),
+struct LiveOutput<'a> {
+    progress: &'a (dyn Fn(ToolProgress) + Send + Sync),
     begun: Vec<u8>,
 }
 
-impl Watcher for Live<'_> {
-    fn piece(&mut self, bytes: &[u8]) {
+impl OutputWatcher for LiveOutput<'_> {
+    fn on_output(&mut self, bytes: &[u8]) {
         self.begun.extend_from_slice(bytes);
         let n_whole = match std::str::from_utf8(&self.begun) {
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
@@ -175,9 +198,9 @@ impl Watcher for Live<'_> {
         };
         let whole: Vec<u8> = self.begun.drain(..n_whole).collect();
         if !whole.is_empty() {
-            (self.progress)(Progress::Printed(String::from_utf8_lossy(&whole).into_owned()));
+            (self.progress)(ToolProgress::Printed(String::from_utf8_lossy(&whole).into_owned()));
         }
     }
 
-    fn picture(&mut self, _text: &dyn Fn() -> String) {}
+    fn on_snapshot(&mut self, _text: &dyn Fn() -> String) {}
 }

@@ -5,8 +5,8 @@ use std::{
     time::Duration,
 };
 
-use crow_acp::{ClientError, ClientTerminal, Editor, Exit};
-use crow_process::{Ended, Output};
+use crow_acp::{ClientEditor, ClientError, ClientTerminal, TerminalExit};
+use crow_process::{CapturedOutput, ExitReason};
 use tokio::{
     sync::watch,
     time::{Instant, timeout, timeout_at},
@@ -14,14 +14,14 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
-    HEAD_BYTES, JOB_LIFE, SETTLE, TAIL_BYTES, Terminal,
+    HEAD_BYTES, JOB_LIFE, SETTLE, TAIL_BYTES, TerminalTool,
     held::not_opened,
-    here::begun,
-    jobs::Place,
-    wanted::Start,
-    words::{Came, How},
+    here::collect_job_start,
+    jobs::JobBackend,
+    wanted::CommandRequest,
+    words::{CommandExit, CommandOutcome},
 };
-use crate::{Progress, ToolCx, tool::Refusal};
+use crate::{ToolCx, ToolProgress, tool::ToolError};
 
 /// A client that does not end a command in this time does nothing else for it either.
 const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
@@ -29,21 +29,24 @@ const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
 /// As much of the end of what was shown as tells where it was, when its beginning is gone.
 const MARK_BYTES: usize = 1024;
 
-impl Terminal {
+impl TerminalTool {
     /// Runs a command in a terminal of the client; `None` when it opens none.
     pub(super) async fn run_in_client(
         &self,
-        start: &Start,
-        editor: &Editor,
+        start: &CommandRequest,
+        editor: &ClientEditor,
         cx: &ToolCx<'_>,
-    ) -> Result<Option<Came>, Refusal> {
+    ) -> Result<Option<CommandOutcome>, ToolError> {
         let jobs = cx.workspace.jobs();
-        let seat = if start.is_job() { Some(jobs.reserve()?) } else { None };
+        let seat = if start.is_job() { Some(jobs.reserve_slot()?) } else { None };
         self.check_client_sandbox(cx)?;
         let terminal = match editor.open_terminal(self.launch(start, cx), cx.cut).await {
             Ok(terminal) => terminal,
             Err(ClientError::Cut) => {
-                return Ok(Some(Came::Ended(How::Here(Ended::Cancelled), Output::default())));
+                return Ok(Some(CommandOutcome::Ended(
+                    CommandExit::Here(ExitReason::Cancelled),
+                    CapturedOutput::default(),
+                )));
             }
             Err(error @ ClientError::Refused(_)) => {
                 self.check_refused(&error, editor, cx).await?;
@@ -53,12 +56,12 @@ impl Terminal {
             // A client that is merely slow may run it yet.
             Err(error @ ClientError::Silent(_)) => return Err(not_opened(&error)),
         };
-        (cx.progress)(Progress::Terminal(terminal.clone()));
+        (cx.progress)(ToolProgress::Terminal(terminal.clone()));
         if let Some(seat) = seat {
             let job = ClientJob::start(terminal, start.timeout.unwrap_or(JOB_LIFE), &self.spill_dir);
-            let entry = seat.fill(&start.command, cx.confinement, Place::InClient(job));
-            cx.cut.run_until_cancelled(entry.wait(SETTLE)).await;
-            let came = begun(jobs, entry, cx).await;
+            let entry = seat.insert_job(&start.command, cx.confinement, JobBackend::InClient(job));
+            cx.cut.run_until_cancelled(entry.wait_for_exit(SETTLE)).await;
+            let came = collect_job_start(jobs, entry, cx).await;
             self.check_started(&came, editor, cx).await?;
             return Ok(Some(came));
         }
@@ -67,31 +70,39 @@ impl Terminal {
         Ok(Some(came))
     }
 
-    async fn wait_in_client(&self, start: &Start, terminal: Arc<ClientTerminal>, cx: &ToolCx<'_>) -> Came {
+    async fn wait_in_client(
+        &self,
+        start: &CommandRequest,
+        terminal: Arc<ClientTerminal>,
+        cx: &ToolCx<'_>,
+    ) -> CommandOutcome {
         let patience = start.timeout.unwrap_or(self.soft_limit);
-        let how = match terminal.wait(patience, cx.cut).await {
-            Ok(exit) => How::of_client(exit),
+        let how = match terminal.wait_for_exit(patience, cx.cut).await {
+            Ok(exit) => CommandExit::from_client_exit(exit),
             Err(ClientError::Silent(_)) if start.timeout.is_none() => {
-                if let Ok(seat) = cx.workspace.jobs().reserve() {
+                if let Ok(seat) = cx.workspace.jobs().reserve_slot() {
                     let job = ClientJob::start(terminal, JOB_LIFE, &self.spill_dir);
-                    let entry = seat.fill(&start.command, cx.confinement, Place::InClient(job));
-                    let output = entry.take(cx.cut).await;
-                    return Came::Runs { entry, output, waited: Some(patience) };
+                    let entry = seat.insert_job(&start.command, cx.confinement, JobBackend::InClient(job));
+                    let output = entry.take_output(cx.cut).await;
+                    return CommandOutcome::Runs { entry, output, waited: Some(patience) };
                 }
-                How::Here(Ended::TimedOut)
+                CommandExit::Here(ExitReason::TimedOut)
             }
-            Err(ClientError::Silent(_)) => How::Here(Ended::TimedOut),
-            Err(ClientError::Cut) => How::Here(Ended::Cancelled),
-            Err(error @ ClientError::Refused(_)) => How::Lost(error.to_string()),
+            Err(ClientError::Silent(_)) => CommandExit::Here(ExitReason::TimedOut),
+            Err(ClientError::Cut) => CommandExit::Here(ExitReason::Cancelled),
+            Err(error @ ClientError::Refused(_)) => CommandExit::Lost(error.to_string()),
         };
-        let is_over = matches!(how, How::Here(Ended::Exited(_)) | How::InClient { .. });
-        let killed = if is_over { Ok(()) } else { kill(&terminal, cx.cut).await };
+        let is_over = matches!(how, CommandExit::Here(ExitReason::Exited(_)) | CommandExit::InClient { .. });
+        let killed = if is_over { Ok(()) } else { kill_terminal(&terminal, cx.cut).await };
         let said = match killed {
-            Ok(()) => said(&terminal, cx.cut).await,
-            Err(silent) => Shown::lost(&silent),
+            Ok(()) => read_output(&terminal, cx.cut).await,
+            Err(silent) => TerminalText::from_error(&silent),
         };
         let text = if said.is_cut { format!("{CUT}{}", said.text) } else { said.text };
-        Came::Ended(how, Output::of(&text, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await)
+        CommandOutcome::Ended(
+            how,
+            CapturedOutput::from_text(&text, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await,
+        )
     }
 }
 
@@ -99,29 +110,29 @@ impl Terminal {
 const CUT: &str = "(the client dropped the beginning)\n";
 
 /// What a terminal shows; the beginning may be missing.
-struct Shown {
+struct TerminalText {
     text: String,
     is_cut: bool,
 }
 
-impl Shown {
-    fn lost(why: &ClientError) -> Self {
+impl TerminalText {
+    fn from_error(why: &ClientError) -> Self {
         Self { text: format!("(the output is lost: {why})\n"), is_cut: false }
     }
 }
 
-async fn said(terminal: &ClientTerminal, cut: &CancellationToken) -> Shown {
-    match terminal.output(cut).await {
-        Ok(output) => Shown { text: output.text, is_cut: output.is_cut },
-        Err(error) => Shown::lost(&error),
+async fn read_output(terminal: &ClientTerminal, cut: &CancellationToken) -> TerminalText {
+    match terminal.read_output(cut).await {
+        Ok(output) => TerminalText { text: output.text, is_cut: output.is_cut },
+        Err(error) => TerminalText::from_error(&error),
     }
 }
 
 /// Has the client end a command. The other side is that it says nothing any more.
-async fn kill(terminal: &ClientTerminal, cut: &CancellationToken) -> Result<(), ClientError> {
+async fn kill_terminal(terminal: &ClientTerminal, cut: &CancellationToken) -> Result<(), ClientError> {
     let killed = timeout(KILL_WAIT_MAX, terminal.kill(cut)).await;
     match killed.unwrap_or(Err(ClientError::Silent(KILL_WAIT_MAX))) {
-        Ok(()) => terminal.gone().await,
+        Ok(()) => terminal.wait_after_kill().await,
         Err(error) => {
             tracing::warn!(%error, "the client may not have ended a command");
             if matches!(error, ClientError::Silent(_)) {
@@ -132,14 +143,16 @@ async fn kill(terminal: &ClientTerminal, cut: &CancellationToken) -> Result<(), 
     Ok(())
 }
 
-impl How {
-    fn of_client(exit: Exit) -> Self {
+impl CommandExit {
+    fn from_client_exit(exit: TerminalExit) -> Self {
         match exit {
-            Exit { code: Some(code), .. } => {
-                Self::Here(Ended::Exited(i32::try_from(code).unwrap_or(i32::MAX)))
+            TerminalExit { code: Some(code), .. } => {
+                Self::Here(ExitReason::Exited(i32::try_from(code).unwrap_or(i32::MAX)))
             }
-            Exit { signal: Some(signal), .. } => Self::InClient { signal },
-            Exit { code: None, signal: None } => Self::Lost("the client does not say how it ended".into()),
+            TerminalExit { signal: Some(signal), .. } => Self::InClient { signal },
+            TerminalExit { code: None, signal: None } => {
+                Self::Lost("the client does not say how it ended".into())
+            }
         }
     }
 }
@@ -148,8 +161,8 @@ impl How {
 #[derive(Debug)]
 pub(super) struct ClientJob {
     terminal: Arc<ClientTerminal>,
-    ended: watch::Receiver<Option<How>>,
-    mark: Mutex<Mark>,
+    ended: watch::Receiver<Option<CommandExit>>,
+    mark: Mutex<ReadPosition>,
     spill_dir: std::path::PathBuf,
     _unwatched: DropGuard,
 }
@@ -158,66 +171,66 @@ impl ClientJob {
     fn start(terminal: Arc<ClientTerminal>, lifetime: Duration, spill_dir: &std::path::Path) -> Self {
         let (ends, ended) = watch::channel(None);
         let unwatched = CancellationToken::new();
-        tokio::spawn(watch_over(terminal.clone(), lifetime, ends, unwatched.clone()));
+        tokio::spawn(watch_lifetime(terminal.clone(), lifetime, ends, unwatched.clone()));
         let (mark, spill_dir) = (Mutex::default(), spill_dir.to_owned());
         Self { terminal, ended, mark, spill_dir, _unwatched: unwatched.drop_guard() }
     }
 
-    pub(super) fn ended(&self) -> Option<How> {
+    pub(super) fn command_exit(&self) -> Option<CommandExit> {
         self.ended.borrow().clone()
     }
 
     /// Waits until it ended, at most so long.
-    pub(super) async fn wait(&self, within: Duration) {
+    pub(super) async fn wait_for_exit(&self, within: Duration) {
         let mut ended = self.ended.clone();
         // Whether it did is what it says then.
         let _ = timeout_at(Instant::now() + within, ended.wait_for(Option::is_some)).await;
     }
 
     /// Takes what it said since this was last done.
-    pub(super) async fn take(&self, cut: &CancellationToken) -> Output {
-        let shown = said(&self.terminal, cut).await;
-        let fresh = self.mark.lock().unwrap_or_else(PoisonError::into_inner).news(&shown);
-        Output::of(&fresh, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await
+    pub(super) async fn take_output(&self, cut: &CancellationToken) -> CapturedOutput {
+        let shown = read_output(&self.terminal, cut).await;
+        let fresh = self.mark.lock().unwrap_or_else(PoisonError::into_inner).take_new_text(&shown);
+        CapturedOutput::from_text(&fresh, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await
     }
 
-    pub(super) async fn end(&self) {
+    pub(super) async fn end_command(&self) {
         // Giving it back is all that is left when the client does not hear.
-        let _ = kill(&self.terminal, &CancellationToken::new()).await;
+        let _ = kill_terminal(&self.terminal, &CancellationToken::new()).await;
     }
 }
 
 /// Waits for the end of a command, and ends it when its time is over.
-async fn watch_over(
+async fn watch_lifetime(
     terminal: Arc<ClientTerminal>,
     lifetime: Duration,
-    ends: watch::Sender<Option<How>>,
+    ends: watch::Sender<Option<CommandExit>>,
     unwatched: CancellationToken,
 ) {
-    let how = match terminal.wait(lifetime, &unwatched).await {
-        Ok(exit) => How::of_client(exit),
+    let how = match terminal.wait_for_exit(lifetime, &unwatched).await {
+        Ok(exit) => CommandExit::from_client_exit(exit),
         Err(ClientError::Silent(_)) => {
             // Its time is over either way.
-            let _ = kill(&terminal, &unwatched).await;
-            How::Here(Ended::TimedOut)
+            let _ = kill_terminal(&terminal, &unwatched).await;
+            CommandExit::Here(ExitReason::TimedOut)
         }
         Err(ClientError::Cut) => return,
-        Err(error @ ClientError::Refused(_)) => How::Lost(error.to_string()),
+        Err(error @ ClientError::Refused(_)) => CommandExit::Lost(error.to_string()),
     };
     ends.send_replace(Some(how));
 }
 
 /// How far a terminal was read.
 #[derive(Debug, Default)]
-struct Mark {
+struct ReadPosition {
     n_bytes: usize,
     /// The end of what was read.
     end: String,
 }
 
-impl Mark {
+impl ReadPosition {
     /// Gives what is new, and moves on to its end.
-    fn news(&mut self, shown: &Shown) -> String {
+    fn take_new_text(&mut self, shown: &TerminalText) -> String {
         let text = shown.text.as_str();
         let from = match text.get(..self.n_bytes) {
             Some(before) if !shown.is_cut && before.ends_with(&self.end) => Some(self.n_bytes),
@@ -241,13 +254,13 @@ mod tests {
 
     /// Shows what is new of each of these pictures of one terminal; a `…` in front is a beginning that is missing.
     #[track_caller]
-    fn check(pictures: &[&str], news: &[&str]) {
-        let mut mark = Mark::default();
+    fn assert_new_text(pictures: &[&str], news: &[&str]) {
+        let mut mark = ReadPosition::default();
         let found: Vec<String> = pictures
             .iter()
             .map(|text| {
                 let (is_cut, text) = (text.starts_with('…'), text.trim_start_matches('…').to_owned());
-                mark.news(&Shown { text, is_cut })
+                mark.take_new_text(&TerminalText { text, is_cut })
             })
             .collect();
         assert_eq!(found, news);
@@ -255,16 +268,19 @@ mod tests {
 
     #[test]
     fn what_is_new_in_a_terminal() {
-        check(&["", "one\n", "one\ntwo\n", "one\ntwo\n"], &["", "one\n", "two\n", ""]);
+        assert_new_text(&["", "one\n", "one\ntwo\n", "one\ntwo\n"], &["", "one\n", "two\n", ""]);
         let long = "x".repeat(2 * MARK_BYTES);
         let (whole, rest) = (format!("{long}two\n"), format!("…{}two\nthree\n", &long[MARK_BYTES / 2..]));
-        check(&[&whole, &rest], &[&whole, "three\n"]);
-        check(&["…two\n", "…two\nthree\n"], &["(the client dropped the beginning)\ntwo\n", "three\n"]);
-        check(&["one\n", "drawn anew"], &["one\n", "drawn anew"]);
-        check(
+        assert_new_text(&[&whole, &rest], &[&whole, "three\n"]);
+        assert_new_text(
+            &["…two\n", "…two\nthree\n"],
+            &["(the client dropped the beginning)\ntwo\n", "three\n"],
+        );
+        assert_new_text(&["one\n", "drawn anew"], &["one\n", "drawn anew"]);
+        assert_new_text(
             &["one\n", "…nothing of it\n"],
             &["one\n", "(the client dropped the beginning)\nnothing of it\n"],
         );
-        check(&["é\n", "é\né\n"], &["é\n", "é\n"]);
+        assert_new_text(&["é\n", "é\né\n"], &["é\n", "é\n"]);
     }
 }

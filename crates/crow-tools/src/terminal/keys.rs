@@ -2,7 +2,7 @@
 
 /// Something to type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum JobInput {
     /// A text, and Enter.
     Line(String),
     /// One key.
@@ -39,9 +39,9 @@ const END_OF_INPUT: u8 = 0x04;
 const STOP: u8 = 0x1A;
 const QUIT: u8 = 0x1C;
 
-impl Typed {
+impl JobInput {
     /// Reads what a model wants typed: exactly the name of a key is that key, anything else is a line.
-    pub(super) fn read(text: &str) -> Self {
+    pub(super) fn parse(text: &str) -> Self {
         let name = text.to_ascii_lowercase();
         if let Some((_, sent)) = KEYS.iter().find(|(known, _)| *known == name) {
             return Self::Key { bytes: sent.as_bytes().to_vec(), only_stops: false, interrupts: false };
@@ -58,7 +58,7 @@ impl Typed {
     }
 
     /// What is sent. Enter is a carriage return on every terminal, inside a text too.
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Line(text) => {
                 let text = text.strip_suffix('\n').unwrap_or(text);
@@ -71,7 +71,7 @@ impl Typed {
     /// How much of what comes back is only what was typed.
     pub(super) fn n_echoed(&self) -> u64 {
         match self {
-            Self::Line(_) => self.bytes().len() as u64,
+            Self::Line(_) => self.to_bytes().len() as u64,
             // Shown as ^C.
             Self::Key { bytes, .. } => 2 * bytes.len() as u64,
         }
@@ -83,28 +83,28 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, sent: &str, stops: bool) {
-        let typed = Typed::read(text);
-        assert_eq!(String::from_utf8_lossy(&typed.bytes()), sent);
-        assert_eq!(matches!(typed, Typed::Key { only_stops: true, .. }), stops);
+    fn assert_input(text: &str, sent: &str, stops: bool) {
+        let typed = JobInput::parse(text);
+        assert_eq!(String::from_utf8_lossy(&typed.to_bytes()), sent);
+        assert_eq!(matches!(typed, JobInput::Key { only_stops: true, .. }), stops);
     }
 
     #[test]
     fn keys_and_lines() {
-        check("C-c", "\x03", true);
-        check("ctrl+C", "\x03", true);
-        check("C-d", "\x04", true);
-        check("C-z", "\x1a", true);
-        check("C-\\", "\x1c", true);
-        check("C-r", "\x12", false);
-        check("Enter", "\r", false);
-        check("Up", "\x1b[A", false);
-        check("C-cc", "C-cc\r", false);
-        check("C-", "C-\r", false);
-        check("C-ö", "C-ö\r", false);
-        check("print(1)", "print(1)\r", false);
-        check("two\nlines\n", "two\rlines\r", false);
-        check("two\r\nlines", "two\rlines\r", false);
-        check(" up", " up\r", false);
+        assert_input("C-c", "\x03", true);
+        assert_input("ctrl+C", "\x03", true);
+        assert_input("C-d", "\x04", true);
+        assert_input("C-z", "\x1a", true);
+        assert_input("C-\\", "\x1c", true);
+        assert_input("C-r", "\x12", false);
+        assert_input("Enter", "\r", false);
+        assert_input("Up", "\x1b[A", false);
+        assert_input("C-cc", "C-cc\r", false);
+        assert_input("C-", "C-\r", false);
+        assert_input("C-ö", "C-ö\r", false);
+        assert_input("print(1)", "print(1)\r", false);
+        assert_input("two\nlines\n", "two\rlines\r", false);
+        assert_input("two\r\nlines", "two\rlines\r", false);
+        assert_input(" up", " up\r", false);
     }
 }

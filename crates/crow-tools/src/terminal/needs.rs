@@ -1,10 +1,10 @@
 //! Which commands cannot do without a terminal. Pure; a command that is not understood needs none.
 
-use crow_core::shell::{self, Simple};
+use crow_core::shell::{self, SimpleCommand};
 
 /// What a command needs a terminal for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Need {
+pub(super) enum TerminalNeed {
     /// For nothing.
     Nothing,
     /// To ask for a password or a yes; else it does its work and ends.
@@ -14,7 +14,7 @@ pub(super) enum Need {
 }
 
 /// With which arguments a program needs one.
-enum When {
+enum ArgCondition {
     Always,
     /// With no more than options such as `-i`: given a script it runs that and ends.
     Alone,
@@ -32,78 +32,106 @@ const ALONE_OPTIONS: &[&str] = &["-i", "-q", "-l", "--login", "--interactive"];
 /// Options that give a container a terminal; without one they fail.
 const CONTAINER_OPTIONS: &[&str] = &["-t", "-it", "-ti", "--tty"];
 
-const TABLE: &[(Need, When, &[&str])] = &[
+const TABLE: &[(TerminalNeed, ArgCondition, &[&str])] = &[
     // They ask for a password or whether a host is known, on the terminal and nowhere else.
-    (Need::Asking, When::Without(&["-n", "--non-interactive"]), &["sudo", "doas"]),
-    (Need::Asking, When::Always, &["su", "passwd", "ssh", "ssh-add", "ssh-copy-id", "sftp", "ftp", "telnet"]),
-    (Need::Asking, When::With(CONTAINER_OPTIONS), &["docker", "podman", "kubectl"]),
-    // Without a terminal they read a script from their input, which is empty here.
-    (Need::Talking, When::Alone, &["python", "python3", "ipython", "bpython", "node", "deno", "bun"]),
+    (TerminalNeed::Asking, ArgCondition::Without(&["-n", "--non-interactive"]), &["sudo", "doas"]),
     (
-        Need::Talking,
-        When::Alone,
+        TerminalNeed::Asking,
+        ArgCondition::Always,
+        &["su", "passwd", "ssh", "ssh-add", "ssh-copy-id", "sftp", "ftp", "telnet"],
+    ),
+    (TerminalNeed::Asking, ArgCondition::With(CONTAINER_OPTIONS), &["docker", "podman", "kubectl"]),
+    // Without a terminal they read a script from their input, which is empty here.
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Alone,
+        &["python", "python3", "ipython", "bpython", "node", "deno", "bun"],
+    ),
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Alone,
         &["irb", "pry", "lua", "luajit", "ghci", "R", "julia", "erl", "iex", "scala"],
     ),
-    (Need::Talking, When::Alone, &["jshell", "clojure", "sbcl", "guile", "ocaml", "utop", "swipl", "octave"]),
-    (Need::Talking, When::Alone, &["sh", "bash", "zsh", "dash", "ksh", "fish", "nu", "pwsh", "bc", "dc"]),
-    (Need::Talking, When::Without(&["-c", "--command", "-f", "--file", "-l", "--list"]), &["psql"]),
-    (Need::Talking, When::Without(&["-e", "--execute"]), &["mysql", "mariadb"]),
-    (Need::Talking, When::Without(&["--eval", "--file", "-f"]), &["mongosh"]),
-    (Need::Talking, When::AtMostOne, &["sqlite3", "duckdb", "redis-cli"]),
-    (Need::Talking, When::Without(&["-batch", "--batch", "-b", "--version"]), &["gdb", "lldb", "pdb"]),
-    // They draw on the whole screen.
-    (Need::Talking, When::Without(&["-b", "--version"]), &["top", "htop", "btop"]),
     (
-        Need::Talking,
-        When::Without(&["--version"]),
+        TerminalNeed::Talking,
+        ArgCondition::Alone,
+        &["jshell", "clojure", "sbcl", "guile", "ocaml", "utop", "swipl", "octave"],
+    ),
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Alone,
+        &["sh", "bash", "zsh", "dash", "ksh", "fish", "nu", "pwsh", "bc", "dc"],
+    ),
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Without(&["-c", "--command", "-f", "--file", "-l", "--list"]),
+        &["psql"],
+    ),
+    (TerminalNeed::Talking, ArgCondition::Without(&["-e", "--execute"]), &["mysql", "mariadb"]),
+    (TerminalNeed::Talking, ArgCondition::Without(&["--eval", "--file", "-f"]), &["mongosh"]),
+    (TerminalNeed::Talking, ArgCondition::AtMostOne, &["sqlite3", "duckdb", "redis-cli"]),
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Without(&["-batch", "--batch", "-b", "--version"]),
+        &["gdb", "lldb", "pdb"],
+    ),
+    // They draw on the whole screen.
+    (TerminalNeed::Talking, ArgCondition::Without(&["-b", "--version"]), &["top", "htop", "btop"]),
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Without(&["--version"]),
         &["vi", "vim", "nvim", "nano", "micro", "hx", "less", "more"],
     ),
-    (Need::Talking, When::Without(&["--batch", "--version"]), &["emacs", "tig", "lazygit", "mc", "watch"]),
+    (
+        TerminalNeed::Talking,
+        ArgCondition::Without(&["--batch", "--version"]),
+        &["emacs", "tig", "lazygit", "mc", "watch"],
+    ),
 ];
 
 /// Tells what a command line needs a terminal for. What is piped or redirected has its input from elsewhere.
-pub(super) fn need(line: &str) -> Need {
+pub(super) fn terminal_need(line: &str) -> TerminalNeed {
     if line.replace("&&", "").contains(['|', '&', '`']) || line.contains("$(") {
-        return Need::Nothing;
+        return TerminalNeed::Nothing;
     }
-    let Ok(commands) = shell::parse(line) else { return Need::Nothing };
+    let Ok(commands) = shell::parse_line(line) else { return TerminalNeed::Nothing };
     match commands.split_last() {
-        Some((last, before)) if before.iter().all(is_preparation) => of(last),
-        Some(_) | None => Need::Nothing,
+        Some((last, before)) if before.iter().all(is_preparation) => command_need(last),
+        Some(_) | None => TerminalNeed::Nothing,
     }
 }
 
 /// A command in front of another that only makes ready for it.
-fn is_preparation(command: &Simple) -> bool {
-    let program = command.words.first().and_then(|word| word.whole());
+fn is_preparation(command: &SimpleCommand) -> bool {
+    let program = command.words.first().and_then(|word| word.known_text());
     program.is_none_or(|program| matches!(program, "cd" | "export" | "." | "source" | "clear"))
 }
 
-fn of(command: &Simple) -> Need {
+fn command_need(command: &SimpleCommand) -> TerminalNeed {
     if !command.redirections.is_empty() || !command.documents.is_empty() {
-        return Need::Nothing;
+        return TerminalNeed::Nothing;
     }
-    let words: Option<Vec<&str>> = command.words.iter().map(|word| word.whole()).collect();
+    let words: Option<Vec<&str>> = command.words.iter().map(|word| word.known_text()).collect();
     let Some((program, args)) = words.as_deref().and_then(|words| words.split_first()) else {
-        return Need::Nothing;
+        return TerminalNeed::Nothing;
     };
     let name = program.rsplit('/').next().unwrap_or(program);
     // Versions are part of some names: python3.12.
     let plain = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let row = TABLE.iter().find(|(_, when, programs)| {
-        programs.iter().any(|known| *known == name || *known == plain) && fits(when, args)
+        programs.iter().any(|known| *known == name || *known == plain) && condition_holds(when, args)
     });
-    row.map_or(Need::Nothing, |(need, ..)| *need)
+    row.map_or(TerminalNeed::Nothing, |(need, ..)| *need)
 }
 
-fn fits(when: &When, args: &[&str]) -> bool {
+fn condition_holds(when: &ArgCondition, args: &[&str]) -> bool {
     let has = |options: &[&str]| args.iter().any(|arg| options.contains(arg));
     match when {
-        When::Always => true,
-        When::Alone => args.iter().all(|arg| ALONE_OPTIONS.contains(arg)),
-        When::Without(options) => !has(options) && !args.contains(&"--help"),
-        When::With(options) => has(options),
-        When::AtMostOne => args.len() <= 1 && !args.iter().any(|arg| arg.starts_with('-')),
+        ArgCondition::Always => true,
+        ArgCondition::Alone => args.iter().all(|arg| ALONE_OPTIONS.contains(arg)),
+        ArgCondition::Without(options) => !has(options) && !args.contains(&"--help"),
+        ArgCondition::With(options) => has(options),
+        ArgCondition::AtMostOne => args.len() <= 1 && !args.iter().any(|arg| arg.starts_with('-')),
     }
 }
 
@@ -112,9 +140,9 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(need_wanted: Need, lines: &[&str]) {
+    fn assert_need(need_wanted: TerminalNeed, lines: &[&str]) {
         for line in lines {
-            assert_eq!(need(line), need_wanted, "{line}");
+            assert_eq!(terminal_need(line), need_wanted, "{line}");
         }
     }
 
@@ -136,7 +164,7 @@ mod tests {
             "less a.txt",
             "gdb ./a",
         ];
-        check(Need::Talking, &lines);
+        assert_need(TerminalNeed::Talking, &lines);
     }
 
     #[test]
@@ -148,7 +176,7 @@ mod tests {
             "docker run -it alpine sh",
             "docker exec -ti box bash",
         ];
-        check(Need::Asking, &lines);
+        assert_need(TerminalNeed::Asking, &lines);
     }
 
     #[test]
@@ -174,6 +202,6 @@ mod tests {
             "psql --help",
             "ls && python3",
         ];
-        check(Need::Nothing, &lines);
+        assert_need(TerminalNeed::Nothing, &lines);
     }
 }

@@ -16,7 +16,7 @@ pub(super) const STARTUP_VARIABLE: &str = "BASH_ENV";
 /// Commands after which a line may be in another directory.
 const CHANGING: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
 
-/// Tells the terminal the working directory when the shell exits. [`crow_process::Output::directory`] reads it.
+/// Tells the terminal the working directory when the shell exits. [`crow_process::CapturedOutput::directory`] reads it.
 const ANNOUNCEMENT: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
 
 /// The shell that runs commands.
@@ -66,9 +66,9 @@ impl Shell {
     }
 
     /// Has a line that may change the directory tell where it ends; any other stays as it is.
-    pub(super) fn announcing_directory(&self, line: &str) -> String {
+    pub(super) fn announce_directory(&self, line: &str) -> String {
         let changes = rough_words(line).is_some_and(|words| {
-            words.iter().any(|word| word.whole().is_some_and(|word| CHANGING.contains(&word)))
+            words.iter().any(|word| word.known_text().is_some_and(|word| CHANGING.contains(&word)))
         });
         if !changes || line.len() + ANNOUNCEMENT.len() > COMMAND_BYTES_MAX {
             return line.to_owned();

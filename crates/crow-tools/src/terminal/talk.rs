@@ -2,110 +2,113 @@
 
 use std::time::Duration;
 
-use crow_core::Status;
-use crow_process::{Patience, Unfed};
+use crow_core::ToolCallStatus;
+use crow_process::{JobInputError, JobWaitOptions};
 
 use super::{
     LOOK_WAIT, QUIET,
-    jobs::{Entry, Jobs, Place, end},
-    keys::Typed,
-    words::{Said, looked},
+    jobs::{JobBackend, JobEntry, JobTable, end_jobs},
+    keys::JobInput,
+    words::{TerminalReport, job_report},
 };
 use crate::{
     ToolCx,
-    tool::{CANCELLED, Refusal},
+    tool::{CANCELLED, ToolError},
 };
 
 /// Reads a job. Somebody who says how long they wait waits for its end.
-pub(super) async fn look(entry: &Entry, wait: Option<Duration>, cx: &ToolCx<'_>) -> Said {
+pub(super) async fn read_job(entry: &JobEntry, wait: Option<Duration>, cx: &ToolCx<'_>) -> TerminalReport {
     let waiting = async {
         match wait {
-            Some(within) => entry.wait(within).await,
+            Some(within) => entry.wait_for_exit(within).await,
             None => {
-                let patience = Patience { within: LOOK_WAIT, quiet: QUIET, n_unread_min: 0 };
-                entry.settled(patience).await;
+                let patience = JobWaitOptions { within: LOOK_WAIT, quiet: QUIET, n_unread_min: 0 };
+                entry.wait_until_settled(patience).await;
             }
         }
     };
     cx.cut.run_until_cancelled(waiting).await;
-    see(entry, cx).await
+    take_report(entry, cx).await
 }
 
 /// Types to a job and reads what it answers.
-pub(super) async fn type_to(
-    entry: &Entry,
-    typed: &Typed,
+pub(super) async fn send_input(
+    entry: &JobEntry,
+    typed: &JobInput,
     wait: Option<Duration>,
     cx: &ToolCx<'_>,
-) -> Result<Said, Refusal> {
-    let Place::Here(job) = &entry.at else {
+) -> Result<TerminalReport, ToolError> {
+    let JobBackend::Here(job) = &entry.at else {
         let why = format!(
             "nothing can be typed to {}: it runs in the client's terminal, where only the person can; it can be read, \
              and ended with reset",
             entry.name
         );
-        return Err(Refusal(why));
+        return Err(ToolError(why));
     };
-    let may_run_code = !matches!(typed, Typed::Key { only_stops: true, .. });
+    let may_run_code = !matches!(typed, JobInput::Key { only_stops: true, .. });
     if may_run_code && cx.confinement > entry.confinement {
         let why = format!(
             "not typed: {} was started with more rights than this text would have as a command of its own; end it with \
              reset and start it again",
             entry.name
         );
-        return Err(Refusal(why));
+        return Err(ToolError(why));
     }
-    let n_unread = job.pulse().n_unread;
-    match (job.feed(typed.bytes()).await, typed) {
+    let n_unread = job.status().n_unread;
+    match (job.write_input(typed.to_bytes()).await, typed) {
         (Ok(()), _) => {}
-        (Err(Unfed::NoInput), Typed::Key { interrupts: true, .. }) => job.interrupt().await,
-        (Err(Unfed::NoInput), _) => {
+        (Err(JobInputError::NoInput), JobInput::Key { interrupts: true, .. }) => job.interrupt().await,
+        (Err(JobInputError::NoInput), _) => {
             let why = format!(
                 "nothing can be typed to {}: it was not started in the background and has no input; C-c interrupts it",
                 entry.name
             );
-            return Err(Refusal(why));
+            return Err(ToolError(why));
         }
         // Its end is what there is to see.
-        (Err(Unfed::Ended), _) => return Ok(see(entry, cx).await),
-        (Err(why @ (Unfed::Full | Unfed::LongLine)), _) => {
-            return Err(Refusal(format!("not typed to {}: {why}", entry.name)));
+        (Err(JobInputError::Ended), _) => return Ok(take_report(entry, cx).await),
+        (Err(why @ (JobInputError::Full | JobInputError::LongLine)), _) => {
+            return Err(ToolError(format!("not typed to {}: {why}", entry.name)));
         }
     }
-    let patience = Patience {
+    let patience = JobWaitOptions {
         within: wait.unwrap_or(LOOK_WAIT),
         quiet: QUIET,
         n_unread_min: n_unread + typed.n_echoed(),
     };
-    cx.cut.run_until_cancelled(job.settled(patience)).await;
-    Ok(see(entry, cx).await)
+    cx.cut.run_until_cancelled(job.wait_until_quiet(patience)).await;
+    Ok(take_report(entry, cx).await)
 }
 
 /// Shows what a job said and how it stands.
-async fn see(entry: &Entry, cx: &ToolCx<'_>) -> Said {
+async fn take_report(entry: &JobEntry, cx: &ToolCx<'_>) -> TerminalReport {
     // Looked at first: what ends meanwhile may have more to say.
-    let ended = entry.ended();
+    let ended = entry.command_exit();
     if ended.is_some() {
-        entry.tell();
+        entry.mark_reported();
     }
-    let output = entry.take(cx.cut).await;
-    let said = looked(entry, ended.as_ref(), output);
+    let output = entry.take_output(cx.cut).await;
+    let said = job_report(entry, ended.as_ref(), output);
     if cx.cut.is_cancelled() {
-        return Said { text: format!("{}\n{CANCELLED}", said.text), status: Status::Failed };
+        return TerminalReport {
+            text: format!("{}\n{CANCELLED}", said.text),
+            status: ToolCallStatus::Failed,
+        };
     }
     said
 }
 
 /// Ends a job, or all of them, and tells which.
-pub(super) async fn reset(jobs: &Jobs, name: Option<&str>) -> Result<String, Refusal> {
-    let ending = jobs.remove(name)?;
+pub(super) async fn reset_jobs(jobs: &JobTable, name: Option<&str>) -> Result<String, ToolError> {
+    let ending = jobs.remove_jobs(name)?;
     let lines: Vec<String> = ending
         .iter()
-        .map(|entry| match entry.ended() {
+        .map(|entry| match entry.command_exit() {
             None => format!("ended {} {}", entry.name, entry.title),
             Some(_) => format!("{} {} had ended already", entry.name, entry.title),
         })
         .collect();
-    end(&ending).await;
+    end_jobs(&ending).await;
     Ok(if lines.is_empty() { "there was no job to end".into() } else { lines.join("\n") })
 }

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
-    keys::Typed,
-    needs::{Need, need},
+    keys::JobInput,
+    needs::{TerminalNeed, terminal_need},
 };
-use crate::tool::{Refusal, parse};
+use crate::tool::{ToolError, parse_arguments};
 
 /// A model that waits longer waits in vain; what takes longer goes on as a job.
 pub(super) const TIMEOUT_S_MAX: u32 = 3600;
@@ -19,7 +19,7 @@ pub(super) const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Wanted {
+struct TerminalArgs {
     command: String,
     cwd: Option<String>,
     timeout: Option<f64>,
@@ -31,112 +31,113 @@ struct Wanted {
 
 /// What to do.
 #[derive(Debug)]
-pub(super) enum Act {
+pub(super) enum TerminalAction {
     /// Run a command.
-    Start(Start),
+    Start(CommandRequest),
     /// Type to a job.
-    Type { job: Option<String>, typed: Typed, text: String, wait: Option<Duration> },
+    Type { job: Option<String>, typed: JobInput, text: String, wait: Option<Duration> },
     /// See what a job said.
     Look { job: Option<String>, wait: Option<Duration> },
     /// End a job, or all, and then perhaps run a command.
-    Reset { job: Option<String>, then: Option<Start> },
+    Reset { job: Option<String>, then: Option<CommandRequest> },
 }
 
 /// A command to run.
 #[derive(Debug, Clone)]
-pub(super) struct Start {
+pub(super) struct CommandRequest {
     pub(super) command: String,
     /// The folder it was asked to run in.
     pub(super) cwd: Option<String>,
     pub(super) timeout: Option<Duration>,
-    pub(super) need: Need,
-    pub(super) ground: Ground,
+    pub(super) need: TerminalNeed,
+    pub(super) ground: LaunchMode,
 }
 
 /// Whether a call waits for its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ground {
+pub(super) enum LaunchMode {
     /// It does, for a while.
     Fore,
     /// It was asked not to.
     Back,
 }
 
-impl Start {
+impl CommandRequest {
     /// Tells whether it is a job from the beginning.
     pub(super) fn is_job(&self) -> bool {
-        self.ground == Ground::Back || self.need == Need::Talking
+        self.ground == LaunchMode::Back || self.need == TerminalNeed::Talking
     }
 }
 
-impl Act {
+impl TerminalAction {
     /// Reads the arguments of a call.
-    pub(super) fn read(arguments: &Map<String, Value>) -> Result<Self, Refusal> {
-        let Wanted { command, cwd, timeout, is_input, reset, background, job } = parse(arguments)?;
+    pub(super) fn parse(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
+        let TerminalArgs { command, cwd, timeout, is_input, reset, background, job } =
+            parse_arguments(arguments)?;
         let job = job.filter(|job| !job.is_empty());
         let cwd = cwd.filter(|cwd| !cwd.is_empty());
-        let wait = timeout.map(seconds).transpose()?;
+        let wait = timeout.map(parse_timeout).transpose()?;
         if command.contains('\0') {
-            return Err(Refusal("`command` holds a zero byte, which no command can".into()));
+            return Err(ToolError("`command` holds a zero byte, which no command can".into()));
         }
         if cwd.as_ref().is_some_and(|cwd| cwd.contains('\0')) {
-            return Err(Refusal("`cwd` holds a zero byte, which no path can".into()));
+            return Err(ToolError("`cwd` holds a zero byte, which no path can".into()));
         }
         if command.len() > COMMAND_BYTES_MAX {
             let why = format!(
                 "`command` is longer than {COMMAND_BYTES_MAX} bytes, more than the system takes; write the text to a \
                  file and use that"
             );
-            return Err(Refusal(why));
+            return Err(ToolError(why));
         }
         let is_empty = command.trim().is_empty();
-        let ground = if background { Ground::Back } else { Ground::Fore };
-        let start = |command: String| Start {
-            need: need(&command),
+        let ground = if background { LaunchMode::Back } else { LaunchMode::Fore };
+        let start = |command: String| CommandRequest {
+            need: terminal_need(&command),
             command,
             cwd: cwd.clone(),
             timeout: wait,
             ground,
         };
         match (is_input, reset) {
-            (true, true) => Err(Refusal("is_input and reset exclude each other".into())),
+            (true, true) => Err(ToolError("is_input and reset exclude each other".into())),
             (true, false) if cwd.is_some() => {
                 let why = "`cwd` is the folder of a new command; a job stays in its own";
-                Err(Refusal(why.into()))
+                Err(ToolError(why.into()))
             }
             (true, false) if command.is_empty() => Ok(Self::Look { job, wait }),
-            (true, false) => Ok(Self::Type { job, typed: Typed::read(&command), text: command, wait }),
+            (true, false) => Ok(Self::Type { job, typed: JobInput::parse(&command), text: command, wait }),
             (false, true) => {
                 let then = (!is_empty).then(|| start(command));
                 Ok(Self::Reset { job, then })
             }
             (false, false) if is_empty && job.is_some() => Ok(Self::Look { job, wait }),
-            (false, false) if is_empty => Err(Refusal("there is no command; `command` is empty".into())),
+            (false, false) if is_empty => Err(ToolError("there is no command; `command` is empty".into())),
             (false, false) if job.is_some() => {
                 let why = "`job` names a job to read, type to or end: set is_input or reset, or leave `job` out to run \
                            a new command";
-                Err(Refusal(why.into()))
+                Err(ToolError(why.into()))
             }
             (false, false) => Ok(Self::Start(start(command))),
         }
     }
 }
 
-fn seconds(wanted: f64) -> Result<Duration, Refusal> {
-    let refuse = || Refusal(format!("`timeout` must be more than 0 seconds, not {wanted}"));
+fn parse_timeout(wanted: f64) -> Result<Duration, ToolError> {
+    let refuse = || ToolError(format!("`timeout` must be more than 0 seconds, not {wanted}"));
     if wanted <= 0.0 {
         return Err(refuse());
     }
     if wanted > f64::from(TIMEOUT_S_MAX) {
         let why =
             format!("`timeout` is in seconds and may be at most {TIMEOUT_S_MAX}; for what takes longer");
-        return Err(Refusal(format!("{why} leave it out, or set background")));
+        return Err(ToolError(format!("{why} leave it out, or set background")));
     }
     Duration::try_from_secs_f64(wanted).map_err(|_| refuse())
 }
 
 /// How the model is told of the parameters.
-pub(super) fn parameters() -> Value {
+pub(super) fn parameters_schema() -> Value {
     json!({
         "type": "object",
         "properties": {

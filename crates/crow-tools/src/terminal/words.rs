@@ -2,17 +2,17 @@
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
-use crow_core::{Outcome, Status};
-use crow_process::{Ended, Output};
+use crow_core::{ToolCallStatus, ToolResult};
+use crow_process::{CapturedOutput, ExitReason};
 
-use super::jobs::Entry;
-use crate::{Progress, tool::CANCELLED};
+use super::jobs::JobEntry;
+use crate::{ToolProgress, tool::CANCELLED};
 
 /// How a command ended, whoever ran it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum How {
+pub(super) enum CommandExit {
     /// As we know it.
-    Here(Ended),
+    Here(ExitReason),
     /// By a signal, as the client names it.
     InClient { signal: String },
     /// Nobody knows.
@@ -21,23 +21,23 @@ pub(super) enum How {
 
 /// What came of starting a command.
 #[derive(Debug)]
-pub(super) enum Came {
+pub(super) enum CommandOutcome {
     /// It is over.
-    Ended(How, Output),
+    Ended(CommandExit, CapturedOutput),
     /// It is a job now, for some waited for as long.
-    Runs { entry: Arc<Entry>, output: Output, waited: Option<Duration> },
+    Runs { entry: Arc<JobEntry>, output: CapturedOutput, waited: Option<Duration> },
 }
 
 /// What a call says.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct TerminalReport {
     pub(super) text: String,
-    pub(super) status: Status,
+    pub(super) status: ToolCallStatus,
 }
 
-impl Came {
+impl CommandOutcome {
     /// The directory that a command ended in, where it said so.
-    pub(super) fn directory(&self) -> Option<&str> {
+    pub(super) fn final_directory(&self) -> Option<&str> {
         match self {
             Self::Ended(_, output) => output.directory.as_deref(),
             Self::Runs { .. } => None,
@@ -45,36 +45,38 @@ impl Came {
     }
 
     /// The end of what is drawn live.
-    pub(super) fn exited(&self) -> Progress {
+    pub(super) fn exit_progress(&self) -> ToolProgress {
         let (code, signal) = match self {
-            Self::Ended(How::Here(Ended::Exited(code)), _) => (Some(*code), None),
-            Self::Ended(How::Here(Ended::Signalled(signal)), _) => (None, Some(*signal)),
+            Self::Ended(CommandExit::Here(ExitReason::Exited(code)), _) => (Some(*code), None),
+            Self::Ended(CommandExit::Here(ExitReason::Signalled(signal)), _) => (None, Some(*signal)),
             Self::Ended(..) | Self::Runs { .. } => (None, None),
         };
-        Progress::Exited { code, signal }
+        ToolProgress::Exited { code, signal }
     }
 
     /// Tells what came of a command with such a limit.
-    pub(super) fn said(self, limit: Duration) -> Said {
+    pub(super) fn into_report(self, limit: Duration) -> TerminalReport {
         match self {
             Self::Ended(how, output) => {
-                let mut text = text_of(output);
-                if how == How::Here(Ended::Exited(0)) {
+                let mut text = output_text(output);
+                if how == CommandExit::Here(ExitReason::Exited(0)) {
                     if text.is_empty() {
                         text.push_str("(no output)");
                     }
-                    return Said { text, status: Status::Done };
+                    return TerminalReport { text, status: ToolCallStatus::Done };
                 }
                 text += &match how {
-                    How::Here(Ended::TimedOut) => {
+                    CommandExit::Here(ExitReason::TimedOut) => {
                         format!("stopped: it ran longer than {} s", limit.as_secs_f64())
                     }
-                    How::Here(_) | How::InClient { .. } | How::Lost(_) => how.told(),
+                    CommandExit::Here(_) | CommandExit::InClient { .. } | CommandExit::Lost(_) => {
+                        how.describe_exit()
+                    }
                 };
-                Said { text, status: Status::Failed }
+                TerminalReport { text, status: ToolCallStatus::Failed }
             }
             Self::Runs { entry, output, waited } => {
-                let mut text = text_of(output);
+                let mut text = output_text(output);
                 // Writing to a string cannot fail.
                 let _ = match waited {
                     Some(waited) => {
@@ -91,32 +93,32 @@ impl Came {
                     text,
                     "; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
                 );
-                Said { text, status: Status::Done }
+                TerminalReport { text, status: ToolCallStatus::Done }
             }
         }
     }
 }
 
-impl How {
-    fn told(&self) -> String {
+impl CommandExit {
+    fn describe_exit(&self) -> String {
         match self {
-            Self::Here(Ended::Exited(code)) => format!("exit code {code}"),
-            Self::Here(Ended::Signalled(signal)) => format!("ended by signal {signal}"),
-            Self::Here(Ended::TimedOut) => "stopped: its time was over".into(),
-            Self::Here(Ended::Cancelled) => CANCELLED.to_owned(),
+            Self::Here(ExitReason::Exited(code)) => format!("exit code {code}"),
+            Self::Here(ExitReason::Signalled(signal)) => format!("ended by signal {signal}"),
+            Self::Here(ExitReason::TimedOut) => "stopped: its time was over".into(),
+            Self::Here(ExitReason::Cancelled) => CANCELLED.to_owned(),
             Self::InClient { signal } => format!("ended by signal {signal}"),
             Self::Lost(why) => format!("how it ended is not known: {why}"),
         }
     }
 }
 
-impl Said {
-    pub(super) fn done(text: impl Into<String>) -> Self {
-        Self { text: text.into(), status: Status::Done }
+impl TerminalReport {
+    pub(super) fn success(text: impl Into<String>) -> Self {
+        Self { text: text.into(), status: ToolCallStatus::Done }
     }
 
     /// Adds a line behind it.
-    pub(super) fn with(mut self, line: Option<String>) -> Self {
+    pub(super) fn with_line(mut self, line: Option<String>) -> Self {
         if let Some(line) = line {
             if !self.text.ends_with('\n') {
                 self.text.push('\n');
@@ -127,12 +129,12 @@ impl Said {
     }
 
     /// Puts other words in front.
-    pub(super) fn after(self, before: &str) -> Self {
+    pub(super) fn with_prefix(self, before: &str) -> Self {
         Self { text: format!("{before}\n{}", self.text), ..self }
     }
 
     /// Makes an outcome of it, with what else there is to know.
-    pub(super) fn outcome(self, ended: &[Arc<Entry>]) -> Outcome {
+    pub(super) fn into_tool_result(self, ended: &[Arc<JobEntry>]) -> ToolResult {
         let mut text = self.text;
         for entry in ended {
             if !text.ends_with('\n') {
@@ -141,36 +143,46 @@ impl Said {
             text += &ended_line(entry);
         }
         match self.status {
-            Status::Failed => Outcome::failed(text),
-            Status::Done | Status::Pending | Status::Running => Outcome::done(text),
+            ToolCallStatus::Failed => ToolResult::failure(text),
+            ToolCallStatus::Done | ToolCallStatus::Pending | ToolCallStatus::Running => {
+                ToolResult::success(text)
+            }
         }
     }
 }
 
 /// Tells what a job said and how it stands.
-pub(super) fn looked(entry: &Entry, ended: Option<&How>, output: Output) -> Said {
-    let mut text = text_of(output);
+pub(super) fn job_report(
+    entry: &JobEntry,
+    ended: Option<&CommandExit>,
+    output: CapturedOutput,
+) -> TerminalReport {
+    let mut text = output_text(output);
     if text.is_empty() {
         text.push_str("(nothing new)\n");
     }
     let (line, status) = match ended {
-        None => (format!("{} is running", entry.name), Status::Done),
+        None => (format!("{} is running", entry.name), ToolCallStatus::Done),
         Some(how) => {
-            let status = if *how == How::Here(Ended::Exited(0)) { Status::Done } else { Status::Failed };
-            (format!("{} is over: {}", entry.name, how.told()), status)
+            let status = if *how == CommandExit::Here(ExitReason::Exited(0)) {
+                ToolCallStatus::Done
+            } else {
+                ToolCallStatus::Failed
+            };
+            (format!("{} is over: {}", entry.name, how.describe_exit()), status)
         }
     };
-    Said { text: text + &line, status }
+    TerminalReport { text: text + &line, status }
 }
 
 /// Tells that a job has ended while nobody looked.
-fn ended_line(entry: &Entry) -> String {
-    let how = entry.ended().map(|how| how.told()).unwrap_or_default();
+fn ended_line(entry: &JobEntry) -> String {
+    let how = entry.command_exit().map(|how| how.describe_exit()).unwrap_or_default();
     format!("({} {} is over: {how}; what it still said can be read with is_input)", entry.name, entry.title)
 }
 
 /// The text of an output, and where the rest of it is.
-fn text_of(output: Output) -> String {
+fn output_text(output: CapturedOutput) -> String {
     let mut text = output.text;
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');

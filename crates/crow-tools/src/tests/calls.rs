@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use crow_core::{Facets, Outcome, ToolKind, ToolSpec, Touch, repair::read_arguments};
+use crow_core::{ToolAccess, ToolCallInfo, ToolKind, ToolResult, ToolSpec, repair::read_arguments};
 use expect_test::expect;
 use serde_json::{Map, Value, json};
 
 use super::{Machine, check};
-use crate::{Running, Tool, ToolCx, Tools, Workspace};
+use crate::{Tool, ToolCx, ToolFuture, ToolRegistry, Workspace};
 
 #[tokio::test]
 async fn the_plan() {
@@ -99,13 +99,13 @@ impl Tool for Foreign {
         &self.0
     }
 
-    fn facets(&self, _: &Map<String, Value>, _: &Workspace) -> Facets {
-        let touch = Touch::Calls { server: "s".into(), tool: "give".into() };
-        Facets { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), touch }
+    fn call_info(&self, _: &Map<String, Value>, _: &Workspace) -> ToolCallInfo {
+        let touch = ToolAccess::Calls { server: "s".into(), tool: "give".into() };
+        ToolCallInfo { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), touch }
     }
 
-    fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> Running<'a> {
-        Box::pin(async { Outcome::done("given") })
+    fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> ToolFuture<'a> {
+        Box::pin(async { ToolResult::success("given") })
     }
 }
 
@@ -113,7 +113,7 @@ impl Tool for Foreign {
 async fn calls_in_doubt_and_unreadable_ones() {
     let mut machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());
     let spec = ToolSpec { name: "give".into(), description: String::new(), parameters: json!({}) };
-    machine.tools.add(Arc::new(Foreign(spec))).unwrap();
+    machine.tools.add_tool(Arc::new(Foreign(spec))).unwrap();
     let mut said = String::new();
     for (name, text) in [
         ("write", r#"{"file_path": "a", "content": "ha"#),
@@ -204,9 +204,9 @@ async fn nothing_runs_in_a_cancelled_turn() {
 
 #[test]
 fn names_are_unique() {
-    let mut tools = Tools::builtin(crate::Equipment::default());
-    let names: Vec<String> = tools.specs().into_iter().map(|spec| spec.name).collect();
+    let mut tools = ToolRegistry::with_builtin_tools(crate::BuiltinToolConfig::default());
+    let names: Vec<String> = tools.tool_specs().into_iter().map(|spec| spec.name).collect();
     expect!["read write edit terminal grep glob web_search web_fetch todo"].assert_eq(&names.join(" "));
-    let taken = tools.add(std::sync::Arc::new(crate::todo::Todo::new()));
+    let taken = tools.add_tool(std::sync::Arc::new(crate::todo::TodoTool::new()));
     assert!(taken.is_err());
 }

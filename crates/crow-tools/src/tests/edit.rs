@@ -1,6 +1,6 @@
 use std::{fs, path::Path};
 
-use crow_core::{Arguments, Call, CallId};
+use crow_core::{CallId, ToolArguments, ToolCall};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -195,11 +195,12 @@ async fn a_match_that_is_not_exact_is_told() {
 
 async fn preview(machine: &Machine, arguments: Value) -> String {
     let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-    let arguments = Arguments::Valid(arguments);
-    let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "edit".into(), arguments };
-    let facets = machine.tools.facets(&call, &machine.workspace);
+    let arguments = ToolArguments::Valid(arguments);
+    let call =
+        ToolCall { id: CallId::from_position(1, 0), provider_id: "1".into(), name: "edit".into(), arguments };
+    let facets = machine.tools.call_info(&call, &machine.workspace);
     let cx = ToolCx { touch: &facets.touch, ..machine.cx(&|_| ()) };
-    let shown = machine.tools.preview(&call, cx).await;
+    let shown = machine.tools.preview_call(&call, cx).await;
     let outside = machine.path("").display().to_string();
     format!("preview {shown:?}\n").replace(&outside, "$DIR/")
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crow_core::{Hook, HookEvent, Matcher, Said};
+use crow_core::{HookConfig, HookDecision, HookEvent, HookMatcher};
 use expect_test::{Expect, expect};
 
 use super::Machine;
@@ -12,11 +12,16 @@ const STUCK: Duration = Duration::from_secs(30);
 
 const TOLD: &str = "{\"tool_name\":\"terminal\"}\n";
 
-fn hook(command: &str, timeout: Duration) -> Hook {
-    Hook { event: HookEvent::PreToolUse, matcher: Matcher::default(), command: command.to_owned(), timeout }
+fn hook(command: &str, timeout: Duration) -> HookConfig {
+    HookConfig {
+        event: HookEvent::PreToolUse,
+        matcher: HookMatcher::default(),
+        command: command.to_owned(),
+        timeout,
+    }
 }
 
-async fn run(machine: &Machine, hook: &Hook) -> Option<Said> {
+async fn run(machine: &Machine, hook: &HookConfig) -> Option<HookDecision> {
     machine.tools.run_hook(hook, TOLD, &machine.workspace, &machine.cut).await
 }
 
@@ -26,7 +31,7 @@ async fn check(command: &str, expect: Expect) {
     let said = format!("{:?}", run(&machine, &hook(command, STUCK)).await);
     let outside = machine.folder.path().canonicalize().unwrap().display().to_string();
     expect.assert_eq(&said.replace(&outside, "$DIR"));
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(machine.tools.count_programs(), 0);
 }
 
 #[tokio::test]
@@ -70,7 +75,7 @@ async fn input_left_unread_fails_nothing() {
     let machine = Machine::new(|_| ());
     let deaf = hook("exec <&-", STUCK);
     let said = machine.tools.run_hook(&deaf, &told, &machine.workspace, &machine.cut).await;
-    assert_eq!(said, Some(Said::Nothing));
+    assert_eq!(said, Some(HookDecision::Nothing));
 }
 
 #[tokio::test]
@@ -85,7 +90,7 @@ async fn a_hook_that_hangs_failed() {
     let machine = Machine::new(|_| ());
     let said = run(&machine, &hook("sleep 1000", Duration::from_secs(1))).await;
     expect![[r#"Some(Failed("it ran longer than 1 s"))"#]].assert_eq(&format!("{said:?}"));
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(machine.tools.count_programs(), 0);
 }
 
 #[tokio::test]
@@ -99,7 +104,7 @@ async fn a_hook_that_is_cut_says_nothing() {
     let machine = Machine::new(|_| ());
     let cut_once_it_runs = async {
         let mut tick = tokio::time::interval(Duration::from_millis(5));
-        while machine.tools.n_programs() == 0 {
+        while machine.tools.count_programs() == 0 {
             tick.tick().await;
         }
         machine.cut.cancel();
@@ -108,7 +113,7 @@ async fn a_hook_that_is_cut_says_nothing() {
     let (said, ()) = tokio::join!(run(&machine, &hook), cut_once_it_runs);
     assert_eq!(said, None);
     assert_eq!(run(&machine, &hook).await, None);
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(machine.tools.count_programs(), 0);
 }
 
 #[tokio::test]

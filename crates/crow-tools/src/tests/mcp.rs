@@ -10,7 +10,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::Machine;
-use crate::{McpHome, McpServers, Progress};
+use crate::{McpEnvironment, McpServers, ToolProgress};
 
 /// Far beyond what anything here takes; reached only when something hangs.
 const STUCK: Duration = Duration::from_secs(20);
@@ -39,7 +39,7 @@ impl Session {
     }
 
     pub(super) fn start_on(machine: Machine, servers: Vec<McpServer>) -> Self {
-        let home = McpHome {
+        let home = McpEnvironment {
             cwd: machine.workspace.cwd().to_owned(),
             secret_variables: vec!["CARGO_MANIFEST_DIR".to_owned()],
             variables: machine.workspace.variables_watched(),
@@ -55,13 +55,13 @@ impl Session {
     }
 
     pub(super) async fn settle(mut session: Self) -> Self {
-        session.servers.settled(STUCK).await;
+        session.servers.wait_until_settled(STUCK).await;
         session.refresh();
         session
     }
 
     pub(super) fn refresh(&mut self) {
-        self.machine.tools = self.machine.tools.with(self.servers.tools());
+        self.machine.tools = self.machine.tools.with_tools(self.servers.tools());
     }
 
     pub(super) async fn call(&self, name: &str, arguments: Value) -> String {
@@ -78,7 +78,7 @@ impl Session {
     }
 
     pub(super) fn news(&self) -> String {
-        self.servers.take_news().iter().map(|sentence| format!("news: {sentence}\n")).collect()
+        self.servers.take_notices().iter().map(|sentence| format!("news: {sentence}\n")).collect()
     }
 }
 
@@ -310,7 +310,7 @@ async fn too_many_tools() {
 #[tokio::test]
 async fn names_that_are_taken() {
     let session = Session::settled(vec![stdio("box", &[]), stdio("box", &[]), stdio("b:x", &[])]).await;
-    let specs = session.machine.tools.specs();
+    let specs = session.machine.tools.tool_specs();
     let names: Vec<&str> =
         specs.iter().map(|spec| spec.name.as_str()).filter(|name| name.contains("read")).collect();
     let said = session.call("box_read", json!({"text": "from a box"})).await
@@ -352,8 +352,8 @@ async fn servers_that_do_not_start() {
 async fn a_server_that_never_answers() {
     let session = Session::start(vec![stdio("box", &["silent"])]);
     expect!["The MCP server box did not start: it did not answer within 30 s. Its tools are missing."]
-        .assert_eq(&session.servers.news().await.join("\n"));
-    until("it is gone", || session.machine.tools.n_programs() == 0).await;
+        .assert_eq(&session.servers.next_notices().await.join("\n"));
+    until("it is gone", || session.machine.tools.count_programs() == 0).await;
 }
 
 #[tokio::test]
@@ -362,10 +362,10 @@ async fn a_late_server_comes_when_it_comes() {
     let file = folder.path().join("now");
     let mut session =
         Session::start(vec![stdio("late", &[&format!("late={}", file.display())]), stdio("box", &[])]);
-    session.servers.settled(Duration::ZERO).await;
+    session.servers.wait_until_settled(Duration::ZERO).await;
     assert!(session.servers.tools().is_empty());
     fs::write(&file, "").unwrap();
-    session.servers.settled(STUCK).await;
+    session.servers.wait_until_settled(STUCK).await;
     session.refresh();
     let said =
         session.call("box_echo", json!({"text": "hello"})).await + &session.call("echo", json!({})).await;
@@ -458,7 +458,7 @@ async fn progress() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let marker = session.machine.path("marker");
     let shown = std::sync::Mutex::new(String::new());
-    let progress = |progress: Progress| {
+    let progress = |progress: ToolProgress| {
         *shown.lock().unwrap() += &format!("{progress:?}\n");
         fs::write(&marker, "").unwrap();
     };
@@ -490,10 +490,10 @@ async fn more_tools_later() {
 #[tokio::test]
 async fn the_end_of_the_session_ends_them() {
     let session = Session::settled(vec![stdio("box", &[]), stdio("mule", &["stubborn"])]).await;
-    assert_eq!(session.machine.tools.n_programs(), 2);
+    assert_eq!(session.machine.tools.count_programs(), 2);
     let tools = session.servers.tools();
     drop(session.servers);
-    until("they are gone", || session.machine.tools.n_programs() == 0).await;
+    until("they are gone", || session.machine.tools.count_programs() == 0).await;
     let outcome = tools[0].run(&serde_json::Map::new(), session.machine.cx(&|_| ())).await;
     expect![[r#"
         Failed: the MCP server box is not there: the session is over

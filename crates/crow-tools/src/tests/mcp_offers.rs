@@ -77,11 +77,11 @@ async fn check_prompts(commands: &[&str], expect: Expect) {
 }
 
 async fn filled_in(session: &Session, text: &str) -> String {
-    let command = slash::parse(text).unwrap();
-    if !session.servers.may_answer(&command) {
+    let command = slash::parse_command(text).unwrap();
+    if !session.servers.owns_command(&command) {
         return "  is nobody's\n".to_owned();
     }
-    match session.servers.prompt(&command, &CancellationToken::new()).await {
+    match session.servers.get_prompt(&command, &CancellationToken::new()).await {
         Ok(parts) => parts.iter().map(|part| format!("  {part:?}\n")).collect(),
         Err(sentence) => format!("  failed: {sentence}\n"),
     }
@@ -162,7 +162,7 @@ async fn prompts_are_filled_in() {
 #[tokio::test]
 async fn prompts_that_come_later() {
     let session = Session::settled(vec![stdio("box", &["prompts"])]).await;
-    let mut changed = session.servers.commands_changed();
+    let mut changed = session.servers.subscribe_commands();
     session.call("more-prompts", json!({})).await;
     changed.changed().await.unwrap();
     let names: Vec<String> = session.servers.commands().into_iter().map(|command| command.name).collect();

@@ -21,7 +21,7 @@ use tokio::{
 };
 
 use super::{Machine, mcp::Session};
-use crate::{McpSignIn, SignedIn, forget_sign_in, signed_in};
+use crate::{McpSignIn, SignInStatus, forget_sign_in, sign_in_status};
 
 /// An MCP server, and the place where people sign in at it. Shared by its connections.
 #[derive(Clone)]
@@ -292,8 +292,8 @@ async fn browse(address: &str) -> String {
 }
 
 async fn sign_in(place: &Place, dir: &std::path::Path) -> Result<(), String> {
-    let begun = McpSignIn::begin(&place.server(), dir).await.map_err(|error| error.to_string())?;
-    let address = begun.address().to_owned();
+    let begun = McpSignIn::start(&place.server(), dir).await.map_err(|error| error.to_string())?;
+    let address = begun.authorization_url().to_owned();
     let (finished, _page) = tokio::join!(begun.finish(), browse(&address));
     finished.map_err(|error| error.to_string())
 }
@@ -309,10 +309,10 @@ async fn before_and_after() {
     assert!(before.servers.tools().is_empty());
     let mut said = before.news();
     said += &place.log();
-    assert_eq!(signed_in(&place.server(), &home.dir()), Ok(SignedIn::No));
+    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::No));
     sign_in(&place, &home.dir()).await.unwrap();
     said += &place.log();
-    assert_eq!(signed_in(&place.server(), &home.dir()), Ok(SignedIn::Yes));
+    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::Yes));
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&home.dir()), mode(&home.dir().join("web.json"))), (0o700, 0o600));
     let after = session(place.server(), home).await;
@@ -394,7 +394,7 @@ async fn a_sign_in_that_is_taken_back() {
     let session = session(place.server(), home).await;
     place.revoke();
     let said = session.call("shout", json!({})).await;
-    assert_eq!(signed_in(&place.server(), &dir), Ok(SignedIn::No));
+    assert_eq!(sign_in_status(&place.server(), &dir), Ok(SignInStatus::No));
     expect![[r#"
         > web: shout Other Calls { server: "web", tool: "shout" }
         Failed: could not ask the MCP server web: it wants to know who asks; sign in with `crow-cli auth web`
@@ -411,7 +411,7 @@ async fn another_address_gets_nothing() {
         "web",
         McpTransport::Http { url: format!("{}/other", place.address), headers: vec![] },
     );
-    assert_eq!(signed_in(&other, &home.dir()), Ok(SignedIn::No));
+    assert_eq!(sign_in_status(&other, &home.dir()), Ok(SignInStatus::No));
     let session = session(other, home).await;
     assert!(session.servers.tools().is_empty());
     assert_eq!(place.log(), "initialize with nothing\n");
@@ -423,7 +423,7 @@ async fn forgotten() {
     sign_in(&place, &home.dir()).await.unwrap();
     assert_eq!(forget_sign_in("web", &home.dir()), Ok(true));
     assert_eq!(forget_sign_in("web", &home.dir()), Ok(false));
-    assert_eq!(signed_in(&place.server(), &home.dir()), Ok(SignedIn::No));
+    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::No));
 }
 
 #[tokio::test]
@@ -437,10 +437,10 @@ async fn a_person_who_says_no() {
 #[tokio::test]
 async fn a_visitor_with_an_answer_of_their_own() {
     let (place, home) = (Place::open(&[]).await, Home::new());
-    let begun = McpSignIn::begin(&place.server(), &home.dir()).await.unwrap();
-    let asked = Url::parse(begun.address()).unwrap();
+    let begun = McpSignIn::start(&place.server(), &home.dir()).await.unwrap();
+    let asked = Url::parse(begun.authorization_url()).unwrap();
     let redirect = asked.query_pairs().find(|(name, _)| name == "redirect_uri").unwrap().1.into_owned();
-    let address = begun.address().to_owned();
+    let address = begun.authorization_url().to_owned();
     let (finished, pages) = tokio::join!(begun.finish(), async {
         let port = Url::parse(&redirect).unwrap().port().unwrap();
         // A browser that opens connections ahead.
@@ -474,7 +474,7 @@ async fn places_that_are_not_trusted() {
         http("nonsense", vec![]),
         super::mcp::stdio("box", &[]),
     ] {
-        writeln!(said, "{}", McpSignIn::begin(&server, dir.path()).await.expect_err("it fails")).unwrap();
+        writeln!(said, "{}", McpSignIn::start(&server, dir.path()).await.expect_err("it fails")).unwrap();
     }
     expect![[r#"
         odd page: its address for people is no safe web page
@@ -493,9 +493,9 @@ async fn places_that_are_not_trusted() {
 #[tokio::test]
 async fn secrets_are_not_shown() {
     let (place, home) = (Place::open(&["no more"]).await, Home::new());
-    let begun = McpSignIn::begin(&place.server(), &home.dir()).await.unwrap();
+    let begun = McpSignIn::start(&place.server(), &home.dir()).await.unwrap();
     let mut shown = format!("{begun:?}");
-    let address = begun.address().to_owned();
+    let address = begun.authorization_url().to_owned();
     let (finished, _) = tokio::join!(begun.finish(), browse(&address));
     finished.unwrap();
     let session = session(place.server(), home).await;

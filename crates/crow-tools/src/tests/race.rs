@@ -10,7 +10,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use crow_core::{Arguments, Call, CallId, Outcome, Touch};
+use crow_core::{CallId, ToolAccess, ToolArguments, ToolCall, ToolResult};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::{Value, json};
 
@@ -48,18 +48,25 @@ impl Swapping {
     }
 
     /// Makes a call as the agent does: it is judged by where it leads, and runs only when that is inside.
-    async fn call(&self, name: &str, arguments: Value) -> Option<Outcome> {
+    async fn call(&self, name: &str, arguments: Value) -> Option<ToolResult> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let arguments = Arguments::Valid(arguments);
-        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
+        let arguments = ToolArguments::Valid(arguments);
+        let call = ToolCall {
+            id: CallId::from_position(1, 0),
+            provider_id: "1".into(),
+            name: name.into(),
+            arguments,
+        };
         let Machine { tools, workspace, .. } = &self.machine;
-        let facets = tools.facets(&call, workspace);
-        let (Touch::Reads(paths) | Touch::Writes(paths)) = &facets.touch else { panic!("{facets:?}") };
+        let facets = tools.call_info(&call, workspace);
+        let (ToolAccess::Reads(paths) | ToolAccess::Writes(paths)) = &facets.touch else {
+            panic!("{facets:?}")
+        };
         if !paths.iter().all(|path| Path::new(path).starts_with(workspace.cwd())) {
             return None;
         }
         let cx = ToolCx { touch: &facets.touch, ..self.machine.cx(&|_| ()) };
-        Some(tools.run(&call, cx).await)
+        Some(tools.run_call(&call, cx).await)
     }
 
     /// Makes calls until each way to end was seen often enough; none of them may show or do anything outside.

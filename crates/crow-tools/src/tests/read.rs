@@ -236,7 +236,7 @@ async fn a_disk_that_does_not_answer_keeps_a_thread_and_not_the_turn() {
         }
     };
     let cx = machine.cx(&|_| ());
-    let reads = futures_util::future::join_all((0..READERS_MAX + 5).map(|_| cx.read_off_thread(hang())));
+    let reads = futures_util::future::join_all((0..READERS_MAX + 5).map(|_| cx.read_blocking(hang())));
     let stop = async {
         for _ in 0..READERS_MAX {
             begins.recv().await.unwrap();

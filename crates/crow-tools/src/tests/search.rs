@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Machine, check};
-use crate::walk::{Found, Visitor, walk};
+use crate::walk::{FileVisitor, FoundFile, walk_files};
 
 fn project(cwd: &Path) {
     let files = [
@@ -397,8 +397,8 @@ async fn the_first_lines_are_the_same_each_time() {
 
 struct CutsAtTheFirst<'a>(&'a CancellationToken, &'a AtomicUsize);
 
-impl Visitor for CutsAtTheFirst<'_> {
-    fn visit(&mut self, _: Found) {
+impl FileVisitor for CutsAtTheFirst<'_> {
+    fn visit_file(&mut self, _: FoundFile) {
         self.1.fetch_add(1, Relaxed);
         self.0.cancel();
     }
@@ -412,7 +412,7 @@ fn a_walk_stops_when_it_is_cut() {
     }
     let (cut, n_visited) = (CancellationToken::new(), AtomicUsize::new(0));
     let start = folder.path().canonicalize().unwrap();
-    let walked = walk(&start, ".", &cut, || CutsAtTheFirst(&cut, &n_visited));
+    let walked = walk_files(&start, ".", &cut, || CutsAtTheFirst(&cut, &n_visited));
     assert_eq!(walked.unwrap_err().0, "stopped: the turn was cancelled");
     // Each thread may be in the middle of one.
     assert!(n_visited.load(Relaxed) <= 8);

@@ -2,12 +2,12 @@ mod jobs;
 
 use std::sync::Mutex;
 
-use crow_core::{Arguments, Call, CallId, Content};
+use crow_core::{CallId, ToolArguments, ToolCall, ToolCallContent};
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use super::{Machine, check, show};
-use crate::{Equipment, Progress, Shell, Tools};
+use crate::{BuiltinToolConfig, Shell, ToolProgress, ToolRegistry};
 
 fn terminal(command: &str) -> (&'static str, Value) {
     ("terminal", json!({"command": command}))
@@ -136,7 +136,8 @@ async fn where_a_command_ended() {
 async fn bash_runs_commands_without_start_up_files() {
     let mut machine = Machine::new(|_| ());
     let shell = Shell::new("bash", "/bin/bash").unwrap();
-    machine.tools = Tools::builtin(Equipment { shell, ..Equipment::default() });
+    machine.tools =
+        ToolRegistry::with_builtin_tools(BuiltinToolConfig { shell, ..BuiltinToolConfig::default() });
     let calls = [
         "[[ a == a ]] && echo {a,b}; set -o pipefail; cat <(echo c)",
         "shopt -q login_shell || echo no login",
@@ -156,7 +157,7 @@ async fn bash_runs_commands_without_start_up_files() {
         Done: /tmp
         (the command ended in /tmp; the next one starts in $DIR/project unless `cwd` says otherwise)
     "#]].assert_eq(&said);
-    let spec = machine.tools.specs().into_iter().find(|spec| spec.name == "terminal").unwrap();
+    let spec = machine.tools.tool_specs().into_iter().find(|spec| spec.name == "terminal").unwrap();
     assert!(spec.description.starts_with("Runs a command with bash in"), "{}", spec.description);
 }
 
@@ -197,20 +198,25 @@ async fn long_output_goes_to_a_file() {
 async fn cancelled_with_what_it_said() {
     let machine = Machine::new(|_| ());
     let shown = Mutex::new(Vec::new());
-    let progress = |progress: Progress| {
-        let Progress::Shows(contents) = progress else { panic!("{progress:?}") };
+    let progress = |progress: ToolProgress| {
+        let ToolProgress::Shows(contents) = progress else { panic!("{progress:?}") };
         shown.lock().unwrap().extend(contents);
         machine.cut.cancel();
     };
     let arguments =
-        Arguments::Valid(json!({"command": "echo begun; sleep 1000"}).as_object().unwrap().clone());
-    let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "terminal".into(), arguments };
-    let outcome = machine.tools.run(&call, machine.cx(&progress)).await;
+        ToolArguments::Valid(json!({"command": "echo begun; sleep 1000"}).as_object().unwrap().clone());
+    let call = ToolCall {
+        id: CallId::from_position(1, 0),
+        provider_id: "1".into(),
+        name: "terminal".into(),
+        arguments,
+    };
+    let outcome = machine.tools.run_call(&call, machine.cx(&progress)).await;
     expect![[r#"
         Failed: begun
         stopped: the turn was cancelled
     "#]]
     .assert_eq(&show(&outcome));
-    assert_eq!(*shown.lock().unwrap(), [Content::Text("begun\n".into())]);
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(*shown.lock().unwrap(), [ToolCallContent::Text("begun\n".into())]);
+    assert_eq!(machine.tools.count_programs(), 0);
 }

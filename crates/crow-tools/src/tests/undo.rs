@@ -5,36 +5,36 @@ use std::{
     sync::Mutex,
 };
 
-use crow_core::{Arguments, Call, CallId, ContentHash, undo::Before};
+use crow_core::{CallId, ContentHash, ToolArguments, ToolCall, undo::UndoSnapshot};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 use super::{Machine, show};
-use crate::{How, Keeper, Keeping, Kept, ToolCx, Undoing, undo};
+use crate::{RecordedChange, ToolCx, UndoContext, UndoFuture, UndoMode, UndoRecorder, undo_changes};
 
 /// Keeps in memory, or not at all.
 #[derive(Default)]
 struct Memory {
-    kept: Mutex<Vec<Kept>>,
+    kept: Mutex<Vec<RecordedChange>>,
     is_full: bool,
 }
 
-impl Keeper for Memory {
-    fn keep<'a>(
+impl UndoRecorder for Memory {
+    fn record_change<'a>(
         &'a self,
         path: &'a Path,
-        before: Before,
+        before: UndoSnapshot,
         after: ContentHash,
-    ) -> Keeping<'a, Result<(), String>> {
+    ) -> UndoFuture<'a, Result<(), String>> {
         if self.is_full {
             return Box::pin(async { Err("there is no room left".into()) });
         }
-        let kept = Kept { path: path.to_str().unwrap().into(), before, after: Some(after) };
+        let kept = RecordedChange { path: path.to_str().unwrap().into(), before, after: Some(after) };
         self.kept.lock().unwrap().push(kept);
         Box::pin(async { Ok(()) })
     }
 
-    fn left(&self, after: Option<ContentHash>) -> Keeping<'_, ()> {
+    fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()> {
         self.kept.lock().unwrap().last_mut().unwrap().after = after;
         Box::pin(async {})
     }
@@ -53,12 +53,17 @@ impl Stage {
 
     async fn call(&self, name: &str, arguments: Value) -> String {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
-        let arguments = Arguments::Valid(arguments);
-        let call = Call { id: CallId::at(1, 0), provider_id: "1".into(), name: name.into(), arguments };
-        let facets = self.machine.tools.facets(&call, &self.machine.workspace);
+        let arguments = ToolArguments::Valid(arguments);
+        let call = ToolCall {
+            id: CallId::from_position(1, 0),
+            provider_id: "1".into(),
+            name: name.into(),
+            arguments,
+        };
+        let facets = self.machine.tools.call_info(&call, &self.machine.workspace);
         let cx = self.machine.cx(&|_| ());
         let cx = ToolCx { touch: &facets.touch, keeper: Some(&self.memory), ..cx };
-        show(&self.machine.tools.run(&call, cx).await)
+        show(&self.machine.tools.run_call(&call, cx).await)
     }
 
     async fn write(&self, path: &str, content: &str) -> String {
@@ -66,10 +71,10 @@ impl Stage {
     }
 
     /// Undoes everything and says what came of it, a line a file.
-    async fn undo(&self, how: How) -> String {
+    async fn undo(&self, how: UndoMode) -> String {
         let kept = self.memory.kept.lock().unwrap().clone();
         let (workspace, cut) = (&self.machine.workspace, &self.machine.cut);
-        let undone = undo(Undoing { workspace, editor: None, cut, how }, kept).await;
+        let undone = undo_changes(UndoContext { workspace, editor: None, cut, how }, kept).await;
         let lines = undone.into_iter().map(|undone| {
             let path = Path::new(&undone.path).strip_prefix(workspace.roots()[0].clone()).unwrap();
             let why = undone.why.map(|why| format!(": {why}")).unwrap_or_default();
@@ -88,9 +93,9 @@ impl Stage {
             lines.collect::<Vec<_>>()
         };
         let before = self.files();
-        let shown = self.undo(How::Show).await;
+        let shown = self.undo(UndoMode::Show).await;
         assert_eq!(self.files(), before, "looking changes nothing");
-        let done = self.undo(How::Do).await;
+        let done = self.undo(UndoMode::Do).await;
         expect.assert_eq(&done);
         assert_eq!(without_marks(&shown), without_marks(&done));
     }
@@ -185,7 +190,7 @@ async fn what_is_not_as_the_agent_left_it_stays() {
     }
     fs::create_dir(path("folder")).unwrap();
     mode(&path("fixed"), 0o444);
-    let undone = stage.undo(How::Do).await;
+    let undone = stage.undo(UndoMode::Do).await;
     expect![[r"
         binary conflict: it has changed since the agent left it []
         edited conflict: it has changed since the agent left it []
@@ -279,7 +284,7 @@ async fn what_stands_in_the_way_is_skipped_and_nothing_else() {
         edited skipped: it has changed since the agent left it [0]
         gone skipped: it was removed since the agent left it [2]
     "]]
-    .assert_eq(&stage.undo(How::Skip).await);
+    .assert_eq(&stage.undo(UndoMode::Skip).await);
     assert_eq!(stage.files(), before);
 }
 

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use self::site::Site;
 use super::Machine;
-use crate::{Equipment, Tools, WebAccess};
+use crate::{BuiltinToolConfig, ToolRegistry, WebConfig};
 
 async fn check(calls: &[(&str, Value)], expect: Expect) {
     let site = Site::open().await;
@@ -433,7 +433,7 @@ async fn a_search_service_that_is_not_as_it_should_be_says_what_to_do() {
         > Search the web: cut Search Searches
         Failed: could not search: what $SITE answered is no list of results: EOF while parsing a value at line 1 column 20
         > Search the web: other Search Searches
-        Failed: could not search: what $SITE answered is no list of results: invalid length 0, expected struct Found with 4 elements at line 1 column 2
+        Failed: could not search: what $SITE answered is no list of results: invalid length 0, expected struct SearxngResponse with 4 elements at line 1 column 2
         > Search the web: huge Search Searches
         Failed: could not search: what $SITE answered is no list of results: it is longer than 2097152 bytes
     "#]]).await;
@@ -446,8 +446,9 @@ async fn a_search_service_that_is_not_there_says_how_to_get_one() {
     for search_url in
         [format!("http://{gone}"), "nonsense".to_owned(), "ftp://x".to_owned(), "mailto:x".to_owned()]
     {
-        let web = WebAccess { search_url, search_compose: "/c/compose.yaml".into(), ..WebAccess::default() };
-        let tools = Tools::builtin(Equipment { web, ..Equipment::default() });
+        let web = WebConfig { search_url, search_compose: "/c/compose.yaml".into(), ..WebConfig::default() };
+        let tools =
+            ToolRegistry::with_builtin_tools(BuiltinToolConfig { web, ..BuiltinToolConfig::default() });
         let machine = Machine { tools, ..Machine::new(|_| {}) };
         said += &machine.call("web_search", json!({"queries": ["x", "y"]})).await;
     }

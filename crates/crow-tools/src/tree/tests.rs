@@ -9,7 +9,7 @@ use super::*;
 fn check(lay_out: fn(&Path), expected: &Expect) {
     let folder = tempfile::tempdir().unwrap();
     lay_out(folder.path());
-    let nested = find_below(folder.path(), "AGENTS.md", 3);
+    let nested = find_files_below(folder.path(), "AGENTS.md", 3);
     let tree = draw_tree(folder.path());
     // Of the many that are alike, the first and the last.
     let lines: Vec<&str> = tree.lines().collect();
@@ -147,5 +147,5 @@ fn a_folder_without_an_end_leaves_room_for_the_others() {
     write(folder.path(), "src/deep/AGENTS.md", "");
     let tree = draw_tree(folder.path());
     assert!(tree.ends_with("\n  … more than 9,950 more\nsrc/\n  deep/\n    AGENTS.md"), "{tree}");
-    assert_eq!(find_below(folder.path(), "AGENTS.md", 3), ["src/deep/AGENTS.md"]);
+    assert_eq!(find_files_below(folder.path(), "AGENTS.md", 3), ["src/deep/AGENTS.md"]);
 }

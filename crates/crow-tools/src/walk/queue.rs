@@ -2,37 +2,37 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::lister::Folder;
+use super::lister::WalkDirectory;
 
 /// Folders that wait at most: each takes some hundred bytes.
 const WAITING_MAX: usize = 200_000;
 
 /// A queue that ends when nothing waits and nobody could add more.
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(super) struct WalkQueue {
+    state: Mutex<QueueState>,
     changed: Condvar,
 }
 
-struct State {
-    waiting: Vec<Folder>,
+struct QueueState {
+    waiting: Vec<WalkDirectory>,
     n_taken: usize,
     is_cut: bool,
 }
 
 /// A folder at work. Dropping it says that no more comes of it.
-pub(super) struct Taken<'a> {
-    folder: Folder,
-    queue: &'a Queue,
+pub(super) struct ClaimedDirectory<'a> {
+    folder: WalkDirectory,
+    queue: &'a WalkQueue,
 }
 
-impl Queue {
-    pub(super) fn new(start: Folder) -> Self {
-        let state = State { waiting: vec![start], n_taken: 0, is_cut: false };
+impl WalkQueue {
+    pub(super) fn new(start: WalkDirectory) -> Self {
+        let state = QueueState { waiting: vec![start], n_taken: 0, is_cut: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Adds a folder; the one that was added last is taken first, so that few wait.
-    pub(super) fn add(&self, folder: Folder) {
+    pub(super) fn push(&self, folder: WalkDirectory) {
         let mut state = self.lock();
         if state.waiting.len() >= WAITING_MAX {
             state.is_cut = true;
@@ -44,12 +44,12 @@ impl Queue {
     }
 
     /// Takes a folder, or waits for one; `None` at the end.
-    pub(super) fn take(&self) -> Option<Taken<'_>> {
+    pub(super) fn claim_next(&self) -> Option<ClaimedDirectory<'_>> {
         let mut state = self.lock();
         loop {
             if let Some(folder) = state.waiting.pop() {
                 state.n_taken += 1;
-                return Some(Taken { folder, queue: self });
+                return Some(ClaimedDirectory { folder, queue: self });
             }
             if state.n_taken == 0 {
                 return None;
@@ -59,22 +59,22 @@ impl Queue {
     }
 
     /// Whether there were too many folders at once.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(super) fn is_truncated(&self) -> bool {
         self.lock().is_cut
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taken<'_> {
-    pub(super) fn folder(&self) -> &Folder {
+impl ClaimedDirectory<'_> {
+    pub(super) fn directory(&self) -> &WalkDirectory {
         &self.folder
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for ClaimedDirectory<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
         state.n_taken -= 1;

@@ -14,7 +14,7 @@ use std::{
 use crow_core::PathGlob;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::{files::is_missing, nofollow, workspace::resolve};
+use crate::{files::is_missing, nofollow, workspace::resolve_links};
 
 /// Files that name what to leave out, the one that counts most first. Those of Git count within one repository.
 const FILES: [&str; 4] = [".rgignore", ".ignore", ".gitignore", ".git/info/exclude"];
@@ -32,15 +32,15 @@ const FILE_RULES_MAX: usize = 2000;
 const BYTES_MAX: usize = 1024 * 1024;
 
 /// What the ignore files of a folder say, and those of the folders above it.
-pub(super) struct Rules {
-    above: Option<Arc<Rules>>,
+pub(super) struct IgnoreRules {
+    above: Option<Arc<IgnoreRules>>,
     by_file: [Option<Gitignore>; FILES.len()],
     /// Whether a repository begins here: what its own files do not say, those above it do not say either.
     has_git: bool,
 }
 
 /// Reads the ignore files of one walk.
-pub(super) struct RulesReader {
+pub(super) struct IgnoreRulesReader {
     /// Links lead nowhere out of this folder.
     repository: PathBuf,
     /// The person's own, for all repositories.
@@ -49,7 +49,7 @@ pub(super) struct RulesReader {
     n_unread: AtomicUsize,
 }
 
-impl RulesReader {
+impl IgnoreRulesReader {
     pub(super) fn new(start: &Path) -> Self {
         let repository = start.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(start);
         let (global, _) = GitignoreBuilder::new(repository).build_global();
@@ -58,25 +58,25 @@ impl RulesReader {
     }
 
     /// Reads what a folder wants left out, below what those above it do.
-    pub(super) fn read(
+    pub(super) fn read_rules(
         &self,
-        folder: &nofollow::Folder,
+        folder: &nofollow::DirHandle,
         path: &Path,
-        above: Option<Arc<Rules>>,
-    ) -> Option<Arc<Rules>> {
-        let has_git = folder.look(".git".as_ref()).is_ok();
+        above: Option<Arc<IgnoreRules>>,
+    ) -> Option<Arc<IgnoreRules>> {
+        let has_git = folder.entry_metadata(".git".as_ref()).is_ok();
         let by_file = FILES.map(|name| {
             let is_there = has_git || !name.starts_with(".git/");
-            is_there.then(|| self.file(folder, path, name)).flatten()
+            is_there.then(|| self.read_ignore_file(folder, path, name)).flatten()
         });
         if !has_git && by_file.iter().all(Option::is_none) {
             return above;
         }
-        Some(Arc::new(Rules { above, by_file, has_git }))
+        Some(Arc::new(IgnoreRules { above, by_file, has_git }))
     }
 
     /// Whether a path is left out by these rules or by the person's own.
-    pub(super) fn leaves_out(&self, rules: Option<&Rules>, path: &Path, is_folder: bool) -> bool {
+    pub(super) fn is_ignored(&self, rules: Option<&IgnoreRules>, path: &Path, is_folder: bool) -> bool {
         for kind in 0..FILES.len() {
             let mut next = rules;
             while let Some(rules) = next {
@@ -95,9 +95,9 @@ impl RulesReader {
         self.n_unread.load(Relaxed)
     }
 
-    fn file(&self, folder: &nofollow::Folder, path: &Path, name: &str) -> Option<Gitignore> {
-        let whole = match self.open(folder, path, name) {
-            Ok(file) => bytes(file),
+    fn read_ignore_file(&self, folder: &nofollow::DirHandle, path: &Path, name: &str) -> Option<Gitignore> {
+        let whole = match self.open_ignore_file(folder, path, name) {
+            Ok(file) => read_bounded(file),
             Err(error) if is_missing(&error) => return None,
             Err(error) => Err(error),
         };
@@ -109,26 +109,26 @@ impl RulesReader {
             self.n_unread.fetch_add(1, Relaxed);
             return None;
         }
-        let (compiled, is_compiled) = compile(path, &bytes);
+        let (compiled, is_compiled) = compile_rules(path, &bytes);
         self.n_unread.fetch_add(usize::from(!is_whole || !is_compiled), Relaxed);
         compiled
     }
 
     /// Opens a file: looked at before, because opening a device may do something.
-    fn open(&self, folder: &nofollow::Folder, path: &Path, name: &str) -> io::Result<File> {
+    fn open_ignore_file(&self, folder: &nofollow::DirHandle, path: &Path, name: &str) -> io::Result<File> {
         let refused = || io::Error::from(io::ErrorKind::Unsupported);
         // `.git` may be a link itself.
         if !name.contains('/') {
-            match folder.look(name.as_ref()) {
-                Ok(found) if found.is_file() => return folder.read(name.as_ref()),
+            match folder.entry_metadata(name.as_ref()) {
+                Ok(found) if found.is_file() => return folder.open_entry(name.as_ref()),
                 Ok(_) => return Err(refused()),
                 Err(error) if is_missing(&error) => return Err(error),
                 // A link, most of the time.
                 Err(_) => {}
             }
         }
-        let target = resolve(&path.join(name));
-        let found = nofollow::look(&target)?;
+        let target = resolve_links(&path.join(name));
+        let found = nofollow::read_metadata(&target)?;
         if !target.starts_with(&self.repository) {
             // Some tools put `.git` elsewhere and a link in its place.
             return Err(if name.contains('/') { io::ErrorKind::NotFound.into() } else { refused() });
@@ -136,12 +136,12 @@ impl RulesReader {
         if !found.is_file() {
             return Err(refused());
         }
-        nofollow::open(&target)
+        nofollow::open_file(&target)
     }
 }
 
 /// Reads as much of a file as counts, and says whether that is all of it.
-fn bytes(file: File) -> io::Result<(Vec<u8>, bool)> {
+fn read_bounded(file: File) -> io::Result<(Vec<u8>, bool)> {
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::Unsupported.into());
     }
@@ -157,7 +157,7 @@ fn bytes(file: File) -> io::Result<(Vec<u8>, bool)> {
 }
 
 /// Compiles the rules of a file, and says whether all of them. A line that is no pattern is no reason not to search.
-fn compile(folder: &Path, bytes: &[u8]) -> (Option<Gitignore>, bool) {
+fn compile_rules(folder: &Path, bytes: &[u8]) -> (Option<Gitignore>, bool) {
     let text = String::from_utf8_lossy(bytes);
     let mut builder = GitignoreBuilder::new(folder);
     let (mut n_rules, mut is_whole) = (0, true);

@@ -8,16 +8,16 @@ use super::*;
 
 struct Names<'a>(&'a Mutex<Vec<String>>);
 
-impl Visitor for Names<'_> {
-    fn visit(&mut self, file: Found) {
-        self.0.lock().unwrap().push(file.shown("."));
+impl FileVisitor for Names<'_> {
+    fn visit_file(&mut self, file: FoundFile) {
+        self.0.lock().unwrap().push(file.display_path("."));
     }
 }
 
-fn names(start: &Path) -> (Vec<String>, Walked) {
+fn names(start: &Path) -> (Vec<String>, WalkSummary) {
     let names = Mutex::default();
     let start = start.canonicalize().unwrap();
-    let walked = walk(&start, ".", &CancellationToken::new(), || Names(&names)).unwrap();
+    let walked = walk_files(&start, ".", &CancellationToken::new(), || Names(&names)).unwrap();
     let mut names = names.into_inner().unwrap();
     names.sort();
     (names, walked)
@@ -40,7 +40,7 @@ fn a_link_inside_of_the_repository_is_an_ignore_file_and_one_out_of_it_is_none()
     mkfifoat(CWD, project.join(".git/info/exclude"), Mode::from_raw_mode(0o600)).unwrap();
     let (names, walked) = names(&project.join("sub"));
     assert_eq!(names, ["kept"]);
-    assert_eq!(walked, Walked { n_unread_rules: 2, is_cut: false });
+    assert_eq!(walked, WalkSummary { n_unread_rules: 2, is_cut: false });
 }
 
 #[test]
@@ -71,5 +71,5 @@ fn a_folder_in_a_folder_as_deep_as_it_goes() {
     symlink(".", deep.join("round")).unwrap();
     let (names, walked) = names(folder.path());
     assert_eq!(names.len(), 1);
-    assert_eq!(walked, Walked { n_unread_rules: 0, is_cut: false });
+    assert_eq!(walked, WalkSummary { n_unread_rules: 0, is_cut: false });
 }

@@ -6,10 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use crow_core::Reach;
+use crow_core::SiteReach;
 use reqwest::Url;
 
-use crate::tool::Refusal;
+use crate::tool::ToolError;
 
 /// Browsers and servers give up at about this length.
 const URL_BYTES_MAX: usize = 8192;
@@ -34,16 +34,16 @@ const PRIVATE_SUFFIXES: [&str; 11] = [
 
 /// Names in the person's own settings, which may stand for private addresses.
 #[derive(Debug, Clone, Default)]
-pub(super) struct OwnNames(Arc<BTreeSet<String>>);
+pub(super) struct PrivateHosts(Arc<BTreeSet<String>>);
 
-impl OwnNames {
+impl PrivateHosts {
     pub(super) fn new(names: &BTreeSet<String>) -> Self {
-        Self(Arc::new(names.iter().map(|name| plain(name)).collect()))
+        Self(Arc::new(names.iter().map(|name| normalize_host(name)).collect()))
     }
 
     /// Tells whether a name is known to be private without asking anybody.
-    pub(super) fn holds(&self, name: &str) -> bool {
-        let name = plain(name);
+    pub(super) fn contains(&self, name: &str) -> bool {
+        let name = normalize_host(name);
         let is_under = |suffix: &str| {
             name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
@@ -54,52 +54,52 @@ impl OwnNames {
     }
 }
 
-fn plain(name: &str) -> String {
+fn normalize_host(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
 /// Somewhere to ask.
 #[derive(Debug, Clone)]
-pub(super) struct Address {
+pub(super) struct WebAddress {
     pub(super) url: Url,
-    pub(super) reach: Reach,
+    pub(super) reach: SiteReach,
 }
 
-impl Address {
+impl WebAddress {
     /// Reads what a model wrote.
-    pub(super) fn read(text: &str, own: &OwnNames) -> Result<Self, Refusal> {
+    pub(super) fn parse(text: &str, own: &PrivateHosts) -> Result<Self, ToolError> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(Refusal("the address is empty".to_owned()));
+            return Err(ToolError("the address is empty".to_owned()));
         }
         if text.len() > URL_BYTES_MAX {
             let n_bytes = text.len();
-            return Err(Refusal(format!(
+            return Err(ToolError(format!(
                 "the address is too long ({n_bytes} bytes, the limit is {URL_BYTES_MAX})"
             )));
         }
         // Parsers drop some of them silently, and then it is another address.
         if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
-            return Err(Refusal("the address has white space or control characters in it".to_owned()));
+            return Err(ToolError("the address has white space or control characters in it".to_owned()));
         }
         let url = Url::parse(text).map_err(|error| match error.to_string() {
             why if !text.contains(':') => {
-                Refusal(format!("it is no whole address ({why}); begin with https://"))
+                ToolError(format!("it is no whole address ({why}); begin with https://"))
             }
-            why => Refusal(format!("it is no address: {why}")),
+            why => ToolError(format!("it is no address: {why}")),
         })?;
-        Self::of(url, own)
+        Self::from_url(url, own)
     }
 
     /// Checks an address that was read.
-    pub(super) fn of(mut url: Url, own: &OwnNames) -> Result<Self, Refusal> {
+    pub(super) fn from_url(mut url: Url, own: &PrivateHosts) -> Result<Self, ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(Refusal(
+            return Err(ToolError(
                 "only addresses that begin with http:// or https:// can be fetched".to_owned(),
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refusal(
+            return Err(ToolError(
                 "the address has a user name or a password in it; leave them out".to_owned(),
             ));
         }
@@ -108,9 +108,9 @@ impl Address {
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let is_private = match literal {
             Ok(ip) => !is_public(ip),
-            Err(_) => own.holds(host),
+            Err(_) => own.contains(host),
         };
-        Ok(Self { reach: if is_private { Reach::Private } else { Reach::Public }, url })
+        Ok(Self { reach: if is_private { SiteReach::Private } else { SiteReach::Public }, url })
     }
 
     /// Names the site, as permission is given for it.
@@ -127,7 +127,7 @@ impl Address {
     }
 
     /// Shows it in a sentence. What is strange in it is escaped already.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn display_text(&self) -> String {
         let url = self.url.as_str();
         // An address is ASCII only.
         url.get(..SHOWN_BYTES_MAX).map_or_else(|| url.to_owned(), |begin| format!("{begin}…"))

@@ -10,8 +10,8 @@ use html_to_markdown_rs::{ConversionOptions, InlineDataMedia};
 use reqwest::Url;
 
 use super::{
-    plain::plain,
-    shape::{Shape, measure},
+    plain::strip_tags,
+    shape::{HtmlShape, measure_html},
 };
 
 /// As browsers nest.
@@ -33,50 +33,54 @@ const ATTRIBUTES_MAX: usize = 1000;
 const ARTICLE_CHARS_MIN: usize = 250;
 
 /// Makes markdown of a page; none when the page broke the engine.
-pub(super) fn markdown(html: &str, url: &Url) -> Option<String> {
-    if !is_tame(&measure(html)) {
-        return Some(plain(html));
+pub(super) fn html_to_markdown(html: &str, url: &Url) -> Option<String> {
+    if !is_safe_to_parse(&measure_html(html)) {
+        return Some(strip_tags(html));
     }
-    guarded(|| {
-        let Main { title, html } = main_content(html, url)?;
-        Some(titled(&title, &converted(&html, url)?))
+    catch_panic(|| {
+        let MainContent { title, html } = extract_main_content(html, url)?;
+        Some(prepend_title(&title, &render_markdown(&html, url)?))
     })
     .flatten()
 }
 
-fn is_tame(shape: &Shape) -> bool {
-    let Shape { n_elements, depth, n_reopened, escaping, n_attributes } = *shape;
+fn is_safe_to_parse(shape: &HtmlShape) -> bool {
+    let HtmlShape { n_elements, depth, n_reopened, escaping, n_attributes } = *shape;
     let is_small = depth <= DEPTH_MAX && n_elements <= ELEMENTS_MAX && n_attributes <= ATTRIBUTES_MAX;
     is_small && n_reopened <= REOPENED_MAX && escaping <= ESCAPING_MAX
 }
 
 /// Does what may panic on a page nobody thought of.
-fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
 /// What is worth reading of a page.
-struct Main {
+struct MainContent {
     title: String,
     html: String,
 }
 
 /// Finds the main content, or takes the whole.
-fn main_content(html: &str, url: &Url) -> Option<Main> {
+fn extract_main_content(html: &str, url: &Url) -> Option<MainContent> {
     // Classes say which language a block of code is in.
     let config = Config { keep_classes: true, max_elements_to_parse: ELEMENTS_MAX * 2, ..Config::default() };
     let mut page = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
     // As the parser understood it: the other engine has one of its own, which knows less.
-    let whole = Main { title: String::new(), html: page.doc.html().to_string() };
+    let whole = MainContent { title: String::new(), html: page.doc.html().to_string() };
     if !page.is_probably_readable() {
         return Some(whole);
     }
     let Ok(article) = page.parse() else { return Some(whole) };
     let is_enough = article.text_content.chars().nth(ARTICLE_CHARS_MIN).is_some();
-    Some(if is_enough { Main { title: article.title, html: article.content.to_string() } } else { whole })
+    Some(if is_enough {
+        MainContent { title: article.title, html: article.content.to_string() }
+    } else {
+        whole
+    })
 }
 
-fn converted(html: &str, url: &Url) -> Option<String> {
+fn render_markdown(html: &str, url: &Url) -> Option<String> {
     let options = ConversionOptions {
         extract_metadata: false,
         compact_tables: true,
@@ -89,7 +93,7 @@ fn converted(html: &str, url: &Url) -> Option<String> {
 }
 
 /// Puts the title first, where the text does not begin with it.
-fn titled(title: &str, text: &str) -> String {
+fn prepend_title(title: &str, text: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = text.lines().next().unwrap_or_default();
     let begins_with_it = first.strip_prefix("# ").is_some_and(|heading| heading.trim() == title);

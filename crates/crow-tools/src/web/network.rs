@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use crow_core::Reach;
+use crow_core::SiteReach;
 use flate2::write::MultiGzDecoder;
 use reqwest::{
     Client, ClientBuilder, Response, StatusCode,
@@ -17,8 +17,8 @@ use reqwest::{
 };
 use tokio::sync::OnceCell;
 
-use super::address::{Address, OwnNames, is_public};
-use crate::{http, tool::Refusal};
+use super::address::{PrivateHosts, WebAddress, is_public};
+use crate::{http, tool::ToolError};
 
 /// A person's way through a site: from http to https, to `www.`, to the new name of a page.
 const REDIRECTS_MAX: usize = 5;
@@ -30,103 +30,106 @@ const USER_AGENT: &str = concat!("crow-cli/", env!("CARGO_PKG_VERSION"));
 const ACCEPTED: &str = "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 
 /// The clients, made when the first of them is needed.
-pub(super) struct Network {
-    pub(super) own: OwnNames,
-    clients: OnceCell<Clients>,
+pub(super) struct WebClient {
+    pub(super) own: PrivateHosts,
+    clients: OnceCell<ReqwestClients>,
 }
 
-struct Clients {
+struct ReqwestClients {
     /// Connects to public addresses only; goes through the proxies that the environment names.
     public: Client,
     /// For what a person allowed or set up themselves, which no proxy can reach for us.
     private: Client,
 }
 
-impl Network {
-    pub(super) fn new(own: OwnNames) -> Self {
+impl WebClient {
+    pub(super) fn new(own: PrivateHosts) -> Self {
         Self { own, clients: OnceCell::new() }
     }
 
-    async fn client(&self, reach: Reach) -> Result<&Client, Refusal> {
+    async fn client_for(&self, reach: SiteReach) -> Result<&Client, ToolError> {
         let make = || async {
             let own = self.own.clone();
             let made = tokio::task::spawn_blocking(move || {
-                let resolver = Arc::new(Careful { own });
-                let public = http::client(|| builder().dns_resolver(resolver.clone()))?;
-                Ok(Clients { public, private: http::client(|| builder().no_proxy())? })
+                let resolver = Arc::new(PublicResolver { own });
+                let public = http::build_client(|| client_builder().dns_resolver(resolver.clone()))?;
+                Ok(ReqwestClients { public, private: http::build_client(|| client_builder().no_proxy())? })
             });
-            let made = made.await.map_err(|error| Refusal(error.to_string()))?;
-            made.map_err(|error: reqwest::Error| Refusal(format!("no HTTP client could be made: {error}")))
+            let made = made.await.map_err(|error| ToolError(error.to_string()))?;
+            made.map_err(|error: reqwest::Error| ToolError(format!("no HTTP client could be made: {error}")))
         };
         let clients = self.clients.get_or_try_init(make).await?;
         Ok(match reach {
-            Reach::Public => &clients.public,
-            Reach::Private => &clients.private,
+            SiteReach::Public => &clients.public,
+            SiteReach::Private => &clients.private,
         })
     }
 
     /// Asks an address, following it inside its site.
-    pub(super) async fn get(&self, address: &Address) -> Result<Answer, Refusal> {
-        let client = self.client(address.reach).await?;
+    pub(super) async fn get(&self, address: &WebAddress) -> Result<WebResponse, ToolError> {
+        let client = self.client_for(address.reach).await?;
         let mut at = address.clone();
         let mut left_https = false;
         for _ in 0..=REDIRECTS_MAX {
             let request = client.get(at.url.clone()).header(ACCEPT, ACCEPTED).header(ACCEPT_ENCODING, "gzip");
-            let response = request.send().await.map_err(|error| broken(&error))?;
-            let Some(next) = self.redirected(&response, &at)? else {
-                return Ok(Answer { from: at, left_https, response });
+            let response = request.send().await.map_err(|error| request_error(&error))?;
+            let Some(next) = self.redirect_target(&response, &at)? else {
+                return Ok(WebResponse { from: at, left_https, response });
             };
             left_https |= at.url.scheme() == "https" && next.url.scheme() == "http";
             at = next;
         }
-        Err(Refusal(format!("it redirects more than {REDIRECTS_MAX} times, at last to {}", at.shown())))
+        Err(ToolError(format!(
+            "it redirects more than {REDIRECTS_MAX} times, at last to {}",
+            at.display_text()
+        )))
     }
 
     /// Reads where a response leads; another site is another question.
-    fn redirected(&self, response: &Response, at: &Address) -> Result<Option<Address>, Refusal> {
+    fn redirect_target(&self, response: &Response, at: &WebAddress) -> Result<Option<WebAddress>, ToolError> {
         let leads = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
         let Some(location) = response.headers().get(LOCATION).filter(|_| leads) else { return Ok(None) };
         let url = location.to_str().ok().and_then(|location| at.url.join(location).ok());
-        let url = url.ok_or_else(|| Refusal("it redirects to something that is no address".to_owned()))?;
-        let mut next = Address::of(url, &self.own).map_err(|Refusal(why)| {
-            Refusal(format!("it redirects to an address that is not followed: {why}"))
+        let url = url.ok_or_else(|| ToolError("it redirects to something that is no address".to_owned()))?;
+        let mut next = WebAddress::from_url(url, &self.own).map_err(|ToolError(why)| {
+            ToolError(format!("it redirects to an address that is not followed: {why}"))
         })?;
         if next.is_same_site(at) {
             next.reach = at.reach;
             return Ok(Some(next));
         }
-        let shown = next.shown();
-        Err(Refusal(match next.reach {
-            Reach::Private => {
+        let shown = next.display_text();
+        Err(ToolError(match next.reach {
+            SiteReach::Private => {
                 format!("it redirects to {shown}, which is not on the public internet and was not followed")
             }
-            Reach::Public => {
+            SiteReach::Public => {
                 format!("it redirects to another site, which was not followed; fetch {shown} to go on there")
             }
         }))
     }
 }
 
-fn builder() -> ClientBuilder {
-    http::builder().user_agent(USER_AGENT).redirect(Policy::none()).referer(false)
+fn client_builder() -> ClientBuilder {
+    http::client_builder().user_agent(USER_AGENT).redirect(Policy::none()).referer(false)
 }
 
 /// What a server said, before its body.
-pub(super) struct Answer {
-    pub(super) from: Address,
+pub(super) struct WebResponse {
+    pub(super) from: WebAddress,
     /// Somewhere on the way it was sent from https to http.
     pub(super) left_https: bool,
     response: Response,
 }
 
 /// A body that was read.
-pub(super) struct Body {
+pub(super) struct WebBody {
     pub(super) bytes: Vec<u8>,
     /// There was more.
     pub(super) is_cut: bool,
 }
 
-impl Answer {
+impl WebResponse {
     pub(super) fn status(&self) -> StatusCode {
         self.response.status()
     }
@@ -137,38 +140,42 @@ impl Answer {
     }
 
     /// Reads the body until it ends or is too long.
-    pub(super) async fn body(mut self, bytes_max: usize) -> Result<Body, Refusal> {
+    pub(super) async fn read_body(mut self, bytes_max: usize) -> Result<WebBody, ToolError> {
         let encoding = self.response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
         let mut sink = match encoding.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
-            "" | "identity" => Sink::Plain(Bounded { bytes: Vec::new(), bytes_max }),
+            "" | "identity" => BodySink::Plain(BoundedBuffer { bytes: Vec::new(), bytes_max }),
             "gzip" | "x-gzip" => {
-                Sink::Gzip(Box::new(MultiGzDecoder::new(Bounded { bytes: Vec::new(), bytes_max })))
+                BodySink::Gzip(Box::new(MultiGzDecoder::new(BoundedBuffer { bytes: Vec::new(), bytes_max })))
             }
-            _ => return Err(Refusal("the server packs the page in a way that was not asked for".to_owned())),
+            _ => {
+                return Err(ToolError(
+                    "the server packs the page in a way that was not asked for".to_owned(),
+                ));
+            }
         };
         let mut n_read = 0_usize;
-        while let Some(chunk) = self.response.chunk().await.map_err(|error| broken(&error))? {
+        while let Some(chunk) = self.response.chunk().await.map_err(|error| request_error(&error))? {
             // What unpacks to nothing can go on for ever.
             n_read = n_read.saturating_add(chunk.len());
-            match sink.write(&chunk) {
+            match sink.write_chunk(&chunk) {
                 Ok(()) if n_read <= bytes_max.saturating_mul(2) => {}
                 Err(error) if error.kind() != io::ErrorKind::StorageFull => {
-                    return Err(Refusal(format!("the page could not be unpacked: {error}")));
+                    return Err(ToolError(format!("the page could not be unpacked: {error}")));
                 }
-                Ok(()) | Err(_) => return Ok(Body { bytes: sink.into_bytes(), is_cut: true }),
+                Ok(()) | Err(_) => return Ok(WebBody { bytes: sink.into_bytes(), is_cut: true }),
             }
         }
-        Ok(Body { bytes: sink.into_bytes(), is_cut: false })
+        Ok(WebBody { bytes: sink.into_bytes(), is_cut: false })
     }
 }
 
 /// Takes bytes until there are too many.
-struct Bounded {
+struct BoundedBuffer {
     bytes: Vec<u8>,
     bytes_max: usize,
 }
 
-impl Write for Bounded {
+impl Write for BoundedBuffer {
     fn write(&mut self, more: &[u8]) -> io::Result<usize> {
         let room = self.bytes_max - self.bytes.len();
         if room == 0 && !more.is_empty() {
@@ -184,13 +191,13 @@ impl Write for Bounded {
     }
 }
 
-enum Sink {
-    Plain(Bounded),
-    Gzip(Box<MultiGzDecoder<Bounded>>),
+enum BodySink {
+    Plain(BoundedBuffer),
+    Gzip(Box<MultiGzDecoder<BoundedBuffer>>),
 }
 
-impl Sink {
-    fn write(&mut self, chunk: &[u8]) -> io::Result<()> {
+impl BodySink {
+    fn write_chunk(&mut self, chunk: &[u8]) -> io::Result<()> {
         match self {
             Self::Plain(bounded) => bounded.write_all(chunk),
             Self::Gzip(decoder) => {
@@ -209,47 +216,47 @@ impl Sink {
 }
 
 /// Looks names up and gives out public addresses only, so that what was checked is what is connected to.
-struct Careful {
-    own: OwnNames,
+struct PublicResolver {
+    own: PrivateHosts,
 }
 
-impl Resolve for Careful {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
         // Proxies and the search service come here as well.
-        let is_own = self.own.holds(&name);
+        let is_own = self.own.contains(&name);
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
-            let reach = if is_own { Reach::Private } else { Reach::Public };
-            Ok(Box::new(sifted(name.clone(), found, reach)?.into_iter()) as Addrs)
+            let reach = if is_own { SiteReach::Private } else { SiteReach::Public };
+            Ok(Box::new(filter_addresses(name.clone(), found, reach)?.into_iter()) as Addrs)
         })
     }
 }
 
 /// Leaves the addresses that a name of this reach may stand for.
-fn sifted(
+fn filter_addresses(
     name: String,
     found: impl Iterator<Item = SocketAddr>,
-    reach: Reach,
-) -> Result<Vec<SocketAddr>, NotPublic> {
+    reach: SiteReach,
+) -> Result<Vec<SocketAddr>, NotPublicError> {
     let (fit, private): (Vec<_>, Vec<_>) =
-        found.partition(|address| reach == Reach::Private || is_public(address.ip()));
+        found.partition(|address| reach == SiteReach::Private || is_public(address.ip()));
     match private.first() {
-        Some(address) if fit.is_empty() => Err(NotPublic { name, ip: address.ip() }),
+        Some(address) if fit.is_empty() => Err(NotPublicError { name, ip: address.ip() }),
         _ => Ok(fit),
     }
 }
 
 /// A public name stands for a private address.
 #[derive(Debug)]
-struct NotPublic {
+struct NotPublicError {
     name: String,
     ip: IpAddr,
 }
 
-impl std::error::Error for NotPublic {}
+impl std::error::Error for NotPublicError {}
 
-impl fmt::Display for NotPublic {
+impl fmt::Display for NotPublicError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, ip } = self;
         write!(
@@ -260,14 +267,14 @@ impl fmt::Display for NotPublic {
 }
 
 /// Says why nothing came, without the address, which the sentence around it has.
-pub(super) fn broken(error: &reqwest::Error) -> Refusal {
+pub(super) fn request_error(error: &reqwest::Error) -> ToolError {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {
         innermost = source;
     }
     let why = innermost.to_string();
-    Refusal(match error {
-        _ if innermost.is::<NotPublic>() => why,
+    ToolError(match error {
+        _ if innermost.is::<NotPublicError>() => why,
         error if error.is_timeout() => "no answer in time".to_owned(),
         error if error.is_connect() => format!("no connection ({why})"),
         _ => format!("the connection broke ({why})"),

@@ -4,7 +4,7 @@ use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use reqwest::Url;
 
 use super::convert;
-use crate::{files::may_be_text, tool::Refusal};
+use crate::{files::may_be_text, tool::ToolError};
 
 /// As far as browsers look for a page's own word on its encoding.
 const PRESCAN_BYTES: usize = 1024;
@@ -14,7 +14,7 @@ const FENCE_MIN: usize = 8;
 
 /// What a body is to be read as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PageKind {
     Html,
     Text,
     Image,
@@ -23,10 +23,10 @@ pub(super) enum Kind {
     Binary,
 }
 
-impl Kind {
+impl PageKind {
     /// Reads a content type, in lower case.
-    pub(super) fn of(content_type: &str) -> Self {
-        let essence = essence(content_type);
+    pub(super) fn from_content_type(content_type: &str) -> Self {
+        let essence = mime_essence(content_type);
         let (class, name) = essence.split_once('/').unwrap_or_default();
         match (class, name) {
             ("text", "html") | ("application", "xhtml+xml") => Self::Html,
@@ -45,62 +45,70 @@ impl Kind {
 }
 
 /// The type without what is added to it.
-pub(super) fn essence(content_type: &str) -> &str {
+pub(super) fn mime_essence(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 
 /// How a page is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum PageForm {
     Readable,
     Source,
 }
 
 /// Makes text of a body; computes long.
-pub(super) fn text(bytes: &[u8], content_type: &str, (url, form): (&Url, Form)) -> Result<String, Refusal> {
-    let encoding = encoding(bytes, content_type);
+pub(super) fn body_to_text(
+    bytes: &[u8],
+    content_type: &str,
+    (url, form): (&Url, PageForm),
+) -> Result<String, ToolError> {
+    let encoding = detect_encoding(bytes, content_type);
     let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
     if !is_wide && !may_be_text(bytes) {
-        return Err(not_text(content_type));
+        return Err(binary_error(content_type));
     }
     let (text, ..) = encoding.decode(bytes);
-    let is_html = match Kind::of(content_type) {
-        Kind::Html => true,
-        Kind::Unknown => begins_as_html(&text),
-        Kind::Text | Kind::Image | Kind::Binary => false,
+    let is_html = match PageKind::from_content_type(content_type) {
+        PageKind::Html => true,
+        PageKind::Unknown => looks_like_html(&text),
+        PageKind::Text | PageKind::Image | PageKind::Binary => false,
     };
-    if !is_html || form == Form::Source {
+    if !is_html || form == PageForm::Source {
         return Ok(text.into_owned());
     }
-    let broken = || Refusal("the page could not be made readable; raw=true shows its source".to_owned());
-    convert::markdown(&text, url).ok_or_else(broken)
+    let broken = || ToolError("the page could not be made readable; raw=true shows its source".to_owned());
+    convert::html_to_markdown(&text, url).ok_or_else(broken)
 }
 
 /// Says that there is nothing to read.
-pub(super) fn not_text(content_type: &str) -> Refusal {
-    let kind = match essence(content_type) {
+pub(super) fn binary_error(content_type: &str) -> ToolError {
+    let kind = match mime_essence(content_type) {
         "" => "of no stated type",
         essence => essence,
     };
-    Refusal(format!("it is a binary file ({kind}); to use it, download it with a command"))
+    ToolError(format!("it is a binary file ({kind}); to use it, download it with a command"))
 }
 
-fn begins_as_html(text: &str) -> bool {
+fn looks_like_html(text: &str) -> bool {
     let begin = text.trim_start().get(..14).unwrap_or_default().to_ascii_lowercase();
     begin.starts_with("<!doctype html") || begin.starts_with("<html")
 }
 
 /// Finds out how a text is written: its server's word, its own, a look at it. A mark at its beginning beats them all.
-fn encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
+fn detect_encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
         return encoding;
     }
-    let named = label(content_type.as_bytes(), "charset");
+    let named = find_encoding_label(content_type.as_bytes(), "charset");
     let begin = &bytes[..bytes.len().min(PRESCAN_BYTES)];
-    let own = || match Kind::of(content_type) {
-        Kind::Html | Kind::Unknown => label(begin, "charset").or_else(|| label(begin, "encoding")),
-        Kind::Text if essence(content_type).ends_with("xml") => label(begin, "encoding"),
-        Kind::Text | Kind::Image | Kind::Binary => None,
+    let own = || match PageKind::from_content_type(content_type) {
+        PageKind::Html | PageKind::Unknown => {
+            find_encoding_label(begin, "charset").or_else(|| find_encoding_label(begin, "encoding"))
+        }
+        PageKind::Text if mime_essence(content_type).ends_with("xml") => {
+            find_encoding_label(begin, "encoding")
+        }
+        PageKind::Text | PageKind::Image | PageKind::Binary => None,
     };
     // What could be read as ASCII is no UTF-16, whatever it says.
     let own =
@@ -113,7 +121,7 @@ fn encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
 }
 
 /// Reads `key=label`, quoted or not.
-fn label(bytes: &[u8], key: &str) -> Option<&'static Encoding> {
+fn find_encoding_label(bytes: &[u8], key: &str) -> Option<&'static Encoding> {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let (_, rest) = text.split_once(key)?;
     let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
@@ -127,25 +135,25 @@ fn is_utf8(bytes: &[u8]) -> bool {
 }
 
 /// A part of a text, by its characters.
-pub(super) struct Part<'a> {
+pub(super) struct TextExcerpt<'a> {
     pub(super) text: &'a str,
     pub(super) end: usize,
     pub(super) n_chars: usize,
 }
 
 /// Cuts a part out of a text; none where the text has ended before.
-pub(super) fn part(text: &str, start: usize, chars_max: usize) -> Option<Part<'_>> {
+pub(super) fn cut_excerpt(text: &str, start: usize, chars_max: usize) -> Option<TextExcerpt<'_>> {
     let n_chars = text.chars().count();
     if start > 0 && start >= n_chars {
         return None;
     }
     let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
     let end = start.saturating_add(chars_max).min(n_chars);
-    Some(Part { text: &text[byte(start)..byte(end)], end, n_chars })
+    Some(TextExcerpt { text: &text[byte(start)..byte(end)], end, n_chars })
 }
 
 /// Puts strangers' text between two lines that are not in it.
-pub(super) fn fenced(text: &str) -> String {
+pub(super) fn fence_text(text: &str) -> String {
     let rules = text.lines().map(|line| line.trim()).filter(|line| line.bytes().all(|byte| byte == b'='));
     let longest = rules.map(str::len).max().unwrap_or_default();
     let fence = "=".repeat(FENCE_MIN.max(longest + 1));

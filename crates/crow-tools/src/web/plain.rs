@@ -1,6 +1,8 @@
 //! The text of a page without its elements: what is left for pages that no engine should be given. Costs one pass.
 
-use super::shape::{find, is_one_of, name, past, past_attributes, past_comment, past_text};
+use super::shape::{
+    find_bytes, is_one_of, read_tag_name, skip_attributes, skip_comment, skip_past, skip_raw_text,
+};
 
 /// Elements whose inside nobody reads.
 const UNREAD: [&[u8]; 7] = [b"iframe", b"noembed", b"noframes", b"script", b"style", b"title", b"xmp"];
@@ -16,25 +18,25 @@ const SPELLED: [(&str, &str); 6] =
     [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
 /// Leaves the text of a page.
-pub(super) fn plain(html: &str) -> String {
+pub(super) fn strip_tags(html: &str) -> String {
     let bytes = html.as_bytes();
     let mut text = String::new();
     let mut at = 0_usize;
-    while let Some(next) = find(bytes, at, b"<") {
+    while let Some(next) = find_bytes(bytes, at, b"<") {
         text.push_str(html.get(at..next).unwrap_or_default());
         let begin = next + 1;
         let is_end = bytes.get(begin) == Some(&b'/');
         let named = begin + usize::from(is_end);
         at = match bytes.get(named) {
-            Some(b'!') if bytes[begin..].starts_with(b"!--") => past_comment(bytes, begin + 1),
-            Some(b'!' | b'?') => past(bytes, begin, b">"),
+            Some(b'!') if bytes[begin..].starts_with(b"!--") => skip_comment(bytes, begin + 1),
+            Some(b'!' | b'?') => skip_past(bytes, begin, b">"),
             Some(first) if first.is_ascii_alphabetic() => {
-                let (name, length) = name(&bytes[named..]);
+                let (name, length) = read_tag_name(&bytes[named..]);
                 if !is_one_of(&INLINE, &name) {
                     text.push('\n');
                 }
-                let (end, _) = past_attributes(bytes, named + length);
-                if is_one_of(&UNREAD, &name) && !is_end { past_text(bytes, end, &name) } else { end }
+                let (end, _) = skip_attributes(bytes, named + length);
+                if is_one_of(&UNREAD, &name) && !is_end { skip_raw_text(bytes, end, &name) } else { end }
             }
             _ => {
                 text.push('<');

@@ -74,7 +74,7 @@ const DRAWN: [&[u8]; 24] = [
 
 /// What there is to a page.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Shape {
+pub(super) struct HtmlShape {
     pub(super) n_elements: usize,
     pub(super) depth: usize,
     /// The elements that a parser would make more than are written.
@@ -85,60 +85,60 @@ pub(super) struct Shape {
     pub(super) n_attributes: usize,
 }
 
-pub(super) type Name = [u8; NAME_BYTES_MAX];
+pub(super) type TagName = [u8; NAME_BYTES_MAX];
 
 /// Measures a page.
-pub(super) fn measure(html: &str) -> Shape {
+pub(super) fn measure_html(html: &str) -> HtmlShape {
     let bytes = html.as_bytes();
-    let mut scan = Scan::default();
+    let mut scan = HtmlScan::default();
     let mut at = 0_usize;
-    while let Some(next) = find(bytes, at, b"<") {
-        scan.text(&bytes[at..next]);
+    while let Some(next) = find_bytes(bytes, at, b"<") {
+        scan.count_text(&bytes[at..next]);
         at = next + 1;
         match bytes.get(at) {
-            Some(b'!') if bytes[at..].starts_with(b"!--") => at = past_comment(bytes, at + 1),
-            Some(b'!' | b'?') => at = past(bytes, at, b">"),
+            Some(b'!') if bytes[at..].starts_with(b"!--") => at = skip_comment(bytes, at + 1),
+            Some(b'!' | b'?') => at = skip_past(bytes, at, b">"),
             Some(b'/') => {
-                let (name, length) = name(&bytes[at + 1..]);
-                let tag = attributes(bytes, at + 1 + length);
+                let (name, length) = read_tag_name(&bytes[at + 1..]);
+                let tag = read_attributes(bytes, at + 1 + length);
                 at = tag.end;
-                scan.attributes(&tag);
-                scan.end(&name);
+                scan.count_attributes(&tag);
+                scan.close_element(&name);
             }
             Some(first) if first.is_ascii_alphabetic() => {
-                let (name, length) = name(&bytes[at..]);
-                let tag = attributes(bytes, at + length);
-                scan.tag(&bytes[at..tag.end]);
-                scan.attributes(&tag);
+                let (name, length) = read_tag_name(&bytes[at..]);
+                let tag = read_attributes(bytes, at + length);
+                scan.count_tag(&bytes[at..tag.end]);
+                scan.count_attributes(&tag);
                 at = tag.end;
-                if scan.is_text(&name) {
+                if scan.is_raw_text(&name) {
                     let begin = at;
-                    at = past_text(bytes, at, &name);
-                    scan.text(&bytes[begin..at]);
-                    scan.count();
+                    at = skip_raw_text(bytes, at, &name);
+                    scan.count_text(&bytes[begin..at]);
+                    scan.count_element();
                     // A script in a comment in a script goes on behind its end.
-                    scan.is_muddled |= find(&bytes[..at], begin, b"<!--").is_some();
+                    scan.is_muddled |= find_bytes(&bytes[..at], begin, b"<!--").is_some();
                 } else if tag.ends_itself && scan.is_drawing() {
-                    scan.count();
+                    scan.count_element();
                 } else {
-                    scan.begin(name);
+                    scan.open_element(name);
                 }
             }
-            _ => scan.text(b"<"),
+            _ => scan.count_text(b"<"),
         }
     }
-    scan.text(bytes.get(at..).unwrap_or_default());
+    scan.count_text(bytes.get(at..).unwrap_or_default());
     // Texts that are apart in the page may be one for a parser.
     let escaping = scan.n_escaped.saturating_mul(scan.n_text_bytes);
-    Shape { escaping: escaping.saturating_add(scan.shape.escaping), ..scan.shape }
+    HtmlShape { escaping: escaping.saturating_add(scan.shape.escaping), ..scan.shape }
 }
 
 /// What is open at a place of a page.
 #[derive(Default)]
-struct Scan {
-    shape: Shape,
-    stack: Vec<Name>,
-    n_open: HashMap<Name, usize>,
+struct HtmlScan {
+    shape: HtmlShape,
+    stack: Vec<TagName>,
+    n_open: HashMap<TagName, usize>,
     depth: usize,
     n_to_reopen: usize,
     n_escaped: usize,
@@ -148,14 +148,14 @@ struct Scan {
     is_muddled: bool,
 }
 
-impl Scan {
+impl HtmlScan {
     fn is_open(&self, name: &[u8]) -> bool {
-        let mut key = Name::default();
+        let mut key = TagName::default();
         key.iter_mut().zip(name).for_each(|(letter, byte)| *letter = *byte);
         self.n_open.get(&key).is_some_and(|n_open| *n_open > 0)
     }
 
-    fn is_text(&self, name: &Name) -> bool {
+    fn is_raw_text(&self, name: &TagName) -> bool {
         is_one_of(&RAW, name) && !self.is_muddled && !self.is_open(b"svg") && !self.is_open(b"select")
     }
 
@@ -165,30 +165,30 @@ impl Scan {
         is_inside && !self.is_muddled
     }
 
-    fn text(&mut self, text: &[u8]) {
-        self.n_escaped += n_escaped(text);
+    fn count_text(&mut self, text: &[u8]) {
+        self.n_escaped += count_escapable(text);
         self.n_text_bytes += text.len();
     }
 
-    fn tag(&mut self, tag: &[u8]) {
+    fn count_tag(&mut self, tag: &[u8]) {
         let values = tag.strip_suffix(b">").unwrap_or(tag);
         let n_quotes = values.iter().filter(|byte| **byte == b'"').count();
         // Two of them around each value are no part of it, but they are few or the values are short.
-        let cost = (n_escaped(values) + n_quotes).saturating_mul(values.len());
+        let cost = (count_escapable(values) + n_quotes).saturating_mul(values.len());
         self.shape.escaping = self.shape.escaping.saturating_add(cost);
     }
 
-    fn attributes(&mut self, tag: &Attributes) {
+    fn count_attributes(&mut self, tag: &TagAttributes) {
         self.shape.n_attributes = self.shape.n_attributes.max(tag.n_names);
     }
 
-    fn count(&mut self) {
+    fn count_element(&mut self) {
         self.shape.n_elements += 1;
         self.shape.n_reopened = self.shape.n_reopened.saturating_add(self.n_to_reopen);
     }
 
-    fn begin(&mut self, name: Name) {
-        self.count();
+    fn open_element(&mut self, name: TagName) {
+        self.count_element();
         let leaves_drawing = self.is_open(b"svg") && !is_one_of(&DRAWN, &name);
         self.is_muddled |= leaves_drawing || is_one_of(&[b"math"], &name);
         if is_one_of(&VOID, &name) || is_one_of(&ENDED_BY_THE_NEXT, &name) {
@@ -201,7 +201,7 @@ impl Scan {
         self.shape.depth = self.shape.depth.max(self.depth);
     }
 
-    fn end(&mut self, name: &Name) {
+    fn close_element(&mut self, name: &TagName) {
         // An end without a beginning ends nothing.
         let Some(n_open) = self.n_open.get_mut(name).filter(|n_open| **n_open > 0) else { return };
         *n_open -= 1;
@@ -212,20 +212,20 @@ impl Scan {
 }
 
 /// Counts what may have to be escaped; the last of them begins a space that does not break.
-fn n_escaped(bytes: &[u8]) -> usize {
+fn count_escapable(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| matches!(byte, b'&' | b'<' | b'>' | 0xC2)).count()
 }
 
-pub(super) fn is_one_of(names: &[&[u8]], name: &Name) -> bool {
+pub(super) fn is_one_of(names: &[&[u8]], name: &TagName) -> bool {
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES_MAX);
     names.contains(&&name[..length])
 }
 
 /// Reads an element's name, and how long it was.
-pub(super) fn name(bytes: &[u8]) -> (Name, usize) {
+pub(super) fn read_tag_name(bytes: &[u8]) -> (TagName, usize) {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');
     let length = bytes.iter().position(ends).unwrap_or(bytes.len());
-    let mut name = Name::default();
+    let mut name = TagName::default();
     for (letter, byte) in name.iter_mut().zip(&bytes[..length]) {
         *letter = byte.to_ascii_lowercase();
     }
@@ -233,7 +233,7 @@ pub(super) fn name(bytes: &[u8]) -> (Name, usize) {
 }
 
 /// Where in a tag its reader is.
-enum Place {
+enum TagPosition {
     BeforeName,
     Name,
     AfterName,
@@ -242,7 +242,7 @@ enum Place {
 }
 
 /// What stands in a tag behind its name.
-struct Attributes {
+struct TagAttributes {
     /// Where the tag ends.
     end: usize,
     /// The tag ends its element.
@@ -251,50 +251,54 @@ struct Attributes {
 }
 
 /// Goes to the end of a tag; tells as well whether the tag ends its element.
-pub(super) fn past_attributes(bytes: &[u8], from: usize) -> (usize, bool) {
-    let Attributes { end, ends_itself, .. } = attributes(bytes, from);
+pub(super) fn skip_attributes(bytes: &[u8], from: usize) -> (usize, bool) {
+    let TagAttributes { end, ends_itself, .. } = read_attributes(bytes, from);
     (end, ends_itself)
 }
 
 /// Reads a tag from behind its name, where a `>` in quotes is no end.
-fn attributes(bytes: &[u8], from: usize) -> Attributes {
+fn read_attributes(bytes: &[u8], from: usize) -> TagAttributes {
     let (mut at, mut n_names) = (from, 0);
-    let mut place = Place::BeforeName;
+    let mut place = TagPosition::BeforeName;
     while let Some(byte) = bytes.get(at) {
         at += 1;
         if *byte == b'>' {
-            return Attributes { end: at, ends_itself: false, n_names };
+            return TagAttributes { end: at, ends_itself: false, n_names };
         }
         place = match (place, byte) {
-            (Place::BeforeName | Place::Name | Place::AfterName, b'/') => {
+            (TagPosition::BeforeName | TagPosition::Name | TagPosition::AfterName, b'/') => {
                 if bytes.get(at) == Some(&b'>') {
-                    return Attributes { end: at + 1, ends_itself: true, n_names };
+                    return TagAttributes { end: at + 1, ends_itself: true, n_names };
                 }
-                Place::BeforeName
+                TagPosition::BeforeName
             }
-            (Place::Name | Place::AfterName, b'=') => Place::BeforeValue,
-            (Place::BeforeValue, b'"' | b'\'') => {
-                at = past(bytes, at, &[*byte]);
-                Place::BeforeName
+            (TagPosition::Name | TagPosition::AfterName, b'=') => TagPosition::BeforeValue,
+            (TagPosition::BeforeValue, b'"' | b'\'') => {
+                at = skip_past(bytes, at, &[*byte]);
+                TagPosition::BeforeName
             }
-            (Place::BeforeName | Place::Value, blank) if blank.is_ascii_whitespace() => Place::BeforeName,
-            (Place::Name | Place::AfterName, blank) if blank.is_ascii_whitespace() => Place::AfterName,
-            (Place::BeforeValue, blank) if blank.is_ascii_whitespace() => Place::BeforeValue,
-            (Place::BeforeValue | Place::Value, _) => Place::Value,
-            (Place::Name, _) => Place::Name,
-            (Place::BeforeName | Place::AfterName, _) => {
+            (TagPosition::BeforeName | TagPosition::Value, blank) if blank.is_ascii_whitespace() => {
+                TagPosition::BeforeName
+            }
+            (TagPosition::Name | TagPosition::AfterName, blank) if blank.is_ascii_whitespace() => {
+                TagPosition::AfterName
+            }
+            (TagPosition::BeforeValue, blank) if blank.is_ascii_whitespace() => TagPosition::BeforeValue,
+            (TagPosition::BeforeValue | TagPosition::Value, _) => TagPosition::Value,
+            (TagPosition::Name, _) => TagPosition::Name,
+            (TagPosition::BeforeName | TagPosition::AfterName, _) => {
                 n_names += 1;
-                Place::Name
+                TagPosition::Name
             }
         };
     }
-    Attributes { end: at, ends_itself: false, n_names }
+    TagAttributes { end: at, ends_itself: false, n_names }
 }
 
 /// Goes past the end of a comment, which may be as soon as it begins.
-pub(super) fn past_comment(bytes: &[u8], from: usize) -> usize {
+pub(super) fn skip_comment(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
-    while let Some(next) = find(bytes, at, b"--") {
+    while let Some(next) = find_bytes(bytes, at, b"--") {
         let rest = &bytes[next + 2..];
         match rest {
             [b'>', ..] => return next + 3,
@@ -306,23 +310,23 @@ pub(super) fn past_comment(bytes: &[u8], from: usize) -> usize {
 }
 
 /// Goes past the end tag of an element whose inside is text.
-pub(super) fn past_text(bytes: &[u8], from: usize, raw: &Name) -> usize {
+pub(super) fn skip_raw_text(bytes: &[u8], from: usize, raw: &TagName) -> usize {
     let mut at = from;
-    while let Some(next) = find(bytes, at, b"</") {
-        let (name, length) = name(&bytes[next + 2..]);
+    while let Some(next) = find_bytes(bytes, at, b"</") {
+        let (name, length) = read_tag_name(&bytes[next + 2..]);
         at = next + 2 + length;
         if name == *raw {
-            return past(bytes, at, b">");
+            return skip_past(bytes, at, b">");
         }
     }
     bytes.len()
 }
 
-pub(super) fn past(bytes: &[u8], from: usize, what: &[u8]) -> usize {
-    find(bytes, from, what).map_or(bytes.len(), |at| at + what.len())
+pub(super) fn skip_past(bytes: &[u8], from: usize, what: &[u8]) -> usize {
+    find_bytes(bytes, from, what).map_or(bytes.len(), |at| at + what.len())
 }
 
-pub(super) fn find(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
+pub(super) fn find_bytes(bytes: &[u8], from: usize, what: &[u8]) -> Option<usize> {
     let rest = bytes.get(from..)?;
     rest.windows(what.len()).position(|window| window == what).map(|at| from + at)
 }

@@ -2,7 +2,7 @@ use std::{fs, os::unix::fs::symlink, path::Path};
 
 use expect_test::{Expect, expect};
 
-use super::{Workspace, resolve};
+use super::{Workspace, resolve_links};
 
 /// Shows where the repositories around `project/sub` keep themselves.
 #[track_caller]
@@ -12,7 +12,7 @@ fn check(setup: fn(&Path), expect: &Expect) {
     let cwd = place.join("project/sub");
     fs::create_dir_all(&cwd).unwrap();
     setup(&place);
-    let found = Workspace::new(cwd, &[], Vec::new()).repositories();
+    let found = Workspace::new(cwd, &[], Vec::new()).external_git_dirs();
     let lines = found.iter().map(|path| format!("{}\n", path.display()));
     expect.assert_eq(&lines.collect::<String>().replace(&place.display().to_string(), "$DIR"));
 }
@@ -68,7 +68,7 @@ fn what_is_no_repository_is_protected_as_it_stands() {
 #[test]
 fn a_path_of_a_megabyte_is_resolved_at_once() {
     let long = format!("/{}", "a/".repeat(500_000));
-    assert_eq!(resolve(Path::new(&long)).components().count(), 500_001);
+    assert_eq!(resolve_links(Path::new(&long)).components().count(), 500_001);
     let up = format!("/{}b", "a/../".repeat(200_000));
-    assert_eq!(resolve(Path::new(&up)), Path::new("/b"));
+    assert_eq!(resolve_links(Path::new(&up)), Path::new("/b"));
 }

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crow_process::{Command, Ended, FilterBounds, Groups, SpawnError, filter};
+use crow_process::{CommandSpec, ExitReason, FilterLimits, ProcessGroups, SpawnError, run_filter};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Tools, Workspace};
+use crate::{ToolRegistry, Workspace};
 
 /// Checking out a large repository on a slow disk; everything else takes milliseconds.
 const TIME_MAX: Duration = Duration::from_mins(5);
@@ -159,14 +159,14 @@ pub enum WorktreeError {
 
 /// The git of this machine.
 #[derive(Debug, Clone)]
-pub struct Git {
-    groups: Groups,
+pub struct GitCli {
+    groups: ProcessGroups,
     env_removed: Vec<String>,
 }
 
 /// How git knows which repository is meant.
 #[derive(Debug, Clone)]
-pub(super) enum Place {
+pub(super) enum GitLocation {
     /// It finds it from this folder.
     Of { folder: PathBuf },
     /// It is told, and believes nothing that is in the folder.
@@ -175,47 +175,47 @@ pub(super) enum Place {
 
 /// Git for one repository, whose own programs are off.
 #[derive(Debug, Clone)]
-pub(super) struct Repository<'a> {
-    git: &'a Git,
-    place: Place,
+pub(super) struct GitRepository<'a> {
+    git: &'a GitCli,
+    place: GitLocation,
     /// What this very configuration names and may not run.
     turned_off: Vec<String>,
     cut: CancellationToken,
 }
 
-struct Answer {
+struct GitOutput {
     code: i32,
     stdout: String,
     stderr: String,
 }
 
-impl Tools {
+impl ToolRegistry {
     /// The git that worktrees of this workspace are made with.
-    pub fn git(&self, workspace: &Workspace) -> Git {
-        Git::new(self.groups().clone(), workspace.secret_variables())
+    pub fn git_for(&self, workspace: &Workspace) -> GitCli {
+        GitCli::new(self.process_groups().clone(), workspace.secret_variables())
     }
 }
 
-impl Git {
+impl GitCli {
     /// The program `git`, without the variables that hold secrets.
-    pub fn new(groups: Groups, secret_variables: &[String]) -> Self {
+    pub fn new(groups: ProcessGroups, secret_variables: &[String]) -> Self {
         let misleading = MISLEADING.iter().copied().map(str::to_owned);
         Self { groups, env_removed: misleading.chain(secret_variables.iter().cloned()).collect() }
     }
 
     /// Finds the repository that a folder is in, and where in it the folder is.
-    pub(super) async fn find(
+    pub(super) async fn find_repository(
         &self,
         folder: &Path,
         cut: &CancellationToken,
     ) -> Result<(PathBuf, PathBuf), WorktreeError> {
         let none = || WorktreeError::NoRepository { folder: folder.to_owned() };
-        let git = self.unbound(Place::Of { folder: folder.to_owned() }, cut);
+        let git = self.unchecked_repository(GitLocation::Of { folder: folder.to_owned() }, cut);
         let answer = git.run(&["rev-parse", "--show-toplevel", "--show-prefix"]).await?;
         if answer.code != 0 {
             // Somebody else's repository is one that git does not touch, and says so.
             let is_other = answer.stderr.contains("dubious ownership");
-            return Err(if is_other { failed("rev-parse", &answer.stderr) } else { none() });
+            return Err(if is_other { git_error("rev-parse", &answer.stderr) } else { none() });
         }
         let (root, prefix) = answer.stdout.split_once('\n').ok_or_else(none)?;
         let (root, prefix) = (PathBuf::from(root), PathBuf::from(prefix.trim_end_matches('\n')));
@@ -226,27 +226,27 @@ impl Git {
     }
 
     /// Reads what the repository's own configuration would run, and turns it off.
-    pub(super) async fn bind<'a>(
+    pub(super) async fn open_repository<'a>(
         &'a self,
-        place: Place,
+        place: GitLocation,
         cut: &CancellationToken,
-    ) -> Result<Repository<'a>, WorktreeError> {
-        let mut git = self.unbound(place, cut);
-        if !git.own_keys(RUNS_ODDLY).await?.is_empty() {
-            return Err(WorktreeError::RunsPrograms { folder: git.place.folder().to_owned() });
+    ) -> Result<GitRepository<'a>, WorktreeError> {
+        let mut git = self.unchecked_repository(place, cut);
+        if !git.local_config_keys(RUNS_ODDLY).await?.is_empty() {
+            return Err(WorktreeError::RunsPrograms { folder: git.place.work_dir().to_owned() });
         }
-        let keys = git.own_keys(RUNS).await?;
-        git.turned_off = keys.iter().filter_map(|key| turned_off(key)).collect();
+        let keys = git.local_config_keys(RUNS).await?;
+        git.turned_off = keys.iter().filter_map(|key| disabling_setting(key)).collect();
         Ok(git)
     }
 
-    fn unbound(&self, place: Place, cut: &CancellationToken) -> Repository<'_> {
-        Repository { git: self, place, turned_off: Vec::new(), cut: cut.clone() }
+    fn unchecked_repository(&self, place: GitLocation, cut: &CancellationToken) -> GitRepository<'_> {
+        GitRepository { git: self, place, turned_off: Vec::new(), cut: cut.clone() }
     }
 }
 
 /// Says of a key that would run a program that it does not.
-fn turned_off(key: &str) -> Option<String> {
+fn disabling_setting(key: &str) -> Option<String> {
     let (name, last) = key.rsplit_once('.')?;
     match last {
         "clean" | "smudge" | "process" => Some(format!("{key}=")),
@@ -256,14 +256,14 @@ fn turned_off(key: &str) -> Option<String> {
     }
 }
 
-impl Place {
-    fn folder(&self) -> &Path {
+impl GitLocation {
+    fn work_dir(&self) -> &Path {
         match self {
             Self::Of { folder } | Self::Told { folder, .. } => folder,
         }
     }
 
-    fn options(&self) -> Vec<String> {
+    fn location_args(&self) -> Vec<String> {
         match self {
             Self::Of { .. } => Vec::new(),
             Self::Told { folder, git_folder } => vec![
@@ -274,51 +274,52 @@ impl Place {
     }
 }
 
-impl<'a> Repository<'a> {
+impl<'a> GitRepository<'a> {
     /// The same configuration seen from another of its folders.
-    pub(super) fn of(&self, place: Place) -> Self {
+    pub(super) fn at_location(&self, place: GitLocation) -> Self {
         Self { place, ..self.clone() }
     }
 
     /// For what has to be done even though it was cancelled.
-    pub(super) fn past_cut(&self) -> Repository<'a> {
-        Repository { cut: CancellationToken::new(), ..self.clone() }
+    pub(super) fn ignoring_cancel(&self) -> GitRepository<'a> {
+        GitRepository { cut: CancellationToken::new(), ..self.clone() }
     }
 
     /// Asks what has an answer; anything else is a failure.
-    pub(super) async fn ask(&self, args: &[&str]) -> Result<String, WorktreeError> {
+    pub(super) async fn run_checked(&self, args: &[&str]) -> Result<String, WorktreeError> {
         let answer = self.run(args).await?;
         if answer.code != 0 {
-            return Err(failed(args.first().copied().unwrap_or_default(), &answer.stderr));
+            return Err(git_error(args.first().copied().unwrap_or_default(), &answer.stderr));
         }
         Ok(answer.stdout.trim_end_matches('\n').to_owned())
     }
 
     /// Asks what may have no answer, which git says with 1.
-    pub(super) async fn try_ask(&self, args: &[&str]) -> Result<Option<String>, WorktreeError> {
+    pub(super) async fn run_optional(&self, args: &[&str]) -> Result<Option<String>, WorktreeError> {
         let answer = self.run(args).await?;
         match answer.code {
             0 => Ok(Some(answer.stdout.trim_end_matches('\n').to_owned())),
             1 => Ok(None),
-            _ => Err(failed(args.first().copied().unwrap_or_default(), &answer.stderr)),
+            _ => Err(git_error(args.first().copied().unwrap_or_default(), &answer.stderr)),
         }
     }
 
     pub(super) async fn has_branch(&self, branch: &str) -> Result<bool, WorktreeError> {
         let branch = format!("refs/heads/{branch}");
-        Ok(self.try_ask(&["show-ref", "--verify", "--quiet", &branch]).await?.is_some())
+        Ok(self.run_optional(&["show-ref", "--verify", "--quiet", &branch]).await?.is_some())
     }
 
     /// Does what need not be possible.
-    pub(super) async fn tidy(&self, args: &[&str]) {
-        if let Err(error) = self.ask(args).await {
+    pub(super) async fn run_best_effort(&self, args: &[&str]) {
+        if let Err(error) = self.run_checked(args).await {
             tracing::debug!(%error, "there was nothing to tidy");
         }
     }
 
     /// The keys like this that the repository has itself; those of the person and of the system are not hostile.
-    async fn own_keys(&self, like: &str) -> Result<Vec<String>, WorktreeError> {
-        let keys = self.try_ask(&["config", "--show-scope", "--name-only", "--get-regexp", like]).await?;
+    async fn local_config_keys(&self, like: &str) -> Result<Vec<String>, WorktreeError> {
+        let keys =
+            self.run_optional(&["config", "--show-scope", "--name-only", "--get-regexp", like]).await?;
         let keys = keys.unwrap_or_default();
         let own = keys.lines().filter_map(|line| match line.split_once('\t') {
             Some(("local" | "worktree", key)) => Some(key.to_owned()),
@@ -327,40 +328,42 @@ impl<'a> Repository<'a> {
         Ok(own.collect())
     }
 
-    async fn run(&self, args: &[&str]) -> Result<Answer, WorktreeError> {
+    async fn run(&self, args: &[&str]) -> Result<GitOutput, WorktreeError> {
         let chosen = CHOSEN.iter().copied().chain(self.turned_off.iter().map(String::as_str));
         let mut all: Vec<String> = chosen.flat_map(|setting| ["-c".to_owned(), setting.to_owned()]).collect();
-        all.extend(self.place.options());
+        all.extend(self.place.location_args());
         all.extend(args.iter().copied().map(str::to_owned));
-        let command = Command {
+        let command = CommandSpec {
             program: "git".into(),
             args: all,
-            cwd: self.place.folder().to_owned(),
+            cwd: self.place.work_dir().to_owned(),
             env: VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             env_removed: self.git.env_removed.clone(),
         };
         let bounds =
-            FilterBounds { timeout: TIME_MAX, stdout_bytes: ANSWER_BYTES, stderr_bytes: COMPLAINT_BYTES };
+            FilterLimits { timeout: TIME_MAX, stdout_bytes: ANSWER_BYTES, stderr_bytes: COMPLAINT_BYTES };
         let what = args.first().copied().unwrap_or_default();
-        let filtered = filter(&self.git.groups, command, Vec::new(), bounds, &self.cut).await;
+        let filtered = run_filter(&self.git.groups, command, Vec::new(), bounds, &self.cut).await;
         let filtered = filtered.map_err(|error| match error {
             SpawnError::NoProgram { .. } => WorktreeError::NoGit,
             SpawnError::NoFolder { cwd } => WorktreeError::NoRepository { folder: cwd },
             SpawnError::Closed => WorktreeError::Cancelled,
-            SpawnError::System(error) => failed(what, &error.to_string()),
+            SpawnError::System(error) => git_error(what, &error.to_string()),
         })?;
         let code = match filtered.ended {
-            Ended::Exited(code) => code,
-            Ended::Cancelled => return Err(WorktreeError::Cancelled),
-            Ended::TimedOut => return Err(failed(what, "it took too long")),
-            Ended::Signalled(signal) => return Err(failed(what, &format!("signal {signal} ended it"))),
+            ExitReason::Exited(code) => code,
+            ExitReason::Cancelled => return Err(WorktreeError::Cancelled),
+            ExitReason::TimedOut => return Err(git_error(what, "it took too long")),
+            ExitReason::Signalled(signal) => {
+                return Err(git_error(what, &format!("signal {signal} ended it")));
+            }
         };
-        Ok(Answer { code, stdout: filtered.stdout.text, stderr: filtered.stderr.text })
+        Ok(GitOutput { code, stdout: filtered.stdout.text, stderr: filtered.stderr.text })
     }
 }
 
 /// What git says first with such a word is why; hints follow.
-fn failed(what: &str, stderr: &str) -> WorktreeError {
+fn git_error(what: &str, stderr: &str) -> WorktreeError {
     let told = |line: &str| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).map(str::to_owned);
     let last = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
     let why = stderr.lines().find_map(told).or_else(last).unwrap_or_else(|| "it did not say why".to_owned());

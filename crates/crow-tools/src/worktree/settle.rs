@@ -3,8 +3,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::git::{Git, Place, Repository};
-use super::{SETTLED, Worktree, WorktreeError, spelled};
+use super::git::{GitCli, GitLocation, GitRepository};
+use super::{SETTLED, Worktree, WorktreeError, path_str};
 
 /// More than anybody reads one by one; the count has them all.
 pub(super) const FILES_MAX: usize = 200;
@@ -17,13 +17,13 @@ const STAT: [&str; 2] = ["--stat=100", "--stat-count=60"];
 
 /// What came of the work in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Settled {
+pub struct SettledWorktree {
     /// The branch with the work; there is none when nothing was changed.
     pub branch: Option<String>,
     /// How many files differ from where the work began.
     pub n_files: usize,
     /// The first of them.
-    pub files: Vec<ChangedFile>,
+    pub files: Vec<WorktreeFileChange>,
     /// The changes in a picture: a line for each file.
     pub stat: String,
     /// The changes themselves; a note stands where there were too many.
@@ -34,9 +34,9 @@ pub struct Settled {
 
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFile {
+pub struct WorktreeFileChange {
     /// In which way.
-    pub how: FileChange,
+    pub how: FileChangeKind,
     /// Its path in the repository, quoted as git quotes it where it has odd letters.
     pub path: String,
     /// What it was called before.
@@ -45,7 +45,7 @@ pub struct ChangedFile {
 
 /// How a file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileChange {
+pub enum FileChangeKind {
     /// It is new.
     Added,
     /// It has another content, mode or kind.
@@ -59,76 +59,87 @@ pub enum FileChange {
 impl Worktree {
     /// Commits everything on the branch and removes the folder; without a change the branch goes as well.
     ///
-    /// What fails is said in [`Settled::left`], and the work stays in the folder.
-    pub async fn settle(&self, git: &Git, cut: &CancellationToken) -> Settled {
+    /// What fails is said in [`SettledWorktree::left`], and the work stays in the folder.
+    pub async fn settle(&self, git: &GitCli, cut: &CancellationToken) -> SettledWorktree {
         match self.try_settle(git, cut).await {
             Ok(settled) => settled,
-            Err(error) => Settled {
+            Err(error) => SettledWorktree {
                 branch: Some(self.branch.clone()),
                 left: Some(format!("the work is in {}: {error}", self.root.display())),
-                ..Settled::default()
+                ..SettledWorktree::default()
             },
         }
     }
 
-    async fn try_settle(&self, git: &Git, cut: &CancellationToken) -> Result<Settled, WorktreeError> {
-        let home = git.bind(Place::Of { folder: self.repository.clone() }, cut).await?;
+    async fn try_settle(
+        &self,
+        git: &GitCli,
+        cut: &CancellationToken,
+    ) -> Result<SettledWorktree, WorktreeError> {
+        let home = git.open_repository(GitLocation::Of { folder: self.repository.clone() }, cut).await?;
         let root = self.root.display();
         if !home.has_branch(&self.branch).await? {
-            home.ask(&["update-ref", &self.reference(), &self.base]).await?;
+            home.run_checked(&["update-ref", &self.branch_ref(), &self.base]).await?;
         }
-        if self.is_there().await {
-            self.commit(git, cut).await?;
+        if self.root_exists().await {
+            self.commit_all(git, cut).await?;
         }
-        let (mut settled, repositories) = self.compare(&home).await?;
+        let (mut settled, repositories) = self.diff_from_base(&home).await?;
         settled.left = match repositories.first() {
             Some(path) => {
                 Some(format!("{path} is a repository of its own, which no branch holds; it is in {root}"))
             }
-            None => self.remove(&home.past_cut(), settled.branch.is_some()).await?,
+            None => self.remove_worktree(&home.ignoring_cancel(), settled.branch.is_some()).await?,
         };
         Ok(settled)
     }
 
-    async fn is_there(&self) -> bool {
+    async fn root_exists(&self) -> bool {
         tokio::fs::symlink_metadata(&self.root).await.is_ok_and(|found| found.is_dir())
     }
 
-    fn reference(&self) -> String {
+    fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.branch)
     }
 
     /// Has the branch say what the folder says, wherever the folder's `HEAD` was led.
-    async fn commit(&self, git: &Git, cut: &CancellationToken) -> Result<(), WorktreeError> {
-        let place = Place::Told { folder: self.root.clone(), git_folder: self.git_folder.clone() };
-        let there = git.bind(place, cut).await?;
-        let reference = self.reference();
-        if there.try_ask(&["symbolic-ref", "--quiet", "HEAD"]).await?.as_ref() != Some(&reference) {
-            there.ask(&["symbolic-ref", "HEAD", &reference]).await?;
+    async fn commit_all(&self, git: &GitCli, cut: &CancellationToken) -> Result<(), WorktreeError> {
+        let place = GitLocation::Told { folder: self.root.clone(), git_folder: self.git_folder.clone() };
+        let there = git.open_repository(place, cut).await?;
+        let reference = self.branch_ref();
+        if there.run_optional(&["symbolic-ref", "--quiet", "HEAD"]).await?.as_ref() != Some(&reference) {
+            there.run_checked(&["symbolic-ref", "HEAD", &reference]).await?;
         }
-        there.ask(&["add", "--all"]).await?;
+        there.run_checked(&["add", "--all"]).await?;
         let is_same =
-            there.try_ask(&["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"]).await?.is_some();
+            there.run_optional(&["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"]).await?.is_some();
         if !is_same {
             let message = format!("crow: {}", self.name);
-            there.ask(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", &message]).await?;
+            there
+                .run_checked(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", &message])
+                .await?;
         }
         Ok(())
     }
 
     /// Says what differs, and which of it is a repository.
-    async fn compare(&self, home: &Repository<'_>) -> Result<(Settled, Vec<String>), WorktreeError> {
-        let tip = home.ask(&["rev-parse", "--verify", &format!("{}^{{commit}}", self.reference())]).await?;
+    async fn diff_from_base(
+        &self,
+        home: &GitRepository<'_>,
+    ) -> Result<(SettledWorktree, Vec<String>), WorktreeError> {
+        let tip = home
+            .run_checked(&["rev-parse", "--verify", &format!("{}^{{commit}}", self.branch_ref())])
+            .await?;
         if tip == self.base {
-            return Ok((Settled::default(), Vec::new()));
+            return Ok((SettledWorktree::default(), Vec::new()));
         }
         let diff = async |how: &[&str]| {
             let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"];
-            home.ask(&[&diff, how, &[self.base.as_str(), tip.as_str()]].concat()).await
+            home.run_checked(&[&diff, how, &[self.base.as_str(), tip.as_str()]].concat()).await
         };
         let (raw, stat) = (diff(&["--raw"]).await?, diff(&STAT).await?);
         let (mut files, mut repositories) = (Vec::new(), Vec::new());
-        for (mode, file) in raw.lines().filter_map(changed) {
+        for (mode, file) in raw.lines().filter_map(parse_raw_diff_line) {
             if mode == REPOSITORY_MODE {
                 repositories.push(file.path.clone());
             }
@@ -136,9 +147,9 @@ impl Worktree {
                 files.push(file);
             }
         }
-        let settled = Settled {
+        let settled = SettledWorktree {
             branch: Some(self.branch.clone()),
-            n_files: counted(&stat),
+            n_files: parse_file_count(&stat),
             files,
             stat,
             diff: diff(&["--patch"]).await?,
@@ -148,28 +159,28 @@ impl Worktree {
     }
 
     /// Removes the folder, and the branch if there is nothing on it; gives a sentence when that cannot be.
-    async fn remove(
+    async fn remove_worktree(
         &self,
-        home: &Repository<'_>,
+        home: &GitRepository<'_>,
         keeps_branch: bool,
     ) -> Result<Option<String>, WorktreeError> {
-        let root = spelled(&self.root)?;
-        let is_there = self.is_there().await;
+        let root = path_str(&self.root)?;
+        let is_there = self.root_exists().await;
         let removed = async {
             if is_there {
                 // From here on nobody may take it for work that was left: half of it may be gone.
-                home.ask(&["worktree", "lock", "--reason", SETTLED, root]).await?;
+                home.run_checked(&["worktree", "lock", "--reason", SETTLED, root]).await?;
                 let remove = ["worktree", "remove", "--force", "--force", root];
-                if home.ask(&remove).await.is_err() {
+                if home.run_checked(&remove).await.is_err() {
                     // The child may have changed what says in the folder whose it is.
-                    home.tidy(&["worktree", "repair", root]).await;
-                    home.ask(&remove).await?;
+                    home.run_best_effort(&["worktree", "repair", root]).await;
+                    home.run_checked(&remove).await?;
                 }
             } else {
-                home.ask(&["worktree", "prune"]).await?;
+                home.run_checked(&["worktree", "prune"]).await?;
             }
             if !keeps_branch {
-                home.ask(&["branch", "-D", &self.branch]).await?;
+                home.run_checked(&["branch", "-D", &self.branch]).await?;
             }
             Ok::<(), WorktreeError>(())
         };
@@ -182,7 +193,7 @@ impl Worktree {
 }
 
 /// Reads a line of a raw diff, and the mode that the file has now.
-fn changed(line: &str) -> Option<(&str, ChangedFile)> {
+fn parse_raw_diff_line(line: &str) -> Option<(&str, WorktreeFileChange)> {
     let (facts, paths) = line.strip_prefix(':')?.split_once('\t')?;
     let (mode, letter) = (facts.split(' ').nth(1)?, facts.rsplit(' ').next()?);
     let (before, path) = match paths.split_once('\t') {
@@ -190,16 +201,16 @@ fn changed(line: &str) -> Option<(&str, ChangedFile)> {
         None => (None, paths.to_owned()),
     };
     let how = match letter.as_bytes().first()? {
-        b'A' | b'C' => FileChange::Added,
-        b'D' => FileChange::Deleted,
-        b'R' => FileChange::Renamed,
-        _ => FileChange::Modified,
+        b'A' | b'C' => FileChangeKind::Added,
+        b'D' => FileChangeKind::Deleted,
+        b'R' => FileChangeKind::Renamed,
+        _ => FileChangeKind::Modified,
     };
-    Some((mode, ChangedFile { how, path, before }))
+    Some((mode, WorktreeFileChange { how, path, before }))
 }
 
 /// Reads how many files the last line of a picture counts.
-fn counted(stat: &str) -> usize {
+fn parse_file_count(stat: &str) -> usize {
     let last = stat.lines().next_back().unwrap_or_default();
     last.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
 }

@@ -5,17 +5,17 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crow_process::Groups;
+use crow_process::ProcessGroups;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Git, Settled, Worktree, WorktreeError};
+use super::{GitCli, SettledWorktree, Worktree, WorktreeError};
 
 /// A repository with something in it, and a place for worktrees.
 struct Scene {
     folder: TempDir,
-    git: Git,
+    git: GitCli,
     cut: CancellationToken,
 }
 
@@ -39,7 +39,8 @@ fn write(path: PathBuf, text: &str) {
 impl Scene {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let scene = Self { folder, git: Git::new(Groups::new(), &[]), cut: CancellationToken::new() };
+        let scene =
+            Self { folder, git: GitCli::new(ProcessGroups::new(), &[]), cut: CancellationToken::new() };
         let repository = scene.repository();
         fs::create_dir(&repository).unwrap();
         git(&repository, "init -q -b main");
@@ -60,14 +61,14 @@ impl Scene {
     }
 
     async fn make_in(&self, folder: &Path) -> Result<Worktree, WorktreeError> {
-        Worktree::make(&self.git, folder, &self.root().join("trees"), "quiet-otter", &self.cut).await
+        Worktree::create(&self.git, folder, &self.root().join("trees"), "quiet-otter", &self.cut).await
     }
 
     async fn make(&self) -> Worktree {
         self.make_in(&self.repository()).await.unwrap()
     }
 
-    fn show(&self, settled: &Settled) -> String {
+    fn show(&self, settled: &SettledWorktree) -> String {
         let mut said = format!("branch {:?}, {} files\n", settled.branch, settled.n_files);
         for file in &settled.files {
             let before = file.before.as_ref().map(|before| format!(" from {before}")).unwrap_or_default();
@@ -82,7 +83,7 @@ impl Scene {
     }
 
     #[track_caller]
-    fn check(&self, settled: &Settled, told: &Expect) {
+    fn check(&self, settled: &SettledWorktree, told: &Expect) {
         told.assert_eq(&self.show(settled));
     }
 }
@@ -173,7 +174,7 @@ async fn what_is_not_committed_is_not_taken_along_and_said() {
     assert!(fs::read_to_string(worktree.path.join("a.txt")).unwrap().starts_with("one\n"));
     assert!(!worktree.path.join("untracked.txt").exists());
     let settled = worktree.settle(&scene.git, &scene.cut).await;
-    assert_eq!(settled, Settled::default());
+    assert_eq!(settled, SettledWorktree::default());
     assert_eq!(git(&scene.repository(), "status --porcelain"), " M a.txt\n?? untracked.txt\n");
 }
 
@@ -199,7 +200,7 @@ async fn a_folder_that_leads_out_is_refused() {
     let refused = scene.make_in(&scene.repository().join("out/etc")).await.unwrap_err();
     assert!(matches!(refused, WorktreeError::LeadsOut { .. }), "{refused}");
     scene.check(
-        &Settled::default(),
+        &SettledWorktree::default(),
         &expect![[r#"
         branch None, 0 files
         folder there: false
@@ -290,7 +291,7 @@ async fn where_there_is_nothing_to_start_from_is_said() {
     let refused = scene.make_in(&empty).await.unwrap_err();
     assert!(matches!(refused, WorktreeError::NoCommit { .. }), "{refused}");
     for name in ["", "../x", "-b", "a b", "Ä"] {
-        let refused = Worktree::make(&scene.git, &empty, &empty, name, &scene.cut).await.unwrap_err();
+        let refused = Worktree::create(&scene.git, &empty, &empty, name, &scene.cut).await.unwrap_err();
         assert!(matches!(refused, WorktreeError::BadName { .. }), "{refused}");
     }
     scene.cut.cancel();
@@ -342,7 +343,7 @@ async fn what_was_half_made_or_half_removed_is_made_anew() {
         fs::write(scene.repository().join(".git/worktrees/quiet-otter/locked"), reason).unwrap();
         let again = scene.make().await;
         assert!(again.path.join("a.txt").exists(), "{reason}");
-        assert_eq!(again.settle(&scene.git, &scene.cut).await, Settled::default());
+        assert_eq!(again.settle(&scene.git, &scene.cut).await, SettledWorktree::default());
     }
 }
 
@@ -458,7 +459,7 @@ async fn wherever_the_child_led_git_the_branch_has_the_work() {
 async fn two_worktrees_do_not_meet() {
     let scene = Scene::new();
     let (repository, trees) = (scene.repository(), scene.root().join("trees"));
-    let make = |name| Worktree::make(&scene.git, &repository, &trees, name, &scene.cut);
+    let make = |name| Worktree::create(&scene.git, &repository, &trees, name, &scene.cut);
     let (one, two) = tokio::join!(make("one"), make("two"));
     let (one, two) = (one.unwrap(), two.unwrap());
     write(one.path.join("a.txt"), "one\n");
@@ -467,6 +468,6 @@ async fn two_worktrees_do_not_meet() {
     assert_eq!((settled.0.n_files, settled.1.n_files, settled.0.left, settled.1.left), (1, 1, None, None));
     // A child of a child begins where that stands.
     let inner = make("one").await.unwrap();
-    let inner_most = Worktree::make(&scene.git, &inner.path, &trees, "inner", &scene.cut).await.unwrap();
+    let inner_most = Worktree::create(&scene.git, &inner.path, &trees, "inner", &scene.cut).await.unwrap();
     assert_eq!(fs::read_to_string(inner_most.path.join("a.txt")).unwrap(), "one\n");
 }

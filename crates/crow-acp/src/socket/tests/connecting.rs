@@ -18,7 +18,7 @@ async fn meets(answer: &'static str) -> String {
     let headers = [("Authorization".to_owned(), "Bearer very-secret".to_owned())];
     let url = format!("ws://{here}/acp?key=very-secret");
     let patience = if answer.is_empty() { SOON } else { PATIENCE };
-    let error = connect(&url, &headers, Instant::now() + patience).await.unwrap_err();
+    let error = connect_socket(&url, &headers, Instant::now() + patience).await.unwrap_err();
     assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
     error.to_string().replace(&here.to_string(), "HERE")
 }
@@ -73,7 +73,7 @@ async fn addresses_and_headers_that_cannot_be_used_are_refused() {
         ("ws://127.0.0.1/", header("X Y", "very-secret")),
         (nobody.as_str(), vec![]),
     ] {
-        let error = connect(url, &headers, Instant::now() + PATIENCE).await.unwrap_err();
+        let error = connect_socket(url, &headers, Instant::now() + PATIENCE).await.unwrap_err();
         assert!(!format!("{error} {error:?}").contains("very-secret"), "{error:?}");
         heard.push_str(&format!("{error}\n").replace(&nobody["ws://".len()..], "NOBODY"));
     }
@@ -97,7 +97,8 @@ async fn addresses_and_headers_that_cannot_be_used_are_refused() {
 async fn a_server_without_encryption_is_told_from_one_that_is_not_there() {
     let server = Server::echo().await;
     let url = format!("wss://127.0.0.1:{}", server.port);
-    let error = connect_with(&url, &[], Instant::now() + PATIENCE, (NEVER, ours_alone)).await.unwrap_err();
+    let error =
+        connect_socket_with(&url, &[], Instant::now() + PATIENCE, (NEVER, ours_alone)).await.unwrap_err();
     check(
         &error.to_string().replace(&server.port.to_string(), "PORT"),
         &expect![
@@ -139,11 +140,13 @@ async fn encrypted_servers_are_reached_when_they_are_who_they_say() {
         }
     });
     let mut heard = String::new();
-    for (host, roots) in
-        [("localhost", ours_alone as fn() -> _), ("127.0.0.1", ours_alone), ("localhost", known_roots)]
-    {
+    for (host, roots) in [
+        ("localhost", ours_alone as fn() -> _),
+        ("127.0.0.1", ours_alone),
+        ("localhost", load_root_certificates),
+    ] {
         let url = format!("wss://{host}:{port}");
-        let connected = connect_with(&url, &[], Instant::now() + PATIENCE, (NEVER, roots)).await;
+        let connected = connect_socket_with(&url, &[], Instant::now() + PATIENCE, (NEVER, roots)).await;
         match connected {
             Ok(mut lines) => {
                 lines.outgoing.send("{}".to_owned()).await.unwrap();

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Makes a form of `LABEL: MEANING` lines; `…` stands for words of one's own.
-fn form(lines: &[&str]) -> Form {
+fn form(lines: &[&str]) -> ElicitationForm {
     let choices = lines.iter().filter(|line| **line != "…").map(|line| {
         let (label, meaning) = line.split_once(": ").unwrap_or((line, ""));
-        Choice { label: label.into(), meaning: meaning.into() }
+        ElicitationChoice { label: label.into(), meaning: meaning.into() }
     });
-    Form {
+    ElicitationForm {
         message: "Which nest?".into(),
         options: choices.collect(),
         free_text: lines.contains(&"…"),
@@ -19,10 +19,10 @@ fn form(lines: &[&str]) -> Form {
 
 #[track_caller]
 fn check_request(lines: &[&str], expected: &Expect) {
-    let request = form_request(&SessionId::new("quiet-crow"), &form(lines));
+    let request = to_elicitation_request(&SessionId::new("quiet-crow"), &form(lines));
     expected.assert_eq(&serde_json::to_string_pretty(&request).unwrap());
     // Our own client reads what our own agent spells.
-    assert_eq!(asked_form(request).unwrap().form, form(lines));
+    assert_eq!(parse_form_request(request).unwrap().form, form(lines));
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn own_words_may_be_all_there_is() {
 fn check_answers(lines: &[&str], answers: &[Value], expected: &Expect) {
     let read = answers.iter().map(|answer| {
         let answer_read = serde_json::from_value(answer.clone()).unwrap();
-        format!("{answer} {:?}\n", formed(Ok(answer_read), &form(lines)))
+        format!("{answer} {:?}\n", elicitation_outcome(Ok(answer_read), &form(lines)))
     });
     expected.assert_eq(&read.collect::<String>());
 }
@@ -196,10 +196,10 @@ fn own_words_are_taken_where_they_were_asked_for() {
 fn own_words_have_an_end() {
     let of = |n_chars: usize| {
         let answer = accepted(&json!({"other": "é".repeat(n_chars)}));
-        formed(Ok(serde_json::from_value(answer).unwrap()), &form(&["…"]))
+        elicitation_outcome(Ok(serde_json::from_value(answer).unwrap()), &form(&["…"]))
     };
-    assert_eq!(of(2_000), Formed::Chosen("é".repeat(2_000)));
-    assert!(matches!(of(2_001), Formed::Nobody { .. }));
+    assert_eq!(of(2_000), ElicitationOutcome::Chosen("é".repeat(2_000)));
+    assert!(matches!(of(2_001), ElicitationOutcome::Nobody { .. }));
 }
 
 #[test]
@@ -208,7 +208,10 @@ fn why_nobody_answered_is_said() {
         (sdk::Error::new(-32603, "the dialog broke"), "the dialog broke"),
         (sdk::Error::new(-32602, "missing field `action`"), "the client's answer cannot be read"),
     ] {
-        assert_eq!(formed(Err(error), &form(&["oak"])), Formed::Nobody { why: why.into() });
+        assert_eq!(
+            elicitation_outcome(Err(error), &form(&["oak"])),
+            ElicitationOutcome::Nobody { why: why.into() }
+        );
     }
 }
 
@@ -217,12 +220,13 @@ fn why_nobody_answered_is_said() {
 fn check_asked(required: &[&str], properties: &Value, chosen: &[&str], expected: &Expect) {
     let schema = json!({"type": "object", "properties": properties, "required": required});
     let request = json!({"mode": "form", "sessionId": "s", "message": "?", "requestedSchema": schema});
-    let read = || asked_form(serde_json::from_value(request.clone()).unwrap());
+    let read = || parse_form_request(serde_json::from_value(request.clone()).unwrap());
     let Some(asked) = read() else { return expected.assert_eq("not drawn") };
     let labels = asked.form.options.iter().map(|choice| format!("{} ({})", choice.label, choice.meaning));
     let mut told = format!("{} {}\n", labels.collect::<Vec<_>>().join(", "), asked.form.free_text);
     for said in chosen {
-        let response = form_response(read().unwrap(), Formed::Chosen((*said).into())).unwrap();
+        let response =
+            to_elicitation_response(read().unwrap(), ElicitationOutcome::Chosen((*said).into())).unwrap();
         told.push_str(&format!("{said} -> {}\n", serde_json::to_string(&response).unwrap()));
     }
     expected.assert_eq(&told);
@@ -291,5 +295,5 @@ fn more_than_one_question_is_not_drawn() {
     }
     let url =
         json!({"mode": "url", "sessionId": "s", "message": "?", "elicitationId": "e", "url": "https://x"});
-    assert!(asked_form(serde_json::from_value(url).unwrap()).is_none());
+    assert!(parse_form_request(serde_json::from_value(url).unwrap()).is_none());
 }

@@ -10,7 +10,7 @@ fn check(models: &[&str], expected: &Expect) {
         let (provider, name) = model.split_once(':').unwrap();
         ModelInfo { name: name.into(), provider: provider.into() }
     });
-    let options = Options {
+    let options = SessionConfigOptions {
         mode: Mode::Ask,
         model: Some("a".into()),
         models: models.collect(),

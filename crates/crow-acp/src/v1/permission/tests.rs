@@ -1,4 +1,4 @@
-use crow_core::{Facets, ToolKind, Touch};
+use crow_core::{ToolAccess, ToolCallInfo, ToolKind};
 use expect_test::{Expect, expect};
 use serde_json::Map;
 
@@ -6,22 +6,30 @@ use super::*;
 use crate::v1;
 
 fn question<'a>(
-    subject: Subject,
-    answers: Answers<'a>,
-    facets: &'a Facets,
+    subject: PermissionSubject,
+    answers: OfferedAnswers<'a>,
+    facets: &'a ToolCallInfo,
     arguments: &'a Map<String, Value>,
-) -> Question<'a> {
-    Question { subject, call: CallId::at(1, 0), facets, arguments, preview: &[], why: None, answers }
+) -> PermissionRequest<'a> {
+    PermissionRequest {
+        subject,
+        call: CallId::from_position(1, 0),
+        facets,
+        arguments,
+        preview: &[],
+        why: None,
+        answers,
+    }
 }
 
 /// Spells a question about this, as Crow's own and as one of its child; the client reads both.
 #[track_caller]
-fn check(subject: Subject, answers: Answers<'_>, expected: &Expect) {
-    let facets = Facets {
+fn check(subject: PermissionSubject, answers: OfferedAnswers<'_>, expected: &Expect) {
+    let facets = ToolCallInfo {
         title: "Go on with the plan".into(),
         kind: ToolKind::Think,
         locations: Vec::new(),
-        touch: Touch::Nothing,
+        touch: ToolAccess::Nothing,
     };
     let arguments = Map::new();
     let asked = question(subject, answers, &facets, &arguments);
@@ -30,10 +38,11 @@ fn check(subject: Subject, answers: Answers<'_>, expected: &Expect) {
     let options = spelled["options"].as_array().unwrap().iter();
     let options: Vec<String> =
         options.map(|option| format!("{}: {}\n", option["optionId"], option["name"])).collect();
-    let (session, heard) = v1::question(request);
+    let (session, heard) = v1::parse_permission_request(request);
     assert_eq!(heard.subject, subject);
-    let of_child = permission_request_of_child(&session, (CallId::at(1, 0), "a child"), &heard, false);
-    let of_child = v1::question(of_child).1.subject;
+    let of_child =
+        child_permission_request(&session, (CallId::from_position(1, 0), "a child"), &heard, false);
+    let of_child = v1::parse_permission_request(of_child).1.subject;
     expected.assert_eq(&format!("{}{} of a child: {of_child:?}\n", options.concat(), spelled["_meta"]));
 }
 
@@ -44,8 +53,8 @@ fn prefix(words: &[&str]) -> Grant {
 #[test]
 fn a_question_says_what_a_yes_is_about() {
     check(
-        Subject::Call,
-        Answers::Once,
+        PermissionSubject::Call,
+        OfferedAnswers::Once,
         &expect![[r#"
         "allow_once": "Allow once"
         "reject_once": "Reject"
@@ -53,8 +62,8 @@ fn a_question_says_what_a_yes_is_about() {
     "#]],
     );
     check(
-        Subject::GoOn,
-        Answers::Once,
+        PermissionSubject::GoOn,
+        OfferedAnswers::Once,
         &expect![[r#"
         "allow_once": "Go on"
         "reject_once": "Stop"
@@ -62,8 +71,8 @@ fn a_question_says_what_a_yes_is_about() {
     "#]],
     );
     check(
-        Subject::Offer,
-        Answers::Session,
+        PermissionSubject::Offer,
+        OfferedAnswers::Session,
         &expect![[r#"
         "allow_once": "Yes"
         "allow_always": "Yes, always in this session"
@@ -78,7 +87,11 @@ fn a_question_says_what_a_yes_is_about() {
 fn a_question_says_what_a_yes_is_remembered_as() {
     let check_offer = |session: &[Grant], project: &[Grant], expected| {
         let offer = GrantOffer { session: session.to_vec(), project: project.to_vec() };
-        check(Subject::Call, Answers::Remembered { offer: &offer, can_tell: true }, expected);
+        check(
+            PermissionSubject::Call,
+            OfferedAnswers::Remembered { offer: &offer, can_tell: true },
+            expected,
+        );
     };
     let exact = Grant::Run("cargo test -p x".to_owned());
     let cargo = prefix(&["cargo", "test"]);
@@ -135,25 +148,30 @@ fn a_question_says_what_a_yes_is_remembered_as() {
 #[test]
 fn the_offer_of_a_child_reaches_its_parent() {
     let offer = GrantOffer { session: vec![Grant::Edits, Grant::Searches], project: vec![Grant::Edits] };
-    let facets =
-        Facets { title: "x".into(), kind: ToolKind::Edit, locations: Vec::new(), touch: Touch::Nothing };
+    let facets = ToolCallInfo {
+        title: "x".into(),
+        kind: ToolKind::Edit,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    };
     let arguments = Map::new();
-    let answers = Answers::Remembered { offer: &offer, can_tell: false };
+    let answers = OfferedAnswers::Remembered { offer: &offer, can_tell: false };
     let ask = |is_child| {
-        let asked = question(Subject::Call, answers, &facets, &arguments);
-        v1::question(permission_request(&SessionId::new("quiet-crow"), asked, is_child)).1
+        let asked = question(PermissionSubject::Call, answers, &facets, &arguments);
+        v1::parse_permission_request(permission_request(&SessionId::new("quiet-crow"), asked, is_child)).1
     };
     assert_eq!(ask(false).offer, None);
     let heard = ask(true);
-    let lasting = |id: &str| heard.lasting(&PermissionAnswer::Chosen(id.to_owned()));
-    assert_eq!(lasting("allow_always"), Some(Lasting::Session));
-    assert_eq!(lasting("allow_project"), Some(Lasting::Project));
+    let lasting = |id: &str| heard.grant_scope(&PermissionAnswer::Chosen(id.to_owned()));
+    assert_eq!(lasting("allow_always"), Some(GrantScope::Session));
+    assert_eq!(lasting("allow_project"), Some(GrantScope::Project));
     assert_eq!(lasting("allow_once"), None);
     // A child of the child is answered further up as well.
     let session = SessionId::new("quiet-crow");
     let above = |is_child| {
-        let request = permission_request_of_child(&session, (CallId::at(1, 0), "a child"), &heard, is_child);
-        v1::question(request).1.offer
+        let request =
+            child_permission_request(&session, (CallId::from_position(1, 0), "a child"), &heard, is_child);
+        v1::parse_permission_request(request).1.offer
     };
     assert_eq!((above(true), above(false)), (Some(offer.clone()), None));
     assert_eq!(heard.offer, Some(offer));
@@ -165,18 +183,18 @@ fn only_an_answer_that_was_offered_is_a_yes() {
     let answer = |id: &str, answers| {
         let selected = wire::SelectedPermissionOutcome::new(id.to_owned());
         let outcome = wire::RequestPermissionOutcome::Selected(selected);
-        answered(Ok(wire::RequestPermissionResponse::new(outcome)), answers)
+        permission_outcome(Ok(wire::RequestPermissionResponse::new(outcome)), answers)
     };
-    let remembered = Answers::Remembered { offer: &offer, can_tell: false };
+    let remembered = OfferedAnswers::Remembered { offer: &offer, can_tell: false };
     for (id, answers, expected) in [
-        ("allow_once", Answers::Once, Answered::AllowOnce),
-        ("allow_always", Answers::Once, Answered::Reject),
-        ("allow_always", remembered, Answered::AllowForSession),
-        ("allow_project", remembered, Answered::Reject),
-        ("reject_and_tell", remembered, Answered::Reject),
-        ("allow_project", Answers::Session, Answered::Reject),
-        ("reject_always", Answers::Session, Answered::RejectForSession),
-        ("yes", remembered, Answered::Reject),
+        ("allow_once", OfferedAnswers::Once, PermissionOutcome::AllowOnce),
+        ("allow_always", OfferedAnswers::Once, PermissionOutcome::Reject),
+        ("allow_always", remembered, PermissionOutcome::AllowForSession),
+        ("allow_project", remembered, PermissionOutcome::Reject),
+        ("reject_and_tell", remembered, PermissionOutcome::Reject),
+        ("allow_project", OfferedAnswers::Session, PermissionOutcome::Reject),
+        ("reject_always", OfferedAnswers::Session, PermissionOutcome::RejectForSession),
+        ("yes", remembered, PermissionOutcome::Reject),
     ] {
         assert_eq!(answer(id, answers), expected, "{id}");
     }

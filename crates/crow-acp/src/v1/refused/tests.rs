@@ -1,10 +1,10 @@
 use expect_test::{Expect, expect};
 
-use super::with_kind;
+use super::with_failure_kind;
 
 #[track_caller]
 fn check(line: &str, expected: &Expect) {
-    expected.assert_eq(&with_kind(line.to_owned()));
+    expected.assert_eq(&with_failure_kind(line.to_owned()));
 }
 
 #[test]
@@ -34,6 +34,6 @@ fn our_own_errors_and_answers_that_quote_one_stay() {
         r#"{"jsonrpc":"2.0","id":1,"result":{"quoted":"\"error\":{"}}"#,
         "not json \"error\":{",
     ] {
-        assert_eq!(with_kind(line.to_owned()), line);
+        assert_eq!(with_failure_kind(line.to_owned()), line);
     }
 }

@@ -6,8 +6,15 @@ use crate::children::view::tests::view;
 #[track_caller]
 fn check(state: TaskState, why: Option<&str>, heard: &str, expected: &Expect) {
     let task = SessionId::new("brave-otter");
-    let ended = Ended { task: &task, who: "kimi, tests", state, why, n_tokens: Some(1234), worktree: None };
-    expected.assert_eq(&report(&ended, &view(heard)));
+    let ended = ChildTurnSummary {
+        task: &task,
+        who: "kimi, tests",
+        state,
+        why,
+        n_tokens: Some(1234),
+        worktree: None,
+    };
+    expected.assert_eq(&render_report(&ended, &view(heard)));
 }
 
 #[test]
@@ -56,7 +63,7 @@ fn failed_before_it_said_anything() {
 #[test]
 fn a_long_answer_keeps_its_beginning_and_its_end() {
     let answer = format!("begins{}ends", "ä".repeat(30_000));
-    let text = shortened(&answer, false);
+    let text = shorten_answer(&answer, false);
     assert!(text.starts_with("begins") && text.ends_with("ends"), "{text}");
     assert!(text.contains("[… 6010 characters are left out here …]"), "{}", &text[..200]);
 }

@@ -7,8 +7,8 @@ use super::*;
 fn check(heard: &str, expected: &Expect) {
     let view = view(heard);
     let (answer, _) = view.answer();
-    let mut text = format!("{}\n-- answer\n{answer}\n", view.shown());
-    let (files, n_uncounted) = view.changed();
+    let mut text = format!("{}\n-- answer\n{answer}\n", view.render_view());
+    let (files, n_uncounted) = view.changed_files();
     for file in files {
         text.push_str(&format!("-- {} +{} -{}\n", file.path, file.n_added, file.n_removed));
     }
@@ -18,11 +18,11 @@ fn check(heard: &str, expected: &Expect) {
     expected.assert_eq(&text);
 }
 
-pub(in crate::children) fn view(heard: &str) -> View {
-    let mut view = View::default();
+pub(in crate::children) fn view(heard: &str) -> ChildView {
+    let mut view = ChildView::default();
     for line in heard.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let words: Vec<&str> = line.splitn(4, ' ').collect();
-        let call = |id: &str, title: Option<&str>, status, content| Heard::Call {
+        let call = |id: &str, title: Option<&str>, status, content| AgentUpdate::Call {
             id: id.to_owned(),
             title: title.map(str::to_owned),
             kind: None,
@@ -31,26 +31,29 @@ pub(in crate::children) fn view(heard: &str) -> View {
             input: None,
         };
         let heard = match words.as_slice() {
-            ["say", ..] => Heard::Text(line["say ".len()..].replace("\\n", "\n")),
+            ["say", ..] => AgentUpdate::Text(line["say ".len()..].replace("\\n", "\n")),
             ["call", id, status, title] => {
                 let status = match *status {
-                    "running" => Status::Running,
-                    "done" => Status::Done,
-                    "failed" => Status::Failed,
-                    _ => Status::Pending,
+                    "running" => ToolCallStatus::Running,
+                    "done" => ToolCallStatus::Done,
+                    "failed" => ToolCallStatus::Failed,
+                    _ => ToolCallStatus::Pending,
                 };
                 call(id, Some(title).filter(|title| **title != "-").copied(), Some(status), None)
             }
             ["diff", id, path, texts] => {
                 let (old, new) = texts.split_once(" => ").unwrap();
                 let old = (old != "nothing").then(|| old.replace(',', "\n") + "\n");
-                let diff =
-                    Content::Diff { path: (*path).to_owned(), old, new: new.replace(',', "\n") + "\n" };
+                let diff = ToolCallContent::Diff {
+                    path: (*path).to_owned(),
+                    old,
+                    new: new.replace(',', "\n") + "\n",
+                };
                 call(id, None, None, Some(vec![diff]))
             }
             _ => unreachable!("{line}"),
         };
-        view.heard(&heard);
+        view.apply_update(&heard);
     }
     view
 }
@@ -102,28 +105,28 @@ fn a_file_counts_from_its_first_state_to_its_last() {
 #[test]
 fn of_many_calls_the_newest_are_seen() {
     let calls: String = (0..CALLS_SHOWN + 3).map(|n| format!("call {n} done Read {n}\n")).collect();
-    let shown = view(&calls).shown();
+    let shown = view(&calls).render_view();
     assert!(shown.starts_with("… 3 before\n✓ Read 3\n"), "{shown}");
     assert_eq!(shown.lines().count(), CALLS_SHOWN + 1);
 }
 
 #[test]
 fn what_a_child_says_without_end_is_bounded() {
-    let mut view = View::default();
+    let mut view = ChildView::default();
     for n in 0..100_000_u32 {
-        view.heard(&Heard::Text(format!("word {n} ")));
+        view.apply_update(&AgentUpdate::Text(format!("word {n} ")));
         let id = format!("{n}");
-        view.content(&Content::Diff { path: id, old: None, new: "x".repeat(100) });
+        view.apply_content(&ToolCallContent::Diff { path: id, old: None, new: "x".repeat(100) });
     }
     let (answer, is_cut) = view.answer();
     assert!(is_cut && answer.len() <= ANSWER_BYTES_MAX && answer.ends_with("word 99999"));
-    assert!(view.shown().chars().count() <= SAID_SHOWN_CHARS + 1);
-    let (files, n_uncounted) = view.changed();
+    assert!(view.render_view().chars().count() <= SAID_SHOWN_CHARS + 1);
+    let (files, n_uncounted) = view.changed_files();
     assert_eq!((files.len(), n_uncounted), (FILES_MAX, 100_000 - FILES_MAX));
 }
 
 #[test]
 fn a_title_is_one_line_without_controls() {
-    assert_eq!(line("Run\n\u{1b}[2J  rm   -rf x\u{7}"), "Run [2J rm -rf x");
-    assert_eq!(line(&"x".repeat(500)).chars().count(), TITLE_CHARS_MAX + 1);
+    assert_eq!(single_line("Run\n\u{1b}[2J  rm   -rf x\u{7}"), "Run [2J rm -rf x");
+    assert_eq!(single_line(&"x".repeat(500)).chars().count(), TITLE_CHARS_MAX + 1);
 }

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use crow_acp::Client;
-use crow_core::{Content, Facets, Outcome, SessionId, ToolSpec, Update};
-use crow_speckit::{Answer, Choice, Question};
-use crow_tools::{Running, Tool, ToolCx, Workspace};
+use crow_core::{SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolResult, ToolSpec};
+use crow_speckit::{QuestionAnswer, QuestionOption, StepQuestion};
+use crow_tools::{Tool, ToolCx, ToolFuture, Workspace};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{facets, line, parse};
-use crate::kit::Kit;
-use crate::speckit::asking::{self, Asked};
-use crate::speckit::record::Record;
-use crate::speckit::scope::Desk;
+use super::{call_info, parse_arguments, single_line};
+use crate::kit::AgentRuntime;
+use crate::speckit::asking::{self, QuestionOutcome};
+use crate::speckit::record::AnswerRecord;
+use crate::speckit::scope::SharedStepState;
 use crate::speckit::work::STOPPED;
 
 /// The tool that asks; its last call says which question waits for an answer.
@@ -31,34 +31,34 @@ const TOPIC_CHARS_MAX: usize = 100;
 /// An option is a few words, and a sentence about what it means.
 const OPTION_CHARS_MAX: usize = 300;
 
-pub(super) struct Ask {
+pub(super) struct AskQuestionTool {
     spec: ToolSpec,
     n_max: usize,
-    desk: Arc<Desk>,
-    kit: Arc<Kit>,
+    desk: Arc<SharedStepState>,
+    kit: Arc<AgentRuntime>,
     client: Client,
     session: SessionId,
     /// Where answers are written down.
-    record: Option<Record>,
+    record: Option<AnswerRecord>,
 }
 
 #[derive(Deserialize)]
-struct WantedQuestion {
+struct QuestionArgs {
     question: String,
     #[serde(default)]
-    options: Vec<WantedChoice>,
+    options: Vec<ChoiceArgs>,
     recommended: Option<String>,
     topic: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct WantedChoice {
+struct ChoiceArgs {
     label: String,
     #[serde(default)]
     meaning: String,
 }
 
-fn spec() -> ToolSpec {
+fn ask_spec() -> ToolSpec {
     ToolSpec {
         name: ASK.into(),
         description: "Asks the person one question that only they can decide, and gives their answer. Give two to five \
@@ -88,12 +88,15 @@ fn spec() -> ToolSpec {
 }
 
 /// Reads the question that a call asks, or says what is wrong with it.
-pub(in crate::speckit) fn question(arguments: &Map<String, Value>) -> Result<Question, String> {
-    let WantedQuestion { question, options, recommended, topic } = parse(arguments)?;
-    let question = line(&question);
-    let options: Vec<Choice> = options
+pub(in crate::speckit) fn parse_question(arguments: &Map<String, Value>) -> Result<StepQuestion, String> {
+    let QuestionArgs { question, options, recommended, topic } = parse_arguments(arguments)?;
+    let question = single_line(&question);
+    let options: Vec<QuestionOption> = options
         .into_iter()
-        .map(|choice| Choice { label: line(&choice.label), meaning: line(&choice.meaning) })
+        .map(|choice| QuestionOption {
+            label: single_line(&choice.label),
+            meaning: single_line(&choice.meaning),
+        })
         .collect();
     if !question.ends_with('?') {
         return Err("the question is none: ask one sentence that ends with a question mark".to_owned());
@@ -104,7 +107,7 @@ pub(in crate::speckit) fn question(arguments: &Map<String, Value>) -> Result<Que
     if options.len() > OPTIONS_MAX || options.len() == 1 {
         return Err(format!("give no options, or two to {OPTIONS_MAX}"));
     }
-    let is_odd = |choice: &Choice| {
+    let is_odd = |choice: &QuestionOption| {
         choice.label.is_empty()
             || choice.label.chars().count() + choice.meaning.chars().count() > OPTION_CHARS_MAX
     };
@@ -119,44 +122,48 @@ pub(in crate::speckit) fn question(arguments: &Map<String, Value>) -> Result<Que
     if labels.len() != options.len() {
         return Err("two options have the same label".to_owned());
     }
-    let recommended = recommended.map(|label| line(&label));
+    let recommended = recommended.map(|label| single_line(&label));
     let recommended = recommended.filter(|label| options.iter().any(|choice| choice.label == *label));
-    let topic = topic.map(|topic| line(&topic)).filter(|topic| !topic.is_empty());
+    let topic = topic.map(|topic| single_line(&topic)).filter(|topic| !topic.is_empty());
     if topic.as_ref().is_some_and(|topic| topic.chars().count() > TOPIC_CHARS_MAX) {
         return Err(format!("the topic has more than {TOPIC_CHARS_MAX} characters; a few words are enough"));
     }
-    Ok(Question { question, options, recommended, topic })
+    Ok(StepQuestion { question, options, recommended, topic })
 }
 
-impl Tool for Ask {
+impl Tool for AskQuestionTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let question = arguments.get("question").and_then(Value::as_str).unwrap_or("Ask");
-        facets(question)
+        call_info(question)
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> Running<'a> {
-        Box::pin(async move { self.ask(arguments, cx).await.unwrap_or_else(Outcome::failed) })
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
+        Box::pin(async move { self.ask_question(arguments, cx).await.unwrap_or_else(ToolResult::failure) })
     }
 }
 
-impl Ask {
+impl AskQuestionTool {
     pub(super) fn new(
         n_max: usize,
-        desk: Arc<Desk>,
-        (kit, client, session): (Arc<Kit>, Client, SessionId),
-        record: Option<Record>,
+        desk: Arc<SharedStepState>,
+        (kit, client, session): (Arc<AgentRuntime>, Client, SessionId),
+        record: Option<AnswerRecord>,
     ) -> Self {
-        Self { spec: spec(), n_max, desk, kit, client, session, record }
+        Self { spec: ask_spec(), n_max, desk, kit, client, session, record }
     }
 
-    async fn ask(&self, arguments: &Map<String, Value>, cx: ToolCx<'_>) -> Result<Outcome, String> {
-        let question = question(arguments)?;
+    async fn ask_question(
+        &self,
+        arguments: &Map<String, Value>,
+        cx: ToolCx<'_>,
+    ) -> Result<ToolResult, String> {
+        let question = parse_question(arguments)?;
         {
-            let mut state = self.desk.state();
+            let mut state = self.desk.lock_state();
             if state.is_waiting {
                 return Err("a question waits for its answer already; ask one at a time".to_owned());
             }
@@ -167,58 +174,61 @@ impl Ask {
             // Another one of the same reply has to wait too.
             state.is_waiting = true;
         }
-        let n_left = || self.n_max - self.desk.state().n_asked;
-        match asking::ask(&self.client, &self.session, &question, cx.cut).await {
-            Asked::Answered(answer) => {
+        let n_left = || self.n_max - self.desk.lock_state().n_asked;
+        match asking::ask_question(&self.client, &self.session, &question, cx.cut).await {
+            QuestionOutcome::Answered(answer) => {
                 {
-                    let mut state = self.desk.state();
+                    let mut state = self.desk.lock_state();
                     state.is_waiting = false;
-                    if matches!(answer, Answer::NoMore | Answer::Stop) {
+                    if matches!(answer, QuestionAnswer::NoMore | QuestionAnswer::Stop) {
                         state.n_asked = self.n_max;
                     }
-                    state.has_stopped |= answer == Answer::Stop;
-                    state.is_over |= answer == Answer::Stop;
+                    state.has_stopped |= answer == QuestionAnswer::Stop;
+                    state.is_over |= answer == QuestionAnswer::Stop;
                 }
                 let with = (cx.keeper, cx.workspace);
-                asking::written(self.record.as_ref(), (&question, &answer), with).await?;
-                let mut text = told(&answer, n_left());
-                if let (Some(record), Answer::Given(_)) = (&self.record, &answer) {
+                asking::write_answer(self.record.as_ref(), (&question, &answer), with).await?;
+                let mut text = answer_message(&answer, n_left());
+                if let (Some(record), QuestionAnswer::Given(_)) = (&self.record, &answer) {
                     text.push_str(&format!(
                         "\nCrow wrote both under Clarifications in {}. Carry it into the section it concerns now, before you \
                          ask anything else.",
                         record.spec.display()
                     ));
                 }
-                Ok(Outcome::done(text))
+                Ok(ToolResult::success(text))
             }
-            Asked::Cancelled => {
-                self.desk.state().is_waiting = false;
+            QuestionOutcome::Cancelled => {
+                self.desk.lock_state().is_waiting = false;
                 Err("the question was closed without an answer; do not ask it again".to_owned())
             }
-            Asked::Later => {
-                let text = question.spelled();
-                let message = self.kit.next_note();
-                self.client.tell(&self.session, Update::Text { message, text: format!("\n{text}") });
-                self.desk.state().is_over = true;
-                let outcome = Outcome::done(
+            QuestionOutcome::Later => {
+                let text = question.to_markdown();
+                let message = self.kit.next_message_id();
+                self.client
+                    .send_update(&self.session, SessionUpdate::Text { message, text: format!("\n{text}") });
+                self.desk.lock_state().is_over = true;
+                let outcome = ToolResult::success(
                     "the question was shown to the person; their answer comes as the next message",
                 );
-                Ok(Outcome { for_client: vec![Content::Text(text)], ..outcome })
+                Ok(ToolResult { for_client: vec![ToolCallContent::Text(text)], ..outcome })
             }
         }
     }
 }
 
 /// What the model is told of an answer.
-fn told(answer: &Answer, n_left: usize) -> String {
+fn answer_message(answer: &QuestionAnswer, n_left: usize) -> String {
     match answer {
-        Answer::Given(text) if n_left > 0 => {
+        QuestionAnswer::Given(text) if n_left > 0 => {
             format!("The person answered: {text}\n(You may ask {n_left} more.)")
         }
-        Answer::Given(text) => {
+        QuestionAnswer::Given(text) => {
             format!("The person answered: {text}\n(That was the last question you may ask.)")
         }
-        Answer::NoMore => "The person wants no more questions. Assume what is usual for the rest.".to_owned(),
-        Answer::Stop => STOPPED.to_owned(),
+        QuestionAnswer::NoMore => {
+            "The person wants no more questions. Assume what is usual for the rest.".to_owned()
+        }
+        QuestionAnswer::Stop => STOPPED.to_owned(),
     }
 }

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crow_core::{Facets, Outcome, ToolSpec};
-use crow_speckit::{Gap, GapKind};
-use crow_tools::{Running, Tool, ToolCx, Workspace};
+use crow_core::{ToolCallInfo, ToolResult, ToolSpec};
+use crow_speckit::{ConvergenceGap, GapKind};
+use crow_tools::{Tool, ToolCx, ToolFuture, Workspace};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{facets, line, parse};
-use crate::speckit::scope::{Desk, TaskResult};
+use super::{call_info, parse_arguments, single_line};
+use crate::speckit::scope::{SharedStepState, StepTaskResult};
 
 /// A note is what a person reads in one line of a report.
 const NOTE_CHARS_MAX: usize = 2_000;
@@ -17,22 +17,22 @@ const NOTE_CHARS_MAX: usize = 2_000;
 /// Tasks that one look at the code may add; more is another plan.
 const GAPS_MAX: usize = 100;
 
-pub(super) struct Task {
+pub(super) struct ReportTaskTool {
     spec: ToolSpec,
-    desk: Arc<Desk>,
+    desk: Arc<SharedStepState>,
 }
 
 #[derive(Deserialize)]
-struct WantedResult {
+struct TaskResultArgs {
     id: String,
-    state: WantedState,
+    state: TaskStateArg,
     #[serde(default)]
     note: String,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum WantedState {
+enum TaskStateArg {
     Done,
     Failed,
 }
@@ -55,73 +55,78 @@ fn task_spec() -> ToolSpec {
     }
 }
 
-impl Tool for Task {
+impl Tool for ReportTaskTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
-        facets(&format!("{} {}", text("id"), text("state")))
+        call_info(&format!("{} {}", text("id"), text("state")))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Running<'a> {
-        Box::pin(async move { self.report(arguments).map_or_else(Outcome::failed, Outcome::done) })
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> ToolFuture<'a> {
+        Box::pin(async move {
+            self.record_result(arguments).map_or_else(ToolResult::failure, ToolResult::success)
+        })
     }
 }
 
-impl Task {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
+impl ReportTaskTool {
+    pub(super) fn new(desk: Arc<SharedStepState>) -> Self {
         Self { spec: task_spec(), desk }
     }
 
-    fn report(&self, arguments: &Map<String, Value>) -> Result<String, String> {
-        let WantedResult { id, state, note } = parse(arguments)?;
-        let note = short(&note);
-        let mut desk = self.desk.state();
+    fn record_result(&self, arguments: &Map<String, Value>) -> Result<String, String> {
+        let TaskResultArgs { id, state, note } = parse_arguments(arguments)?;
+        let note = shorten_text(&note);
+        let mut desk = self.desk.lock_state();
         let at_hand = desk.task.as_deref().ok_or("there is no task at hand")?;
         if !at_hand.eq_ignore_ascii_case(id.trim()) {
-            return Err(format!("the task at hand is {at_hand}, not {}; nothing was marked", line(&id)));
+            return Err(format!(
+                "the task at hand is {at_hand}, not {}; nothing was marked",
+                single_line(&id)
+            ));
         }
         if desk.result.is_some() {
             return Err(format!("{at_hand} was reported already"));
         }
         let text = match state {
-            WantedState::Done => format!("{at_hand} is done"),
-            WantedState::Failed if note.is_empty() => return Err("say in the note why it failed".to_owned()),
-            WantedState::Failed => format!("{at_hand} is noted as failed"),
+            TaskStateArg::Done => format!("{at_hand} is done"),
+            TaskStateArg::Failed if note.is_empty() => return Err("say in the note why it failed".to_owned()),
+            TaskStateArg::Failed => format!("{at_hand} is noted as failed"),
         };
         desk.result = Some(match state {
-            WantedState::Done => TaskResult::Done { note },
-            WantedState::Failed => TaskResult::Failed { why: note },
+            TaskStateArg::Done => StepTaskResult::Done { note },
+            TaskStateArg::Failed => StepTaskResult::Failed { why: note },
         });
         desk.is_over = true;
         Ok(text)
     }
 }
 
-pub(super) struct Converge {
+pub(super) struct ConvergeTool {
     spec: ToolSpec,
-    desk: Arc<Desk>,
+    desk: Arc<SharedStepState>,
 }
 
 #[derive(Deserialize)]
-struct WantedGaps {
-    tasks: Vec<WantedGap>,
+struct GapsArgs {
+    tasks: Vec<GapArgs>,
 }
 
 #[derive(Deserialize)]
-struct WantedGap {
+struct GapArgs {
     text: String,
     source: String,
-    gap: WantedKind,
+    gap: GapKindArg,
     #[serde(default)]
     is_critical: bool,
 }
 
 #[derive(Deserialize, Clone, Copy)]
 #[serde(rename_all = "snake_case")]
-enum WantedKind {
+enum GapKindArg {
     Missing,
     Partial,
     Contradicts,
@@ -156,38 +161,41 @@ fn converge_spec() -> ToolSpec {
     }
 }
 
-impl Tool for Converge {
+impl Tool for ConvergeTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
 
-    fn facets(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> Facets {
+    fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let n_gaps = arguments.get("tasks").and_then(Value::as_array).map_or(0, Vec::len);
-        facets(&format!("{n_gaps} gaps between code and spec"))
+        call_info(&format!("{n_gaps} gaps between code and spec"))
     }
 
-    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> Running<'a> {
-        Box::pin(async move { self.report(arguments).map_or_else(Outcome::failed, Outcome::done) })
+    fn run<'a>(&'a self, arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> ToolFuture<'a> {
+        Box::pin(
+            async move { self.record_gaps(arguments).map_or_else(ToolResult::failure, ToolResult::success) },
+        )
     }
 }
 
-impl Converge {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
+impl ConvergeTool {
+    pub(super) fn new(desk: Arc<SharedStepState>) -> Self {
         Self { spec: converge_spec(), desk }
     }
 
-    fn report(&self, arguments: &Map<String, Value>) -> Result<String, String> {
-        let WantedGaps { tasks } = parse(arguments)?;
+    fn record_gaps(&self, arguments: &Map<String, Value>) -> Result<String, String> {
+        let GapsArgs { tasks } = parse_arguments(arguments)?;
         if tasks.len() > GAPS_MAX {
             return Err(format!("these are more than {GAPS_MAX} tasks; sum some of them up"));
         }
-        if let Some(at) =
-            tasks.iter().position(|gap| line(&gap.text).is_empty() || line(&gap.source).is_empty())
+        if let Some(at) = tasks
+            .iter()
+            .position(|gap| single_line(&gap.text).is_empty() || single_line(&gap.source).is_empty())
         {
             return Err(format!("task {} has no text or no source", at + 1));
         }
-        let gaps: Vec<Gap> = tasks.into_iter().map(WantedGap::into_gap).collect();
-        let mut desk = self.desk.state();
+        let gaps: Vec<ConvergenceGap> = tasks.into_iter().map(GapArgs::into_gap).collect();
+        let mut desk = self.desk.lock_state();
         if desk.gaps.is_some() {
             return Err("this was reported already".to_owned());
         }
@@ -198,18 +206,23 @@ impl Converge {
     }
 }
 
-impl WantedGap {
-    fn into_gap(self) -> Gap {
+impl GapArgs {
+    fn into_gap(self) -> ConvergenceGap {
         let kind = match self.gap {
-            WantedKind::Missing => GapKind::Missing,
-            WantedKind::Partial => GapKind::Partial,
-            WantedKind::Contradicts => GapKind::Contradicts,
-            WantedKind::Unrequested => GapKind::Unrequested,
+            GapKindArg::Missing => GapKind::Missing,
+            GapKindArg::Partial => GapKind::Partial,
+            GapKindArg::Contradicts => GapKind::Contradicts,
+            GapKindArg::Unrequested => GapKind::Unrequested,
         };
-        Gap { text: short(&self.text), source: short(&self.source), kind, is_critical: self.is_critical }
+        ConvergenceGap {
+            text: shorten_text(&self.text),
+            source: shorten_text(&self.source),
+            kind,
+            is_critical: self.is_critical,
+        }
     }
 }
 
-fn short(text: &str) -> String {
-    crow_speckit::plain(&line(text)).chars().take(NOTE_CHARS_MAX).collect()
+fn shorten_text(text: &str) -> String {
+    crow_speckit::sanitize_text(&single_line(text)).chars().take(NOTE_CHARS_MAX).collect()
 }

@@ -23,13 +23,13 @@ const OWN_SKILL: &str = "skills/crow-cli";
 
 /// A folder, where it really is.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct SourceFolder {
     path: PathBuf,
 }
 
 /// What became of a file or of the files of a folder.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Copied {
+pub(super) enum CopyOutcome {
     /// There was none.
     Missing,
     /// All of it came over.
@@ -40,15 +40,15 @@ pub(super) enum Copied {
     Refused(String),
 }
 
-impl Copied {
+impl CopyOutcome {
     /// The one file was there before.
-    pub(super) fn there_already() -> Self {
+    pub(super) fn already_present() -> Self {
         Self::Left { n_others: 0, n_left: 1, unread: Vec::new() }
     }
 }
 
-impl Folder {
-    pub(super) fn at(path: &Path) -> io::Result<Self> {
+impl SourceFolder {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: fs::canonicalize(path)? })
     }
 
@@ -57,12 +57,12 @@ impl Folder {
     }
 
     /// The folder around it.
-    pub(super) fn around(&self) -> Option<Self> {
+    pub(super) fn parent(&self) -> Option<Self> {
         Some(Self { path: self.path.parent()?.to_owned() })
     }
 
     /// Finds a file in it, through links that stay in it.
-    pub(super) fn find(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+    pub(super) fn find_file(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let found = match fs::canonicalize(self.path.join(path)) {
             Ok(found) => found,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -78,8 +78,8 @@ impl Folder {
     }
 
     /// Reads a file in it that must be there.
-    pub(super) fn text(&self, name: &str) -> io::Result<String> {
-        let path = self.find(Path::new(name))?.ok_or_else(|| io::Error::other("it is not there"))?;
+    pub(super) fn read_text(&self, name: &str) -> io::Result<String> {
+        let path = self.find_file(Path::new(name))?.ok_or_else(|| io::Error::other("it is not there"))?;
         if fs::metadata(&path)?.len() > TEXT_BYTES_MAX {
             return Err(io::Error::other("it is too long"));
         }
@@ -87,52 +87,54 @@ impl Folder {
     }
 
     /// Copies a file into another folder, for its owner only. An error is one of that folder.
-    pub(super) fn copy(&self, name: &str, into: &Path) -> io::Result<Copied> {
-        let source = match self.find(Path::new(name)) {
+    pub(super) fn copy_file(&self, name: &str, into: &Path) -> io::Result<CopyOutcome> {
+        let source = match self.find_file(Path::new(name)) {
             Ok(Some(source)) => source,
-            Ok(None) => return Ok(Copied::Missing),
-            Err(error) => return Ok(Copied::Refused(error.to_string())),
+            Ok(None) => return Ok(CopyOutcome::Missing),
+            Err(error) => return Ok(CopyOutcome::Refused(error.to_string())),
         };
-        Ok(match copy_new(&source, into, name)? {
-            Made::New => Copied::Whole,
-            Made::ThereAlready => Copied::there_already(),
-            Made::Unread(why) => Copied::Refused(why.to_string()),
+        Ok(match copy_new_file(&source, into, name)? {
+            FileCopyOutcome::New => CopyOutcome::Whole,
+            FileCopyOutcome::ThereAlready => CopyOutcome::already_present(),
+            FileCopyOutcome::Unread(why) => CopyOutcome::Refused(why.to_string()),
         })
     }
 
     /// Copies a folder in it into another one; hidden files, such as the Python of a skill, and links stay behind.
     /// An error is one of the other folder.
-    pub(super) fn copy_folder(&self, name: &str, into: &Path) -> io::Result<Copied> {
+    pub(super) fn copy_folder(&self, name: &str, into: &Path) -> io::Result<CopyOutcome> {
         let source = self.path.join(name);
         match fs::symlink_metadata(&source) {
             Ok(found) if found.is_dir() => {}
-            Ok(_) => return Ok(Copied::Refused("it is not a folder".to_owned())),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Copied::Missing),
-            Err(error) => return Ok(Copied::Refused(error.to_string())),
+            Ok(_) => return Ok(CopyOutcome::Refused("it is not a folder".to_owned())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CopyOutcome::Missing),
+            Err(error) => return Ok(CopyOutcome::Refused(error.to_string())),
         }
-        let mut count = Count::default();
-        count.copy(&source, &into.join(name), LEVELS_MAX)?;
+        let mut count = CopyCount::default();
+        count.copy_tree(&source, &into.join(name), LEVELS_MAX)?;
         Ok(match count {
-            Count { n_copied: 0, n_left: 0, .. } => Copied::Missing,
-            Count { n_left: 0, .. } => Copied::Whole,
-            Count { n_copied, n_left, unread } => Copied::Left { n_others: n_copied, n_left, unread },
+            CopyCount { n_copied: 0, n_left: 0, .. } => CopyOutcome::Missing,
+            CopyCount { n_left: 0, .. } => CopyOutcome::Whole,
+            CopyCount { n_copied, n_left, unread } => {
+                CopyOutcome::Left { n_others: n_copied, n_left, unread }
+            }
         })
     }
 }
 
 #[derive(Debug, Default)]
-struct Count {
+struct CopyCount {
     n_copied: u64,
     n_left: u64,
     unread: Vec<String>,
 }
 
-impl Count {
-    fn copy(&mut self, from: &Path, to: &Path, levels: usize) -> io::Result<()> {
+impl CopyCount {
+    fn copy_tree(&mut self, from: &Path, to: &Path, levels: usize) -> io::Result<()> {
         let entries = match fs::read_dir(from) {
             Ok(entries) => entries,
             Err(why) => {
-                self.leave(from, &why);
+                self.record_unread(from, &why);
                 return Ok(());
             }
         };
@@ -141,7 +143,7 @@ impl Count {
             let (kind, entry) = match found {
                 Ok(found) => found,
                 Err(why) => {
-                    self.leave(from, &why);
+                    self.record_unread(from, &why);
                     continue;
                 }
             };
@@ -150,13 +152,13 @@ impl Count {
                 continue;
             }
             if kind.is_dir() && levels > 0 {
-                self.copy(&entry.path(), &to.join(&name), levels - 1)?;
+                self.copy_tree(&entry.path(), &to.join(&name), levels - 1)?;
             } else if kind.is_file() && self.n_copied < FILES_MAX {
-                write::folder(to)?;
-                match copy_new(&entry.path(), to, name)? {
-                    Made::New => self.n_copied += 1,
-                    Made::ThereAlready => self.n_left += 1,
-                    Made::Unread(why) => self.leave(&entry.path(), &why),
+                write::create_private_folder(to)?;
+                match copy_new_file(&entry.path(), to, name)? {
+                    FileCopyOutcome::New => self.n_copied += 1,
+                    FileCopyOutcome::ThereAlready => self.n_left += 1,
+                    FileCopyOutcome::Unread(why) => self.record_unread(&entry.path(), &why),
                 }
             } else {
                 self.n_left += 1;
@@ -166,7 +168,7 @@ impl Count {
     }
 
     /// Counts what cannot be read.
-    fn leave(&mut self, path: &Path, why: &io::Error) {
+    fn record_unread(&mut self, path: &Path, why: &io::Error) {
         self.n_left += 1;
         if self.unread.len() < UNREAD_MAX {
             self.unread.push(format!("{}: {why}", path.display()));
@@ -175,7 +177,7 @@ impl Count {
 }
 
 /// What became of a name in the new folder.
-pub(super) enum Made {
+pub(super) enum FileCopyOutcome {
     New,
     /// Somebody has the name.
     ThereAlready,
@@ -184,11 +186,11 @@ pub(super) enum Made {
 }
 
 /// Copies a file to a name that nobody has, for its owner only; a script stays one. An error is one of the new folder.
-pub(super) fn copy_new(from: &Path, into: &Path, name: impl AsRef<Path>) -> io::Result<Made> {
+pub(super) fn copy_new_file(from: &Path, into: &Path, name: impl AsRef<Path>) -> io::Result<FileCopyOutcome> {
     let opened = File::open(from).and_then(|source| Ok((source.metadata()?, source)));
     let (found, mut source) = match opened {
         Ok(opened) => opened,
-        Err(why) => return Ok(Made::Unread(why)),
+        Err(why) => return Ok(FileCopyOutcome::Unread(why)),
     };
     let mut copy = tempfile::NamedTempFile::new_in(into)?;
     let mut piece = vec![0; PIECE_LEN];
@@ -197,20 +199,20 @@ pub(super) fn copy_new(from: &Path, into: &Path, name: impl AsRef<Path>) -> io::
             Ok(0) => break,
             Ok(n_bytes) => copy.write_all(&piece[..n_bytes])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(why) => return Ok(Made::Unread(why)),
+            Err(why) => return Ok(FileCopyOutcome::Unread(why)),
         }
     }
-    keep_script(copy.as_file(), &found)?;
+    keep_executable_bit(copy.as_file(), &found)?;
     copy.as_file().sync_all()?;
     match copy.persist_noclobber(into.join(name)) {
-        Ok(_) => Ok(Made::New),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(Made::ThereAlready),
+        Ok(_) => Ok(FileCopyOutcome::New),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(FileCopyOutcome::ThereAlready),
         Err(error) => Err(error.error),
     }
 }
 
 #[cfg(unix)]
-fn keep_script(copy: &File, found: &fs::Metadata) -> io::Result<()> {
+fn keep_executable_bit(copy: &File, found: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     match found.permissions().mode() & 0o111 {
         0 => Ok(()),
@@ -219,6 +221,6 @@ fn keep_script(copy: &File, found: &fs::Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn keep_script(_copy: &File, _found: &fs::Metadata) -> io::Result<()> {
+fn keep_executable_bit(_copy: &File, _found: &fs::Metadata) -> io::Result<()> {
     Ok(())
 }

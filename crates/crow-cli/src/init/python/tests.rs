@@ -3,13 +3,13 @@
 use std::{fs, path::Path};
 
 use crow_core::{Failure, FailureKind};
-use crow_store::Address;
+use crow_store::DatabaseAddress;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
 
 use crate::{
     cli::InitArgs,
-    init::{Outside, to_bring_over},
+    init::{InitContext, find_python_config},
     settings::{Environment, Settings},
 };
 
@@ -70,7 +70,7 @@ impl Home {
 
     fn run(&self, args: InitArgs) -> String {
         let list = async |_, _| Err(Failure::new(FailureKind::Connection, ""));
-        let outside = Outside { list: &list, places: &[] };
+        let outside = InitContext { list: &list, places: &[] };
         let mut log = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let dir = self.folder.path().join(".crow");
@@ -146,7 +146,7 @@ fn everything_comes_over() {
         .write(".agents/skills/lint/.venv/bin/python", "#!")
         .write(".agents/skills/crow-cli/SKILL.md", "# The Python version")
         .write(".agents/AGENTS.md", "Be brief.");
-    assert!(to_bring_over(&home.folder.path().join(".crow"), &home.env()).is_some());
+    assert!(find_python_config(&home.folder.path().join(".crow"), &home.env()).is_some());
     check(
         &home,
         expect![[r#"
@@ -169,12 +169,12 @@ fn everything_comes_over() {
         "#]],
     );
     let (settings, _) = Settings::load(&home.folder.path().join(".crow"), &home.env()).unwrap();
-    let database = Address::File(home.folder.path().join(".crow/crow.db"));
+    let database = DatabaseAddress::File(home.folder.path().join(".crow/crow.db"));
     assert_eq!(settings.database, database);
     assert_eq!(settings.mcp_servers, []);
     let key = crow_model::ApiKey::new("sk-very-secret");
-    assert_eq!(settings.model(None).unwrap().provider.api_key, Some(key));
-    assert!(to_bring_over(&home.folder.path().join(".crow"), &home.env()).is_none());
+    assert_eq!(settings.find_model(None).unwrap().provider.api_key, Some(key));
+    assert!(find_python_config(&home.folder.path().join(".crow"), &home.env()).is_none());
 }
 
 #[test]
@@ -312,8 +312,8 @@ fn links_out_of_the_folder_are_not_followed() {
 #[test]
 fn there_is_nothing_to_bring_over() {
     let home = Home { folder: TempDir::new().unwrap() };
-    assert_eq!(to_bring_over(&home.folder.path().join(".crow"), &home.env()), None);
-    assert_eq!(to_bring_over(&home.folder.path().join(".crow"), &Environment::new()), None);
+    assert_eq!(find_python_config(&home.folder.path().join(".crow"), &home.env()), None);
+    assert_eq!(find_python_config(&home.folder.path().join(".crow"), &Environment::new()), None);
     check(
         &home,
         expect![[r#"
@@ -358,7 +358,7 @@ fn a_long_place_of_the_database_is_taken_out_whole() {
         b: 2
           # end
     "#]]
-    .assert_eq(&super::commented(text));
+    .assert_eq(&super::comment_out_database(text));
 }
 
 #[test]
@@ -415,8 +415,8 @@ fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
 fn a_copy_ends_at_errors_of_the_new_folder_only() {
     let folder = TempDir::new().unwrap();
     let name = |name: &str| folder.path().join(name);
-    let unread = super::files::copy_new(&name("missing"), folder.path(), "new").unwrap();
-    assert!(matches!(unread, super::files::Made::Unread(_)));
+    let unread = super::files::copy_new_file(&name("missing"), folder.path(), "new").unwrap();
+    assert!(matches!(unread, super::files::FileCopyOutcome::Unread(_)));
     fs::write(name("there"), "text").unwrap();
-    assert!(super::files::copy_new(&name("there"), &name("nowhere"), "new").is_err());
+    assert!(super::files::copy_new_file(&name("there"), &name("nowhere"), "new").is_err());
 }

@@ -9,7 +9,7 @@ fn yaml(path: &Path) -> Value {
 #[test]
 fn what_is_written_is_yaml_and_closed_to_the_network() {
     let home = tempfile::tempdir().unwrap();
-    assert!(write(home.path(), Existing::Stay).unwrap());
+    assert!(write_search_files(home.path(), ExistingFiles::Stay).unwrap());
     let compose = yaml(&home.path().join("searxng/compose.yaml"));
     let service = &compose["services"]["searxng"];
     assert_eq!(service["ports"], json!(["127.0.0.1:2946:8080"]));
@@ -26,14 +26,14 @@ fn what_is_written_is_yaml_and_closed_to_the_network() {
 fn what_is_there_stays_unless_a_person_says_otherwise() {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join("searxng/settings.yml");
-    write(home.path(), Existing::Stay).unwrap();
+    write_search_files(home.path(), ExistingFiles::Stay).unwrap();
     let first = fs::read_to_string(&settings).unwrap();
-    assert!(!write(home.path(), Existing::Stay).unwrap());
+    assert!(!write_search_files(home.path(), ExistingFiles::Stay).unwrap());
     assert_eq!(fs::read_to_string(&settings).unwrap(), first);
     fs::remove_file(home.path().join("searxng/compose.yaml")).unwrap();
-    assert!(write(home.path(), Existing::Stay).unwrap());
+    assert!(write_search_files(home.path(), ExistingFiles::Stay).unwrap());
     assert_eq!(fs::read_to_string(&settings).unwrap(), first);
-    assert!(write(home.path(), Existing::AreReplaced).unwrap());
+    assert!(write_search_files(home.path(), ExistingFiles::AreReplaced).unwrap());
     assert_ne!(fs::read_to_string(&settings).unwrap(), first, "each has a secret of its own");
 }
 
@@ -42,7 +42,7 @@ fn what_is_there_stays_unless_a_person_says_otherwise() {
 fn the_service_can_read_its_settings_and_nobody_can_reach_them() {
     use std::os::unix::fs::PermissionsExt;
     let home = tempfile::tempdir().unwrap();
-    write(home.path(), Existing::Stay).unwrap();
+    write_search_files(home.path(), ExistingFiles::Stay).unwrap();
     let mode = |path: &str| fs::metadata(home.path().join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("searxng"), 0o700);
     assert_eq!(mode("searxng/settings.yml"), 0o644);

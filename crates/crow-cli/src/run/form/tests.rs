@@ -1,4 +1,4 @@
-use crow_acp::Choice;
+use crow_acp::ElicitationChoice;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -8,17 +8,17 @@ use super::*;
 fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
     let choices = options.iter().filter(|option| **option != "…").map(|option| {
         let (label, meaning) = option.split_once(": ").unwrap_or((option, ""));
-        Choice { label: label.into(), meaning: meaning.into() }
+        ElicitationChoice { label: label.into(), meaning: meaning.into() }
     });
-    let form = Form {
+    let form = ElicitationForm {
         message: message.into(),
         options: choices.collect(),
         free_text: options.contains(&"…"),
         is_about_trust: false,
     };
-    let read = typed.iter().map(|typed| format!("{typed:?} {:?}\n", formed(&form, typed)));
-    let drawn = lines(&form, Paint::Plain).join("\n");
-    expected.assert_eq(&format!("{drawn}\n{}\n{}", answers(&form), read.collect::<String>()));
+    let read = typed.iter().map(|typed| format!("{typed:?} {:?}\n", parse_answer(&form, typed)));
+    let drawn = render_form(&form, PaintMode::Plain).join("\n");
+    expected.assert_eq(&format!("{drawn}\n{}\n{}", describe_answers(&form), read.collect::<String>()));
 }
 
 #[test]
@@ -123,6 +123,11 @@ fn a_label_that_is_a_number_is_no_place() {
 
 #[test]
 fn words_have_an_end() {
-    let form = Form { message: String::new(), options: Vec::new(), free_text: true, is_about_trust: false };
-    assert_eq!(formed(&form, &"x".repeat(Form::ANSWER_CHARS_MAX + 1)), None);
+    let form = ElicitationForm {
+        message: String::new(),
+        options: Vec::new(),
+        free_text: true,
+        is_about_trust: false,
+    };
+    assert_eq!(parse_answer(&form, &"x".repeat(ElicitationForm::ANSWER_CHARS_MAX + 1)), None);
 }

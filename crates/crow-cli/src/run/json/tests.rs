@@ -1,4 +1,4 @@
-use crow_core::{FailureKind, PlanEntry, Status};
+use crow_core::{FailureKind, PlanEntry, ToolCallStatus};
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -6,15 +6,15 @@ use super::*;
 #[track_caller]
 fn check(say: impl FnOnce(&mut JsonLines<&mut Vec<u8>>) -> io::Result<()>, expected: &Expect) {
     let mut written = Vec::new();
-    let mut lines = JsonLines::new(&mut written, Shown::Events);
-    lines.session(&SessionId::new("brave-otter")).unwrap();
+    let mut lines = JsonLines::new(&mut written, JsonEventFilter::Events);
+    lines.on_session_opened(&SessionId::new("brave-otter")).unwrap();
     say(&mut lines).unwrap();
     expected.assert_eq(&String::from_utf8(written).unwrap());
 }
 
-fn call(title: Option<&str>, status: Status, content: Option<Vec<Content>>) -> Heard {
+fn call(title: Option<&str>, status: ToolCallStatus, content: Option<Vec<ToolCallContent>>) -> AgentUpdate {
     let input = title.map(|_| json!({"file_path": "a"}));
-    Heard::Call {
+    AgentUpdate::Call {
         id: "1".into(),
         title: title.map(Into::into),
         kind: None,
@@ -28,20 +28,32 @@ fn call(title: Option<&str>, status: Status, content: Option<Vec<Content>>) -> H
 fn every_event_is_a_line_and_the_result_is_the_answer() {
     check(
         |lines| {
-            lines.heard(Heard::Thought("Hm.\n".into()))?;
-            lines.heard(Heard::Text("I look.".into()))?;
-            lines.heard(call(Some("Edit a"), Status::Pending, None))?;
-            lines.heard(call(None, Status::Running, None))?;
-            let diff = Content::Diff { path: "a".into(), old: Some("x".into()), new: "y".into() };
-            lines.heard(call(None, Status::Done, Some(vec![diff])))?;
+            lines.on_update(AgentUpdate::Thought("Hm.\n".into()))?;
+            lines.on_update(AgentUpdate::Text("I look.".into()))?;
+            lines.on_update(call(Some("Edit a"), ToolCallStatus::Pending, None))?;
+            lines.on_update(call(None, ToolCallStatus::Running, None))?;
+            let diff = ToolCallContent::Diff { path: "a".into(), old: Some("x".into()), new: "y".into() };
+            lines.on_update(call(None, ToolCallStatus::Done, Some(vec![diff])))?;
             let entry = PlanEntry::new("Look", PlanStatus::InProgress);
-            lines.heard(Heard::Plan(vec![entry]))?;
-            lines.heard(Heard::Text("It is ".into()))?;
-            lines.heard(Heard::Text("done.".into()))?;
-            lines.heard(Heard::Usage { used: 10, size: 100, spent: None, cost: None, is_guess: true })?;
+            lines.on_update(AgentUpdate::Plan(vec![entry]))?;
+            lines.on_update(AgentUpdate::Text("It is ".into()))?;
+            lines.on_update(AgentUpdate::Text("done.".into()))?;
+            lines.on_update(AgentUpdate::Usage {
+                used: 10,
+                size: 100,
+                spent: None,
+                cost: None,
+                is_guess: true,
+            })?;
             let cost = Some(12_300_000);
-            lines.heard(Heard::Usage { used: 10, size: 100, spent: None, cost, is_guess: false })?;
-            lines.result(StopReason::EndTurn)
+            lines.on_update(AgentUpdate::Usage {
+                used: 10,
+                size: 100,
+                spent: None,
+                cost,
+                is_guess: false,
+            })?;
+            lines.on_turn_end(StopReason::EndTurn)
         },
         &expect![[r#"
             {"type":"session","session":"brave-otter"}
@@ -64,10 +76,10 @@ fn every_event_is_a_line_and_the_result_is_the_answer() {
 fn a_failed_turn_leaves_no_words_to_the_next() {
     check(
         |lines| {
-            lines.heard(Heard::Text("Half".into()))?;
-            lines.error(&Failure::new(FailureKind::ProviderRate, "too often"))?;
-            lines.heard(Heard::Text("Whole".into()))?;
-            lines.result(StopReason::EndTurn)
+            lines.on_update(AgentUpdate::Text("Half".into()))?;
+            lines.on_turn_failed(&Failure::new(FailureKind::ProviderRate, "too often"))?;
+            lines.on_update(AgentUpdate::Text("Whole".into()))?;
+            lines.on_turn_end(StopReason::EndTurn)
         },
         &expect![[r#"
             {"type":"session","session":"brave-otter"}
@@ -83,13 +95,13 @@ fn a_failed_turn_leaves_no_words_to_the_next() {
 fn the_result_says_how_reported_work_ended() {
     check(
         |lines| {
-            lines.heard(Heard::Text("T001 failed.".into()))?;
-            lines.heard(Heard::Outcome(ReportOutcome::Done))?;
-            lines.heard(Heard::Outcome(ReportOutcome::Left))?;
-            lines.result(StopReason::EndTurn)?;
-            lines.heard(Heard::Outcome(ReportOutcome::Refused))?;
-            lines.begin()?;
-            lines.result(StopReason::EndTurn)
+            lines.on_update(AgentUpdate::Text("T001 failed.".into()))?;
+            lines.on_update(AgentUpdate::Outcome(ReportOutcome::Done))?;
+            lines.on_update(AgentUpdate::Outcome(ReportOutcome::Left))?;
+            lines.on_turn_end(StopReason::EndTurn)?;
+            lines.on_update(AgentUpdate::Outcome(ReportOutcome::Refused))?;
+            lines.on_turn_start()?;
+            lines.on_turn_end(StopReason::EndTurn)
         },
         &expect![[r#"
             {"type":"session","session":"brave-otter"}

@@ -1,25 +1,25 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::run::seen::Seen;
+use crate::run::seen::FakeTerminal;
 
-const SIZE: Size = Size { columns: 20, rows: 6 };
+const SIZE: TerminalSize = TerminalSize { columns: 20, rows: 6 };
 
 /// Compares what a person sees of a text that comes letter by letter, and the looks of each line.
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
-    let mut seen = Seen::default();
-    let mut markdown = Markdown::new(Looks::Styled(SIZE));
+    let mut seen = FakeTerminal::default();
+    let mut markdown = MarkdownWriter::new(MarkdownStyle::Styled(SIZE));
     for c in text.chars() {
         markdown.push(&c.to_string(), &mut seen).unwrap();
     }
-    markdown.end(&mut seen).unwrap();
-    expected.assert_eq(&seen.lines(SIZE.columns));
+    markdown.finish(&mut seen).unwrap();
+    expected.assert_eq(&seen.rendered_lines(SIZE.columns));
 }
 
 #[track_caller]
 fn check_looks(line: &str, expected: &Expect) {
-    expected.assert_eq(&styled(line).replace('\x1b', "^["));
+    expected.assert_eq(&style_line(line).replace('\x1b', "^["));
 }
 
 #[test]
@@ -127,14 +127,14 @@ fn looks() {
 
 #[test]
 fn without_looks_a_text_passes_as_it_is() {
-    let mut seen = Seen::default();
-    let mut markdown = Markdown::new(Looks::Plain);
+    let mut seen = FakeTerminal::default();
+    let mut markdown = MarkdownWriter::new(MarkdownStyle::Plain);
     markdown.push("# a **b**\n```\nc", &mut seen).unwrap();
-    markdown.end(&mut seen).unwrap();
+    markdown.finish(&mut seen).unwrap();
     expect![[r#"
         # a **b**
         ```
         c
     "#]]
-    .assert_eq(&seen.raw());
+    .assert_eq(&seen.raw_text());
 }

@@ -4,15 +4,15 @@ use serde_json::json;
 
 use super::*;
 
-fn question(title: &str, input: Value) -> PermissionQuestion {
-    let choice = |id: &str, name: &str, (allows, always)| PermissionChoice {
+fn question(title: &str, input: Value) -> AgentPermissionRequest {
+    let choice = |id: &str, name: &str, (allows, always)| PermissionOption {
         id: id.into(),
         name: name.into(),
         allows,
         always,
     };
-    PermissionQuestion {
-        subject: Subject::Call,
+    AgentPermissionRequest {
+        subject: PermissionSubject::Call,
         call: "1".into(),
         title: title.into(),
         kind: ToolKind::Other,
@@ -30,7 +30,7 @@ fn question(title: &str, input: Value) -> PermissionQuestion {
 
 #[track_caller]
 fn check(title: &str, input: Value, expected: &Expect) {
-    expected.assert_eq(&(lines(&question(title, input), Paint::Plain).join("\n") + "\n"));
+    expected.assert_eq(&(render_question(&question(title, input), PaintMode::Plain).join("\n") + "\n"));
 }
 
 #[test]
@@ -53,8 +53,8 @@ fn a_command_is_shown_whole() {
 fn who_asks_and_why_is_shown() {
     let mut asked = question("ALPHA: `rm -rf build`", json!({"command": "rm -rf build"}));
     let said = ["Asked by ALPHA\u{1b}[8m.", "Why this is asked: it leads out of the folder."];
-    asked.content = said.map(|text| Content::Text(text.into())).to_vec();
-    let command = lines(&asked, Paint::Plain).join("\n");
+    asked.content = said.map(|text| ToolCallContent::Text(text.into())).to_vec();
+    let command = render_question(&asked, PaintMode::Plain).join("\n");
     asked.input = Some(json!({"url": "https://example.com"}));
     asked.title = "ALPHA: Fetch".into();
     expect![[r#"
@@ -67,7 +67,7 @@ fn who_asks_and_why_is_shown() {
           Why this is asked: it leads out of the folder.
           url: https://example.com
     "#]]
-    .assert_eq(&format!("{command}\n{}\n", lines(&asked, Paint::Plain).join("\n")));
+    .assert_eq(&format!("{command}\n{}\n", render_question(&asked, PaintMode::Plain).join("\n")));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn anything_else_is_shown_by_its_input() {
 fn answers_are_numbers_letters_or_words() {
     let question = question("Edit a.txt", Value::Null);
     let typed = ["1", " 2 ", "3", "4", "5", "0", "y", "N", "a", "yes", "no", "always", "", "yep"];
-    let read = typed.map(|typed| format!("{typed:?} {:?}\n", chosen(&question, typed)));
+    let read = typed.map(|typed| format!("{typed:?} {:?}\n", parse_choice(&question, typed)));
     expect![[r#"
         1 Allow (y)
           2 Reject (n)
@@ -138,22 +138,22 @@ fn answers_are_numbers_letters_or_words() {
         "" None
         "yep" None
     "#]]
-    .assert_eq(&format!("{}\n{}", answers(&question), read.concat()));
+    .assert_eq(&format!("{}\n{}", describe_choices(&question), read.concat()));
 }
 
 #[test]
 fn what_can_be_left_is_asked_otherwise() {
     let mut asked = question("Go on with /speckit.plan", json!({}));
-    asked.subject = Subject::Offer;
+    asked.subject = PermissionSubject::Offer;
     expect![[r#"
         Shall Crow do this? Go on with /speckit.plan
     "#]]
-    .assert_eq(&(lines(&asked, Paint::Plain).join("\n") + "\n"));
+    .assert_eq(&(render_question(&asked, PaintMode::Plain).join("\n") + "\n"));
 }
 
 #[test]
 fn each_answer_of_crow_has_a_letter() {
-    let choice = |id: &str, name: &str, (allows, always)| PermissionChoice {
+    let choice = |id: &str, name: &str, (allows, always)| PermissionOption {
         id: id.into(),
         name: name.into(),
         allows,
@@ -168,7 +168,7 @@ fn each_answer_of_crow_has_a_letter() {
         choice("reject_and_tell", "Reject and say what to do instead", (false, false)),
     ];
     let typed = ["y", "s", "a", "n", "t", "yes", "always", "5", "x"];
-    let chosen = typed.map(|typed| format!("{typed} -> {:?}\n", chosen(&asked, typed)));
+    let chosen = typed.map(|typed| format!("{typed} -> {:?}\n", parse_choice(&asked, typed)));
     expect![[r#"
         1 Allow once (y)
           2 Allow `cargo test …` for this session (s)
@@ -185,5 +185,5 @@ fn each_answer_of_crow_has_a_letter() {
         5 -> Some("reject_and_tell")
         x -> None
     "#]]
-    .assert_eq(&format!("{}\n{}", answers(&asked), chosen.concat()));
+    .assert_eq(&format!("{}\n{}", describe_choices(&asked), chosen.concat()));
 }

@@ -5,12 +5,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use console::{Style, truncate_str};
-use crow_core::{Content, PlanEntry, PlanStatus, Status};
+use crow_core::{PlanEntry, PlanStatus, ToolCallContent, ToolCallStatus};
 
-use super::Size;
+use super::TerminalSize;
 use crate::run::{
     diff,
-    plain::{Paint, one_line, plain},
+    plain::{PaintMode, strip_control_chars, to_one_line},
 };
 
 /// Lines of a failed call that are shown; the model has the rest.
@@ -21,12 +21,12 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 
 /// Calls, plan and wait.
 #[derive(Debug, Default)]
-pub(super) struct Live {
+pub(super) struct LiveRegion {
     calls: Vec<CallLine>,
     plan: Vec<PlanEntry>,
     /// The plan as it was written last.
     written: Vec<PlanEntry>,
-    wait: Wait,
+    wait: WaitState,
     frame: usize,
 }
 
@@ -34,13 +34,13 @@ pub(super) struct Live {
 struct CallLine {
     id: String,
     title: String,
-    status: Status,
-    content: Vec<Content>,
+    status: ToolCallStatus,
+    content: Vec<ToolCallContent>,
 }
 
 /// Whether the model is waited for.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Wait {
+enum WaitState {
     #[default]
     No,
     /// Not long enough to say so.
@@ -50,28 +50,29 @@ enum Wait {
     Stopping,
 }
 
-impl Live {
+impl LiveRegion {
     /// Takes in a call, new or changed; tells whether anything else is to be seen.
     pub(super) fn on_call(
         &mut self,
         id: String,
         title: Option<String>,
-        status: Option<Status>,
-        content: Option<Vec<Content>>,
+        status: Option<ToolCallStatus>,
+        content: Option<Vec<ToolCallContent>>,
     ) -> bool {
         let place = self.calls.iter().position(|call| call.id == id);
         match (place, title) {
             (Some(place), title) => {
                 let call = &mut self.calls[place];
                 let is_seen = title.is_some() || status.is_some_and(|status| status != call.status);
-                call.title = title.map_or_else(|| std::mem::take(&mut call.title), |title| one_line(&title));
+                call.title =
+                    title.map_or_else(|| std::mem::take(&mut call.title), |title| to_one_line(&title));
                 call.status = status.unwrap_or(call.status);
                 call.content = content.unwrap_or_else(|| std::mem::take(&mut call.content));
                 is_seen
             }
             (None, Some(title)) => {
                 self.stop_waiting();
-                let (title, status) = (one_line(&title), status.unwrap_or(Status::Pending));
+                let (title, status) = (to_one_line(&title), status.unwrap_or(ToolCallStatus::Pending));
                 self.calls.push(CallLine { id, title, status, content: content.unwrap_or_default() });
                 true
             }
@@ -81,7 +82,7 @@ impl Live {
 
     /// Takes in the plan; tells whether anything else is to be seen.
     pub(super) fn on_plan(&mut self, plan: Vec<PlanEntry>) -> bool {
-        let is_seen = !self.plan.is_empty() || !plan_lines(&plan, &self.written, Paint::Plain).is_empty();
+        let is_seen = !self.plan.is_empty() || !plan_lines(&plan, &self.written, PaintMode::Plain).is_empty();
         if is_seen {
             self.plan = plan;
         }
@@ -89,28 +90,28 @@ impl Live {
     }
 
     /// Begins to wait for the model.
-    pub(super) fn wait(&mut self) {
-        self.wait = Wait::Begun;
+    pub(super) fn start_waiting(&mut self) {
+        self.wait = WaitState::Begun;
     }
 
     /// The turn is to stop, which a tool may take a while for.
-    pub(super) fn stop(&mut self) {
-        self.wait = Wait::Stopping;
+    pub(super) fn mark_stopping(&mut self) {
+        self.wait = WaitState::Stopping;
     }
 
     /// The model speaks, or nobody waits for it.
     pub(super) fn stop_waiting(&mut self) {
-        self.wait = Wait::No;
+        self.wait = WaitState::No;
     }
 
     /// Moves on what turns; tells whether anything does.
-    pub(super) fn beat(&mut self) -> bool {
+    pub(super) fn advance_frame(&mut self) -> bool {
         self.frame = (self.frame + 1) % FRAMES.len();
-        if self.wait == Wait::Begun {
-            self.wait = Wait::Long;
+        if self.wait == WaitState::Begun {
+            self.wait = WaitState::Long;
         }
-        matches!(self.wait, Wait::Long | Wait::Stopping)
-            || self.calls.iter().any(|call| call.status == Status::Running)
+        matches!(self.wait, WaitState::Long | WaitState::Stopping)
+            || self.calls.iter().any(|call| call.status == ToolCallStatus::Running)
     }
 
     /// Tells whether nothing is open.
@@ -119,89 +120,89 @@ impl Live {
     }
 
     /// Lets go of calls that nobody will end any more.
-    pub(super) fn give_up(&mut self) {
+    pub(super) fn fail_open_calls(&mut self) {
         for call in &mut self.calls {
             if !has_ended(call) {
-                call.status = Status::Failed;
+                call.status = ToolCallStatus::Failed;
             }
         }
     }
 
     /// Takes out what will not change: the calls up to the first that runs, and the plan after the last.
-    pub(super) fn settled(&mut self, paint: Paint, terminal: Option<Size>) -> Vec<String> {
+    pub(super) fn take_settled(&mut self, paint: PaintMode, terminal: Option<TerminalSize>) -> Vec<String> {
         let n_ended = self.calls.iter().take_while(|call| has_ended(call)).count();
         let mut lines = Vec::new();
         for call in self.calls.drain(..n_ended) {
-            lines.push(fit(call_line(&call, paint, "●"), terminal));
-            lines.extend(details(&call, paint).into_iter().map(|line| format!("  {line}")));
+            lines.push(fit_line(call_line(&call, paint, "●"), terminal));
+            lines.extend(call_details(&call, paint).into_iter().map(|line| format!("  {line}")));
         }
         if self.calls.is_empty() {
             lines.extend(plan_lines(&self.plan, &self.written, paint));
             if !self.plan.is_empty() {
                 self.written = std::mem::take(&mut self.plan);
             }
-            if n_ended > 0 && self.wait != Wait::Stopping {
-                self.wait();
+            if n_ended > 0 && self.wait != WaitState::Stopping {
+                self.start_waiting();
             }
         }
         lines
     }
 
     /// Draws everything that is open, in less than a screen: what scrolls away cannot be changed.
-    pub(super) fn lines(&self, size: Size) -> Vec<String> {
-        let paint = Paint::Styled;
+    pub(super) fn render_lines(&self, size: TerminalSize) -> Vec<String> {
+        let paint = PaintMode::Styled;
         let calls = self.calls.iter().map(|call| call_line(call, paint, FRAMES[self.frame]));
         let mut lines: Vec<String> = calls.chain(plan_lines(&self.plan, &self.written, paint)).collect();
         let wait = match self.wait {
-            Wait::No | Wait::Begun => None,
-            Wait::Long => Some("waiting for the model"),
-            Wait::Stopping => Some("stopping; Ctrl-C again leaves at once"),
+            WaitState::No | WaitState::Begun => None,
+            WaitState::Long => Some("waiting for the model"),
+            WaitState::Stopping => Some("stopping; Ctrl-C again leaves at once"),
         };
         if let Some(wait) = wait {
             let text = format!("{} {wait}", FRAMES[self.frame]);
-            lines.push(paint.on(Style::new().dim(), &text));
+            lines.push(paint.apply_style(Style::new().dim(), &text));
         }
         let n_max = size.rows.saturating_sub(2).max(1);
         if lines.len() > n_max {
             let n_hidden = lines.len() - (n_max - 1);
             lines.truncate(n_max - 1);
-            lines.push(paint.on(Style::new().dim(), &format!("… {n_hidden} more")));
+            lines.push(paint.apply_style(Style::new().dim(), &format!("… {n_hidden} more")));
         }
-        lines.into_iter().map(|line| fit(line, Some(size))).collect()
+        lines.into_iter().map(|line| fit_line(line, Some(size))).collect()
     }
 }
 
 fn has_ended(call: &CallLine) -> bool {
-    matches!(call.status, Status::Done | Status::Failed)
+    matches!(call.status, ToolCallStatus::Done | ToolCallStatus::Failed)
 }
 
 /// Cuts a line so that it does not wrap: a line that takes two rows cannot be counted.
-fn fit(line: String, terminal: Option<Size>) -> String {
+fn fit_line(line: String, terminal: Option<TerminalSize>) -> String {
     match terminal {
         Some(size) => truncate_str(&line, size.columns.saturating_sub(1), "…").into_owned(),
         None => line,
     }
 }
 
-fn call_line(call: &CallLine, paint: Paint, running: &str) -> String {
+fn call_line(call: &CallLine, paint: PaintMode, running: &str) -> String {
     let (mark, style) = match call.status {
-        Status::Pending => ("○", Style::new().dim()),
-        Status::Running => (running, Style::new().yellow()),
-        Status::Done => ("✓", Style::new().green()),
-        Status::Failed => ("✗", Style::new().red()),
+        ToolCallStatus::Pending => ("○", Style::new().dim()),
+        ToolCallStatus::Running => (running, Style::new().yellow()),
+        ToolCallStatus::Done => ("✓", Style::new().green()),
+        ToolCallStatus::Failed => ("✗", Style::new().red()),
     };
-    format!("{} {}", paint.on(style, mark), call.title)
+    format!("{} {}", paint.apply_style(style, mark), call.title)
 }
 
 /// Draws a plan: what is new in it since it was written, and how far it is; whole where nothing of it was written.
-fn plan_lines(plan: &[PlanEntry], written: &[PlanEntry], paint: Paint) -> Vec<String> {
+fn plan_lines(plan: &[PlanEntry], written: &[PlanEntry], paint: PaintMode) -> Vec<String> {
     let line = |entry: &PlanEntry| {
         let (mark, style) = match entry.status {
             PlanStatus::Pending => ("☐", Style::new().dim()),
             PlanStatus::InProgress => ("▸", Style::new().bold()),
             PlanStatus::Completed => ("☑", Style::new().green()),
         };
-        format!("{} {}", paint.on(style, mark), one_line(&entry.text))
+        format!("{} {}", paint.apply_style(style, mark), to_one_line(&entry.text))
     };
     let mut stood: HashMap<&str, VecDeque<PlanStatus>> = HashMap::new();
     for entry in written {
@@ -216,28 +217,28 @@ fn plan_lines(plan: &[PlanEntry], written: &[PlanEntry], paint: Paint) -> Vec<St
     let n_done = plan.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
     let count = (is_known && !news.is_empty()).then(|| {
         let count = format!("{n_done}/{} done", plan.len());
-        paint.on(Style::new().dim(), &count)
+        paint.apply_style(Style::new().dim(), &count)
     });
     news.into_iter().map(line).chain(count).collect()
 }
 
 /// What of a call is worth more than its line: what it changed, and why it failed.
-fn details(call: &CallLine, paint: Paint) -> Vec<String> {
+fn call_details(call: &CallLine, paint: PaintMode) -> Vec<String> {
     let mut shown = Vec::new();
     for content in &call.content {
         match content {
-            Content::Diff { old, new, .. } => {
-                shown.extend(diff::lines(old.as_deref().unwrap_or_default(), new, paint));
+            ToolCallContent::Diff { old, new, .. } => {
+                shown.extend(diff::render_diff(old.as_deref().unwrap_or_default(), new, paint));
             }
-            Content::Text(text) if call.status == Status::Failed => {
-                let text = plain(text);
+            ToolCallContent::Text(text) if call.status == ToolCallStatus::Failed => {
+                let text = strip_control_chars(text);
                 let lines: Vec<&str> = text.lines().collect();
                 let n_hidden = lines.len().saturating_sub(FAILURE_LINES_MAX);
-                let dim = |line: &str| paint.on(Style::new().dim(), line);
+                let dim = |line: &str| paint.apply_style(Style::new().dim(), line);
                 shown.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} lines before"))));
                 shown.extend(lines[n_hidden..].iter().map(|line| dim(line)));
             }
-            Content::Text(_) | Content::Image { .. } => {}
+            ToolCallContent::Text(_) | ToolCallContent::Image { .. } => {}
         }
     }
     shown

@@ -1,17 +1,17 @@
-use crow_core::{Content, PlanEntry, PlanStatus, Status};
+use crow_core::{PlanEntry, PlanStatus, ToolCallContent, ToolCallStatus};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::run::seen::Seen;
+use crate::run::seen::FakeTerminal;
 
-const SIZE: Size = Size { columns: 40, rows: 12 };
+const SIZE: TerminalSize = TerminalSize { columns: 40, rows: 12 };
 
 /// Says a line to the screen. `look` adds what is to be seen so far.
-fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
+fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> io::Result<()> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
     let text_of = |text: &str| text.replace("\\n", "\n").replace("\\e", "\x1b").replace("\\t", "\t");
-    let call = |title: Option<&str>, status, content| Heard::Call {
+    let call = |title: Option<&str>, status, content| AgentUpdate::Call {
         id: id.into(),
         title: title.map(text_of),
         kind: None,
@@ -28,50 +28,52 @@ fn say(screen: &mut Screen<Seen, Seen>, line: &str) -> io::Result<()> {
         PlanEntry::new(text_of(&text[1..]), status)
     };
     match word {
-        "begin" => screen.begin(),
-        "beat" => screen.beat(),
-        "stopping" => screen.stopping(),
-        "pause" => screen.pause(),
-        "part" => screen.part(),
-        "prompt" => screen.heard(Heard::Prompt(text_of(rest))),
+        "begin" => screen.on_turn_start(),
+        "beat" => screen.on_tick(),
+        "stopping" => screen.on_stopping(),
+        "pause" => screen.prepare_for_input(),
+        "part" => screen.on_new_message(),
+        "prompt" => screen.on_update(AgentUpdate::Prompt(text_of(rest))),
         "before" => screen.replay_begins(rest.parse().unwrap()),
         "now" => screen.replay_ends(),
-        "text" => screen.heard(Heard::Text(text_of(rest))),
-        "thought" => screen.heard(Heard::Thought(text_of(rest))),
-        "notice" => screen.heard(Heard::Notice(text_of(rest))),
-        "plan" => screen.heard(Heard::Plan(rest.split(',').map(entry).collect())),
-        "call" => screen.heard(call(Some(text), Status::Pending, Some(Vec::new()))),
-        "run" => screen.heard(call(None, Status::Running, None)),
-        "done" => screen.heard(call(None, Status::Done, None)),
-        "fail" => screen.heard(call(None, Status::Failed, Some(vec![Content::Text(text_of(text))]))),
+        "text" => screen.on_update(AgentUpdate::Text(text_of(rest))),
+        "thought" => screen.on_update(AgentUpdate::Thought(text_of(rest))),
+        "notice" => screen.on_update(AgentUpdate::Notice(text_of(rest))),
+        "plan" => screen.on_update(AgentUpdate::Plan(rest.split(',').map(entry).collect())),
+        "call" => screen.on_update(call(Some(text), ToolCallStatus::Pending, Some(Vec::new()))),
+        "run" => screen.on_update(call(None, ToolCallStatus::Running, None)),
+        "done" => screen.on_update(call(None, ToolCallStatus::Done, None)),
+        "fail" => {
+            let content = vec![ToolCallContent::Text(text_of(text))];
+            screen.on_update(call(None, ToolCallStatus::Failed, Some(content)))
+        }
         "edit" => {
             let (old, new) = text.split_once('|').unwrap();
-            let (old, new) = (Some(text_of(old)), text_of(new));
-            let diff = Content::Diff { path: "a".into(), old, new };
-            screen.heard(call(None, Status::Done, Some(vec![diff])))
+            let diff = ToolCallContent::Diff { path: "a".into(), old: Some(text_of(old)), new: text_of(new) };
+            screen.on_update(call(None, ToolCallStatus::Done, Some(vec![diff])))
         }
         "cost" => {
             let cost = rest.trim().parse().ok();
-            screen.heard(Heard::Usage { used: 1, size: 2, spent: None, cost, is_guess: false })
+            screen.on_update(AgentUpdate::Usage { used: 1, size: 2, spent: None, cost, is_guess: false })
         }
-        "end" => screen.result(StopReason::EndTurn),
-        "cancelled" => screen.result(StopReason::Cancelled),
+        "end" => screen.on_turn_end(StopReason::EndTurn),
+        "cancelled" => screen.on_turn_end(StopReason::Cancelled),
         "goodbye" => {
-            let onward = if id == "gone" { Onward::Gone } else { Onward::Stored };
+            let onward = if id == "gone" { SessionRetention::Gone } else { SessionRetention::Stored };
             let agent = Some(id).filter(|id| !["", "gone"].contains(id));
-            screen.goodbye(&SessionId::new("brave-otter"), onward, agent)
+            screen.on_session_end(&SessionId::new("brave-otter"), onward, agent)
         }
         other => unreachable!("{other} is not a word of these tests"),
     }
 }
 
-fn play(script: &str, terminal: Option<Size>, seen: &Seen) -> String {
-    let looks = terminal.map_or(Looks::Plain, Looks::Styled);
-    let mut screen = Screen::on(seen.clone(), seen.clone(), (looks, terminal));
+fn play(script: &str, terminal: Option<TerminalSize>, seen: &FakeTerminal) -> String {
+    let looks = terminal.map_or(MarkdownStyle::Plain, MarkdownStyle::Styled);
+    let mut screen = TerminalScreen::with_writers(seen.clone(), seen.clone(), (looks, terminal));
     let mut looked = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line == "look" {
-            looked += &format!("{}----\n", seen.lines(SIZE.columns));
+            looked += &format!("{}----\n", seen.rendered_lines(SIZE.columns));
         } else {
             say(&mut screen, line).unwrap();
         }
@@ -82,17 +84,17 @@ fn play(script: &str, terminal: Option<Size>, seen: &Seen) -> String {
 /// Compares what a person sees on a terminal.
 #[track_caller]
 fn check(script: &str, expected: &Expect) {
-    let seen = Seen::default();
+    let seen = FakeTerminal::default();
     let looked = play(script, Some(SIZE), &seen);
-    expected.assert_eq(&(looked + &seen.lines(SIZE.columns)));
+    expected.assert_eq(&(looked + &seen.rendered_lines(SIZE.columns)));
 }
 
 /// Compares what lands in a file.
 #[track_caller]
 fn check_file(script: &str, expected: &Expect) {
-    let seen = Seen::default();
+    let seen = FakeTerminal::default();
     play(script, None, &seen);
-    expected.assert_eq(&seen.raw());
+    expected.assert_eq(&seen.raw_text());
 }
 
 #[test]
@@ -553,14 +555,14 @@ fn nobody_elses_escape_codes_reach_the_terminal() {
 
 #[test]
 fn a_session_without_a_prompt_gets_no_hint() {
-    let seen = Seen::default();
+    let seen = FakeTerminal::default();
     play("goodbye", Some(SIZE), &seen);
-    assert_eq!(seen.raw(), "");
+    assert_eq!(seen.raw_text(), "");
 }
 
 #[test]
 fn a_session_of_another_agent_is_gone_on_with_there() {
-    let seen = Seen::default();
+    let seen = FakeTerminal::default();
     play("begin\ntext Done.\nend\ngoodbye codex", Some(SIZE), &seen);
     expect![[r#"
         Done.
@@ -569,12 +571,12 @@ fn a_session_of_another_agent_is_gone_on_with_there() {
         go on with  crow-cli run --agent codex -
         s brave-otter "…"
     "#]]
-    .assert_eq(&seen.lines(SIZE.columns));
+    .assert_eq(&seen.rendered_lines(SIZE.columns));
 }
 
 #[test]
 fn what_a_session_cost_is_told_where_it_is_known() {
-    let seen = Seen::default();
+    let seen = FakeTerminal::default();
     play("begin\ncost 5\ntext Done.\ncost 12300000\ncost\nend\ngoodbye gone", Some(SIZE), &seen);
     expect![[r#"
         Done.
@@ -582,17 +584,17 @@ fn what_a_session_cost_is_told_where_it_is_known() {
         session     brave-otter
         cost        $0.0123
     "#]]
-    .assert_eq(&seen.lines(SIZE.columns));
+    .assert_eq(&seen.rendered_lines(SIZE.columns));
 }
 
 #[test]
 fn a_session_that_goes_away_gets_no_hint() {
-    let seen = Seen::default();
+    let seen = FakeTerminal::default();
     play("begin\ntext Done.\nend\ngoodbye gone", Some(SIZE), &seen);
     expect![[r#"
         Done.
 
         session     brave-otter
     "#]]
-    .assert_eq(&seen.lines(SIZE.columns));
+    .assert_eq(&seen.rendered_lines(SIZE.columns));
 }

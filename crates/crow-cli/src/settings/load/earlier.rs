@@ -1,22 +1,22 @@
 //! Keys of earlier versions that say for all models what is said of each model now.
 
-use crow_model::{Api, ModelSettings};
+use crow_model::{ModelApi, ModelSettings};
 use serde_json::Value;
 
 /// What those keys say.
 #[derive(Debug, Default)]
-pub(super) struct Earlier {
+pub(super) struct LegacyModelSettings {
     pub(super) temperature: Option<f64>,
     pub(super) reasoning_effort: Option<String>,
     pub(super) parallel_tool_calls: Option<bool>,
 }
 
-impl Earlier {
+impl LegacyModelSettings {
     /// Completes a model that says nothing of its own.
-    pub(super) fn complete(&self, model: &mut ModelSettings) {
+    pub(super) fn apply_to(&self, model: &mut ModelSettings) {
         model.temperature = model.temperature.or(self.temperature);
         model.reasoning_effort = model.reasoning_effort.take().or_else(|| self.reasoning_effort.clone());
-        if let (Some(parallel), Api::Chat) = (self.parallel_tool_calls, model.provider.api) {
+        if let (Some(parallel), ModelApi::Chat) = (self.parallel_tool_calls, model.provider.api) {
             model.extra_body.entry("parallel_tool_calls").or_insert(Value::Bool(parallel));
         }
     }

@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use crow_core::{Hook, HookEvent, Matcher, visible_start};
+use crow_core::{HookConfig, HookEvent, HookMatcher, escape_hidden_start};
 
 use super::{
     super::{
         ConfigError,
-        file::{Field, Node, Value},
+        file::{ConfigField, ConfigNode, ConfigValue},
         known,
     },
-    Loader,
+    ConfigLoader,
 };
 
 /// Enough for a linter; a person waits for it before anything goes on.
@@ -30,26 +30,26 @@ const ENTRIES_MAX: usize = 2 * HOOKS_MAX;
 
 /// What one event has.
 #[derive(Default)]
-struct OfEvent {
-    hooks: Vec<Hook>,
+struct EventHooks {
+    hooks: Vec<HookConfig>,
     /// Hooks and groups of them.
     n_entries: usize,
 }
 
 const LISTS: &str = "a list of hooks";
 
-impl Loader<'_> {
+impl ConfigLoader<'_> {
     /// Reads the hooks. One that cannot be read is an error: left out, it would guard nothing.
-    pub(super) fn hooks(&mut self, field: &Field) -> Result<Vec<Hook>, ConfigError> {
+    pub(super) fn read_hooks(&mut self, field: &ConfigField) -> Result<Vec<HookConfig>, ConfigError> {
         let mut hooks = Vec::new();
-        for field in self.map(&field.key, &field.node, "a map from events to lists of hooks")? {
+        for field in self.read_map(&field.key, &field.node, "a map from events to lists of hooks")? {
             let Some(event) = HookEvent::parse(&field.key) else {
-                self.unknown_event(field)?;
+                self.report_unknown_event(field)?;
                 continue;
             };
-            let mut found = OfEvent::default();
-            for node in self.hook_list(event, &field.node)? {
-                self.hook(event, node, &Matcher::default(), &mut found)?;
+            let mut found = EventHooks::default();
+            for node in self.hook_nodes(event, &field.node)? {
+                self.read_hook(event, node, &HookMatcher::default(), &mut found)?;
             }
             hooks.append(&mut found.hooks);
         }
@@ -57,63 +57,67 @@ impl Loader<'_> {
     }
 
     /// An event of other agents is passed over; one that is mistyped would never guard what it should.
-    fn unknown_event(&mut self, field: &Field) -> Result<(), ConfigError> {
+    fn report_unknown_event(&mut self, field: &ConfigField) -> Result<(), ConfigError> {
         let key = &field.key;
         let events = HookEvent::ALL.map(HookEvent::as_str);
-        if let Some(nearest) = known::nearest(key, events.into_iter()) {
+        if let Some(nearest) = known::nearest_name(key, events.into_iter()) {
             return Err(
-                self.wrong(field.line, format!("hooks: there is no event {key}; did you mean {nearest}?"))
+                self.error_at(field.line, format!("hooks: there is no event {key}; did you mean {nearest}?"))
             );
         }
-        self.warn(
+        self.warn_at(
             field.line,
             format!("hooks: there is no event {key}, its hooks never run; there is: {}", events.join(", ")),
         );
         Ok(())
     }
 
-    fn hook_list<'n>(&self, event: HookEvent, node: &'n Node) -> Result<&'n [Node], ConfigError> {
+    fn hook_nodes<'n>(
+        &self,
+        event: HookEvent,
+        node: &'n ConfigNode,
+    ) -> Result<&'n [ConfigNode], ConfigError> {
         match &node.value {
-            Value::Null => Ok(&[]),
-            Value::List(items) => Ok(items),
-            Value::Scalar(_) | Value::Map(_) => {
-                Err(self.expected(&format!("hooks.{}", event.as_str()), node, LISTS))
+            ConfigValue::Null => Ok(&[]),
+            ConfigValue::List(items) => Ok(items),
+            ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
+                Err(self.expected_error(&format!("hooks.{}", event.as_str()), node, LISTS))
             }
         }
     }
 
     /// Reads a hook, or a group of them that share a matcher.
-    fn hook(
+    fn read_hook(
         &mut self,
         event: HookEvent,
-        node: &Node,
-        outer: &Matcher,
-        found: &mut OfEvent,
+        node: &ConfigNode,
+        outer: &HookMatcher,
+        found: &mut EventHooks,
     ) -> Result<(), ConfigError> {
         let place = format!("hooks.{}", event.as_str());
         // Before its matcher is read: each takes memory and time.
         found.n_entries += 1;
         if found.hooks.len() >= HOOKS_MAX || found.n_entries > ENTRIES_MAX {
-            return Err(self.wrong(node.line, format!("{place}: at most {HOOKS_MAX} hooks for one event")));
+            return Err(self.error_at(node.line, format!("{place}: at most {HOOKS_MAX} hooks for one event")));
         }
         let (mut matcher, mut timeout) = (outer.clone(), TIMEOUT_S);
         let (mut command, mut group) = (None, None);
-        for field in self.map(&place, node, "a map with matcher and command")? {
+        for field in self.read_map(&place, node, "a map with matcher and command")? {
             let key = format!("{place}.{}", field.key);
             match field.key.as_str() {
                 "matcher" => {
-                    let text = self.literal(&key, &field.node)?.unwrap_or_default();
-                    let shown = visible_start(&text, WRONG_CHARS_MAX);
-                    let wrong = |bad| self.wrong(field.line, format!("{key}: `{shown}` {bad}"));
-                    matcher = Matcher::parse(&text).map_err(wrong)?;
+                    let text = self.read_literal(&key, &field.node)?.unwrap_or_default();
+                    let shown = escape_hidden_start(&text, WRONG_CHARS_MAX);
+                    let wrong = |bad| self.error_at(field.line, format!("{key}: `{shown}` {bad}"));
+                    matcher = HookMatcher::parse(&text).map_err(wrong)?;
                 }
-                "command" => command = self.literal(&key, &field.node)?,
-                "timeout" => timeout = self.seconds(&key, &field.node)?,
-                "hooks" => group = Some(self.hook_list(event, &field.node)?),
+                "command" => command = self.read_literal(&key, &field.node)?,
+                "timeout" => timeout = self.read_seconds(&key, &field.node)?,
+                "hooks" => group = Some(self.hook_nodes(event, &field.node)?),
                 "type" => {
-                    if self.literal(&key, &field.node)?.is_some_and(|kind| kind != "command") {
+                    if self.read_literal(&key, &field.node)?.is_some_and(|kind| kind != "command") {
                         let what = format!("{key}: only commands can be hooks");
-                        return Err(self.wrong(field.line, what));
+                        return Err(self.error_at(field.line, what));
                     }
                 }
                 _ => self.check_known(&place, field, known::HOOK),
@@ -121,33 +125,38 @@ impl Loader<'_> {
         }
         match (command, group) {
             (Some(command), None) => {
-                found.hooks.push(Hook { event, matcher, command, timeout: Duration::from_secs(timeout) });
+                found.hooks.push(HookConfig {
+                    event,
+                    matcher,
+                    command,
+                    timeout: Duration::from_secs(timeout),
+                });
             }
             (None, Some(nodes)) => {
                 for node in nodes {
-                    self.hook(event, node, &matcher, found)?;
+                    self.read_hook(event, node, &matcher, found)?;
                 }
             }
-            (None, None) => return Err(self.wrong(node.line, format!("{place}: a hook needs a command"))),
+            (None, None) => return Err(self.error_at(node.line, format!("{place}: a hook needs a command"))),
             (Some(_), Some(_)) => {
                 let what = format!("{place}: a hook has either a command or more hooks");
-                return Err(self.wrong(node.line, what));
+                return Err(self.error_at(node.line, what));
             }
         }
         Ok(())
     }
 
     /// Reads a text as it is written: its variables are the shell's.
-    fn literal(&self, place: &str, node: &Node) -> Result<Option<String>, ConfigError> {
-        let text = self.scalar(place, node)?.map(super::Scalar::literal);
+    fn read_literal(&self, place: &str, node: &ConfigNode) -> Result<Option<String>, ConfigError> {
+        let text = self.read_scalar(place, node)?.map(super::ConfigScalar::literal_text);
         Ok(text.filter(|text| !text.trim().is_empty()))
     }
 
-    fn seconds(&mut self, place: &str, node: &Node) -> Result<u64, ConfigError> {
+    fn read_seconds(&mut self, place: &str, node: &ConfigNode) -> Result<u64, ConfigError> {
         let what = "a whole number of seconds from 1 to 600";
-        match self.number(place, node, what)?.unwrap_or(TIMEOUT_S) {
+        match self.read_number(place, node, what)?.unwrap_or(TIMEOUT_S) {
             seconds @ 1..=TIMEOUT_S_MAX => Ok(seconds),
-            _ => Err(self.expected(place, node, what)),
+            _ => Err(self.expected_error(place, node, what)),
         }
     }
 }

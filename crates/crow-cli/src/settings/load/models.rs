@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crow_core::ThoughtLevel;
-use crow_model::{Api, ApiKey, ModelSettings, Price, ProviderSettings, ToolCalls};
+use crow_model::{ApiKey, ModelApi, ModelPrice, ModelSettings, ProviderSettings, ToolCallMode};
 use serde_json::{Map, Value};
 
 use super::{
     super::{
         ConfigError,
-        file::{self, Field, Node},
+        file::{self, ConfigField, ConfigNode},
         known,
     },
-    Loader, Provider, Top,
+    ConfigLoader, ConfigSections, ProviderSection,
 };
 
 /// What nearly every current model has at least.
@@ -31,7 +31,7 @@ const SAMPLING: [&str; 5] = ["top_p", "top_k", "min_p", "presence_penalty", "rep
 
 /// What a model's part of the file says.
 #[derive(Default)]
-struct Read {
+struct ModelFields {
     provider: Option<(u64, String)>,
     model: Option<String>,
     context_window: Option<u64>,
@@ -42,33 +42,33 @@ struct Read {
     reasoning_effort: Option<String>,
     thought_levels: BTreeMap<String, Map<String, Value>>,
     send_reasoning: Option<bool>,
-    tool_calls: ToolCalls,
-    price: Option<Price>,
+    tool_calls: ToolCallMode,
+    price: Option<ModelPrice>,
     extra_body: Map<String, Value>,
     fallbacks: Vec<String>,
 }
 
-impl Loader<'_> {
+impl ConfigLoader<'_> {
     /// Reads a provider.
-    pub(super) fn provider(&mut self, field: &Field) -> Result<Provider, ConfigError> {
+    pub(super) fn read_provider(&mut self, field: &ConfigField) -> Result<ProviderSection, ConfigError> {
         let place = format!("providers.{}", field.key);
         let mut settings = ProviderSettings {
             name: field.key.clone(),
             base_url: String::new(),
-            api: Api::default(),
+            api: ModelApi::default(),
             api_key: None,
             key_variable: None,
             headers: Vec::new(),
         };
         let mut variables = Vec::new();
-        for field in self.map(&place, &field.node, "a map with base_url and api_key")? {
+        for field in self.read_map(&place, &field.node, "a map with base_url and api_key")? {
             match field.key.as_str() {
                 "base_url" => {
-                    let url = self.text(&format!("{place}.base_url"), &field.node)?.unwrap_or_default();
+                    let url = self.read_text(&format!("{place}.base_url"), &field.node)?.unwrap_or_default();
                     url.trim_end_matches('/').clone_into(&mut settings.base_url);
                 }
                 "api_key" => {
-                    let Some(scalar) = self.scalar(&format!("{place}.api_key"), &field.node)? else {
+                    let Some(scalar) = self.read_scalar(&format!("{place}.api_key"), &field.node)? else {
                         continue;
                     };
                     variables.extend(scalar.variables().into_iter().map(str::to_owned));
@@ -78,19 +78,20 @@ impl Loader<'_> {
                     settings.api_key = is_whole.then(|| ApiKey::new(key.text.trim()));
                 }
                 "api" => {
-                    let spelled = Api::ALL.map(Api::as_str);
+                    let spelled = ModelApi::ALL.map(ModelApi::as_str);
                     let key = format!("{place}.api");
-                    settings.api = self.one_of(&key, &field.node, &spelled, Api::parse)?.unwrap_or_default();
+                    settings.api =
+                        self.read_one_of(&key, &field.node, &spelled, ModelApi::parse)?.unwrap_or_default();
                 }
                 "headers" => {
-                    for header in self.map(
+                    for header in self.read_map(
                         &format!("{place}.headers"),
                         &field.node,
                         "a map from header names to texts",
                     )? {
                         let place = format!("{place}.headers.{}", header.key);
-                        let Some(value) = self.text(&place, &header.node)? else { continue };
-                        if let file::Value::Scalar(scalar) = &header.node.value {
+                        let Some(value) = self.read_text(&place, &header.node)? else { continue };
+                        if let file::ConfigValue::Scalar(scalar) = &header.node.value {
                             variables.extend(scalar.variables().into_iter().map(str::to_owned));
                         }
                         settings.headers.push((header.key.clone(), value));
@@ -100,61 +101,68 @@ impl Loader<'_> {
             }
         }
         if !settings.base_url.starts_with("http://") && !settings.base_url.starts_with("https://") {
-            return Err(self.wrong(
+            return Err(self.error_at(
                 field.line,
                 format!("{place} needs a base_url that starts with https:// or http://"),
             ));
         }
-        Ok(Provider { settings, variables })
+        Ok(ProviderSection { settings, variables })
     }
 
     /// Reads the models, whose providers are known by now.
-    pub(super) fn models(&mut self, top: &Top<'_>) -> Result<Vec<ModelSettings>, ConfigError> {
-        top.models.iter().map(|field| self.model(field, top)).collect()
+    pub(super) fn read_models(
+        &mut self,
+        top: &ConfigSections<'_>,
+    ) -> Result<Vec<ModelSettings>, ConfigError> {
+        top.models.iter().map(|field| self.read_model(field, top)).collect()
     }
 
-    fn model(&mut self, field: &Field, top: &Top<'_>) -> Result<ModelSettings, ConfigError> {
+    fn read_model(
+        &mut self,
+        field: &ConfigField,
+        top: &ConfigSections<'_>,
+    ) -> Result<ModelSettings, ConfigError> {
         let place = format!("models.{}", field.key);
-        let (mut read, mut sampling) = (Read::default(), Map::<String, Value>::new());
-        for field in self.map(&place, &field.node, "a map with provider and model")? {
+        let (mut read, mut sampling) = (ModelFields::default(), Map::<String, Value>::new());
+        for field in self.read_map(&place, &field.node, "a map with provider and model")? {
             let (key, node) = (format!("{place}.{}", field.key), &field.node);
             match field.key.as_str() {
-                "provider" => read.provider = self.text(&key, node)?.map(|name| (field.line, name)),
-                "model" => read.model = self.text(&key, node)?,
-                "context_window" => read.context_window = self.positive(&key, node)?,
+                "provider" => read.provider = self.read_text(&key, node)?.map(|name| (field.line, name)),
+                "model" => read.model = self.read_text(&key, node)?,
+                "context_window" => read.context_window = self.read_positive(&key, node)?,
                 "modality" | "modalities" => read.reads_images = self.modality(&key, node)?,
-                "max_tokens" => read.max_tokens = self.positive(&key, node)?,
-                "temperature" => read.temperature = self.number(&key, node, "a number")?,
-                "reasoning_effort" => read.reasoning_effort = self.text(&key, node)?,
-                "thought_levels" => read.thought_levels = self.thought_levels(&key, node)?,
-                "send_reasoning" => read.send_reasoning = self.flag(&key, node)?,
+                "max_tokens" => read.max_tokens = self.read_positive(&key, node)?,
+                "temperature" => read.temperature = self.read_number(&key, node, "a number")?,
+                "reasoning_effort" => read.reasoning_effort = self.read_text(&key, node)?,
+                "thought_levels" => read.thought_levels = self.read_thought_levels(&key, node)?,
+                "send_reasoning" => read.send_reasoning = self.read_flag(&key, node)?,
                 "tool_calls" => {
-                    let spelled = ToolCalls::ALL.map(ToolCalls::as_str);
+                    let spelled = ToolCallMode::ALL.map(ToolCallMode::as_str);
                     read.tool_calls =
-                        self.one_of(&key, node, &spelled, ToolCalls::parse)?.unwrap_or_default();
+                        self.read_one_of(&key, node, &spelled, ToolCallMode::parse)?.unwrap_or_default();
                 }
-                "max_compact_tokens" => read.compact_tokens_max = self.positive(&key, node)?,
+                "max_compact_tokens" => read.compact_tokens_max = self.read_positive(&key, node)?,
                 name if SAMPLING.contains(&name) => {
                     let value = node.to_json(self.env);
                     if !value.is_number() {
-                        return Err(self.expected(&key, node, "a number"));
+                        return Err(self.expected_error(&key, node, "a number"));
                     }
                     sampling.insert(name.to_owned(), value);
                 }
                 "fallbacks" => read.fallbacks = self.fallbacks(&key, node, (&place, top))?,
-                "price" => read.price = Some(self.price(&key, field)?),
-                "extra_body" => read.extra_body = self.request_fields(&key, node)?,
+                "price" => read.price = Some(self.read_price(&key, field)?),
+                "extra_body" => read.extra_body = self.read_request_fields(&key, node)?,
                 _ => self.check_known(&place, field, known::MODEL),
             }
         }
         let Some((line, provider)) = read.provider else {
-            return Err(self.wrong(field.line, format!("{place} needs a provider")));
+            return Err(self.error_at(field.line, format!("{place} needs a provider")));
         };
         // What is written out as a request field counts.
         sampling.extend(read.extra_body);
         let mut model = ModelSettings {
             name: field.key.clone(),
-            provider: self.provider_named(&provider, line, top)?,
+            provider: self.find_provider(&provider, line, top)?,
             // Without a name of its own, the model is called at the provider what it is called here.
             model: read.model.unwrap_or_else(|| field.key.clone()),
             context_window: read.context_window.unwrap_or(CONTEXT_WINDOW),
@@ -171,16 +179,16 @@ impl Loader<'_> {
             retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
             fallbacks: read.fallbacks,
         };
-        top.earlier.complete(&mut model);
+        top.earlier.apply_to(&mut model);
         Ok(model)
     }
 
     /// Reads which kinds of content a model reads; returns whether images are among them.
-    fn modality(&mut self, place: &str, node: &Node) -> Result<Option<bool>, ConfigError> {
+    fn modality(&mut self, place: &str, node: &ConfigNode) -> Result<Option<bool>, ConfigError> {
         let named = self.names(place, node)?;
         if let Some((line, unknown)) = named.iter().find(|(_, name)| !MODALITIES.contains(&name.as_str())) {
             let problem = format!("{place}: there is no {unknown:?}; there is: {}", MODALITIES.join(", "));
-            return Err(self.wrong(*line, problem));
+            return Err(self.error_at(*line, problem));
         }
         Ok((!named.is_empty()).then(|| named.iter().any(|(_, name)| name == "image")))
     }
@@ -189,68 +197,70 @@ impl Loader<'_> {
     fn fallbacks(
         &mut self,
         key: &str,
-        node: &Node,
-        (place, top): (&str, &Top<'_>),
+        node: &ConfigNode,
+        (place, top): (&str, &ConfigSections<'_>),
     ) -> Result<Vec<String>, ConfigError> {
         let models: Vec<&str> = top.models.iter().map(|field| field.key.as_str()).collect();
         let mut fallbacks: Vec<String> = Vec::new();
         for (line, name) in self.names(key, node)? {
             if !models.contains(&name.as_str()) {
-                let nearest = known::nearest(&name, models.iter().copied());
+                let nearest = known::nearest_name(&name, models.iter().copied());
                 let hint = match nearest {
                     Some(nearest) => format!("did you mean {nearest}?"),
                     None => format!("there is: {}", models.join(", ")),
                 };
-                return Err(self.wrong(line, format!("{key}: there is no model {name:?}; {hint}")));
+                return Err(self.error_at(line, format!("{key}: there is no model {name:?}; {hint}")));
             }
             if format!("models.{name}") != place && !fallbacks.contains(&name) {
                 fallbacks.push(name);
             }
             if fallbacks.len() > FALLBACKS_MAX {
-                return Err(self.wrong(line, format!("{key}: at most {FALLBACKS_MAX} models")));
+                return Err(self.error_at(line, format!("{key}: at most {FALLBACKS_MAX} models")));
             }
         }
         Ok(fallbacks)
     }
 
     /// Reads a name or a list of names, each with its line.
-    fn names(&mut self, place: &str, node: &Node) -> Result<Vec<(u64, String)>, ConfigError> {
+    fn names(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<(u64, String)>, ConfigError> {
         let nodes = match &node.value {
-            file::Value::Null => &[],
-            file::Value::Scalar(_) => std::slice::from_ref(node),
-            file::Value::List(nodes) => nodes.as_slice(),
-            file::Value::Map(_) => return Err(self.expected(place, node, "a name or a list of names")),
+            file::ConfigValue::Null => &[],
+            file::ConfigValue::Scalar(_) => std::slice::from_ref(node),
+            file::ConfigValue::List(nodes) => nodes.as_slice(),
+            file::ConfigValue::Map(_) => {
+                return Err(self.expected_error(place, node, "a name or a list of names"));
+            }
         };
-        let named = nodes.iter().map(|node| Ok(self.text(place, node)?.map(|name| (node.line, name))));
+        let named = nodes.iter().map(|node| Ok(self.read_text(place, node)?.map(|name| (node.line, name))));
         named.filter_map(Result::transpose).collect()
     }
 
-    fn request_fields(&self, place: &str, node: &Node) -> Result<Map<String, Value>, ConfigError> {
-        let fields = self.map(place, node, "a map of request fields")?.iter();
+    fn read_request_fields(&self, place: &str, node: &ConfigNode) -> Result<Map<String, Value>, ConfigError> {
+        let fields = self.read_map(place, node, "a map of request fields")?.iter();
         Ok(fields.map(|field| (field.key.clone(), field.node.to_json(self.env))).collect())
     }
 
-    fn thought_levels(
+    fn read_thought_levels(
         &self,
         place: &str,
-        node: &Node,
+        node: &ConfigNode,
     ) -> Result<BTreeMap<String, Map<String, Value>>, ConfigError> {
         let mut levels = BTreeMap::new();
-        for field in self.map(place, node, "a map from thought levels to request fields")? {
+        for field in self.read_map(place, node, "a map from thought levels to request fields")? {
             if ThoughtLevel::parse(&field.key).is_none() {
                 let spelled = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
                 let problem = format!("{place}: there is no level {:?}; there is: {spelled}", field.key);
-                return Err(self.wrong(field.line, problem));
+                return Err(self.error_at(field.line, problem));
             }
-            let fields = self.request_fields(&format!("{place}.{}", field.key), &field.node)?;
+            let fields = self.read_request_fields(&format!("{place}.{}", field.key), &field.node)?;
             levels.insert(field.key.clone(), fields);
         }
         Ok(levels)
     }
 
-    fn price(&mut self, place: &str, field: &Field) -> Result<Price, ConfigError> {
+    fn read_price(&mut self, place: &str, field: &ConfigField) -> Result<ModelPrice, ConfigError> {
         let (mut input, mut output, mut cached, mut cache_written) = (None, None, None, None);
-        for field in self.map(place, &field.node, "a map with input and output")? {
+        for field in self.read_map(place, &field.node, "a map with input and output")? {
             let kind = match field.key.as_str() {
                 "input" => &mut input,
                 "output" => &mut output,
@@ -262,40 +272,45 @@ impl Loader<'_> {
                 }
             };
             let (key, what) = (format!("{place}.{}", field.key), "US dollars for a million tokens");
-            *kind = self.number(&key, &field.node, what)?;
+            *kind = self.read_number(&key, &field.node, what)?;
             if kind.is_some_and(|dollars: f64| !dollars.is_finite() || dollars < 0.0) {
-                return Err(self.expected(&key, &field.node, what));
+                return Err(self.expected_error(&key, &field.node, what));
             }
         }
         match (input, output) {
-            (Some(input), Some(output)) => Ok(Price { input, output, cached, cache_written }),
-            _ => Err(self.wrong(field.line, format!("{place} needs input and output"))),
+            (Some(input), Some(output)) => Ok(ModelPrice { input, output, cached, cache_written }),
+            _ => Err(self.error_at(field.line, format!("{place} needs input and output"))),
         }
     }
 
     /// Reads a word that has to be one of a few.
-    fn one_of<T>(
+    fn read_one_of<T>(
         &mut self,
         place: &str,
-        node: &Node,
+        node: &ConfigNode,
         spelled: &[&str],
         parse: fn(&str) -> Option<T>,
     ) -> Result<Option<T>, ConfigError> {
-        let Some(text) = self.text(place, node)? else { return Ok(None) };
-        let wrong = || self.wrong(node.line, format!("{place}: expected {}", spelled.join(", ")));
+        let Some(text) = self.read_text(place, node)? else { return Ok(None) };
+        let wrong = || self.error_at(node.line, format!("{place}: expected {}", spelled.join(", ")));
         parse(&text).map(Some).ok_or_else(wrong)
     }
 
-    fn provider_named(&self, name: &str, line: u64, top: &Top<'_>) -> Result<ProviderSettings, ConfigError> {
+    fn find_provider(
+        &self,
+        name: &str,
+        line: u64,
+        top: &ConfigSections<'_>,
+    ) -> Result<ProviderSettings, ConfigError> {
         let provider = top.providers.get(name).map(|provider| provider.settings.clone());
         provider.ok_or_else(|| {
             let names: Vec<&str> = top.providers.keys().map(String::as_str).collect();
-            let what = match known::nearest(name, names.iter().copied()) {
+            let what = match known::nearest_name(name, names.iter().copied()) {
                 Some(nearest) => format!("there is no provider {name:?}; did you mean {nearest}?"),
                 None if names.is_empty() => format!("there is no provider {name:?}; `providers` is empty"),
                 None => format!("there is no provider {name:?}; there is: {}", names.join(", ")),
             };
-            self.wrong(line, what)
+            self.error_at(line, what)
         })
     }
 }

@@ -1,14 +1,14 @@
 //! `permissions`: the mode a session starts in, the rules, and how commands are held.
 
-use crow_core::{Mode, Network, Rule, Rules, Sandbox, visible_start};
+use crow_core::{Mode, NetworkAccess, PermissionRule, PermissionRules, SandboxMode, escape_hidden_start};
 
 use super::{
     super::{
         ConfigError,
-        file::{Field, Node, Value},
+        file::{ConfigField, ConfigNode, ConfigValue},
         known,
     },
-    Loader,
+    ConfigLoader,
 };
 
 /// Rules of one list. Each that has a pattern takes memory, and time at every call of a tool.
@@ -19,32 +19,38 @@ const WRONG_CHARS_MAX: usize = 80;
 
 /// What the key says.
 #[derive(Debug, Default)]
-pub(super) struct Permissions {
+pub(super) struct PermissionsSection {
     pub(super) mode: Option<Mode>,
-    pub(super) rules: Rules,
-    pub(super) sandbox: Option<Sandbox>,
-    pub(super) network: Network,
+    pub(super) rules: PermissionRules,
+    pub(super) sandbox: Option<SandboxMode>,
+    pub(super) network: NetworkAccess,
 }
 
-impl Loader<'_> {
+impl ConfigLoader<'_> {
     /// Reads the whole key.
-    pub(super) fn permissions(&mut self, field: &Field) -> Result<Permissions, ConfigError> {
-        let mut permissions = Permissions::default();
-        for field in self.map(&field.key, &field.node, "a map with mode, allow, deny, sandbox and network")? {
+    pub(super) fn read_permissions(
+        &mut self,
+        field: &ConfigField,
+    ) -> Result<PermissionsSection, ConfigError> {
+        let mut permissions = PermissionsSection::default();
+        for field in
+            self.read_map(&field.key, &field.node, "a map with mode, allow, deny, sandbox and network")?
+        {
             match field.key.as_str() {
                 "mode" => {
-                    let Some(text) = self.text("permissions.mode", &field.node)? else { continue };
+                    let Some(text) = self.read_text("permissions.mode", &field.node)? else { continue };
                     let expected = "permissions.mode: expected ask, accept-edits, plan or auto";
-                    permissions.mode =
-                        Some(Mode::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?);
+                    permissions.mode = Some(
+                        Mode::parse(&text).ok_or_else(|| self.error_at(field.line, expected.to_owned()))?,
+                    );
                 }
-                "allow" => permissions.rules.allow = self.rules("permissions.allow", &field.node)?,
-                "deny" => permissions.rules.deny = self.rules("permissions.deny", &field.node)?,
-                "sandbox" => permissions.sandbox = self.sandbox("permissions.sandbox", field)?,
+                "allow" => permissions.rules.allow = self.read_rules("permissions.allow", &field.node)?,
+                "deny" => permissions.rules.deny = self.read_rules("permissions.deny", &field.node)?,
+                "sandbox" => permissions.sandbox = self.read_sandbox("permissions.sandbox", field)?,
                 "network" => {
-                    permissions.network = match self.flag("permissions.network", &field.node)? {
-                        Some(false) => Network::Closed,
-                        Some(true) | None => Network::Open,
+                    permissions.network = match self.read_flag("permissions.network", &field.node)? {
+                        Some(false) => NetworkAccess::Closed,
+                        Some(true) | None => NetworkAccess::Open,
                     };
                 }
                 _ => self.check_known("permissions", field, known::PERMISSIONS),
@@ -53,28 +59,34 @@ impl Loader<'_> {
         Ok(permissions)
     }
 
-    pub(super) fn sandbox(&mut self, place: &str, field: &Field) -> Result<Option<Sandbox>, ConfigError> {
-        let Some(text) = self.text(place, &field.node)? else { return Ok(None) };
-        let expected = || self.wrong(field.line, format!("{place}: expected off, unapproved or always"));
-        Sandbox::parse(&text).map(Some).ok_or_else(expected)
+    pub(super) fn read_sandbox(
+        &mut self,
+        place: &str,
+        field: &ConfigField,
+    ) -> Result<Option<SandboxMode>, ConfigError> {
+        let Some(text) = self.read_text(place, &field.node)? else { return Ok(None) };
+        let expected = || self.error_at(field.line, format!("{place}: expected off, unapproved or always"));
+        SandboxMode::parse(&text).map(Some).ok_or_else(expected)
     }
 
     /// Reads a list of rules. One that cannot be read is an error: left out, it would allow too much.
-    fn rules(&mut self, place: &str, node: &Node) -> Result<Vec<Rule>, ConfigError> {
+    fn read_rules(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<PermissionRule>, ConfigError> {
         let items = match &node.value {
-            Value::Null => return Ok(Vec::new()),
-            Value::List(items) => items,
-            Value::Scalar(_) | Value::Map(_) => return Err(self.expected(place, node, "a list of rules")),
+            ConfigValue::Null => return Ok(Vec::new()),
+            ConfigValue::List(items) => items,
+            ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
+                return Err(self.expected_error(place, node, "a list of rules"));
+            }
         };
         let mut rules = Vec::new();
         for item in items {
             if rules.len() == RULES_MAX {
-                return Err(self.wrong(item.line, format!("{place}: at most {RULES_MAX} rules")));
+                return Err(self.error_at(item.line, format!("{place}: at most {RULES_MAX} rules")));
             }
-            let text = self.text(place, item)?.unwrap_or_default();
-            let rule = Rule::parse(&text);
-            let shown = visible_start(&text, WRONG_CHARS_MAX);
-            let wrong = |bad| self.wrong(item.line, format!("{place}: the rule `{shown}` {bad}"));
+            let text = self.read_text(place, item)?.unwrap_or_default();
+            let rule = PermissionRule::parse(&text);
+            let shown = escape_hidden_start(&text, WRONG_CHARS_MAX);
+            let wrong = |bad| self.error_at(item.line, format!("{place}: the rule `{shown}` {bad}"));
             rules.push(rule.map_err(wrong)?);
         }
         Ok(rules)

@@ -91,22 +91,22 @@ const STORES: [(&str, &str); 5] = [
 ];
 
 /// The folder that a variable names, if it names one.
-pub(super) fn folder(env: &Environment, name: &str) -> Option<PathBuf> {
+pub(super) fn env_folder(env: &Environment, name: &str) -> Option<PathBuf> {
     env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
 /// Lists the temporary folders, there or not.
-pub(super) fn temporary(env: &Environment) -> Vec<PathBuf> {
+pub(super) fn temporary_folders(env: &Environment) -> Vec<PathBuf> {
     let fixed = TEMPORARY.iter().map(PathBuf::from);
-    fixed.chain(moved(env, &TEMPORARY_MOVED)).collect()
+    fixed.chain(moved_folders(env, &TEMPORARY_MOVED)).collect()
 }
 
 /// Lists the caches, there or not.
-pub(super) fn caches(env: &Environment) -> Vec<PathBuf> {
-    let home = folder(env, "HOME");
+pub(super) fn cache_folders(env: &Environment) -> Vec<PathBuf> {
+    let home = env_folder(env, "HOME");
     let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
-    let caches = folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
-    let mut places = moved(env, &MOVED);
+    let caches = env_folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
+    let mut places = moved_folders(env, &MOVED);
     let below = |folder: Option<PathBuf>, names: &[&str]| {
         let names = names.iter().flat_map(|name| folder.as_ref().map(|folder| folder.join(name)));
         names.collect::<Vec<_>>()
@@ -114,14 +114,14 @@ pub(super) fn caches(env: &Environment) -> Vec<PathBuf> {
     places.extend(below(caches, &NAMED_CACHES));
     places.extend(below(in_home("Library/Caches"), &NAMED_CACHES));
     places.extend(below(home.clone(), &CACHES));
-    places.extend(below(folder(env, "npm_config_cache").or_else(|| in_home(".npm")), &NPM));
-    places.extend(below(folder(env, "CARGO_HOME").or_else(|| in_home(".cargo")), &CARGO));
+    places.extend(below(env_folder(env, "npm_config_cache").or_else(|| in_home(".npm")), &NPM));
+    places.extend(below(env_folder(env, "CARGO_HOME").or_else(|| in_home(".cargo")), &CARGO));
     places
 }
 
 /// Lists where in the caches tools keep repositories, there or not.
-pub(super) fn stores(env: &Environment) -> Vec<PathBuf> {
-    let caches = caches(env);
+pub(super) fn git_store_folders(env: &Environment) -> Vec<PathBuf> {
+    let caches = cache_folders(env);
     let stores = STORES.iter().flat_map(|(cache, store)| {
         let is_this = |path: &&PathBuf| {
             path.ends_with(cache) || env.get(*cache).is_some_and(|moved| path.as_os_str() == moved.as_str())
@@ -132,39 +132,40 @@ pub(super) fn stores(env: &Environment) -> Vec<PathBuf> {
 }
 
 /// The folders that variables name.
-fn moved(env: &Environment, names: &[&str]) -> Vec<PathBuf> {
-    let home = folder(env, "HOME");
+fn moved_folders(env: &Environment, names: &[&str]) -> Vec<PathBuf> {
+    let home = env_folder(env, "HOME");
     let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
-    let caches = folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
+    let caches = env_folder(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
     // A variable that makes a cache of everything is a mistake.
     let is_whole = |path: &Path| {
         path.parent().is_none()
             || home.as_ref().is_some_and(|home| home.starts_with(path))
             || caches.as_ref().is_some_and(|caches| caches.starts_with(path))
     };
-    names.iter().filter_map(|name| folder(env, name)).filter(|path| !is_whole(path)).collect()
+    names.iter().filter_map(|name| env_folder(env, name)).filter(|path| !is_whole(path)).collect()
 }
 
 /// Where git worktrees of tasks are made: no command of another session may write there.
-pub(super) fn worktrees(env: &Environment, dir: &Path) -> PathBuf {
-    let state = || folder(env, "HOME").map(|home| home.join(".local/state"));
-    let state = folder(env, "XDG_STATE_HOME").or_else(state);
+pub(super) fn worktrees_folder(env: &Environment, dir: &Path) -> PathBuf {
+    let state = || env_folder(env, "HOME").map(|home| home.join(".local/state"));
+    let state = env_folder(env, "XDG_STATE_HOME").or_else(state);
     state.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
 }
 
 /// Where older versions made them.
-pub(super) fn former_worktrees(env: &Environment, dir: &Path) -> PathBuf {
-    let cache = folder(env, "XDG_CACHE_HOME").or_else(|| folder(env, "HOME").map(|home| home.join(".cache")));
+pub(super) fn former_worktrees_folder(env: &Environment, dir: &Path) -> PathBuf {
+    let cache =
+        env_folder(env, "XDG_CACHE_HOME").or_else(|| env_folder(env, "HOME").map(|home| home.join(".cache")));
     cache.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
 }
 
 /// Where everything is kept that is asked of models and answered, if anywhere.
-pub(super) fn recordings(env: &Environment) -> Option<PathBuf> {
+pub(super) fn recordings_folder(env: &Environment) -> Option<PathBuf> {
     env.get("CROW_RECORD").filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
 /// How many levels below a root agent this process was started; whatever cannot be read is deeper than any limit.
-pub(super) fn depth(env: &Environment) -> u32 {
+pub(super) fn agent_depth(env: &Environment) -> u32 {
     env.get(crow_agent::DEPTH_VARIABLE).map_or(0, |depth| depth.parse().unwrap_or(u32::MAX))
 }
 
@@ -175,7 +176,7 @@ mod tests {
     #[track_caller]
     fn check(env: &[(&str, &str)], place: &str, is_writable: bool) {
         let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let places = [temporary(&env), caches(&env)].concat();
+        let places = [temporary_folders(&env), cache_folders(&env)].concat();
         assert_eq!(places.contains(&PathBuf::from(place)), is_writable, "{place}");
     }
 
@@ -209,8 +210,10 @@ mod tests {
     fn where_tools_keep_repositories_is_known() {
         let env =
             [("HOME", "/h"), ("UV_CACHE_DIR", "/u")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let stores: Vec<String> =
-            stores(&env.into_iter().collect()).iter().map(|path| path.display().to_string()).collect();
+        let stores: Vec<String> = git_store_folders(&env.into_iter().collect())
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect();
         for store in ["/h/go/pkg/mod/cache/vcs", "/h/.cache/uv/git-v0", "/u/git-v0", "/h/.cache/composer/vcs"]
         {
             assert!(stores.iter().any(|path| path == store), "{store} is not in {stores:?}");
@@ -223,8 +226,8 @@ mod tests {
             let variables = [("HOME", "/home/me")].into_iter().chain(more);
             let env = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
             let dir = Path::new("/home/me/.crow");
-            for place in [worktrees(&env, dir), former_worktrees(&env, dir)] {
-                let places = [temporary(&env), caches(&env)].concat();
+            for place in [worktrees_folder(&env, dir), former_worktrees_folder(&env, dir)] {
+                let places = [temporary_folders(&env), cache_folders(&env)].concat();
                 assert!(!places.iter().any(|path| place.starts_with(path)), "{}", place.display());
             }
         }

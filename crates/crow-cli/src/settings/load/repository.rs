@@ -3,15 +3,15 @@
 
 use std::{collections::BTreeSet, fmt, path::Path};
 
-use crow_agent::{ReadRepository, RepositoryConfig, Variables};
+use crow_agent::{RepositoryConfig, RepositoryConfigReader, VariableExpansion};
 use crow_core::is_secret_value;
 
 use super::{
     super::{
-        ConfigError, Environment, WarningKind,
-        file::{self, Node},
+        ConfigError, ConfigWarningKind, Environment,
+        file::{self, ConfigNode},
     },
-    Loader, fields,
+    ConfigLoader, map_fields,
 };
 
 /// Keys of the file that a repository may set.
@@ -37,40 +37,43 @@ impl RepositoryReader {
         Self { variables, secrets }
     }
 
-    fn is_key(&self, name: &str) -> bool {
+    fn is_secret(&self, name: &str) -> bool {
         self.secrets.contains(name)
             || is_secret_value(name, self.variables.get(name).map_or("", String::as_str))
     }
 
-    fn parsed(
+    fn read_parsed_config(
         &self,
-        (path, root): (&Path, &Node),
-        variables: Variables<'_>,
+        (path, root): (&Path, &ConfigNode),
+        variables: VariableExpansion<'_>,
     ) -> Result<RepositoryConfig, ConfigError> {
-        let (keys, named): (BTreeSet<_>, BTreeSet<_>) = named(root).partition(|name| self.is_key(name));
+        let (keys, named): (BTreeSet<_>, BTreeSet<_>) =
+            used_variables(root).partition(|name| self.is_secret(name));
         let value = |name: &String| match variables {
-            Variables::AsWritten => Some(format!("${{{name}}}")),
-            Variables::Listed(listed) => self.variables.get(name).filter(|_| listed.contains(name)).cloned(),
+            VariableExpansion::AsWritten => Some(format!("${{{name}}}")),
+            VariableExpansion::Listed(listed) => {
+                self.variables.get(name).filter(|_| listed.contains(name)).cloned()
+            }
         };
         let mut env: Environment =
             named.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
         // A key is shown as it is written, and is nothing where it would be used.
         env.extend(keys.iter().map(|name| match variables {
-            Variables::AsWritten => (name.clone(), format!("${{{name}}}")),
-            Variables::Listed(_) => (name.clone(), String::new()),
+            VariableExpansion::AsWritten => (name.clone(), format!("${{{name}}}")),
+            VariableExpansion::Listed(_) => (name.clone(), String::new()),
         }));
-        let mut loader = Loader { path: path.to_owned(), env: &env, warnings: Vec::new() };
-        let mut config = loader.repository(root)?;
-        let odd = loader.warnings.iter().filter(|warning| warning.kind == WarningKind::Odd);
+        let mut loader = ConfigLoader { path: path.to_owned(), env: &env, warnings: Vec::new() };
+        let mut config = loader.read_repository(root)?;
+        let odd = loader.warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Odd);
         config.problems.extend(odd.map(ToString::to_string));
         Ok(RepositoryConfig { variables: named, keys, ..config })
     }
 }
 
-impl ReadRepository for RepositoryReader {
-    fn read(&self, path: &Path, text: &str, variables: Variables<'_>) -> RepositoryConfig {
-        let root = file::parse(path, text.strip_prefix('\u{feff}').unwrap_or(text));
-        let config = root.and_then(|root| self.parsed((path, &root), variables));
+impl RepositoryConfigReader for RepositoryReader {
+    fn read_config(&self, path: &Path, text: &str, variables: VariableExpansion<'_>) -> RepositoryConfig {
+        let root = file::parse_config(path, text.strip_prefix('\u{feff}').unwrap_or(text));
+        let config = root.and_then(|root| self.read_parsed_config((path, &root), variables));
         // Half of what a file says is not what it says.
         config.unwrap_or_else(|error| RepositoryConfig {
             problems: vec![error.to_string()],
@@ -80,28 +83,28 @@ impl ReadRepository for RepositoryReader {
 }
 
 /// Names the variables in what is used of a file.
-fn named(root: &Node) -> impl Iterator<Item = String> {
-    let used = fields(root).into_iter().flatten().filter(|field| USED.contains(&field.key.as_str()));
+fn used_variables(root: &ConfigNode) -> impl Iterator<Item = String> {
+    let used = map_fields(root).into_iter().flatten().filter(|field| USED.contains(&field.key.as_str()));
     used.flat_map(|field| field.node.variables()).map(str::to_owned)
 }
 
-impl Loader<'_> {
-    fn repository(&mut self, root: &Node) -> Result<RepositoryConfig, ConfigError> {
+impl ConfigLoader<'_> {
+    fn read_repository(&mut self, root: &ConfigNode) -> Result<RepositoryConfig, ConfigError> {
         let mut config = RepositoryConfig::default();
-        for field in fields(root).ok_or_else(|| self.expected("the file", root, "a map of keys"))? {
+        for field in map_fields(root).ok_or_else(|| self.expected_error("the file", root, "a map of keys"))? {
             match field.key.as_str() {
                 "mcpServers" => {
-                    config.servers = self.servers(field)?.servers;
+                    config.servers = self.read_mcp_servers(field)?.servers;
                     // Nobody is shown it who is asked about the server.
                     for server in config.servers.iter_mut().filter(|server| server.cwd.is_some()) {
                         server.cwd = None;
                         config.refused.push(format!("mcpServers.{}.cwd", server.name));
                     }
                 }
-                "hooks" => config.hooks = self.hooks(field)?,
+                "hooks" => config.hooks = self.read_hooks(field)?,
                 "permissions" => {
-                    config.rules = self.permissions(field)?.rules;
-                    let keys = fields(&field.node).into_iter().flatten().map(|field| field.key.as_str());
+                    config.rules = self.read_permissions(field)?.rules;
+                    let keys = map_fields(&field.node).into_iter().flatten().map(|field| field.key.as_str());
                     let beyond = keys.filter(|key| !["allow", "deny"].contains(key));
                     config.refused.extend(beyond.map(|key| format!("permissions.{key}")));
                 }
@@ -120,11 +123,11 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, variables: Variables<'_>, expected: &Expect) {
+    fn check(text: &str, variables: VariableExpansion<'_>, expected: &Expect) {
         let there = ["TOKEN", "MINE", "GITHUB_TOKEN"].map(|name| (name.to_owned(), "very-secret".to_owned()));
         let reader = RepositoryReader::new(there.into(), ["MINE".to_owned()].into());
         assert!(!format!("{reader:?}").contains("secret"));
-        let config = reader.read(Path::new("/p/.crow/config.yaml"), text, variables);
+        let config = reader.read_config(Path::new("/p/.crow/config.yaml"), text, variables);
         let mut lines = Vec::new();
         for server in &config.servers {
             lines.push(match &server.transport {
@@ -161,7 +164,7 @@ sandbox: off
     fn variables_stay_as_they_are_written_until_somebody_trusts_the_file() {
         check(
             WHOLE,
-            Variables::AsWritten,
+            VariableExpansion::AsWritten,
             &expect![[r#"
                 git: uvx ["mcp-server-git", "${TOKEN}"] [("T", "${TOKEN}")]
                 web: https://h/${TOKEN} [("A", "Bearer ${TOKEN}")]
@@ -182,7 +185,7 @@ sandbox: off
     #[track_caller]
     fn check_trusted(text: &str, listed: &[&str], expected: &Expect) {
         let listed = listed.iter().map(|&name| name.to_owned()).collect();
-        check(text, Variables::Listed(&listed), expected);
+        check(text, VariableExpansion::Listed(&listed), expected);
     }
 
     #[test]
@@ -203,7 +206,7 @@ sandbox: off
         let text = "mcpServers:\n  web: { url: 'https://h/${TOKEN}/${MINE}/${GITHUB_TOKEN}', headers: { A: '${MINE}' } }\n  run: { command: x, args: ['${GITHUB_TOKEN}'] }\n";
         check(
             text,
-            Variables::AsWritten,
+            VariableExpansion::AsWritten,
             &expect![[r#"
             web: https://h/${TOKEN}/${MINE}/${GITHUB_TOKEN} [("A", "${MINE}")]
             run: x ["${GITHUB_TOKEN}"] []
@@ -240,7 +243,7 @@ sandbox: off
         let text = "mcpServers: { web: { url: \"https://h/\\uE0C0TOKEN\\uE0C1/\u{e0c0}MINE\u{e0c1}/\\x24{TOKEN}\" } }";
         check(
             text,
-            Variables::AsWritten,
+            VariableExpansion::AsWritten,
             &expect![[r#"
             web: https://h/${TOKEN}/${MINE}/${TOKEN} []
             gets {"TOKEN"}
@@ -263,7 +266,7 @@ sandbox: off
     fn the_json_of_other_agents_is_read() {
         check(
             "{\n\t\"mcpServers\": {\n\t\t\"a\": { \"type\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"x\"], \"env\": {} }\n\t}\n}\n",
-            Variables::AsWritten,
+            VariableExpansion::AsWritten,
             &expect![[r#"
                 a: npx ["-y", "x"] []
             "#]],
@@ -274,14 +277,14 @@ sandbox: off
     fn a_file_with_a_mistake_says_nothing() {
         check(
             "mcpServers: { a: { command: x } }\npermissions: { allow: ['git *'] }",
-            Variables::AsWritten,
+            VariableExpansion::AsWritten,
             &expect![[r#"
                 /p/.crow/config.yaml:2: permissions.allow: the rule `git *` covers whatever follows its words as it is; leave out the *
             "#]],
         );
         check(
             "- a\n- b\n",
-            Variables::AsWritten,
+            VariableExpansion::AsWritten,
             &expect![[r#"
             /p/.crow/config.yaml:1: the file: expected a map of keys, found a list
         "#]],

@@ -10,10 +10,10 @@ use crow_core::{McpServer, McpTransport};
 use super::{
     super::{
         ConfigError,
-        file::{Field, Node, Value},
+        file::{ConfigField, ConfigNode, ConfigValue},
         known,
     },
-    Loader,
+    ConfigLoader,
 };
 
 /// What programs cannot do without; naming one of these in a server's settings makes no secret of it.
@@ -25,7 +25,7 @@ const MILLISECONDS_FROM: f64 = 1000.0;
 
 /// What `mcpServers` says.
 #[derive(Default)]
-pub(super) struct Servers {
+pub(super) struct McpServersSection {
     /// Those to connect to.
     pub(super) servers: Vec<McpServer>,
     /// Variables that hold their keys.
@@ -34,8 +34,8 @@ pub(super) struct Servers {
 
 /// What can be said of one server.
 #[derive(Default)]
-struct Said {
-    transport: Option<Kind>,
+struct McpServerFields {
+    transport: Option<McpTransportKind>,
     command: Option<String>,
     args: Vec<String>,
     env: Vec<(String, String)>,
@@ -50,7 +50,7 @@ struct Said {
 
 /// What `transport` can be.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum McpTransportKind {
     Stdio,
     Http,
     Sse,
@@ -58,7 +58,7 @@ enum Kind {
     Builtin,
 }
 
-impl Kind {
+impl McpTransportKind {
     fn parse(text: &str) -> Option<Self> {
         match text {
             "stdio" => Some(Self::Stdio),
@@ -70,14 +70,14 @@ impl Kind {
     }
 }
 
-impl Loader<'_> {
-    pub(super) fn servers(&mut self, field: &Field) -> Result<Servers, ConfigError> {
-        let mut servers = Servers::default();
-        for field in self.map(&field.key, &field.node, super::NAMED_MAPS)? {
-            let said = self.server(field, &mut servers.variables)?;
+impl ConfigLoader<'_> {
+    pub(super) fn read_mcp_servers(&mut self, field: &ConfigField) -> Result<McpServersSection, ConfigError> {
+        let mut servers = McpServersSection::default();
+        for field in self.read_map(&field.key, &field.node, super::NAMED_MAPS)? {
+            let said = self.read_mcp_server(field, &mut servers.variables)?;
             let (cwd, timeout) = (said.cwd.clone(), said.timeout);
             let (disabled_tools, included_tools) = (said.disabled_tools.clone(), said.included_tools.clone());
-            if let Some(transport) = self.transport(field, said)? {
+            if let Some(transport) = self.server_transport(field, said)? {
                 let server = McpServer::new(field.key.clone(), transport);
                 servers.servers.push(McpServer { disabled_tools, included_tools, cwd, timeout, ..server });
             }
@@ -85,23 +85,31 @@ impl Loader<'_> {
         Ok(servers)
     }
 
-    fn server(&mut self, field: &Field, variables: &mut Vec<String>) -> Result<Said, ConfigError> {
+    fn read_mcp_server(
+        &mut self,
+        field: &ConfigField,
+        variables: &mut Vec<String>,
+    ) -> Result<McpServerFields, ConfigError> {
         let place = format!("mcpServers.{}", field.key);
-        let mut said = Said::default();
-        for field in self.map(&place, &field.node, "a map with command or url")? {
+        let mut said = McpServerFields::default();
+        for field in self.read_map(&place, &field.node, "a map with command or url")? {
             let (key, node) = (format!("{place}.{}", field.key), &field.node);
             match field.key.as_str() {
-                "transport" | "type" => said.transport = self.kind(&key, field)?,
-                "command" => said.command = self.text(&key, node)?,
-                "args" => said.args = self.texts(&key, node)?,
-                "env" => said.env = self.pairs(&key, node, variables)?,
-                "url" => said.url = self.secret(&key, node, variables)?,
-                "headers" => said.headers = self.pairs(&key, node, variables)?,
-                "disabled" => said.is_disabled = self.number(&key, node, "true or false")?.unwrap_or(false),
-                "disabled_tools" | "exclude_tools" => said.disabled_tools.extend(self.texts(&key, node)?),
-                "include_tools" => said.included_tools = Some(self.texts(&key, node)?),
-                "cwd" => said.cwd = self.text(&key, node)?.map(|cwd| self.server_folder(&cwd)),
-                "timeout" => said.timeout = self.timeout(&key, node)?,
+                "transport" | "type" => said.transport = self.read_transport_kind(&key, field)?,
+                "command" => said.command = self.read_text(&key, node)?,
+                "args" => said.args = self.read_texts(&key, node)?,
+                "env" => said.env = self.read_pairs(&key, node, variables)?,
+                "url" => said.url = self.read_secret(&key, node, variables)?,
+                "headers" => said.headers = self.read_pairs(&key, node, variables)?,
+                "disabled" => {
+                    said.is_disabled = self.read_number(&key, node, "true or false")?.unwrap_or(false);
+                }
+                "disabled_tools" | "exclude_tools" => {
+                    said.disabled_tools.extend(self.read_texts(&key, node)?);
+                }
+                "include_tools" => said.included_tools = Some(self.read_texts(&key, node)?),
+                "cwd" => said.cwd = self.read_text(&key, node)?.map(|cwd| self.expand_server_folder(&cwd)),
+                "timeout" => said.timeout = self.read_timeout(&key, node)?,
                 _ => self.check_known(&place, field, known::SERVER),
             }
         }
@@ -109,7 +117,7 @@ impl Loader<'_> {
     }
 
     /// Spells a server's folder out; a relative one begins in the session's.
-    fn server_folder(&self, cwd: &str) -> PathBuf {
+    fn expand_server_folder(&self, cwd: &str) -> PathBuf {
         let home = self.env.get("HOME").filter(|_| cwd == "~" || cwd.starts_with("~/"));
         home.map_or_else(
             || PathBuf::from(cwd),
@@ -118,47 +126,55 @@ impl Loader<'_> {
     }
 
     /// Reads seconds; so large a number counts milliseconds, as FastMCP does.
-    fn timeout(&mut self, place: &str, node: &Node) -> Result<Option<Duration>, ConfigError> {
+    fn read_timeout(&mut self, place: &str, node: &ConfigNode) -> Result<Option<Duration>, ConfigError> {
         let what = "seconds";
-        let Some(number) = self.number::<f64>(place, node, what)? else { return Ok(None) };
+        let Some(number) = self.read_number::<f64>(place, node, what)? else { return Ok(None) };
         let seconds = if number >= MILLISECONDS_FROM { number / 1000.0 } else { number };
         let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|timeout| !timeout.is_zero());
-        timeout.map(Some).ok_or_else(|| self.expected(place, node, what))
+        timeout.map(Some).ok_or_else(|| self.expected_error(place, node, what))
     }
 
-    fn kind(&mut self, place: &str, field: &Field) -> Result<Option<Kind>, ConfigError> {
-        let Some(text) = self.text(place, &field.node)? else { return Ok(None) };
-        let kind = Kind::parse(&text);
-        let expected = || self.wrong(field.line, format!("{place}: expected stdio, http, sse or builtin"));
+    fn read_transport_kind(
+        &mut self,
+        place: &str,
+        field: &ConfigField,
+    ) -> Result<Option<McpTransportKind>, ConfigError> {
+        let Some(text) = self.read_text(place, &field.node)? else { return Ok(None) };
+        let kind = McpTransportKind::parse(&text);
+        let expected = || self.error_at(field.line, format!("{place}: expected stdio, http, sse or builtin"));
         kind.ok_or_else(expected).map(Some)
     }
 
     /// Decides how a server is reached; not at all, when it is disabled or our own.
-    fn transport(&self, field: &Field, said: Said) -> Result<Option<McpTransport>, ConfigError> {
-        let wrong = |what: &str| self.wrong(field.line, format!("mcpServers.{} {what}", field.key));
+    fn server_transport(
+        &self,
+        field: &ConfigField,
+        said: McpServerFields,
+    ) -> Result<Option<McpTransport>, ConfigError> {
+        let wrong = |what: &str| self.error_at(field.line, format!("mcpServers.{} {what}", field.key));
         let kind = match (said.transport, &said.command, &said.url) {
             (Some(kind), ..) => kind,
-            (None, Some(_), None) => Kind::Stdio,
-            (None, None, Some(_)) => Kind::Http,
+            (None, Some(_), None) => McpTransportKind::Stdio,
+            (None, None, Some(_)) => McpTransportKind::Http,
             (None, Some(_), Some(_)) => return Err(wrong("has both a command and a url; keep one of them")),
             (None, None, None) => return Err(wrong("needs a command or a url")),
         };
         let transport = match kind {
-            Kind::Builtin => return Ok(None),
-            Kind::Stdio => {
+            McpTransportKind::Builtin => return Ok(None),
+            McpTransportKind::Stdio => {
                 let command = said.command.ok_or_else(|| wrong("needs a command"))?;
-                if is_ours(&command, &said.args) {
+                if is_own_server(&command, &said.args) {
                     return Ok(None);
                 }
                 McpTransport::Stdio { command, args: said.args, env: said.env }
             }
-            Kind::Http | Kind::Sse => {
+            McpTransportKind::Http | McpTransportKind::Sse => {
                 let is_address = |url: &String| url.starts_with("http://") || url.starts_with("https://");
                 let url = said.url.filter(is_address);
                 let url = url.ok_or_else(|| wrong("needs a url that starts with https:// or http://"))?;
                 match kind {
-                    Kind::Sse => McpTransport::Sse { url, headers: said.headers },
-                    Kind::Http | Kind::Stdio | Kind::Builtin => {
+                    McpTransportKind::Sse => McpTransport::Sse { url, headers: said.headers },
+                    McpTransportKind::Http | McpTransportKind::Stdio | McpTransportKind::Builtin => {
                         McpTransport::Http { url, headers: said.headers }
                     }
                 }
@@ -167,56 +183,58 @@ impl Loader<'_> {
         Ok(Some(transport).filter(|_| !said.is_disabled))
     }
 
-    pub(super) fn texts(&mut self, place: &str, node: &Node) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn read_texts(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<String>, ConfigError> {
         match &node.value {
-            Value::Null => Ok(Vec::new()),
-            Value::List(items) => {
-                items.iter().map(|item| Ok(self.text(place, item)?.unwrap_or_default())).collect()
+            ConfigValue::Null => Ok(Vec::new()),
+            ConfigValue::List(items) => {
+                items.iter().map(|item| Ok(self.read_text(place, item)?.unwrap_or_default())).collect()
             }
-            Value::Scalar(_) | Value::Map(_) => Err(self.expected(place, node, "a list of texts")),
+            ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
+                Err(self.expected_error(place, node, "a list of texts"))
+            }
         }
     }
 
     /// Reads what each name stands for; the variables in it hold secrets.
-    pub(super) fn pairs(
+    pub(super) fn read_pairs(
         &mut self,
         place: &str,
-        node: &Node,
+        node: &ConfigNode,
         variables: &mut Vec<String>,
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let mut pairs = Vec::new();
-        for field in self.map(place, node, "a map from names to texts")? {
-            let value = self.secret(&format!("{place}.{}", field.key), &field.node, variables)?;
+        for field in self.read_map(place, node, "a map from names to texts")? {
+            let value = self.read_secret(&format!("{place}.{}", field.key), &field.node, variables)?;
             pairs.push((field.key.clone(), value.unwrap_or_default()));
         }
         Ok(pairs)
     }
 
     /// Reads a text that may hold a key, and notes the variables in it.
-    pub(super) fn secret(
+    pub(super) fn read_secret(
         &mut self,
         place: &str,
-        node: &Node,
+        node: &ConfigNode,
         variables: &mut Vec<String>,
     ) -> Result<Option<String>, ConfigError> {
-        variables.extend(named_in(node));
-        self.text(place, node)
+        variables.extend(secret_variables(node));
+        self.read_text(place, node)
     }
 }
 
 /// Names the variables in a text that can hold a secret.
-fn named_in(node: &Node) -> Vec<String> {
+fn secret_variables(node: &ConfigNode) -> Vec<String> {
     match &node.value {
-        Value::Scalar(scalar) => {
+        ConfigValue::Scalar(scalar) => {
             let names = scalar.variables().into_iter().filter(|name| !PLAIN_VARIABLES.contains(name));
             names.map(str::to_owned).collect()
         }
-        Value::Null | Value::List(_) | Value::Map(_) => Vec::new(),
+        ConfigValue::Null | ConfigValue::List(_) | ConfigValue::Map(_) => Vec::new(),
     }
 }
 
 /// Tells the server that earlier versions brought along: its tools are ours.
-fn is_ours(command: &str, args: &[String]) -> bool {
+fn is_own_server(command: &str, args: &[String]) -> bool {
     let program = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match program {
         "crow-mcp" => true,

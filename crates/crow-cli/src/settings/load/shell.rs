@@ -8,8 +8,8 @@ use std::{
 use crow_tools::Shell;
 
 use super::{
-    super::{ConfigError, Environment, file::Field},
-    Loader,
+    super::{ConfigError, Environment, file::ConfigField},
+    ConfigLoader,
 };
 
 /// The shell that models write for.
@@ -18,17 +18,17 @@ const PREFERRED: &str = "bash";
 /// Where bash is when `PATH` does not say.
 const USUAL_PLACES: &str = "/usr/bin:/bin:/usr/local/bin";
 
-impl Loader<'_> {
-    pub(super) fn shell(&self, field: &Field) -> Result<Option<Shell>, ConfigError> {
-        let Some(scalar) = self.scalar("shell", &field.node)? else { return Ok(None) };
+impl ConfigLoader<'_> {
+    pub(super) fn read_shell(&self, field: &ConfigField) -> Result<Option<Shell>, ConfigError> {
+        let Some(scalar) = self.read_scalar("shell", &field.node)? else { return Ok(None) };
         let name = scalar.expand(self.env).text;
         if name.is_empty() {
             return Ok(None);
         }
-        let wrong = |problem: String| self.wrong(field.line, format!("shell: {problem}"));
+        let wrong = |problem: String| self.error_at(field.line, format!("shell: {problem}"));
         let program = match Path::new(&name).is_absolute() {
             true => Some(PathBuf::from(&name)).filter(|path| is_program(path)),
-            false => find(&name, self.env),
+            false => find_program(&name, self.env),
         };
         let Some(program) = program.as_deref().and_then(Path::to_str) else {
             return Err(wrong(
@@ -42,13 +42,13 @@ impl Loader<'_> {
 }
 
 /// Returns bash where there is one, else `/bin/sh`.
-pub(crate) fn usual(env: &Environment) -> Shell {
-    let found = find(PREFERRED, env);
+pub(crate) fn default_shell(env: &Environment) -> Shell {
+    let found = find_program(PREFERRED, env);
     found.as_deref().and_then(Path::to_str).and_then(|path| Shell::new(PREFERRED, path)).unwrap_or_default()
 }
 
 /// Finds a program by its name. Relative folders of `PATH` are skipped: they may be a repository's.
-fn find(name: &str, env: &Environment) -> Option<PathBuf> {
+fn find_program(name: &str, env: &Environment) -> Option<PathBuf> {
     if name.contains('/') {
         return None;
     }

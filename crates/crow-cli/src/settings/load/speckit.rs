@@ -1,40 +1,42 @@
 //! `speckit`: where features go, and whether tasks may be done side by side.
 
-use crow_agent::{Parallel, Surrounding, WorkflowSettings};
-use crow_speckit::{SpecsLink, SpecsRoot, Variables};
+use crow_agent::{ParallelMode, PublicEnvironment, WorkflowConfig};
+use crow_speckit::{SpeckitVariables, SpecsLink, SpecsRoot};
 
 use super::{
-    super::{ConfigError, Environment, file::Field, known},
-    Loader,
+    super::{ConfigError, Environment, file::ConfigField, known},
+    ConfigLoader,
 };
 
-impl Loader<'_> {
+impl ConfigLoader<'_> {
     /// Reads the whole key.
-    pub(super) fn speckit(&mut self, field: &Field) -> Result<WorkflowSettings, ConfigError> {
-        let mut workflow = WorkflowSettings::default();
-        for field in self.map(&field.key, &field.node, "a map with specs_root, specs_link and parallel")? {
+    pub(super) fn read_speckit(&mut self, field: &ConfigField) -> Result<WorkflowConfig, ConfigError> {
+        let mut workflow = WorkflowConfig::default();
+        for field in
+            self.read_map(&field.key, &field.node, "a map with specs_root, specs_link and parallel")?
+        {
             match field.key.as_str() {
                 "specs_root" => {
-                    let Some(text) = self.text("speckit.specs_root", &field.node)? else { continue };
+                    let Some(text) = self.read_text("speckit.specs_root", &field.node)? else { continue };
                     workflow.specs_root = SpecsRoot::parse(&text)
-                        .map_err(|error| self.wrong(field.line, format!("speckit.specs_root: {error}")))?;
+                        .map_err(|error| self.error_at(field.line, format!("speckit.specs_root: {error}")))?;
                 }
                 "specs_link" => {
-                    let Some(text) = self.text("speckit.specs_link", &field.node)? else { continue };
+                    let Some(text) = self.read_text("speckit.specs_link", &field.node)? else { continue };
                     workflow.specs_link = match text.as_str() {
                         "auto" => SpecsLink::Auto,
                         "off" => SpecsLink::Off,
                         _ => {
                             let expected = "speckit.specs_link: expected auto or off";
-                            return Err(self.wrong(field.line, expected.to_owned()));
+                            return Err(self.error_at(field.line, expected.to_owned()));
                         }
                     };
                 }
                 "parallel" => {
-                    let Some(text) = self.text("speckit.parallel", &field.node)? else { continue };
+                    let Some(text) = self.read_text("speckit.parallel", &field.node)? else { continue };
                     let expected = "speckit.parallel: expected ask, always or never";
-                    workflow.parallel =
-                        Parallel::parse(&text).ok_or_else(|| self.wrong(field.line, expected.to_owned()))?;
+                    workflow.parallel = ParallelMode::parse(&text)
+                        .ok_or_else(|| self.error_at(field.line, expected.to_owned()))?;
                 }
                 _ => self.check_known("speckit", field, known::SPECKIT),
             }
@@ -44,13 +46,13 @@ impl Loader<'_> {
 }
 
 /// Adds what the environment says, but for its secrets.
-pub(super) fn surrounded(
-    workflow: WorkflowSettings,
+pub(super) fn add_environment(
+    workflow: WorkflowConfig,
     env: &Environment,
     is_secret: impl Fn(&str) -> bool,
-) -> WorkflowSettings {
+) -> WorkflowConfig {
     let open = env.iter().filter(|(name, _)| !is_secret(name));
     let open: Environment = open.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let variables = Variables::read(|name| env.get(name).cloned());
-    WorkflowSettings { variables, surrounding: Surrounding::new(open), ..workflow }
+    let variables = SpeckitVariables::from_env(|name| env.get(name).cloned());
+    WorkflowConfig { variables, surrounding: PublicEnvironment::new(open), ..workflow }
 }

@@ -1,6 +1,6 @@
 use std::{fmt::Write as _, fs};
 
-use crow_core::{AgentReach, TreeLimits};
+use crow_core::{AgentTransport, TreeLimits};
 use expect_test::expect;
 
 use super::{super::Settings, check, loaded};
@@ -9,10 +9,12 @@ pub(super) fn show(settings: &Settings, text: &mut String) {
     for server in &settings.agent_servers {
         let name = &server.name;
         match &server.reach {
-            AgentReach::Program { command, args, env } => {
+            AgentTransport::Program { command, args, env } => {
                 writeln!(text, "agent {name}: {command} {args:?} {env:?}").unwrap();
             }
-            AgentReach::Socket { url, headers } => writeln!(text, "agent {name}: {url} {headers:?}").unwrap(),
+            AgentTransport::Socket { url, headers } => {
+                writeln!(text, "agent {name}: {url} {headers:?}").unwrap();
+            }
         }
         writeln!(text, "  written {}", settings.agents_written[name]).unwrap();
     }

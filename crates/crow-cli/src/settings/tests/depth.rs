@@ -17,8 +17,9 @@ fn deep_files_are_errors_and_no_overflow() {
     ];
     let fine = ["- ".repeat(32), format!("{}{}", "[".repeat(32), "]".repeat(32)), aliases(5)];
     let read = move || {
-        let parse =
-            |text: &String| crate::settings::file::parse("config.yaml".as_ref(), text).map(|_| text.len());
+        let parse = |text: &String| {
+            crate::settings::file::parse_config("config.yaml".as_ref(), text).map(|_| text.len())
+        };
         let wrong = deep.iter().filter_map(|text| parse(text).err()).map(|error| format!("{error}\n"));
         (wrong.collect::<String>(), fine.iter().map(parse).filter(Result::is_ok).count())
     };

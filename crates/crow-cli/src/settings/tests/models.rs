@@ -39,9 +39,9 @@ fn a_wrong_model_name_gets_a_suggestion() {
         "providers: {p: {base_url: http://h}}\nmodels: {sonnet: {provider: p}, haiku: {provider: p}}\n";
     fs::write(folder.path().join("config.yaml"), yaml).unwrap();
     let (settings, _) = Settings::load(folder.path(), &Environment::new()).unwrap();
-    assert_eq!(settings.model(None).unwrap().name, "sonnet");
-    assert_eq!(settings.model(Some("haiku")).unwrap().name, "haiku");
-    let error = settings.model(Some("sonet")).unwrap_err();
+    assert_eq!(settings.find_model(None).unwrap().name, "sonnet");
+    assert_eq!(settings.find_model(Some("haiku")).unwrap().name, "haiku");
+    let error = settings.find_model(Some("sonet")).unwrap_err();
     expect![[r#"
         there is no model "sonet" in the configuration
         did you mean sonnet? there is: sonnet, haiku"#]]
@@ -86,7 +86,7 @@ fn how_a_model_is_spoken_to() {
               tool calls text
               sends its reasoning: true
               level low: {"think":false}
-              Price { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }
+              ModelPrice { input: 3.0, output: 15.0, cached: Some(0.3), cache_written: None }
             db $DIR/crow.db requests 200 mode ask secrets []
         "#]],
     );

@@ -5,7 +5,9 @@ mod told;
 
 use std::fs;
 
-use crow_acp::{Admission, Farewell, Launcher, SocketDoor, Token, listen, splice};
+use crow_acp::{
+    AdmissionPolicy, AgentLauncher, BearerToken, CloseReason, SocketListener, serve_socket, splice_transports,
+};
 use crow_testkit::agent;
 use expect_test::{Expect, expect};
 use serde_json::json;
@@ -508,24 +510,29 @@ fn served(words: &'static [&'static str]) -> String {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.expect("a runtime can be made").block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("it listens");
-            let door = SocketDoor {
+            let door = SocketListener {
                 listener,
                 name: None,
-                admission: Admission::with_token(Token::new("right".into())),
+                admission: AdmissionPolicy::with_token(BearerToken::new("right".into())),
             };
             tell.send(door.url().expect("it has an address")).expect("the test waits");
             let agent = move |lines| async move {
                 let (program, args) = agent::command("commands::agents::agent", words);
                 let cwd = std::env::temp_dir();
-                let command =
-                    crow_process::Command { program, args, cwd, env: Vec::new(), env_removed: Vec::new() };
-                let started = Launcher::new(None).start("far", command).await;
+                let command = crow_process::CommandSpec {
+                    program,
+                    args,
+                    cwd,
+                    env: Vec::new(),
+                    env_removed: Vec::new(),
+                };
+                let started = AgentLauncher::new(None).start("far", command).await;
                 let (agent, program) = started.expect("it starts");
-                splice(lines, agent).await;
-                let words = program.end().await.stderr;
-                Farewell::AgentEnded { how: "the agent ended".into(), words }
+                splice_transports(lines, agent).await;
+                let words = program.shut_down().await.stderr;
+                CloseReason::AgentEnded { how: "the agent ended".into(), words }
             };
-            listen(door, CancellationToken::new(), agent).await;
+            serve_socket(door, CancellationToken::new(), agent).await;
         });
     });
     told.recv().expect("it listens")

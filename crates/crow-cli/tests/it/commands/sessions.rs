@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crow_core::{Entry, MessageId, Mode, Part, Prompt, SessionId, ThoughtLevel};
-use crow_store::{Address, NewSession, Store, Timestamp};
+use crow_core::{ContentPart, MessageId, Mode, Prompt, SessionId, ThoughtLevel, TranscriptEntry};
+use crow_store::{DatabaseAddress, NewSession, Store, Timestamp};
 use crow_testkit::client::FakeClient;
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -168,7 +168,7 @@ fn nothing_is_deleted_when_nobody_can_say_yes() {
 
 /// Stores a session that another started, with words in it.
 async fn store_child(stage: &Stage, parent: &str) {
-    let address = Address::File(stage.world.home().join(".crow/crow.db"));
+    let address = DatabaseAddress::File(stage.world.home().join(".crow/crow.db"));
     let store = Store::open(&address).await.expect("the store is opened");
     let (child, now) = (SessionId::new("child"), Timestamp(1));
     let new = NewSession {
@@ -182,10 +182,10 @@ async fn store_child(stage: &Stage, parent: &str) {
         now,
     };
     store.create_session(&child, new).await.expect("a child is made");
-    let writer = store.begin_writing(&child).await.expect("nobody writes");
-    let parts = vec![Part::Text("look".into())];
-    let entry = Entry::Prompt(Prompt { id: MessageId::at(0), parts });
-    store.append(&writer, 0, &entry, now).await.expect("it is stored");
+    let writer = store.acquire_session_lease(&child).await.expect("nobody writes");
+    let parts = vec![ContentPart::Text("look".into())];
+    let entry = TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts });
+    store.append_entry(&writer, 0, &entry, now).await.expect("it is stored");
     store.close().await.expect("it is closed");
 }
 

@@ -6,11 +6,13 @@ use crate::CrowPart;
 /// A prompt whose parts are `NAME: TEXT` for what Crow added and words for what was said.
 fn prompt_of(transcript: &mut Transcript, parts: &[&str]) {
     let parts = parts.iter().map(|part| match part.split_once(": ") {
-        Some((name, text)) => Part::FromCrow { what: CrowPart::parse(name).unwrap(), text: text.to_owned() },
-        None => Part::Text((*part).to_owned()),
+        Some((name, text)) => {
+            ContentPart::FromCrow { what: CrowPart::parse(name).unwrap(), text: text.to_owned() }
+        }
+        None => ContentPart::Text((*part).to_owned()),
     });
-    let id = transcript.next_message();
-    transcript.push(Entry::Prompt(Prompt { id, parts: parts.collect() })).unwrap();
+    let id = transcript.next_message_id();
+    transcript.push(TranscriptEntry::Prompt(Prompt { id, parts: parts.collect() })).unwrap();
 }
 
 #[test]
@@ -21,7 +23,11 @@ fn what_crow_added_is_not_what_the_person_said() {
     prompt_of(&mut transcript, &["speckit/task: Build T001."]);
     say(&mut transcript, "reply", 500);
     prompt_of(&mut transcript, &["go on"]);
-    let (_, Step::Summarise { source }) = Attempt::start(&transcript, Occasion::Full, 1000) else { panic!() };
+    let (_, CompactionStep::Summarise { source }) =
+        CompactionAttempt::start(&transcript, CompactionTrigger::Full, 1000)
+    else {
+        panic!()
+    };
     let source: Vec<&str> = source.lines().filter(|line| !line.contains("xxx")).collect();
     expect![[r#"
         <person>
@@ -43,7 +49,9 @@ fn what_crow_added_is_not_what_the_person_said() {
         </agent>
     "#]]
     .assert_eq(&(source.join("\n") + "\n"));
-    let (_, Step::Commit(by)) = attempt(&transcript, Occasion::Full, 1000, &["the gist", "complete"]) else {
+    let (_, CompactionStep::Commit(by)) =
+        attempt(&transcript, CompactionTrigger::Full, 1000, &["the gist", "complete"])
+    else {
         panic!()
     };
     transcript.compact(by).unwrap();
@@ -71,7 +79,8 @@ fn what_crow_wants_answered_stays_by_its_ends() {
     let mut transcript = conversation("prompt 10 | reply 10");
     let task = format!("speckit/task: Build T001. {}Then report.", "x".repeat(8000));
     prompt_of(&mut transcript, &[&task]);
-    let (_, Step::Commit(by)) = attempt(&transcript, Occasion::Overflow, 1000, &["the gist", "complete"])
+    let (_, CompactionStep::Commit(by)) =
+        attempt(&transcript, CompactionTrigger::Overflow, 1000, &["the gist", "complete"])
     else {
         panic!()
     };
@@ -100,7 +109,7 @@ fn what_crow_wants_answered_stays_by_its_ends() {
 /// What stands before the entries that are kept.
 fn front(transcript: &Transcript) -> String {
     match transcript.for_model().unwrap().steps().next() {
-        Some(Shown::Prompt(foreword)) => foreword.text() + "\n",
+        Some(ModelStep::Prompt(foreword)) => foreword.text() + "\n",
         other => panic!("{other:?}"),
     }
 }
@@ -108,15 +117,18 @@ fn front(transcript: &Transcript) -> String {
 #[test]
 fn a_resource_of_the_client_is_the_persons_whatever_its_uri() {
     let mut transcript = conversation("");
-    let id = transcript.next_message();
-    let resource = |uri: &str| Part::Resource { uri: uri.to_owned(), text: "the log".to_owned(), mime: None };
+    let id = transcript.next_message_id();
+    let resource =
+        |uri: &str| ContentPart::Resource { uri: uri.to_owned(), text: "the log".to_owned(), mime: None };
     let parts = ["crow:speckit/report", "crow:skills", "crow:undone"].map(resource);
     let prompt = Prompt { id, parts: parts.to_vec() };
-    assert!(prompt.is_said() && prompt.parts.iter().all(|part| part.added().is_none()));
-    transcript.push(Entry::Prompt(prompt)).unwrap();
+    assert!(prompt.has_user_content() && prompt.parts.iter().all(|part| part.crow_part().is_none()));
+    transcript.push(TranscriptEntry::Prompt(prompt)).unwrap();
     say(&mut transcript, "reply", 500);
     prompt_of(&mut transcript, &["go on"]);
-    let (_, Step::Commit(by)) = attempt(&transcript, Occasion::Full, 1000, &["the gist", "complete"]) else {
+    let (_, CompactionStep::Commit(by)) =
+        attempt(&transcript, CompactionTrigger::Full, 1000, &["the gist", "complete"])
+    else {
         panic!()
     };
     transcript.compact(by).unwrap();

@@ -16,23 +16,25 @@ fn many(first: &str, filler: usize, sum_up: impl Fn(&str) -> String) -> (usize, 
         prompt(&mut transcript, &format!("step {round}{}", " and so on".repeat(filler)));
         say(&mut transcript, "call", 2000);
         say(&mut transcript, "reply", 200);
-        if transcript.fill().tokens <= LIMIT {
+        if transcript.context_tokens().tokens <= LIMIT {
             continue;
         }
-        let (mut attempt, mut step) = Attempt::start(&transcript, Occasion::Full, LIMIT);
+        let (mut attempt, mut step) = CompactionAttempt::start(&transcript, CompactionTrigger::Full, LIMIT);
         loop {
             step = match step {
-                Step::Summarise { source } => attempt.on_summary(&transcript, &reply(0, &sum_up(&source), 0)),
-                Step::Verify { .. } => attempt.on_check(&transcript, &answer("complete")),
-                Step::Commit(by) => {
+                CompactionStep::Summarise { source } => {
+                    attempt.on_summary(&transcript, &reply(0, &sum_up(&source), 0))
+                }
+                CompactionStep::Verify { .. } => attempt.on_check(&transcript, &answer("complete")),
+                CompactionStep::Commit(by) => {
                     transcript.compact(by).unwrap();
                     break;
                 }
-                Step::Reject(rejected) => panic!("{rejected}"),
+                CompactionStep::Reject(rejected) => panic!("{rejected}"),
             };
         }
         n_compactions += 1;
-        assert!(transcript.fill().tokens < LIMIT, "{:?}", transcript.fill());
+        assert!(transcript.context_tokens().tokens < LIMIT, "{:?}", transcript.context_tokens());
         assert!(transcript.entries().len() < 20, "the entries before the cut are gone");
     }
     (n_compactions, format!("{:?}", transcript.for_model().unwrap().steps().collect::<Vec<_>>()))

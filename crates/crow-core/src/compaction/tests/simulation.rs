@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Compacted, Limits, Next, Turn};
+use crate::{CompactionOutcome, Turn, TurnAction, TurnLimits};
 
 const REQUESTS_MAX: u32 = 12;
 
@@ -40,36 +40,36 @@ fn summaries() -> impl Strategy<Value = Vec<String>> {
 /// Makes the transcript shorter as an agent would; counts what the model was asked.
 fn compact(
     transcript: &mut Transcript,
-    (occasion, limit): (Occasion, u64),
+    (occasion, limit): (CompactionTrigger, u64),
     summaries: &mut impl Iterator<Item = String>,
     n_asked: &mut u32,
-) -> Compacted {
-    let (mut attempt, mut step) = Attempt::start(transcript, occasion, limit);
+) -> CompactionOutcome {
+    let (mut attempt, mut step) = CompactionAttempt::start(transcript, occasion, limit);
     let n_before = *n_asked;
     loop {
         step = match step {
-            Step::Summarise { source } => {
-                let fill = transcript.fill();
+            CompactionStep::Summarise { source } => {
+                let fill = transcript.context_tokens();
                 assert!(source.len() as u64 <= 4 * limit.max(fill.measured) + 100, "the source is bounded");
                 *n_asked += 1;
                 attempt.on_summary(transcript, &answer(&summaries.next().unwrap()))
             }
-            Step::Verify { .. } => {
+            CompactionStep::Verify { .. } => {
                 *n_asked += 1;
                 attempt.on_check(transcript, &answer(&summaries.next().unwrap()))
             }
-            Step::Commit(by) => {
+            CompactionStep::Commit(by) => {
                 assert!(by.tokens_after < by.tokens_before, "{by:?}");
                 assert!(by.keep_from >= transcript.first_seq());
                 transcript.compact(by).unwrap();
-                return Compacted::Done;
+                return CompactionOutcome::Done;
             }
-            Step::Reject(Rejected::Nothing) => {
+            CompactionStep::Reject(CompactionRejection::Nothing) => {
                 assert_eq!(*n_asked, n_before, "nothing costs nothing");
-                return Compacted::Nothing;
+                return CompactionOutcome::Nothing;
             }
-            Step::Reject(Rejected::Cancelled) => return Compacted::Cancelled,
-            Step::Reject(_) => return Compacted::Failed,
+            CompactionStep::Reject(CompactionRejection::Cancelled) => return CompactionOutcome::Cancelled,
+            CompactionStep::Reject(_) => return CompactionOutcome::Failed,
         };
         assert!(*n_asked - n_before <= PER_ATTEMPT);
     }
@@ -79,23 +79,26 @@ fn compact(
 fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[String]) -> (u32, u32) {
     let mut acts = acts.iter().cycle();
     let mut summaries = summaries.iter().cloned().cycle();
-    let (mut turn, mut next) = Turn::start(Limits { requests_max: REQUESTS_MAX, compact_tokens_max: limit });
+    let (mut turn, mut next) =
+        Turn::start(TurnLimits { requests_max: REQUESTS_MAX, compact_tokens_max: limit });
     let (mut n_asked, mut n_failed) = (0, 0);
     loop {
         next = match next {
-            Next::Ask => match turn.before_asking(transcript.fill(), limit) {
-                Next::Ask => {
+            TurnAction::Ask => match turn.before_asking(transcript.context_tokens(), limit) {
+                TurnAction::Ask => {
                     n_asked += 1;
                     assert!(n_asked < 1000, "it goes round");
                     let seq = transcript.next_seq();
                     match acts.next().unwrap() {
                         Act::Calls { output, counted } => {
-                            let usage = counted.map(|input| Usage::new(input, 10));
+                            let usage = counted.map(|input| TokenUsage::new(input, 10));
                             let reply = Reply { usage, ..reply(seq, "hm", 1) };
-                            transcript.push(Entry::Reply(reply.clone())).unwrap();
+                            transcript.push(TranscriptEntry::Reply(reply.clone())).unwrap();
                             let next = turn.on_reply(&reply);
-                            transcript.push(result(CallId::at(seq, 0), &"o".repeat(*output))).unwrap();
-                            assert!(matches!(next, Next::Run(_)));
+                            transcript
+                                .push(result(CallId::from_position(seq, 0), &"o".repeat(*output)))
+                                .unwrap();
+                            assert!(matches!(next, TurnAction::Run(_)));
                             turn.on_results(false, &[])
                         }
                         Act::Ends => turn.on_reply(&reply(seq, "done", 0)),
@@ -105,22 +108,22 @@ fn play(transcript: &mut Transcript, limit: u64, acts: &[Act], summaries: &[Stri
                         Act::Fails => turn.on_reply(&Reply { text: String::new(), ..answer("!broken") }),
                     }
                 }
-                next @ (Next::Compact(_)
-                | Next::Run(_)
-                | Next::Resume(_)
-                | Next::Confirm(_)
-                | Next::End(_)) => next,
+                next @ (TurnAction::Compact(_)
+                | TurnAction::Run(_)
+                | TurnAction::Resume(_)
+                | TurnAction::Confirm(_)
+                | TurnAction::End(_)) => next,
             },
-            Next::Compact(occasion) => {
+            TurnAction::Compact(occasion) => {
                 let compacted = compact(transcript, (occasion, limit), &mut summaries, &mut n_asked);
-                n_failed += u32::from(compacted == Compacted::Failed);
-                turn.on_compacted(compacted, transcript.fill().measured)
+                n_failed += u32::from(compacted == CompactionOutcome::Failed);
+                turn.on_compacted(compacted, transcript.context_tokens().measured)
             }
-            Next::Run(_) => unreachable!("calls run at once here"),
-            Next::Resume(_) | Next::Confirm(_) => {
+            TurnAction::Run(_) => unreachable!("calls run at once here"),
+            TurnAction::Resume(_) | TurnAction::Confirm(_) => {
                 panic!("nothing broke off, and no two results are the same")
             }
-            Next::End(_) => return (n_asked, n_failed),
+            TurnAction::End(_) => return (n_asked, n_failed),
         };
     }
 }

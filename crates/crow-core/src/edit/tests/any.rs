@@ -21,8 +21,8 @@ fn file_and_piece() -> impl Strategy<Value = (String, String)> {
     })
 }
 
-fn any_occurrences() -> impl Strategy<Value = Occurrences> {
-    prop_oneof![Just(Occurrences::One), Just(Occurrences::All)]
+fn any_occurrences() -> impl Strategy<Value = EditOccurrences> {
+    prop_oneof![Just(EditOccurrences::One), Just(EditOccurrences::All)]
 }
 
 fn with_crlf(text: &str) -> String {
@@ -51,7 +51,7 @@ proptest! {
     fn a_unique_piece_is_replaced_as_it_is((file, old) in file_and_piece(), new in any_file()) {
         let is_unique = !old.is_empty() && file.find(&old) == file.rfind(&old);
         prop_assume!(is_unique && old != new);
-        let edited = apply(&file, &old, &new, Occurrences::One);
+        let edited = apply_edit(&file, &old, &new, EditOccurrences::One);
         if is_between_indentations(&file, &old) {
             let is_ambiguous = matches!(edited, Err(EditRefusal::Ambiguous { .. }));
             prop_assert!(is_ambiguous, "{:?}", edited);
@@ -59,27 +59,27 @@ proptest! {
         }
         let edited = edited.unwrap();
         prop_assert_eq!(&edited.text, &file.replacen(&old, &new, 1));
-        prop_assert_eq!((edited.matcher, edited.n_replaced), (Matcher::Exact, 1));
+        prop_assert_eq!((edited.matcher, edited.n_replaced), (EditMatcher::Exact, 1));
     }
 
     #[test]
     fn a_piece_that_is_not_unique_is_refused(old in any_file(), between in any_file(), new in any_file()) {
         prop_assume!(!old.is_empty() && old != new);
         let file = format!("{old}{between}{old}");
-        let refusal = apply(&file, &old, &new, Occurrences::One).unwrap_err();
+        let refusal = apply_edit(&file, &old, &new, EditOccurrences::One).unwrap_err();
         let is_ambiguous = matches!(refusal, EditRefusal::Ambiguous { .. });
         prop_assert!(is_ambiguous);
-        let edited = apply(&file, &old, &new, Occurrences::All).unwrap();
+        let edited = apply_edit(&file, &old, &new, EditOccurrences::All).unwrap();
         prop_assert_eq!(edited.text, file.replace(&old, &new));
     }
 
     /// Whatever the matcher, the text before and after the lines it found stays, to the byte.
     #[test]
     fn text_around_the_place_stays(file in any_file(), old in any_file(), new in any_file()) {
-        let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
+        let Ok(edited) = apply_edit(&file, &old, &new, EditOccurrences::One) else { return Ok(()) };
         let n_lines = old.strip_suffix('\n').unwrap_or(&old).split('\n').count();
         let lines: Vec<&str> = file.split_inclusive('\n').collect();
-        let is_blank = |line: &str| edited.matcher == Matcher::BlankLines && line.trim().is_empty();
+        let is_blank = |line: &str| edited.matcher == EditMatcher::BlankLines && line.trim().is_empty();
         let n_counting = |lines: &[&str]| lines.iter().filter(|line| !is_blank(line)).count();
         let is_kept = (0..lines.len()).any(|first| (first..=lines.len()).any(|after| {
             n_counting(&lines[first..after]) <= n_lines
@@ -93,8 +93,8 @@ proptest! {
     fn line_endings_make_no_difference(
         file in any_file(), old in any_file(), new in any_file(), occurrences in any_occurrences(),
     ) {
-        let of_lf = apply(&file, &old, &new, occurrences);
-        let of_crlf = apply(&with_crlf(&file), &old, &new, occurrences);
+        let of_lf = apply_edit(&file, &old, &new, occurrences);
+        let of_crlf = apply_edit(&with_crlf(&file), &old, &new, occurrences);
         match (of_lf, of_crlf) {
             (Ok(of_lf), Ok(of_crlf)) if file.contains('\n') => {
                 prop_assert_eq!(with_crlf(&of_lf.text), of_crlf.text);
@@ -110,14 +110,14 @@ proptest! {
         if is_between_indentations(&file, &old) {
             return Ok(());
         }
-        let edited = apply(&with_crlf(&file), &old, &new, Occurrences::One).unwrap();
+        let edited = apply_edit(&with_crlf(&file), &old, &new, EditOccurrences::One).unwrap();
         prop_assert_eq!(edited.text, with_crlf(&file.replacen(&old, &new, 1)));
     }
 
     /// Loose matches never invent: take the looseness away on both sides and the old text is there.
     #[test]
     fn every_line_of_a_match_agrees(file in any_file(), old in any_file()) {
-        let Ok(edited) = apply(&file, &old, "NEW", Occurrences::One) else { return Ok(()) };
+        let Ok(edited) = apply_edit(&file, &old, "NEW", EditOccurrences::One) else { return Ok(()) };
         let bare = |text: &str| {
             let plain = text.replace(['“', '”'], "\"");
             let lines = plain.split('\n').map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -134,7 +134,7 @@ proptest! {
         prop_assume!(file.contains('\n') && old != new);
         let ended = |text: &str, by_crlf| if by_crlf { with_crlf(text) } else { text.to_owned() };
         let (file, old, new) = (ended(&file, file_ends), ended(&old, old_ends), ended(&new, new_ends));
-        let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
+        let Ok(edited) = apply_edit(&file, &old, &new, EditOccurrences::One) else { return Ok(()) };
         let with_lf = edited.text.replace("\r\n", "\n");
         prop_assert_eq!(ended(&with_lf, file_ends), edited.text);
     }
@@ -151,7 +151,7 @@ proptest! {
         let moved: Vec<String> = block.iter().map(|line| format!("{by}{line}{ends}")).collect();
         let old = moved.join(&"\n".repeat(blanks + 1));
         let new = format!("{by}new\n{by}  new");
-        let Ok(edited) = apply(&file, &old, &new, Occurrences::One) else { return Ok(()) };
+        let Ok(edited) = apply_edit(&file, &old, &new, EditOccurrences::One) else { return Ok(()) };
         let shown = edited.text.strip_prefix(&format!("{before}\n")).and_then(|rest| rest.strip_suffix(&format!("\n{after}")));
         prop_assert_eq!(shown, Some("new\n  new"));
     }

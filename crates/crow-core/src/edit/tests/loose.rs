@@ -3,7 +3,7 @@
 use expect_test::expect;
 
 use super::{check, check_all};
-use crate::edit::{EditRefusal, Occurrences, PLACES_MAX, apply};
+use crate::edit::{EditOccurrences, EditRefusal, PLACES_MAX, apply_edit};
 
 #[test]
 fn the_amount_of_white_space() {
@@ -285,7 +285,7 @@ fn every_occurrence_by_the_strictest_that_hits() {
         "a \nb\n  a\n  b\na\t\nb\n",
         "a\nb\n",
         "c\n",
-        Occurrences::All,
+        EditOccurrences::All,
         &expect![[r#"
         ignoring trailing spaces, 2 at line 1
         |c\n
@@ -299,7 +299,7 @@ fn every_occurrence_by_the_strictest_that_hits() {
         "a \na \na \n",
         "a\na\n",
         "b\n",
-        Occurrences::All,
+        EditOccurrences::All,
         &expect![[r#"
         ignoring trailing spaces, 1 at line 1
         |b\n
@@ -310,7 +310,7 @@ fn every_occurrence_by_the_strictest_that_hits() {
         "  if x:\n      a()\n if x:\n  b()\n",
         "if x:\n",
         "if y:\n",
-        Occurrences::All,
+        EditOccurrences::All,
         &expect![[r#"
         exact, 2 at line 1
         |  if y:\n
@@ -324,20 +324,20 @@ fn every_occurrence_by_the_strictest_that_hits() {
 #[test]
 fn too_much_for_one_edit() {
     let many = "ab".repeat(PLACES_MAX + 1);
-    assert_eq!(apply(&many, "a", "b", Occurrences::All), Err(EditRefusal::TooMuch));
+    assert_eq!(apply_edit(&many, "a", "b", EditOccurrences::All), Err(EditRefusal::TooMuch));
     let lines = "a \n".repeat(PLACES_MAX + 1);
-    assert_eq!(apply(&lines, "a\n", "b\n", Occurrences::All), Err(EditRefusal::TooMuch));
+    assert_eq!(apply_edit(&lines, "a\n", "b\n", EditOccurrences::All), Err(EditRefusal::TooMuch));
     let long = "b".repeat(1024 * 1024);
-    assert_eq!(apply(&"a".repeat(17), "a", &long, Occurrences::All), Err(EditRefusal::TooMuch));
+    assert_eq!(apply_edit(&"a".repeat(17), "a", &long, EditOccurrences::All), Err(EditRefusal::TooMuch));
     let deep = format!("{}a\n", " ".repeat(1024 * 1024));
     let lines = format!("b\n{}", "c\n".repeat(20));
-    let refusal = apply(&deep, "a\t\n", &lines, Occurrences::One).unwrap_err();
+    let refusal = apply_edit(&deep, "a\t\n", &lines, EditOccurrences::One).unwrap_err();
     assert!(matches!(refusal, EditRefusal::Unfit { line: 1, .. }), "{refusal}");
     check_all(
         "aaa",
         "a",
         "bb",
-        Occurrences::All,
+        EditOccurrences::All,
         &expect![[r#"
         exact, 3 at line 1
         |bbbbbb
@@ -384,18 +384,22 @@ fn the_difference_is_shown() {
 fn a_place_between_two_indentations_is_none() {
     let ambiguous = |first: u32, second: u32| Err(EditRefusal::Ambiguous { lines: vec![first, second] });
     let file = "if a:\n  go()\nif b:\n        go()\n";
-    assert_eq!(apply(file, "    go()", "    stop()", Occurrences::One), ambiguous(2, 4));
-    assert_eq!(apply(file, "    go()\n", "    stop()\n", Occurrences::One), ambiguous(2, 4));
+    assert_eq!(apply_edit(file, "    go()", "    stop()", EditOccurrences::One), ambiguous(2, 4));
+    assert_eq!(apply_edit(file, "    go()\n", "    stop()\n", EditOccurrences::One), ambiguous(2, 4));
     // By tabs, in several lines, and before more of a line.
-    assert_eq!(apply("\t\tgo()\n    go()\n", "\tgo()", "\tstop()", Occurrences::One), ambiguous(1, 2));
-    let blocks = "{\n      a\n    b\n}\n{\n  a\nb\n}\n";
-    assert_eq!(apply(blocks, "    a\n    b", "    a\n    c", Occurrences::One), ambiguous(2, 6));
     assert_eq!(
-        apply("        go() # 1\n  go()\n", "    go()", "    stop()", Occurrences::One),
+        apply_edit("\t\tgo()\n    go()\n", "\tgo()", "\tstop()", EditOccurrences::One),
+        ambiguous(1, 2)
+    );
+    let blocks = "{\n      a\n    b\n}\n{\n  a\nb\n}\n";
+    assert_eq!(apply_edit(blocks, "    a\n    b", "    a\n    c", EditOccurrences::One), ambiguous(2, 6));
+    assert_eq!(
+        apply_edit("        go() # 1\n  go()\n", "    go()", "    stop()", EditOccurrences::One),
         ambiguous(1, 2)
     );
     // It is a whole line in one of them, or in none beside its own.
-    let landed = |file: &str, old: &str| apply(file, old, "x", Occurrences::One).map(|edited| edited.text);
+    let landed =
+        |file: &str, old: &str| apply_edit(file, old, "x", EditOccurrences::One).map(|edited| edited.text);
     assert_eq!(landed(file, "  go()\nif b:"), Ok("if a:\nx\n        go()\n".to_owned()));
     assert_eq!(landed("  go()\n", " go()"), Ok(" x\n".to_owned()));
     assert_eq!(landed("    go(1)\n  go(2)\n", "  go(1"), Ok("  x)\n  go(2)\n".to_owned()));
@@ -424,10 +428,11 @@ fn blank_lines_at_the_end_of_the_new_text_are_kept() {
         ] {
             // One end of a line stands for the one that the old text has.
             let (new, end) = if is_ended { (format!("{new}\n"), end) } else { (new.to_owned(), end) };
-            let edited = apply(file, old, &new, Occurrences::One).map(|edited| edited.text);
+            let edited = apply_edit(file, old, &new, EditOccurrences::One).map(|edited| edited.text);
             assert_eq!(edited, Ok(format!("{{\n    c();{end}\n}}\nb\n")), "{old:?} {new:?}");
         }
     }
-    let at_end = |old: &str, new: &str| apply("a", old, new, Occurrences::One).map(|edited| edited.text);
+    let at_end =
+        |old: &str, new: &str| apply_edit("a", old, new, EditOccurrences::One).map(|edited| edited.text);
     assert_eq!(at_end(" a", "b\n\n"), Ok("b\n\n".to_owned()));
 }

@@ -11,16 +11,16 @@ const LOSSLESS: &str = "UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0\x00\x04JF\xff\xfe\x00\x05\xff\xd9x\xff\xc0\x00\x0b\x08\x00\x02\x00\x03\x01\x01\x11\x00\
     \xff\xda\x00\x04\x01\x01ab\xff\x00c\xff\xd0d\xff\xff\xc4\x00\x02\xff\xda\x00\x02e\xff\xd9";
 
-fn files() -> Vec<(Vec<u8>, Sides)> {
+fn files() -> Vec<(Vec<u8>, ImageSize)> {
     let decoded = [(PNG, (1, 1)), (GIF, (1, 1)), (LOSSY, (1, 1)), (LOSSLESS, (1, 1))];
-    let mut files: Vec<(Vec<u8>, Sides)> =
+    let mut files: Vec<(Vec<u8>, ImageSize)> =
         decoded.into_iter().map(|(data, sides)| (decode_base64(data).unwrap(), sides)).collect();
     files.push((JPEG.to_vec(), (3, 2)));
     files
 }
 
-fn read(bytes: &[u8]) -> Option<Sides> {
-    sides(bytes, image_type(bytes)?)
+fn read(bytes: &[u8]) -> Option<ImageSize> {
+    read_image_size(bytes, image_type(bytes)?)
 }
 
 #[test]

@@ -63,13 +63,13 @@ proptest! {
     fn nothing_is_lost_and_cuts_do_not_matter(
         text in text(),
         lens in prop::collection::vec(1_usize..9, 1..6),
-        takes in prop::sample::select(vec![Takes::Nothing, Takes::WholeReplies, Takes::Endings]),
+        takes in prop::sample::select(vec![TextToolCallMode::Nothing, TextToolCallMode::WholeReplies, TextToolCallMode::Endings]),
     ) {
         let conversation = conversation("nothing");
-        let whole = heard(takes, &[ModelEvent::Text(&text)], Ended::Normally, &conversation);
+        let whole = heard(takes, &[ModelEvent::Text(&text)], ReplyEnd::Normally, &conversation);
         let cut = cut(&text, &lens);
         let pieces: Vec<_> = cut.iter().map(|piece| ModelEvent::Text(piece)).collect();
-        let heard = heard(takes, &pieces, Ended::Normally, &conversation);
+        let heard = heard(takes, &pieces, ReplyEnd::Normally, &conversation);
         prop_assert_eq!((&heard.text, &heard.end), (&whole.text, &whole.end));
         if !heard.end.starts_with("Taken") {
             prop_assert_eq!(heard.text, format!("{text:?} (\"\")"));
@@ -80,7 +80,7 @@ proptest! {
     #[test]
     fn what_is_shown_does_not_wait_for_more(text in text(), more in "[a-z ]{1,20}") {
         let tools = tools();
-        let mut sieve = Sieve::new(&tools, Takes::WholeReplies);
+        let mut sieve = TextToolCallParser::new(&tools, TextToolCallMode::WholeReplies);
         let mut shown = String::new();
         let mut say = |event: ModelEvent<'_>| if let ModelEvent::Text(text) = event { shown.push_str(text) };
         // No form goes on with such words outside of its strings and values.
@@ -105,11 +105,11 @@ proptest! {
             _ => format!("<function=terminal>\n<parameter=command>\n{content}\n</parameter>\n</function>"),
         };
         let conversation = conversation("nothing");
-        let whole = heard(Takes::WholeReplies, &[ModelEvent::Text(&text)], Ended::Normally, &conversation);
+        let whole = heard(TextToolCallMode::WholeReplies, &[ModelEvent::Text(&text)], ReplyEnd::Normally, &conversation);
         let expected = json!({"command": content});
         prop_assert_eq!(whole.end, format!("Taken([\"terminal\"])\nterminal {expected}"));
         let at = text.floor_char_boundary((text.len() as f64 * cut) as usize);
-        let part = heard(Takes::WholeReplies, &[ModelEvent::Text(&text[..at])], Ended::Normally, &conversation);
+        let part = heard(TextToolCallMode::WholeReplies, &[ModelEvent::Text(&text[..at])], ReplyEnd::Normally, &conversation);
         prop_assert_eq!(part.end, "Nothing");
     }
 }

@@ -4,11 +4,13 @@ use super::*;
 
 #[track_caller]
 fn check_spelled(transcript: &Transcript, tools: &[ToolSpec], expected: &Expect) {
-    let spelled = spelled(transcript.for_model().unwrap(), tools).unwrap();
+    let spelled = render_tools_as_text(transcript.for_model().unwrap(), tools).unwrap();
     let entries = spelled.entries().iter().map(|entry| match entry {
-        Entry::Prompt(prompt) => format!("user: {:?}\n", prompt.text()),
-        Entry::Reply(reply) => format!("assistant: {:?}, {} calls\n", reply.text, reply.calls.len()),
-        Entry::Result { .. } => "a result\n".to_owned(),
+        TranscriptEntry::Prompt(prompt) => format!("user: {:?}\n", prompt.text()),
+        TranscriptEntry::Reply(reply) => {
+            format!("assistant: {:?}, {} calls\n", reply.text, reply.calls.len())
+        }
+        TranscriptEntry::Result { .. } => "a result\n".to_owned(),
     });
     expected.assert_eq(&format!("{}\n---\n{}", spelled.system(), entries.collect::<String>()));
 }
@@ -67,10 +69,12 @@ fn without_tools_nothing_is_said_of_them() {
 #[test]
 fn what_it_was_told_is_what_is_taken() {
     let transcript = conversation("text");
-    let spelled = spelled(transcript.for_model().unwrap(), &tools()).unwrap();
-    let Some(Entry::Reply(reply)) = spelled.entries().get(1) else { panic!("a reply stands there") };
+    let spelled = render_tools_as_text(transcript.for_model().unwrap(), &tools()).unwrap();
+    let Some(TranscriptEntry::Reply(reply)) = spelled.entries().get(1) else {
+        panic!("a reply stands there")
+    };
     check_in(
-        Takes::Endings,
+        TextToolCallMode::Endings,
         &reply.text,
         &expect![[r#"
             "I look.\n" ("")

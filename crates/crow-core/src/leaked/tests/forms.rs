@@ -141,7 +141,7 @@ fn arguments_that_do_not_fit() {
     );
     // Told to write calls so, the model hears what is wrong from the tool.
     check_in(
-        Takes::Endings,
+        TextToolCallMode::Endings,
         r#"{"name":"read","arguments":{"path":"a"}}"#,
         &expect![[r#"
             "" ("")
@@ -153,7 +153,7 @@ fn arguments_that_do_not_fit() {
 #[test]
 fn a_call_behind_words_that_were_asked_for() {
     check_in(
-        Takes::Endings,
+        TextToolCallMode::Endings,
         "I look.\n\n```rust\nfn a() {}\n```\n <tool_call>\n{\"name\":\"terminal\",\"arguments\":{\"command\":\"ls\"}}\n</tool_call>\n",
         &expect![[r#"
             "I look.\n\n```rust\nfn a() {}\n```\n" ("")

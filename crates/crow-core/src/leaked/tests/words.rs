@@ -4,18 +4,18 @@ use super::*;
 
 /// Streams pieces; shows what was shown after each and at the end.
 #[track_caller]
-fn check_shown(takes: Takes, texts: &[&str], expected: &Expect) {
+fn check_shown(takes: TextToolCallMode, texts: &[&str], expected: &Expect) {
     let pieces: Vec<_> = texts.iter().map(|text| ModelEvent::Text(text)).collect();
-    let heard = heard(takes, &pieces, Ended::Normally, &conversation("nothing"));
+    let heard = heard(takes, &pieces, ReplyEnd::Normally, &conversation("nothing"));
     expected.assert_eq(&format!("{}\n{}\n{}", heard.shown, heard.text, heard.end));
 }
 
 /// Text of which nothing is taken.
 #[track_caller]
-fn check_words(takes: Takes, text: &str) {
+fn check_words(takes: TextToolCallMode, text: &str) {
     let conversation = conversation("nothing");
     for len in [1, 2, 7, usize::MAX] {
-        let heard = heard(takes, &pieces(text, len), Ended::Normally, &conversation);
+        let heard = heard(takes, &pieces(text, len), ReplyEnd::Normally, &conversation);
         assert_eq!((heard.text, heard.end), (format!("{text:?} (\"\")"), "Nothing".to_owned()));
     }
 }
@@ -25,7 +25,7 @@ const CALL: &str = r#"{"name": "terminal", "arguments": {"command": "ls"}}"#;
 #[test]
 fn what_cannot_be_a_call_is_not_held() {
     check_shown(
-        Takes::WholeReplies,
+        TextToolCallMode::WholeReplies,
         &["Hel", "lo {", "}"],
         &expect![[r#"
             "Hel" "lo {" "}" | 
@@ -33,7 +33,7 @@ fn what_cannot_be_a_call_is_not_held() {
             Nothing"#]],
     );
     check_shown(
-        Takes::WholeReplies,
+        TextToolCallMode::WholeReplies,
         &["\n", "<", "t", "h", "e", "n", ">"],
         &expect![[r#"
             "\n<the" "n" ">" | 
@@ -84,17 +84,17 @@ fn nothing_but_calls_is_a_call() {
         "[TOOL_CALLS]terminal[ARGS]",
         "<|tool_call_begin|>functions.terminal:0<|tool_call_argument_begin|><|tool_call_end|>",
     ] {
-        check_words(Takes::WholeReplies, text);
+        check_words(TextToolCallMode::WholeReplies, text);
     }
 }
 
 #[test]
 fn text_is_text_where_nothing_is_taken() {
     for text in [CALL, &format!("<tool_call>{CALL}</tool_call>"), "Hello"] {
-        check_words(Takes::Nothing, text);
+        check_words(TextToolCallMode::Nothing, text);
     }
     check_shown(
-        Takes::Nothing,
+        TextToolCallMode::Nothing,
         &["{", "\"name\""],
         &expect![[r#"
             "{" "\"name\"" | 
@@ -114,10 +114,10 @@ fn behind_words_only_a_tag_on_its_line_begins_a_call() {
         &format!("<tool_call>{CALL}</tool_call>\n<tool_result name=\"terminal\">a</tool_result>"),
         &format!("{CALL}\nDone.\n<tool_call>{CALL}</tool_call>"),
     ] {
-        check_words(Takes::Endings, text);
+        check_words(TextToolCallMode::Endings, text);
     }
     check_shown(
-        Takes::Endings,
+        TextToolCallMode::Endings,
         &["I look\nfor", " it.\n", "<", "b>\n", "<tool", "_", "x"],
         &expect![[r#"
             "I look\nfor" " it.\n" "<b>\n" "<tool_x" | 
@@ -128,8 +128,9 @@ fn behind_words_only_a_tag_on_its_line_begins_a_call() {
 
 #[test]
 fn a_reply_that_was_cut_runs_nothing() {
-    for ended in [Ended::OutputLimit, Ended::Cancelled, Ended::Refused] {
-        let heard = heard(Takes::WholeReplies, &[ModelEvent::Text(CALL)], ended, &conversation("nothing"));
+    for ended in [ReplyEnd::OutputLimit, ReplyEnd::Cancelled, ReplyEnd::Refused] {
+        let heard =
+            heard(TextToolCallMode::WholeReplies, &[ModelEvent::Text(CALL)], ended, &conversation("nothing"));
         assert_eq!((heard.text, heard.end), (format!("{CALL:?} (\"\")"), "Nothing".to_owned()));
     }
 }
@@ -140,7 +141,8 @@ fn what_never_ends_is_shown() {
     let blanks = " ".repeat(2000);
     let shown = |text: &str| {
         let conversation = conversation("nothing");
-        let heard = heard(Takes::WholeReplies, &pieces(text, 1000), Ended::Normally, &conversation);
+        let heard =
+            heard(TextToolCallMode::WholeReplies, &pieces(text, 1000), ReplyEnd::Normally, &conversation);
         assert_eq!(heard.text, format!("{text:?} (\"\")"));
         // Something of it was seen before the end.
         !heard.shown.starts_with('|')
@@ -160,7 +162,8 @@ fn a_call_that_came_as_calls_do_makes_the_rest_text() {
     let native =
         ModelEvent::Call { slot: 0, id: Some("x"), name: Some("read"), arguments: r#"{"file_path":"b"}"# };
     for events in [[ModelEvent::Text(CALL), native], [native, ModelEvent::Text(CALL)]] {
-        let heard = heard(Takes::WholeReplies, &events, Ended::Normally, &conversation("nothing"));
+        let heard =
+            heard(TextToolCallMode::WholeReplies, &events, ReplyEnd::Normally, &conversation("nothing"));
         assert_eq!(heard.text, format!("{CALL:?} (\"\")"));
         assert_eq!(heard.end, "Nothing\nread {\"file_path\":\"b\"}");
     }
@@ -169,7 +172,7 @@ fn a_call_that_came_as_calls_do_makes_the_rest_text() {
 #[test]
 fn a_thought_in_the_text() {
     check_shown(
-        Takes::WholeReplies,
+        TextToolCallMode::WholeReplies,
         &["\n<th", "ink>\n", "I ", "wonder <", "/thin", "gs>", "</think", ">", "\n\n", "Hi", " <think>"],
         &expect![[r#"
             thought "I " thought "wonder " thought "</things>" "Hi" " <think>" | 
@@ -177,7 +180,7 @@ fn a_thought_in_the_text() {
             Nothing"#]],
     );
     check_shown(
-        Takes::Nothing,
+        TextToolCallMode::Nothing,
         &["<think>\n\n</think>\n\nHi"],
         &expect![[r#"
             "Hi" | 
@@ -185,7 +188,7 @@ fn a_thought_in_the_text() {
             Nothing"#]],
     );
     check_shown(
-        Takes::WholeReplies,
+        TextToolCallMode::WholeReplies,
         &["<think>never ended </th"],
         &expect![[r#"
             thought "never ended " | thought "</th" 
@@ -204,7 +207,12 @@ fn a_thought_in_the_text() {
 /// A file with a text, and a reply that is this call.
 #[track_caller]
 fn check_quoted(file: &str, call: &str, expected: &str) {
-    let heard = heard(Takes::WholeReplies, &[ModelEvent::Text(call)], Ended::Normally, &conversation(file));
+    let heard = heard(
+        TextToolCallMode::WholeReplies,
+        &[ModelEvent::Text(call)],
+        ReplyEnd::Normally,
+        &conversation(file),
+    );
     assert_eq!(heard.end.lines().next(), Some(expected));
 }
 
@@ -229,7 +237,7 @@ fn what_stands_in_a_file_is_a_quote() {
 #[test]
 fn the_end_of_a_thought_is_the_same_however_it_is_cut() {
     check_in(
-        Takes::WholeReplies,
+        TextToolCallMode::WholeReplies,
         "<think>\nhm \n</think>\nHi",
         &expect![[r#"
             "Hi" ("hm \n")
@@ -242,7 +250,8 @@ fn the_end_of_a_thought_is_the_same_however_it_is_cut() {
 fn many_blanks_before_a_thought_are_the_same_however_they_are_cut() {
     let conversation = conversation("nothing");
     let come_to = |text: &str, len| {
-        let heard = heard(Takes::WholeReplies, &pieces(text, len), Ended::Normally, &conversation);
+        let heard =
+            heard(TextToolCallMode::WholeReplies, &pieces(text, len), ReplyEnd::Normally, &conversation);
         (heard.text, heard.end)
     };
     for n_blanks in BLANKS_LEN_MAX - 9..BLANKS_LEN_MAX + 3 {
@@ -264,7 +273,7 @@ fn many_blanks_before_a_thought_are_the_same_however_they_are_cut() {
 #[test]
 fn long_words_are_the_same_however_they_are_cut() {
     let conversation = conversation("nothing");
-    let heard = |takes, text: &str, len| heard(takes, &pieces(text, len), Ended::Normally, &conversation);
+    let heard = |takes, text: &str, len| heard(takes, &pieces(text, len), ReplyEnd::Normally, &conversation);
     let call = r#"<tool_call>{"name":"terminal","arguments":{"command":"ls"}}</tool_call>"#;
     let object = r#"{"name":"terminal","arguments":{"command":"ls"}}"#;
     for n in [100, 243, 244, 245, 250, 252, 253, 254, 255, 256, 257, 300] {
@@ -276,7 +285,7 @@ fn long_words_are_the_same_however_they_are_cut() {
             format!("Words.\n{blanks}{call}"),
             format!("Words.\n{blanks}```\n{call}\n```"),
         ] {
-            for takes in [Takes::WholeReplies, Takes::Endings] {
+            for takes in [TextToolCallMode::WholeReplies, TextToolCallMode::Endings] {
                 let whole = heard(takes, &text, usize::MAX);
                 for len in [1, 2, 3, 5, 7, 11, 64] {
                     let cut = heard(takes, &text, len);

@@ -3,17 +3,18 @@
 use super::*;
 
 /// Lists the lines of a text that run without a question.
-fn free(mode: Mode, grants: &Grants, lines: &str) -> String {
+fn free(mode: Mode, grants: &GrantSet, lines: &str) -> String {
     let lines = lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let is_free = |line: &&str| {
-        judged(mode, &Rules::default(), &runs(&line.replace('⏎', "\n")), grants) == Verdict::Allow
+        judged(mode, &PermissionRules::default(), &runs(&line.replace('⏎', "\n")), grants)
+            == PermissionDecision::Allow
     };
     lines.filter(is_free).map(|line| format!("{line}\n")).collect()
 }
 
 #[test]
 fn nothing_but_edits_and_builds_is_free() {
-    assert_eq!(free(Mode::AcceptEdits, &Grants::default(), include_str!("attacks.txt")), "");
+    assert_eq!(free(Mode::AcceptEdits, &GrantSet::default(), include_str!("attacks.txt")), "");
 }
 
 /// What goes further than the prefixes that are granted.
@@ -93,7 +94,7 @@ fn an_always_covers_its_own_words_only() {
         "python3 -m pytest",
     ];
     let prefixes = prefixes.map(|words| Grant::RunPrefix(words.split(' ').map(str::to_owned).collect()));
-    assert_eq!(free(Mode::Ask, &Grants::from_iter(prefixes), BEYOND), "");
+    assert_eq!(free(Mode::Ask, &GrantSet::from_iter(prefixes), BEYOND), "");
 }
 
 #[test]
@@ -102,5 +103,5 @@ fn an_always_for_a_target_takes_options_and_their_values() {
     let prefixes = prefixes.map(|words| Grant::RunPrefix(words.split(' ').map(str::to_owned).collect()));
     let lines =
         "make test\nmake test -j8\nmake test -j 8 -k\n./gradlew test --tests A.b\nmvn test -q -pl core\n";
-    assert_eq!(free(Mode::Ask, &Grants::from_iter(prefixes), lines), lines);
+    assert_eq!(free(Mode::Ask, &GrantSet::from_iter(prefixes), lines), lines);
 }

@@ -3,12 +3,12 @@
 use super::*;
 
 /// What a command may be.
-fn spelled(verdict: &Verdict) -> &'static str {
+fn spelled(verdict: &PermissionDecision) -> &'static str {
     match verdict {
-        Verdict::Allow => "allow",
-        Verdict::Ask { offer, .. } if offer.session.is_empty() => "each",
-        Verdict::Ask { .. } => "ask",
-        Verdict::Deny(_) => "deny",
+        PermissionDecision::Allow => "allow",
+        PermissionDecision::Ask { offer, .. } if offer.session.is_empty() => "each",
+        PermissionDecision::Ask { .. } => "ask",
+        PermissionDecision::Deny(_) => "deny",
     }
 }
 
@@ -19,7 +19,7 @@ pub(super) fn written_out(command: &str) -> String {
 
 #[test]
 fn the_table_holds() {
-    let (mut mode, mut rules) = (Mode::Ask, Rules::default());
+    let (mut mode, mut rules) = (Mode::Ask, PermissionRules::default());
     let (mut wrong, mut n_commands) = (Vec::new(), 0);
     for (place, line) in include_str!("commands.txt").lines().enumerate() {
         if line.is_empty() || line.starts_with('#') {
@@ -32,7 +32,7 @@ fn the_table_holds() {
         }
         let (expected, command) = line.split_once(" | ").unwrap();
         n_commands += 1;
-        let verdict = judged(mode, &rules, &runs(&written_out(command)), &Grants::default());
+        let verdict = judged(mode, &rules, &runs(&written_out(command)), &GrantSet::default());
         if spelled(&verdict) != expected.trim() {
             wrong.push(format!("{}: {line}\n    {verdict:?}", place + 1));
         }

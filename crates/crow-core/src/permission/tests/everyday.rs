@@ -28,14 +28,26 @@ fn lines() -> impl Iterator<Item = (Kind, String)> {
 }
 
 /// Judges a line in an ordinary session: one folder, and the configuration in the home folder.
-fn judged_at_home(mode: Mode, rules: &Rules, grants: &Grants, line: &str) -> (Verdict, Approval) {
-    let roots =
-        Roots { work: vec!["/w/a".into()], protected: vec!["/home/me/.crow".into()], ..Roots::default() };
-    let law = Law { mode, rules, roots: &roots, resolve: &resolve };
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch: runs(line) };
-    let verdict = judge(&law, grants, "terminal", &facets);
-    (verdict, approval(&law, grants, "terminal", &facets))
+fn judged_at_home(
+    mode: Mode,
+    rules: &PermissionRules,
+    grants: &GrantSet,
+    line: &str,
+) -> (PermissionDecision, ApprovalSource) {
+    let roots = SessionRoots {
+        work: vec!["/w/a".into()],
+        protected: vec!["/home/me/.crow".into()],
+        ..SessionRoots::default()
+    };
+    let law = EffectivePolicy { mode, rules, roots: &roots, resolve: &resolve };
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        touch: runs(line),
+    };
+    let verdict = evaluate_call(&law, grants, "terminal", &facets);
+    (verdict, approval_source(&law, grants, "terminal", &facets))
 }
 
 #[test]
@@ -43,16 +55,17 @@ fn each_line_is_free_where_its_kind_is() {
     let mut wrong = Vec::new();
     for (kind, line) in lines() {
         for mode in Mode::ALL {
-            let (verdict, approval) = judged_at_home(mode, &Rules::default(), &Grants::default(), &line);
+            let (verdict, approval) =
+                judged_at_home(mode, &PermissionRules::default(), &GrantSet::default(), &line);
             let expected = match (kind, mode) {
-                (Kind::Reads, _) => Approval::Reading,
-                (_, Mode::Auto) => Approval::Law,
-                (Kind::Edits, Mode::AcceptEdits) => Approval::Editing,
-                (Kind::Builds, Mode::AcceptEdits) => Approval::Building,
-                (_, Mode::Ask | Mode::AcceptEdits | Mode::Plan) => Approval::Person,
+                (Kind::Reads, _) => ApprovalSource::Reading,
+                (_, Mode::Auto) => ApprovalSource::Law,
+                (Kind::Edits, Mode::AcceptEdits) => ApprovalSource::Editing,
+                (Kind::Builds, Mode::AcceptEdits) => ApprovalSource::Building,
+                (_, Mode::Ask | Mode::AcceptEdits | Mode::Plan) => ApprovalSource::Person,
             };
-            let is_free = verdict == Verdict::Allow;
-            if approval != expected || is_free != (expected != Approval::Person) {
+            let is_free = verdict == PermissionDecision::Allow;
+            if approval != expected || is_free != (expected != ApprovalSource::Person) {
                 wrong.push(format!("{}: {line}: {verdict:?} {approval:?}", mode.as_str()));
             }
         }
@@ -63,7 +76,7 @@ fn each_line_is_free_where_its_kind_is() {
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are to be read")]
 fn questions_are_counted() {
-    let none = Rules::default();
+    let none = PermissionRules::default();
     let denials = read_rules("deny: rm -rf, git push --force, docker rm, path(**/*.lock)");
     let mut table = String::new();
     for (name, mode, rules) in [
@@ -76,10 +89,10 @@ fn questions_are_counted() {
         let (mut n_asked, mut n_refused, mut n_reading_refused, mut n_lines) = (0, 0, 0, 0);
         for (kind, line) in lines() {
             n_lines += 1;
-            match judged_at_home(mode, rules, &Grants::default(), &line).0 {
-                Verdict::Allow => {}
-                Verdict::Ask { .. } => n_asked += 1,
-                Verdict::Deny(_) => {
+            match judged_at_home(mode, rules, &GrantSet::default(), &line).0 {
+                PermissionDecision::Allow => {}
+                PermissionDecision::Ask { .. } => n_asked += 1,
+                PermissionDecision::Deny(_) => {
                     n_refused += 1;
                     n_reading_refused += usize::from(kind == Kind::Reads);
                 }
@@ -104,15 +117,15 @@ fn questions_are_counted() {
 #[test]
 #[expect(clippy::print_stdout, reason = "the figures are to be read")]
 fn an_always_for_each_program_leaves_few_questions() {
-    let none = Rules::default();
-    let mut grants = Grants::default();
+    let none = PermissionRules::default();
+    let mut grants = GrantSet::default();
     for (_, line) in lines() {
-        if let (Verdict::Ask { offer, .. }, _) = judged_at_home(Mode::Ask, &none, &grants, &line) {
+        if let (PermissionDecision::Ask { offer, .. }, _) = judged_at_home(Mode::Ask, &none, &grants, &line) {
             grants.extend(offer.project);
         }
     }
-    let asked =
-        lines().filter(|(_, line)| judged_at_home(Mode::Ask, &none, &grants, line).0 != Verdict::Allow);
+    let asked = lines()
+        .filter(|(_, line)| judged_at_home(Mode::Ask, &none, &grants, line).0 != PermissionDecision::Allow);
     let asked: Vec<String> = asked.map(|(_, line)| line.replace('\n', "⏎") + "\n").collect();
     let shown = format!("{} of {} asked\n{}", asked.len(), lines().count(), asked.concat());
     print!("{shown}");

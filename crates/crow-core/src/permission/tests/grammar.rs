@@ -5,7 +5,7 @@ use brush_parser::{Parser, ParserOptions, word};
 use serde_json::Value;
 
 use super::*;
-use crate::shell::{self, Simple, Word};
+use crate::shell::{self, ShellWord, SimpleCommand};
 
 /// What is not known before a line runs.
 const UNKNOWN: &str = "?";
@@ -60,8 +60,8 @@ fn lines() -> impl Iterator<Item = String> {
 }
 
 /// Spells what our reader found.
-fn ours(commands: &[Simple]) -> Vec<String> {
-    let word = |word: &Word| word.whole().unwrap_or(UNKNOWN).to_owned();
+fn ours(commands: &[SimpleCommand]) -> Vec<String> {
+    let word = |word: &ShellWord| word.known_text().unwrap_or(UNKNOWN).to_owned();
     let spelled = commands.iter().filter_map(|simple| {
         let mut words: Vec<String> = simple.words.iter().map(word).collect();
         match words.first().map(String::as_str) {
@@ -254,7 +254,7 @@ fn is_known(pieces: &Value, is_quoted: bool, plain: &mut String) -> bool {
 #[test]
 fn what_every_shell_reads_is_read_the_same_way_for_those_with_more_in_them() {
     for line in lines() {
-        let Ok(commands) = shell::parse(&line) else { continue };
+        let Ok(commands) = shell::parse_line(&line) else { continue };
         let extended = shell::parse_extended(&line).unwrap_or_else(|why| panic!("{line:?}: {why}"));
         assert_eq!(ours(&commands), ours(&extended), "{line:?}");
     }
@@ -269,7 +269,7 @@ fn another_grammar_finds_the_same_commands() {
         let mut theirs = Theirs::default();
         theirs.line(&line);
         theirs.commands.sort();
-        let commands = shell::parse(&line).or_else(|_| shell::parse_extended(&line));
+        let commands = shell::parse_line(&line).or_else(|_| shell::parse_extended(&line));
         match commands {
             Err(_) if theirs.is_broken => n_neither += 1,
             // What is not understood is asked about.

@@ -6,10 +6,10 @@ use super::*;
 #[track_caller]
 fn check_offers(lines: &[&str], expected: &Expect) {
     let shown = lines.iter().map(|line| {
-        match judged(Mode::Ask, &Rules::default(), &runs(line), &Grants::default()) {
-            Verdict::Allow => format!("{line} => allow\n"),
-            Verdict::Ask { offer, .. } => format!("{line} => {}\n", offered(&offer)),
-            Verdict::Deny(why) => format!("{line} => deny: {why}\n"),
+        match judged(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default()) {
+            PermissionDecision::Allow => format!("{line} => allow\n"),
+            PermissionDecision::Ask { offer, .. } => format!("{line} => {}\n", offered(&offer)),
+            PermissionDecision::Deny(why) => format!("{line} => deny: {why}\n"),
         }
     });
     expected.assert_eq(&shown.collect::<String>());
@@ -106,20 +106,28 @@ fn no_prefix_is_offered_for_what_could_do_anything() {
 #[test]
 fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
     let prefix = |words: &[&str]| Grant::RunPrefix(words.iter().map(|&word| word.to_owned()).collect());
-    let grants = Grants::from_iter([
+    let grants = GrantSet::from_iter([
         prefix(&["cargo", "test"]),
         prefix(&["git", "fetch"]),
         Grant::Run("make deploy".to_owned()),
     ]);
-    let roots = Roots { work: vec!["/w/a".into()], ..Roots::default() };
-    let law = Law { mode: Mode::Ask, rules: &Rules::default(), roots: &roots, resolve: &resolve };
+    let roots = SessionRoots { work: vec!["/w/a".into()], ..SessionRoots::default() };
+    let law = EffectivePolicy {
+        mode: Mode::Ask,
+        rules: &PermissionRules::default(),
+        roots: &roots,
+        resolve: &resolve,
+    };
     let shown = |line: &str| {
-        let touch = Touch::Runs(line.to_owned());
-        let facets = Facets { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
-        match judge(&law, &grants, "terminal", &facets) {
-            Verdict::Allow => format!("{line} => {:?}\n", approval(&law, &grants, "terminal", &facets)),
-            Verdict::Ask { why, .. } => format!("{line} => ask: {}\n", why.unwrap_or_default()),
-            Verdict::Deny(why) => format!("{line} => deny: {why}\n"),
+        let touch = ToolAccess::Runs(line.to_owned());
+        let facets =
+            ToolCallInfo { title: String::new(), kind: ToolKind::Other, locations: Vec::new(), touch };
+        match evaluate_call(&law, &grants, "terminal", &facets) {
+            PermissionDecision::Allow => {
+                format!("{line} => {:?}\n", approval_source(&law, &grants, "terminal", &facets))
+            }
+            PermissionDecision::Ask { why, .. } => format!("{line} => ask: {}\n", why.unwrap_or_default()),
+            PermissionDecision::Deny(why) => format!("{line} => deny: {why}\n"),
         }
     };
     let lines = [
@@ -153,10 +161,10 @@ fn a_prefix_frees_what_begins_with_it_and_holds_the_projects_code() {
 
 #[test]
 fn a_yes_to_reading_is_none_to_writing() {
-    let grants = Grants::from_iter([Grant::Read("/elsewhere/x".to_owned())]);
+    let grants = GrantSet::from_iter([Grant::Read("/elsewhere/x".to_owned())]);
     let path = || vec!["/elsewhere/x".to_owned()];
     check(
-        &Touch::Reads(path()),
+        &ToolAccess::Reads(path()),
         &grants,
         &expect![[r#"
         ask: allow
@@ -166,7 +174,7 @@ fn a_yes_to_reading_is_none_to_writing() {
     "#]],
     );
     check(
-        &Touch::Writes(path()),
+        &ToolAccess::Writes(path()),
         &grants,
         &expect![[r#"
             ask: ask, session: writing /elsewhere/x
@@ -180,7 +188,7 @@ fn a_yes_to_reading_is_none_to_writing() {
 #[test]
 fn what_is_remembered_is_read_back_as_it_was() {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect();
-    let grants = Grants::from_iter([
+    let grants = GrantSet::from_iter([
         Grant::Run("git commit -m 'a b'".to_owned()),
         Grant::RunPrefix(words("npm run build")),
         Grant::RunWhole(words("make -j4")),
@@ -191,7 +199,7 @@ fn what_is_remembered_is_read_back_as_it_was() {
         Grant::Site("docs.rs".to_owned()),
         Grant::Searches,
     ]);
-    assert_eq!(Grants::from_json(&grants.to_json()), grants);
+    assert_eq!(GrantSet::from_json(&grants.to_json()), grants);
     // What is offered no longer, or was never written by Crow, allows nothing.
     for text in [
         r#"{"effect": "run_prefix", "target": "python3"}"#,

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn nothing_in_the_hold_out_gets_past() {
-    let (mut mode, mut rules) = (Mode::Ask, Rules::default());
+    let (mut mode, mut rules) = (Mode::Ask, PermissionRules::default());
     let (mut wrong, mut part, mut n_lines) = (Vec::new(), String::new(), 0);
     for line in include_str!("holdout.txt").lines() {
         if line.is_empty() || line.starts_with('#') {
@@ -18,8 +18,8 @@ fn nothing_in_the_hold_out_gets_past() {
         }
         let (expected, command) = line.split_once(" | ").unwrap();
         n_lines += 1;
-        let verdict = judged(mode, &rules, &runs(&commands::written_out(command)), &Grants::default());
-        if (verdict == Verdict::Allow) != (expected == "free") {
+        let verdict = judged(mode, &rules, &runs(&commands::written_out(command)), &GrantSet::default());
+        if (verdict == PermissionDecision::Allow) != (expected == "free") {
             wrong.push(format!("{part} {line}"));
         }
     }

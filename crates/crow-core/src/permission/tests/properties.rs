@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::shell;
 
-fn verdict(mode: Mode, rules: &str, line: &str) -> Verdict {
-    judged(mode, &read_rules(rules), &runs(line), &Grants::default())
+fn verdict(mode: Mode, rules: &str, line: &str) -> PermissionDecision {
+    judged(mode, &read_rules(rules), &runs(line), &GrantSet::default())
 }
 
 /// A program with arguments that the rules below say nothing about.
@@ -74,7 +74,7 @@ fn shellish() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_text_is_read_without_a_panic(text in ".{0,80}", line in shellish()) {
-        let _ = (shell::parse(&text), shell::parse(&line), shell::words(&text));
+        let _ = (shell::parse_line(&text), shell::parse_line(&line), shell::parse_words(&text));
         let _ = (shell::parse_extended(&text), shell::parse_extended(&line));
         let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &text);
         let _ = verdict(Mode::Ask, "allow: git, sh, find; deny: rm", &line);
@@ -84,12 +84,12 @@ proptest! {
     fn quoted_words_are_read_back(words in prop::collection::vec("[^\\p{Cc}\u{202A}-\u{202E}\u{2066}-\u{2069}]{0,12}|[a-z\n\t '\"$`\\\\]{0,9}", 1..6)) {
         let quoted: Vec<String> = words.iter().map(|word| format!("'{}'", word.replace('\'', r"'\''"))).collect();
         let line = format!("x {}", quoted.join(" "));
-        let commands = shell::parse(&line).unwrap();
+        let commands = shell::parse_line(&line).unwrap();
         prop_assert_eq!(commands.len(), 1);
-        let read: Vec<&str> = commands[0].words.iter().skip(1).map(|word| word.whole().unwrap()).collect();
+        let read: Vec<&str> = commands[0].words.iter().skip(1).map(|word| word.known_text().unwrap()).collect();
         prop_assert_eq!(read, words.iter().map(String::as_str).collect::<Vec<_>>());
-        let spelled = commands[0].spelled().unwrap();
-        prop_assert_eq!(&shell::parse(&spelled).unwrap(), &commands);
+        let spelled = commands[0].canonical_text().unwrap();
+        prop_assert_eq!(&shell::parse_line(&spelled).unwrap(), &commands);
     }
 
     #[test]
@@ -102,7 +102,7 @@ proptest! {
         "git status # \nX", "git status \\\n; X", "find . -exec X \\;", "exec X", "command X", "nohup X", "sudo X",
     ])) {
         let line = joint.replace('X', &other);
-        prop_assert_ne!(verdict(Mode::Ask, "allow: git status, find", &line), Verdict::Allow, "{}", line);
+        prop_assert_ne!(verdict(Mode::Ask, "allow: git status, find", &line), PermissionDecision::Allow, "{}", line);
     }
 
     #[test]
@@ -117,6 +117,6 @@ proptest! {
     ) {
         let line = around.iter().fold(word, |line, around| around.replace('X', &line));
         let verdict = verdict(Mode::Auto, "allow: tool(terminal); deny: rm", &line);
-        prop_assert_ne!(verdict, Verdict::Allow, "{}", line);
+        prop_assert_ne!(verdict, PermissionDecision::Allow, "{}", line);
     }
 }

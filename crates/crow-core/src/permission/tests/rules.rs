@@ -5,12 +5,12 @@ use crate::permission::rules;
 
 #[track_caller]
 fn check_rule(text: &str, expected: &Expect) {
-    let read = match Rule::parse(text) {
+    let read = match PermissionRule::parse(text) {
         Ok(rule) => match rule.covers {
-            rules::Covers::Tool(name) => format!("tool {name}"),
-            rules::Covers::Server(name) => format!("server {name}"),
-            rules::Covers::Path(_) => "path".to_owned(),
-            rules::Covers::Command(words) => format!("command {words:?}"),
+            rules::RuleSubject::Tool(name) => format!("tool {name}"),
+            rules::RuleSubject::Server(name) => format!("server {name}"),
+            rules::RuleSubject::Path(_) => "path".to_owned(),
+            rules::RuleSubject::Command(words) => format!("command {words:?}"),
         },
         Err(bad) => format!("it {bad}"),
     };
@@ -66,13 +66,13 @@ fn a_rule_that_cannot_be_meant_says_so() {
     );
 }
 
-fn writes(path: &str) -> Touch {
-    Touch::Writes(vec![path.to_owned()])
+fn writes(path: &str) -> ToolAccess {
+    ToolAccess::Writes(vec![path.to_owned()])
 }
 
 #[test]
 fn a_path_rule_frees_and_forbids_edits() {
-    let none = Grants::default();
+    let none = GrantSet::default();
     let rules = "allow: path(docs/**), path(/tmp/out/*); deny: path(docs/secret/**), path(**/*.lock)";
     check_ruled(
         rules,
@@ -144,7 +144,7 @@ fn a_path_rule_frees_and_forbids_edits() {
 
 #[test]
 fn a_tool_rule_frees_and_forbids_a_tool() {
-    let none = Grants::default();
+    let none = GrantSet::default();
     check_ruled(
         "allow: tool(write)",
         &writes("/etc/hosts"),
@@ -182,10 +182,10 @@ fn a_tool_rule_frees_and_forbids_a_tool() {
 
 #[test]
 fn reading_and_running_are_tools_as_well() {
-    let none = Grants::default();
+    let none = GrantSet::default();
     check_ruled(
         "allow: tool(read)",
-        &Touch::Reads(vec!["/etc/hosts".into()]),
+        &ToolAccess::Reads(vec!["/etc/hosts".into()]),
         &none,
         &expect![[r#"
         ask: allow
@@ -196,7 +196,7 @@ fn reading_and_running_are_tools_as_well() {
     );
     check_ruled(
         "allow: tool(read)",
-        &Touch::Reads(vec!["/w/a/.env".into()]),
+        &ToolAccess::Reads(vec!["/w/a/.env".into()]),
         &none,
         &expect![[r#"
         ask: ask, each time: /w/a/.env is protected
@@ -231,8 +231,8 @@ fn reading_and_running_are_tools_as_well() {
 
 #[test]
 fn tools_of_servers_are_judged_by_server_and_name() {
-    let grants = Grants::default();
-    let call = Touch::Calls { server: "docs".into(), tool: "search".into() };
+    let grants = GrantSet::default();
+    let call = ToolAccess::Calls { server: "docs".into(), tool: "search".into() };
     check(
         &call,
         &grants,
@@ -291,10 +291,10 @@ fn tools_of_servers_are_judged_by_server_and_name() {
 
 #[test]
 fn an_always_is_about_one_tool_of_a_server() {
-    let mut grants = Grants::default();
-    let call = Touch::Calls { server: "docs".into(), tool: "search".into() };
+    let mut grants = GrantSet::default();
+    let call = ToolAccess::Calls { server: "docs".into(), tool: "search".into() };
     let grant = Grant::Tool { server: "docs".into(), tool: "search".into() };
-    grants.allow(grant);
+    grants.add_grant(grant);
     check(
         &call,
         &grants,
@@ -309,8 +309,8 @@ fn an_always_is_about_one_tool_of_a_server() {
 
 #[test]
 fn keys_ask_wherever_they_are() {
-    let mut granted = Grants::default();
-    granted.allow(Grant::Edits);
+    let mut granted = GrantSet::default();
+    granted.add_grant(Grant::Edits);
     for name in [
         ".env",
         ".env.local",
@@ -323,16 +323,18 @@ fn keys_ask_wherever_they_are() {
         ".gnupg/x",
     ] {
         let path = format!("/w/a/{name}");
-        let verdict = judged(Mode::Auto, &Rules::default(), &writes(&path), &granted);
+        let verdict = judged(Mode::Auto, &PermissionRules::default(), &writes(&path), &granted);
         assert!(asks_each_time(&verdict), "{name}: {verdict:?}");
-        let verdict = judged(Mode::Ask, &Rules::default(), &Touch::Reads(vec![path]), &granted);
+        let verdict =
+            judged(Mode::Ask, &PermissionRules::default(), &ToolAccess::Reads(vec![path]), &granted);
         assert!(asks_each_time(&verdict), "{name}: {verdict:?}");
     }
     for name in
         [".env.example", ".env.sample", ".environment", "env", "id_rsa.pub", "ssh/config", ".aws/cli", "pem"]
     {
-        let verdict = judged(Mode::Ask, &Rules::default(), &writes(&format!("/w/a/{name}")), &granted);
-        assert_eq!(verdict, Verdict::Allow, "{name}");
+        let verdict =
+            judged(Mode::Ask, &PermissionRules::default(), &writes(&format!("/w/a/{name}")), &granted);
+        assert_eq!(verdict, PermissionDecision::Allow, "{name}");
     }
 }
 
@@ -341,7 +343,7 @@ fn files_that_other_programs_run_ask_although_edits_are_free() {
     check_ruled(
         "allow: git status",
         &writes("/w/a/.vscode/tasks.json"),
-        &Grants::default(),
+        &GrantSet::default(),
         &expect![[r#"
         ask: ask, each time: other programs run what is in /w/a/.vscode/tasks.json by themselves
         accept-edits: ask, each time: other programs run what is in /w/a/.vscode/tasks.json by themselves
@@ -352,7 +354,7 @@ fn files_that_other_programs_run_ask_although_edits_are_free() {
     check_ruled(
         "allow: git status",
         &runs("git status > .envrc"),
-        &Grants::default(),
+        &GrantSet::default(),
         &expect![[r#"
             ask: ask, each time: other programs run what is in /w/a/.envrc by themselves
             accept-edits: ask, each time: other programs run what is in /w/a/.envrc by themselves
@@ -360,8 +362,8 @@ fn files_that_other_programs_run_ask_although_edits_are_free() {
             auto: allow
         "#]],
     );
-    let mut granted = Grants::default();
-    granted.allow(Grant::Edits);
+    let mut granted = GrantSet::default();
+    granted.add_grant(Grant::Edits);
     check(
         &writes("/w/a/.husky/pre-commit"),
         &granted,
@@ -387,7 +389,7 @@ fn files_that_other_programs_run_ask_although_edits_are_free() {
 
 #[test]
 fn an_always_covers_each_command_of_a_line_as_it_is() {
-    let mut grants = Grants::default();
+    let mut grants = GrantSet::default();
     let line = runs("cargo test && npm test 2>&1 | tee out");
     check(
         &line,
@@ -399,11 +401,15 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
             auto: allow
         "#]],
     );
-    let Verdict::Ask { offer, .. } = judged(Mode::Ask, &Rules::default(), &line, &grants) else {
+    let PermissionDecision::Ask { offer, .. } =
+        judged(Mode::Ask, &PermissionRules::default(), &line, &grants)
+    else {
         unreachable!("it asks");
     };
     grants.extend(offer.session.into_iter().filter(|grant| matches!(grant, Grant::Run(_))));
-    let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants) == Verdict::Allow;
+    let verdict = |line: &str| {
+        judged(Mode::Ask, &PermissionRules::default(), &runs(line), &grants) == PermissionDecision::Allow
+    };
     assert!(verdict("npm test"));
     assert!(verdict("'npm'  test; tee out"));
     assert!(verdict("timeout 60 cargo test"));
@@ -416,10 +422,10 @@ fn an_always_covers_each_command_of_a_line_as_it_is() {
 #[test]
 fn an_always_is_about_the_input_and_the_folder_too() {
     let always = |line: &str| {
-        let verdict = judged(Mode::Ask, &Rules::default(), &runs(line), &Grants::default());
-        let Verdict::Ask { offer, .. } = verdict else { unreachable!("{line}: {verdict:?}") };
+        let verdict = judged(Mode::Ask, &PermissionRules::default(), &runs(line), &GrantSet::default());
+        let PermissionDecision::Ask { offer, .. } = verdict else { unreachable!("{line}: {verdict:?}") };
         let exact = offer.session.into_iter().filter(|grant| matches!(grant, Grant::Run(_)));
-        exact.collect::<Grants>()
+        exact.collect::<GrantSet>()
     };
     for (granted, allowed, asked) in [
         ("python3 - <<'E'\n1\nE", "python3 - <<X\n1\nX", "python3 - <<'E'\n2\nE"),
@@ -431,10 +437,10 @@ fn an_always_is_about_the_input_and_the_folder_too() {
         ("rm x", "rm x; rm x", "cd /w/b && rm x"),
     ] {
         let grants = always(granted);
-        let verdict = |line: &str| judged(Mode::Ask, &Rules::default(), &runs(line), &grants);
-        assert_eq!(verdict(granted), Verdict::Allow, "{granted}");
-        assert_eq!(verdict(allowed), Verdict::Allow, "{allowed}");
-        assert!(matches!(verdict(asked), Verdict::Ask { .. }), "{asked}");
+        let verdict = |line: &str| judged(Mode::Ask, &PermissionRules::default(), &runs(line), &grants);
+        assert_eq!(verdict(granted), PermissionDecision::Allow, "{granted}");
+        assert_eq!(verdict(allowed), PermissionDecision::Allow, "{allowed}");
+        assert!(matches!(verdict(asked), PermissionDecision::Ask { .. }), "{asked}");
     }
 }
 

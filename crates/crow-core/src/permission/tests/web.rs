@@ -1,16 +1,16 @@
 use expect_test::expect;
 
 use super::{check, check_ruled};
-use crate::{Grant, Grants, Reach, Touch};
+use crate::{Grant, GrantSet, SiteReach, ToolAccess};
 
-fn fetches(site: &str, reach: Reach) -> Touch {
-    Touch::Fetches { site: site.to_owned(), reach }
+fn fetches(site: &str, reach: SiteReach) -> ToolAccess {
+    ToolAccess::Fetches { site: site.to_owned(), reach }
 }
 
 #[test]
 fn public_sites_ask_once_each() {
-    let site = fetches("docs.rs", Reach::Public);
-    let mut grants = Grants::default();
+    let site = fetches("docs.rs", SiteReach::Public);
+    let mut grants = GrantSet::default();
     check(
         &site,
         &grants,
@@ -21,7 +21,7 @@ fn public_sites_ask_once_each() {
             auto: allow
         "#]],
     );
-    grants.allow(Grant::Site("docs.rs".to_owned()));
+    grants.add_grant(Grant::Site("docs.rs".to_owned()));
     check(
         &site,
         &grants,
@@ -33,7 +33,7 @@ fn public_sites_ask_once_each() {
     "#]],
     );
     check(
-        &fetches("docs.rs:8443", Reach::Public),
+        &fetches("docs.rs:8443", SiteReach::Public),
         &grants,
         &expect![[r#"
             ask: ask, both: pages of docs.rs:8443
@@ -46,8 +46,8 @@ fn public_sites_ask_once_each() {
 
 #[test]
 fn private_sites_ask_in_every_mode_and_under_every_rule() {
-    let site = fetches("localhost:3000", Reach::Private);
-    let mut grants = Grants::default();
+    let site = fetches("localhost:3000", SiteReach::Private);
+    let mut grants = GrantSet::default();
     check_ruled(
         "allow: tool(web_fetch)",
         &site,
@@ -59,7 +59,7 @@ fn private_sites_ask_in_every_mode_and_under_every_rule() {
             auto: ask, session: pages of localhost:3000: localhost:3000 is not on the public internet
         "#]],
     );
-    grants.allow(Grant::Site("localhost:3000".to_owned()));
+    grants.add_grant(Grant::Site("localhost:3000".to_owned()));
     check(
         &site,
         &grants,
@@ -71,7 +71,7 @@ fn private_sites_ask_in_every_mode_and_under_every_rule() {
     "#]],
     );
     check(
-        &fetches("localhost:22", Reach::Private),
+        &fetches("localhost:22", SiteReach::Private),
         &grants,
         &expect![[r#"
             ask: ask, session: pages of localhost:22: localhost:22 is not on the public internet
@@ -84,9 +84,9 @@ fn private_sites_ask_in_every_mode_and_under_every_rule() {
 
 #[test]
 fn searches_ask_once() {
-    let mut grants = Grants::default();
+    let mut grants = GrantSet::default();
     check(
-        &Touch::Searches,
+        &ToolAccess::Searches,
         &grants,
         &expect![[r#"
             ask: ask, both: web searches
@@ -95,9 +95,9 @@ fn searches_ask_once() {
             auto: allow
         "#]],
     );
-    grants.allow(Grant::Searches);
+    grants.add_grant(Grant::Searches);
     check(
-        &Touch::Searches,
+        &ToolAccess::Searches,
         &grants,
         &expect![[r#"
         ask: allow
@@ -110,10 +110,10 @@ fn searches_ask_once() {
 
 #[test]
 fn rules_free_and_forbid_by_the_tool() {
-    let grants = Grants::default();
+    let grants = GrantSet::default();
     check_ruled(
         "allow: tool(web_fetch)",
-        &fetches("docs.rs", Reach::Public),
+        &fetches("docs.rs", SiteReach::Public),
         &grants,
         &expect![[r#"
         ask: allow
@@ -124,7 +124,7 @@ fn rules_free_and_forbid_by_the_tool() {
     );
     check_ruled(
         "allow: tool(web_search)",
-        &Touch::Searches,
+        &ToolAccess::Searches,
         &grants,
         &expect![[r#"
         ask: allow
@@ -135,7 +135,7 @@ fn rules_free_and_forbid_by_the_tool() {
     );
     check_ruled(
         "allow: tool(web_fetch); deny: tool(web_fetch)",
-        &fetches("docs.rs", Reach::Public),
+        &fetches("docs.rs", SiteReach::Public),
         &grants,
         &expect![[r#"
             ask: deny: the configuration forbids it with the deny rule `tool(web_fetch)`

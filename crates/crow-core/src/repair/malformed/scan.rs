@@ -2,19 +2,19 @@
 
 use serde_json::Number;
 
-use super::Words;
+use super::SourceWords;
 use crate::DoubtKind;
-use crate::repair::closer::{self, Escape};
-use crate::repair::paths::{self, Paths};
+use crate::repair::closer::{self, StringEscape};
+use crate::repair::paths::{self, EscapedPaths};
 
 /// What a malformed text is made of.
 #[derive(Default)]
-pub(super) struct Scan<'a> {
+pub(super) struct MalformedScan<'a> {
     /// The text up to the bracket that closes the first one, with each backslash that escapes nothing doubled:
     /// the repair would drop it, and a regex would silently become another.
     pub(super) text: String,
     /// What may become a key or a string.
-    pub(super) words: Words,
+    pub(super) words: SourceWords,
     /// The text stops in a string.
     pub(super) ends_in_string: bool,
     /// The text stops behind a value that is whole, and nothing but brackets is missing.
@@ -55,16 +55,16 @@ enum TokenKind {
     Bare,
 }
 
-impl<'a> Scan<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> MalformedScan<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
         let mut scan = Self { text: String::with_capacity(text.len()), ..Self::default() };
-        let tokens = scan.tokens(text);
-        scan.odd_at = odd_at(&tokens);
+        let tokens = scan.scan_tokens(text);
+        scan.odd_at = first_ambiguous_token(&tokens);
         scan.lacks_brackets_only = scan.rest.is_none() && ends_with_value(text, &tokens);
         scan
     }
 
-    fn tokens(&mut self, text: &'a str) -> Vec<Token> {
+    fn scan_tokens(&mut self, text: &'a str) -> Vec<Token> {
         let mut tokens = Vec::new();
         let mut open = Vec::new();
         let mut rest = text;
@@ -79,7 +79,7 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let kind;
-            (kind, rest) = self.token(after, char);
+            (kind, rest) = self.scan_token(after, char);
             match kind {
                 TokenKind::Open => open.push(char),
                 TokenKind::Close => drop(open.pop()),
@@ -100,24 +100,24 @@ impl<'a> Scan<'a> {
     }
 
     /// Takes in what begins with a character; gives back what follows it.
-    fn token(&mut self, text: &'a str, char: char) -> (TokenKind, &'a str) {
+    fn scan_token(&mut self, text: &'a str, char: char) -> (TokenKind, &'a str) {
         let kind = match char {
             '"' | '\'' => {
                 self.text.push(char);
                 self.has_single_quotes |= char == '\'';
-                return (TokenKind::Text, self.string(&text[1..], char));
+                return (TokenKind::Text, self.scan_string(&text[1..], char));
             }
             '{' | '[' => TokenKind::Open,
             '}' | ']' => TokenKind::Close,
             ',' => TokenKind::Comma,
             ':' => TokenKind::Colon,
-            _ => return self.bare(text),
+            _ => return self.scan_bare(text),
         };
         self.text.push(char);
         (kind, &text[1..])
     }
 
-    fn bare(&mut self, text: &'a str) -> (TokenKind, &'a str) {
+    fn scan_bare(&mut self, text: &'a str) -> (TokenKind, &'a str) {
         let ends = |char: char| {
             char.is_whitespace() || matches!(char, '"' | '\'' | '{' | '}' | '[' | ']' | ',' | ':')
         };
@@ -135,19 +135,19 @@ impl<'a> Scan<'a> {
     }
 
     /// Takes in a string whose opening quote was read; gives back what follows it.
-    fn string(&mut self, rest: &'a str, quote: char) -> &'a str {
+    fn scan_string(&mut self, rest: &'a str, quote: char) -> &'a str {
         let Some(end) = string_end(rest, quote) else {
             self.ends_in_string = true;
-            self.body(rest, quote);
+            self.scan_string_body(rest, quote);
             return "";
         };
         let (body, after) = rest.split_at(end + 1);
-        let string = match paths::escaped(&body[..end]) {
-            Some(Paths { source, is_guess }) => {
+        let string = match paths::escape_windows_paths(&body[..end]) {
+            Some(EscapedPaths { source, is_guess }) => {
                 self.doubt = self.doubt.or(is_guess.then_some(DoubtKind::Guessed));
-                self.body(&format!("{source}{quote}"), quote)
+                self.scan_string_body(&format!("{source}{quote}"), quote)
             }
-            None => self.body(body, quote),
+            None => self.scan_string_body(body, quote),
         };
         self.text.push(quote);
         self.words.strings.insert(string);
@@ -155,12 +155,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Takes in a string up to its closing quote.
-    fn body(&mut self, body: &str, quote: char) -> String {
+    fn scan_string_body(&mut self, body: &str, quote: char) -> String {
         let mut string = String::new();
         let mut rest = body;
         while let Some(char) = rest.chars().next().filter(|char| *char != quote) {
             if char == '\\' {
-                let Some(after) = self.escape(rest, quote, &mut string) else { break };
+                let Some(after) = self.scan_escape(rest, quote, &mut string) else { break };
                 rest = after;
             } else {
                 rest = &rest[char.len_utf8()..];
@@ -171,25 +171,25 @@ impl<'a> Scan<'a> {
         string
     }
 
-    fn escape<'t>(&mut self, rest: &'t str, quote: char, string: &mut String) -> Option<&'t str> {
-        let n_bytes = match closer::escape(rest) {
-            Escape::Cut => return None,
-            Escape::Lone(n_bytes) => {
+    fn scan_escape<'t>(&mut self, rest: &'t str, quote: char, string: &mut String) -> Option<&'t str> {
+        let n_bytes = match closer::parse_escape(rest) {
+            StringEscape::Cut => return None,
+            StringEscape::Lone(n_bytes) => {
                 string.push(char::REPLACEMENT_CHARACTER);
                 self.text.push(char::REPLACEMENT_CHARACTER);
                 self.doubt = self.doubt.or(Some(DoubtKind::LoneSurrogate));
                 return Some(&rest[n_bytes..]);
             }
-            Escape::Literal if rest[1..].starts_with(quote) => {
+            StringEscape::Literal if rest[1..].starts_with(quote) => {
                 string.push(quote);
                 1 + quote.len_utf8()
             }
-            Escape::Literal => {
+            StringEscape::Literal => {
                 string.push('\\');
                 self.text.push('\\');
                 1
             }
-            Escape::Char(char, n_bytes) => {
+            StringEscape::Char(char, n_bytes) => {
                 string.push(char);
                 n_bytes
             }
@@ -240,18 +240,18 @@ fn blank_len(text: &str) -> usize {
 }
 
 /// Finds the first token that can be read in more than one way.
-fn odd_at(tokens: &[Token]) -> Option<usize> {
+fn first_ambiguous_token(tokens: &[Token]) -> Option<usize> {
     let kind_at = |place: usize| tokens.get(place).map(|token| token.kind);
     tokens.iter().enumerate().find_map(|(place, token)| {
         let before = place.checked_sub(1).and_then(kind_at);
-        let is_odd = !fits(*token, before, kind_at(place + 1));
+        let is_odd = !is_unambiguous(*token, before, kind_at(place + 1));
         is_odd.then_some(token.start)
     })
 }
 
 /// Tells whether a token can mean one thing only between its neighbours. A comma may be missing where no string
 /// ends, and a missing end is told elsewhere.
-fn fits(token: Token, before: Option<TokenKind>, after: Option<TokenKind>) -> bool {
+fn is_unambiguous(token: Token, before: Option<TokenKind>, after: Option<TokenKind>) -> bool {
     let is_key = token.in_object && before != Some(TokenKind::Colon);
     let is_before_colon = matches!(after, Some(TokenKind::Colon) | None);
     match (token.kind, before) {

@@ -39,7 +39,7 @@ fn schema() -> Value {
 fn check(arguments: &[(&str, Value)], expected: &Expect) {
     let lines = arguments.iter().map(|(name, value)| {
         let map = [("path".to_owned(), json!("p")), ((*name).to_owned(), value.clone())];
-        match check_against(&schema(), &map.into_iter().collect()) {
+        match check_against_schema(&schema(), &map.into_iter().collect()) {
             Ok(mut map) => match map.remove(*name) {
                 Some(fitting) => format!("{name} {value} => {fitting}\n"),
                 None => format!("{name} {value} => left out\n"),
@@ -229,18 +229,18 @@ fn what_the_schema_does_not_say_passes() {
     "#]],
     );
     let map: Map<String, Value> = [("a".to_owned(), json!(1))].into_iter().collect();
-    assert_eq!(check_against(&json!({"type": "object"}), &map), Ok(map.clone()));
-    assert_eq!(check_against(&json!(true), &map), Ok(map));
+    assert_eq!(check_against_schema(&json!({"type": "object"}), &map), Ok(map.clone()));
+    assert_eq!(check_against_schema(&json!(true), &map), Ok(map));
 }
 
 #[test]
 fn a_refusal_is_no_book() {
     let many = json!({"required": (0..30).map(|n| format!("a{n}")).collect::<Vec<_>>()});
-    let problem = check_against(&many, &Map::new()).unwrap_err();
+    let problem = check_against_schema(&many, &Map::new()).unwrap_err();
     assert!(problem.ends_with("`a7` is missing; it must be given; and 22 more"), "{problem}");
     let choices = json!({"properties": {"a": {"enum": (0..30).collect::<Vec<_>>()}}});
     let map: Map<String, Value> = [("a".to_owned(), json!("x"))].into_iter().collect();
-    let problem = check_against(&choices, &map).unwrap_err();
+    let problem = check_against_schema(&choices, &map).unwrap_err();
     assert!(problem.ends_with("18, 19 or 10 others, not the string \"x\""), "{problem}");
 }
 
@@ -256,7 +256,7 @@ fn a_hostile_schema_ends() {
     let schema = json!({"properties": {"lists": lists, "choices": choices}});
     let map: Map<String, Value> =
         [("lists".to_owned(), json!("x")), ("choices".to_owned(), json!("5"))].into_iter().collect();
-    assert!(check_against(&schema, &map).is_err());
+    assert!(check_against_schema(&schema, &map).is_err());
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_negative_number_is_refused_where_there_is_none() {
     }});
     let why = |name: &str, value: Value| {
         let map = [(name.to_owned(), value)].into_iter().collect();
-        check_against(&schema, &map).err().unwrap_or_else(|| "fits".to_owned())
+        check_against_schema(&schema, &map).err().unwrap_or_else(|| "fits".to_owned())
     };
     assert_eq!(why("offset", json!(-1)), "`offset` must be at least 1, not -1");
     assert_eq!(why("offset", json!("-1")), "`offset` must be at least 1, not -1");
@@ -302,7 +302,10 @@ fn paths_that_were_not_escaped() {
     ];
     let shown = rows.into_iter().map(|(name, value)| {
         let map = [(name.to_owned(), value)].into_iter().collect();
-        format!("{name}: {}\n", check_against(&json!({}), &map).err().unwrap_or_else(|| "fits".to_owned()))
+        format!(
+            "{name}: {}\n",
+            check_against_schema(&json!({}), &map).err().unwrap_or_else(|| "fits".to_owned())
+        )
     });
     expect![[r#"
         file_path: `file_path` has a line break in a path; a backslash is written twice in JSON: "C:\\new\\file.txt"
@@ -352,8 +355,8 @@ proptest! {
     fn what_was_mended_fits(pairs in prop::collection::vec((any_name(), any_value()), 0..6)) {
         let mut map: Map<String, Value> = pairs.into_iter().collect();
         map.entry("path").or_insert_with(|| "p".into());
-        if let Ok(fitting) = check_against(&schema(), &map) {
-            prop_assert_eq!(check_against(&schema(), &fitting), Ok(fitting));
+        if let Ok(fitting) = check_against_schema(&schema(), &map) {
+            prop_assert_eq!(check_against_schema(&schema(), &fitting), Ok(fitting));
         }
     }
 }

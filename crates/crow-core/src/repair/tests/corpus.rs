@@ -32,11 +32,11 @@ fn unfolded(case: &str) -> String {
 }
 
 /// Names how sure a reading is.
-fn name(arguments: &Arguments) -> &'static str {
+fn name(arguments: &ToolArguments) -> &'static str {
     match arguments {
-        Arguments::Valid(_) => "valid",
-        Arguments::Repaired { doubt: None, .. } => "repaired",
-        Arguments::Repaired { doubt: Some(doubt), .. } => match doubt.kind {
+        ToolArguments::Valid(_) => "valid",
+        ToolArguments::Repaired { doubt: None, .. } => "repaired",
+        ToolArguments::Repaired { doubt: Some(doubt), .. } => match doubt.kind {
             DoubtKind::NotClosed => "not closed",
             DoubtKind::BracketsMissing => "only brackets missing",
             DoubtKind::CutInString => "cut in a string",
@@ -46,21 +46,21 @@ fn name(arguments: &Arguments) -> &'static str {
             DoubtKind::KeyTwice => "key twice",
             DoubtKind::Guessed => "guessed",
         },
-        Arguments::Unreadable { .. } => "unreadable",
+        ToolArguments::Unreadable { .. } => "unreadable",
     }
 }
 
-fn outcome(arguments: &Arguments) -> String {
+fn outcome(arguments: &ToolArguments) -> String {
     let place = match arguments.doubt() {
-        Some(Doubt { place: Some(place), .. }) => format!(" at {}:{}", place.line, place.column),
-        Some(Doubt { place: None, .. }) | None => String::new(),
+        Some(RepairDoubt { place: Some(place), .. }) => format!(" at {}:{}", place.line, place.column),
+        Some(RepairDoubt { place: None, .. }) | None => String::new(),
     };
     let shown = match arguments {
-        Arguments::Unreadable { why } => {
+        ToolArguments::Unreadable { why } => {
             let why = why.strip_prefix("the arguments are not a JSON object: ").unwrap();
             why.strip_suffix("; send the call again with one").unwrap().to_owned()
         }
-        Arguments::Valid(map) | Arguments::Repaired { value: map, .. } => {
+        ToolArguments::Valid(map) | ToolArguments::Repaired { value: map, .. } => {
             Value::Object(map.clone()).to_string()
         }
     };

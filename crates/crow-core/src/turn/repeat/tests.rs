@@ -2,7 +2,10 @@ use expect_test::{Expect, expect};
 use serde_json::json;
 
 use super::*;
-use crate::{Call, CallId, Ended, Facets, Location, MessageId, Part, Prompt, Reply, ToolKind, Touch};
+use crate::{
+    CallId, ContentPart, FileLocation, MessageId, Prompt, Reply, ReplyEnd, ToolAccess, ToolCall,
+    ToolCallInfo, ToolKind,
+};
 
 /// Rounds and prompts of a conversation: `a=1` is a call with its result, `a=1,b=2` a round of two, `!` the person
 /// speaks. Shows after which steps the person is asked.
@@ -15,49 +18,52 @@ fn check(script: &str, expected: &Expect) {
             "!" => entries.push(prompt()),
             round => entries.extend(entries_of(place, round)),
         }
-        if let Some(Repeated { title, n_calls, n_times }) = repeated(&entries) {
+        if let Some(RepeatedRound { title, n_calls, n_times }) = find_repeated_round(&entries) {
             asked.push(format!("after {}: {title} ({n_calls} calls) {n_times} times", place + 1));
         }
     }
     expected.assert_eq(&asked.join("\n"));
 }
 
-fn prompt() -> Entry {
-    Entry::Prompt(Prompt { id: MessageId::at(0), parts: vec![Part::Text("go on".to_owned())] })
+fn prompt() -> TranscriptEntry {
+    TranscriptEntry::Prompt(Prompt {
+        id: MessageId::from_seq(0),
+        parts: vec![ContentPart::Text("go on".to_owned())],
+    })
 }
 
-fn entries_of(place: usize, round: &str) -> Vec<Entry> {
+fn entries_of(place: usize, round: &str) -> Vec<TranscriptEntry> {
     let seq = place as u64;
     let steps: Vec<(&str, &str)> = round.split(',').filter_map(|step| step.split_once('=')).collect();
-    let call = |index: usize, path: &str| Call {
-        id: CallId::at(seq, index),
+    let call = |index: usize, path: &str| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: format!("call_{place}_{index}"),
         name: "read".to_owned(),
-        arguments: Arguments::Valid([("file_path".to_owned(), json!(path))].into_iter().collect()),
+        arguments: ToolArguments::Valid([("file_path".to_owned(), json!(path))].into_iter().collect()),
     };
     let calls = steps.iter().enumerate().map(|(index, (path, _))| call(index, path));
     let reply = Reply {
-        id: MessageId::at(seq),
+        id: MessageId::from_seq(seq),
         thought: String::new(),
         text: format!("Try {place}."),
         calls: calls.collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
         sealed: None,
         answered_by: None,
     };
     // Results come in any order.
-    let results = steps.iter().enumerate().rev().map(|(index, (path, text))| Entry::Result {
-        call: CallId::at(seq, index),
-        facets: Facets {
+    let results = steps.iter().enumerate().rev().map(|(index, (path, text))| TranscriptEntry::Result {
+        call: CallId::from_position(seq, index),
+        facets: ToolCallInfo {
             title: format!("Read {path}"),
             kind: ToolKind::Read,
-            locations: vec![Location { path: (*path).into(), line: Some(place as u32) }],
-            touch: Touch::Nothing,
+            locations: vec![FileLocation { path: (*path).into(), line: Some(place as u32) }],
+            touch: ToolAccess::Nothing,
         },
-        outcome: Outcome::done(*text),
+        outcome: ToolResult::success(*text),
     });
-    std::iter::once(Entry::Reply(reply)).chain(results).collect()
+    std::iter::once(TranscriptEntry::Reply(reply)).chain(results).collect()
 }
 
 #[test]

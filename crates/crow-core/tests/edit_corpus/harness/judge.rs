@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, ops::Range};
 
-use crow_core::edit::{self, EditRefusal, Matcher, Occurrences};
+use crow_core::edit::{self, EditMatcher, EditOccurrences, EditRefusal};
 
 use super::kinds::Kind;
 
@@ -14,7 +14,7 @@ pub(crate) struct Case {
     pub(crate) file: String,
     pub(crate) old: String,
     pub(crate) new: String,
-    pub(crate) occurrences: Occurrences,
+    pub(crate) occurrences: EditOccurrences,
     pub(crate) truth: Truth,
 }
 
@@ -31,18 +31,18 @@ pub(crate) enum Truth {
 /// How a case ended.
 pub(crate) enum Verdict {
     /// At the right place.
-    Landed(Matcher),
+    Landed(EditMatcher),
     /// Not at all.
     Refused(EditRefusal),
     /// Somewhere else, or with more or less than was to be changed.
-    Wrong(Matcher),
+    Wrong(EditMatcher),
     /// At the right place, but the text that came of it is not the one it should be.
-    Off(Matcher),
+    Off(EditMatcher),
 }
 
 /// Tries a case.
 pub(crate) fn judge(case: &Case) -> Verdict {
-    let edited = match edit::apply(&case.file, &case.old, &case.new, case.occurrences) {
+    let edited = match edit::apply_edit(&case.file, &case.old, &case.new, case.occurrences) {
         Ok(edited) => edited,
         Err(refusal) => return Verdict::Refused(refusal),
     };
@@ -79,16 +79,17 @@ pub(crate) struct Tally {
     pub(crate) wrong: Vec<String>,
     /// What landed and does not read as it should.
     pub(crate) off: Vec<String>,
-    matchers: BTreeMap<Matcher, usize>,
+    matchers: BTreeMap<EditMatcher, usize>,
 }
 
 impl Tally {
     pub(crate) fn add(&mut self, name: &str, case: &Case, verdict: &Verdict) {
-        let told = |matcher: Matcher| format!("{name}, {matcher}\nold {:?}\nnew {:?}", case.old, case.new);
+        let told =
+            |matcher: EditMatcher| format!("{name}, {matcher}\nold {:?}\nnew {:?}", case.old, case.new);
         match verdict {
             Verdict::Landed(matcher) => {
                 *self.matchers.entry(*matcher).or_default() += 1;
-                if *matcher == Matcher::Exact { self.n_exact += 1 } else { self.n_loose += 1 }
+                if *matcher == EditMatcher::Exact { self.n_exact += 1 } else { self.n_loose += 1 }
             }
             Verdict::Refused(EditRefusal::Ambiguous { .. }) => self.n_ambiguous += 1,
             Verdict::Refused(_) => self.n_refused += 1,

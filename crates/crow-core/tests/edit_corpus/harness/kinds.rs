@@ -7,7 +7,7 @@ mod loose;
 mod misplaced;
 mod repeated;
 
-use crow_core::edit::Occurrences;
+use crow_core::edit::EditOccurrences;
 
 use super::{
     chance::Chance,
@@ -62,10 +62,10 @@ const fn refused(name: &'static str, make: fn(&str, &str, &mut Chance) -> Option
 /// An edit of the spot with these texts, which should put the spot's new text there.
 fn case(file: &str, spot: &Spot, (old, new): (String, String)) -> Case {
     let truth = Truth::At { range: spot.range.clone(), ideal: Some(spot.applied(file)) };
-    Case { file: file.to_owned(), old, new, occurrences: Occurrences::One, truth }
+    Case { file: file.to_owned(), old, new, occurrences: EditOccurrences::One, truth }
 }
 
 /// An edit that must not land.
 fn nowhere(file: String, old: String, new: String) -> Case {
-    Case { file, old, new, occurrences: Occurrences::One, truth: Truth::Nowhere }
+    Case { file, old, new, occurrences: EditOccurrences::One, truth: Truth::Nowhere }
 }

@@ -200,12 +200,12 @@ fn what_follows_the_end_of_a_reply_takes_nothing_away() {
 fn a_reply_that_has_ended_is_not_waited_for_without_end() {
     let end = "data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\n";
     for odd in ["data: what?\n\n".repeat(100_000), format!("data: {}", "x".repeat(17 * 1024 * 1024))] {
-        let mut decoder = crate::Decoder::new(crate::Api::Chat);
+        let mut decoder = crate::ReplyDecoder::new(crate::ModelApi::Chat);
         for piece in [end.as_bytes()].into_iter().chain(odd.as_bytes().chunks(64 * 1024)) {
             assert_eq!(decoder.feed(piece, &mut |_| {}), Ok(()));
         }
         assert!(decoder.is_done());
-        assert_eq!(decoder.end(&mut |_| {}), Ok(crate::Finish::Normally));
+        assert_eq!(decoder.finish(&mut |_| {}), Ok(crate::FinishReason::Normally));
     }
 }
 

@@ -1,51 +1,56 @@
 use crow_core::{
-    Arguments, Call, CallId, Compaction, Ended, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply,
-    Status, ToolKind, ToolSpec, Touch, Transcript,
+    CallId, Compaction, ContentPart, MessageId, Prompt, Reply, ReplyEnd, ToolAccess, ToolArguments, ToolCall,
+    ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec, Transcript, TranscriptEntry,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::body;
+use super::build_body;
 use crate::ModelSettings;
-use crate::sample::settings;
+use crate::sample::sample_settings;
 
-fn prompt(parts: Vec<Part>) -> Entry {
-    Entry::Prompt(Prompt { id: MessageId::at(0), parts })
+fn prompt(parts: Vec<ContentPart>) -> TranscriptEntry {
+    TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })
 }
 
-fn say(text: &str) -> Entry {
-    prompt(vec![Part::Text(text.to_owned())])
+fn say(text: &str) -> TranscriptEntry {
+    prompt(vec![ContentPart::Text(text.to_owned())])
 }
 
-fn image() -> Part {
-    Part::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() }
+fn image() -> ContentPart {
+    ContentPart::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() }
 }
 
 /// A reply at place `seq` that calls `read` once for each provider id.
-fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> Entry {
-    let calls = provider_ids.iter().enumerate().map(|(index, id)| Call {
-        id: CallId::at(seq, index),
+fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
+    let calls = provider_ids.iter().enumerate().map(|(index, id)| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: (*id).to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(json!({"path": "a \"b\""}).as_object().unwrap().clone()),
+        arguments: ToolArguments::Valid(json!({"path": "a \"b\""}).as_object().unwrap().clone()),
     });
-    Entry::Reply(Reply {
-        id: MessageId::at(seq),
+    TranscriptEntry::Reply(Reply {
+        id: MessageId::from_seq(seq),
         thought: "hm".to_owned(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
         sealed: None,
         answered_by: None,
     })
 }
 
-fn result(seq: u64, index: usize, parts: Vec<Part>) -> Entry {
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
-    let outcome = Outcome { status: Status::Done, for_model: parts, for_client: Vec::new(), plan: None };
-    Entry::Result { call: CallId::at(seq, index), facets, outcome }
+fn result(seq: u64, index: usize, parts: Vec<ContentPart>) -> TranscriptEntry {
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Read,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    };
+    let outcome =
+        ToolResult { status: ToolCallStatus::Done, for_model: parts, for_client: Vec::new(), plan: None };
+    TranscriptEntry::Result { call: CallId::from_position(seq, index), facets, outcome }
 }
 
 fn tools() -> Vec<ToolSpec> {
@@ -54,7 +59,7 @@ fn tools() -> Vec<ToolSpec> {
 }
 
 #[track_caller]
-fn check(entries: Vec<Entry>, expected: &Expect) {
+fn check(entries: Vec<TranscriptEntry>, expected: &Expect) {
     let mut transcript = Transcript::new("be good");
     for entry in entries {
         transcript.push(entry).unwrap();
@@ -64,7 +69,7 @@ fn check(entries: Vec<Entry>, expected: &Expect) {
 
 #[track_caller]
 fn check_transcript(transcript: &Transcript, expected: &Expect) {
-    let bytes = body(&settings(), transcript.for_model().unwrap(), &tools()).unwrap();
+    let bytes = build_body(&sample_settings(), transcript.for_model().unwrap(), &tools()).unwrap();
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(crow_testkit::violations(&body), [""; 0]);
     let messages = body["messages"].as_array().unwrap();
@@ -78,7 +83,7 @@ fn words_calls_and_results() {
             say("hello"),
             reply(1, "let me see", &["x", "y"]),
             result(1, 1, vec![]),
-            result(1, 0, vec![Part::Text("one".to_owned()), Part::Text("two".to_owned())]),
+            result(1, 0, vec![ContentPart::Text("one".to_owned()), ContentPart::Text("two".to_owned())]),
             reply(4, "done", &[]),
             say("thanks"),
         ],
@@ -97,7 +102,7 @@ fn words_calls_and_results() {
 #[test]
 fn names_that_are_none_go_back_as_some() {
     let mut entries = vec![say("go"), reply(1, "", &["x", "y", "z"])];
-    if let Some(Entry::Reply(reply)) = entries.last_mut() {
+    if let Some(TranscriptEntry::Reply(reply)) = entries.last_mut() {
         for (call, name) in reply.calls.iter_mut().zip(["", "read file!", "grüße"]) {
             call.name = name.to_owned();
         }
@@ -105,7 +110,7 @@ fn names_that_are_none_go_back_as_some() {
     entries.extend((0..3).map(|index| result(1, index, vec![])));
     let mut transcript = Transcript::new("");
     entries.into_iter().for_each(|entry| transcript.push(entry).unwrap());
-    let bytes = body(&settings(), transcript.for_model().unwrap(), &tools()).unwrap();
+    let bytes = build_body(&sample_settings(), transcript.for_model().unwrap(), &tools()).unwrap();
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     let calls = body["messages"][1]["tool_calls"].as_array().unwrap();
     let names: Vec<_> = calls.iter().filter_map(|call| call["function"]["name"].as_str()).collect();
@@ -135,16 +140,16 @@ fn ids_that_a_reply_uses_twice_are_told_apart() {
 
 #[test]
 fn links_resources_and_images() {
-    let link = Part::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
-    let resource = Part::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
+    let link = ContentPart::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
+    let resource = ContentPart::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
     check(
         vec![
-            prompt(vec![Part::Text("see".to_owned()), link, resource]),
+            prompt(vec![ContentPart::Text("see".to_owned()), link, resource]),
             reply(1, "", &["x", "y"]),
             result(1, 0, vec![image()]),
-            result(1, 1, vec![Part::Text("ok".to_owned())]),
+            result(1, 1, vec![ContentPart::Text("ok".to_owned())]),
             reply(4, "done", &[]),
-            prompt(vec![Part::Text("and".to_owned()), image()]),
+            prompt(vec![ContentPart::Text("and".to_owned()), image()]),
         ],
         &expect![[r#"
             {"role":"system","content":"be good"}
@@ -176,10 +181,10 @@ fn what_was_compacted() {
     for entry in [
         say("use port 7"),
         reply(1, "fine", &[]),
-        prompt(vec![Part::Text("like this".to_owned()), image()]),
+        prompt(vec![ContentPart::Text("like this".to_owned()), image()]),
         reply(3, "", &["x", "y"]),
-        result(3, 0, vec![Part::Text("long".to_owned()), image()]),
-        result(3, 1, vec![Part::Text("short".to_owned())]),
+        result(3, 0, vec![ContentPart::Text("long".to_owned()), image()]),
+        result(3, 1, vec![ContentPart::Text("short".to_owned())]),
     ] {
         transcript.push(entry).unwrap();
     }
@@ -188,7 +193,7 @@ fn what_was_compacted() {
         keep_from: 3,
         said: vec![0, 2],
         summary: Some("A port was chosen.".to_owned()),
-        pruned: vec![CallId::at(3, 0)],
+        pruned: vec![CallId::from_position(3, 0)],
         tokens_before: 20,
         tokens_after: 10,
     };
@@ -209,12 +214,12 @@ fn what_was_compacted() {
 fn settings_become_fields_and_the_extra_ones_win() {
     let mut transcript = Transcript::new("");
     transcript.push(say("hi")).unwrap();
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.max_tokens = Some(100);
     settings.temperature = Some(0.5);
     settings.reasoning_effort = Some("high".to_owned());
     settings.extra_body = json!({"temperature": 1, "top_p": 0.9}).as_object().unwrap().clone();
-    let bytes = body(&settings, transcript.for_model().unwrap(), &tools()).unwrap();
+    let bytes = build_body(&settings, transcript.for_model().unwrap(), &tools()).unwrap();
     let expected = concat!(
         r#"{"model":"acme-9","messages":[{"role":"user","content":"hi"}],"#,
         r#""tools":[{"type":"function","function":{"name":"read","description":"Reads.","parameters":{"type":"object"}}}],"#,
@@ -225,8 +230,8 @@ fn settings_become_fields_and_the_extra_ones_win() {
 }
 
 /// A conversation of two turns: in each the model calls a tool and then says something.
-fn two_turns() -> Vec<Entry> {
-    let text = |text: &str| vec![Part::Text(text.to_owned())];
+fn two_turns() -> Vec<TranscriptEntry> {
+    let text = |text: &str| vec![ContentPart::Text(text.to_owned())];
     vec![
         say("one"),
         reply(1, "", &["a"]),
@@ -238,19 +243,19 @@ fn two_turns() -> Vec<Entry> {
     ]
 }
 
-fn messages(settings: &ModelSettings, entries: Vec<Entry>) -> Vec<Value> {
+fn messages(settings: &ModelSettings, entries: Vec<TranscriptEntry>) -> Vec<Value> {
     let mut transcript = Transcript::new("be good");
     for entry in entries {
         transcript.push(entry).unwrap();
     }
-    let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+    let bytes = build_body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
     let mut body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(crow_testkit::violations(&body), [""; 0]);
     serde_json::from_value(body["messages"].take()).unwrap()
 }
 
 fn at(base_url: &str, model: &str) -> ModelSettings {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     base_url.clone_into(&mut settings.provider.base_url);
     model.clone_into(&mut settings.model);
     settings
@@ -267,7 +272,7 @@ fn check_reasoning(settings: &ModelSettings, expected: &str) {
 
 #[test]
 fn reasoning_goes_back_where_it_is_wanted() {
-    let mut wanted = settings();
+    let mut wanted = sample_settings();
     check_reasoning(&wanted, "- - -");
     wanted.send_reasoning = Some(true);
     check_reasoning(&wanted, "- - hm");
@@ -296,7 +301,7 @@ fn reasoning_goes_back_where_it_is_wanted() {
 #[test]
 fn a_call_without_a_thought_has_a_blank_one_where_it_may_not_miss() {
     let mut entries = two_turns();
-    if let Entry::Reply(reply) = &mut entries[1] {
+    if let TranscriptEntry::Reply(reply) = &mut entries[1] {
         reply.thought.clear();
     }
     let messages = messages(&at("https://api.deepseek.com", "deepseek-v4-pro"), entries);
@@ -306,40 +311,40 @@ fn a_call_without_a_thought_has_a_blank_one_where_it_may_not_miss() {
 #[test]
 fn what_a_model_sealed_goes_back_to_it_alone() {
     let mut entries = two_turns();
-    if let Entry::Reply(reply) = &mut entries[1] {
+    if let TranscriptEntry::Reply(reply) = &mut entries[1] {
         let pieces = vec![
             json!({"call": 0, "extra_content": {"google": {"thought_signature": "s"}}}),
             json!({"call": 7, "extra_content": {}}),
             json!({"reasoning_details": [{"type": "reasoning.text", "text": "hm", "signature": "t"}]}),
             json!("of another dialect"),
         ];
-        reply.sealed = Some(crow_core::Sealed { by: settings().id(), pieces });
+        reply.sealed = Some(crow_core::ProviderState { by: sample_settings().qualified_id(), pieces });
     }
-    let same = messages(&settings(), entries.clone());
+    let same = messages(&sample_settings(), entries.clone());
     expect![[r#"{"role":"assistant","content":null,"reasoning_details":[{"type":"reasoning.text","text":"hm","signature":"t"}],"tool_calls":[{"id":"a","type":"function","function":{"name":"read","arguments":"{\"path\":\"a \\\"b\\\"\"}"},"extra_content":{"google":{"thought_signature":"s"}}}]}"#]]
         .assert_eq(&same[2].to_string());
-    let other = messages(&at(&settings().provider.base_url, "other"), entries);
-    assert_eq!(other, messages(&settings(), two_turns()));
+    let other = messages(&at(&sample_settings().provider.base_url, "other"), entries);
+    assert_eq!(other, messages(&sample_settings(), two_turns()));
 }
 
 #[test]
 fn arguments_that_could_not_be_read_go_back_as_an_object() {
     let mut entries = two_turns();
-    if let Entry::Reply(reply) = &mut entries[1] {
-        reply.calls[0].arguments = Arguments::Unreadable { why: "line 1: what?".to_owned() };
+    if let TranscriptEntry::Reply(reply) = &mut entries[1] {
+        reply.calls[0].arguments = ToolArguments::Unreadable { why: "line 1: what?".to_owned() };
     }
-    let messages = messages(&settings(), entries);
+    let messages = messages(&sample_settings(), entries);
     assert_eq!(messages[2]["tool_calls"][0]["function"]["arguments"], "{}");
 }
 
 /// Whoever caches by itself does so as long as a request begins with the bytes of the one before.
 #[test]
 fn a_request_begins_with_the_one_before() {
-    for settings in [settings(), at("https://api.deepseek.com/v1", "deepseek-v4-pro")] {
+    for settings in [sample_settings(), at("https://api.deepseek.com/v1", "deepseek-v4-pro")] {
         let bytes = |n: usize| {
             let mut transcript = Transcript::new("be good");
             two_turns().into_iter().take(n).for_each(|entry| transcript.push(entry).unwrap());
-            let bytes = body(&settings, transcript.for_model().unwrap(), &tools()).unwrap();
+            let bytes = build_body(&settings, transcript.for_model().unwrap(), &tools()).unwrap();
             let text = String::from_utf8(bytes).unwrap();
             let (messages, rest) = text.split_once("],\"tools\":").unwrap();
             (messages.to_owned(), rest.to_owned())
@@ -374,11 +379,11 @@ fn a_cache_that_needs_marks_gets_them() {
 fn a_thought_level_has_fields_of_its_own() {
     let mut transcript = Transcript::new("");
     transcript.push(say("hi")).unwrap();
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.reasoning_effort = Some("high".to_owned());
     let fields = json!({"enable_thinking": true, "model": "acme-9-thinking"});
     settings.thought_levels = [("high".to_owned(), fields.as_object().unwrap().clone())].into();
-    let bytes = body(&settings, transcript.for_model().unwrap(), &[]).unwrap();
+    let bytes = build_body(&settings, transcript.for_model().unwrap(), &[]).unwrap();
     let expected = concat!(
         r#"{"messages":[{"role":"user","content":"hi"}],"stream":true,"#,
         r#""stream_options":{"include_usage":true},"enable_thinking":true,"model":"acme-9-thinking"}"#,
@@ -397,7 +402,7 @@ fn the_limit_of_a_reply_has_two_names() {
     ] {
         let mut settings = at(base_url, "gpt-5");
         settings.max_tokens = Some(7);
-        let bytes = body(&settings, transcript.for_model().unwrap(), &[]).unwrap();
+        let bytes = build_body(&settings, transcript.for_model().unwrap(), &[]).unwrap();
         let body: Value = serde_json::from_slice(&bytes).unwrap();
         let limits = ["max_tokens", "max_completion_tokens"].map(|name| body[name].as_u64());
         assert_eq!(limits.iter().flatten().count(), 1, "{base_url}");

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Piece, Slots};
+use super::{CallFragment, CallSlots};
 
 /// How a server tells its calls apart.
 #[derive(Debug, Clone, Copy)]
@@ -74,11 +74,11 @@ proptest! {
         style in any_style(),
         turns in prop::collection::vec(any::<prop::sample::Index>(), 1..8),
     ) {
-        let mut slots = Slots::default();
+        let mut slots = CallSlots::default();
         let mut heard: Vec<(String, String)> = Vec::new();
         for (call, piece) in order(&calls, style, &turns) {
             let (name, id) = (&calls[call].0, format!("id-{call}"));
-            let piece = Piece {
+            let piece = CallFragment {
                 index: match style.index {
                     Index::Own => u64::try_from(call).ok(),
                     Index::Zero => Some(0),
@@ -88,7 +88,7 @@ proptest! {
                 name: if piece == 0 || style.repeats_names { name } else { "" },
                 arguments: pieces(&calls[call])[piece],
             };
-            let Some((place, slot)) = slots.take(piece) else { continue };
+            let Some((place, slot)) = slots.accept_fragment(piece) else { continue };
             heard.resize(heard.len().max(place + 1), Default::default());
             heard[place].0.clone_from(&slot.name);
             heard[place].1 += piece.arguments;
@@ -100,12 +100,12 @@ proptest! {
 
 /// The calls that pieces of `read` come to, by number: `id name arguments`, with `-` for what is missing.
 fn read_calls(pieces: &[&str]) -> Vec<String> {
-    let mut slots = Slots::default();
+    let mut slots = CallSlots::default();
     let mut calls = Vec::new();
     for piece in pieces {
         let words: Vec<&str> = piece.splitn(3, ' ').map(|word| if word == "-" { "" } else { word }).collect();
-        let piece = Piece { index: Some(0), id: words[0], name: words[1], arguments: words[2] };
-        let Some((place, slot)) = slots.take(piece) else { continue };
+        let piece = CallFragment { index: Some(0), id: words[0], name: words[1], arguments: words[2] };
+        let Some((place, slot)) = slots.accept_fragment(piece) else { continue };
         calls.resize(calls.len().max(place + 1), String::new());
         if calls[place].is_empty() {
             calls[place] = format!("{}:{} ", slot.id, slot.name);

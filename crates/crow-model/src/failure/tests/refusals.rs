@@ -3,8 +3,8 @@
 use expect_test::expect_file;
 
 use super::show;
-use crate::failure::{Asked, BadAnswer};
-use crate::sample::{KEY, settings};
+use crate::failure::{ErrorResponse, FailureContext};
+use crate::sample::{KEY, sample_settings};
 
 /// A refusal as a provider sends it: who, the status, the body.
 const REAL: [(&str, u16, &str); 44] = [
@@ -214,15 +214,15 @@ const REAL: [(&str, u16, &str); 44] = [
 fn real_refusals_are_understood() {
     let mut seen = String::new();
     for (who, code, body) in REAL {
-        let mut settings = settings();
+        let mut settings = sample_settings();
         who.clone_into(&mut settings.provider.name);
-        let answer = BadAnswer { code, body, retry_after: None, is_same: false };
-        let tried = Asked::model(&settings).bad_answer(&answer);
+        let answer = ErrorResponse { code, body, retry_after: None, is_same: false };
+        let tried = FailureContext::about_model(&settings).explain_response(&answer);
         seen.push_str(&show(&tried));
         // Whatever a provider echoes, the key is not in it.
         let body = body.replace("message\":\"", &format!("message\":\"{KEY} tenant-secret "));
-        let answer = BadAnswer { code, body: &body, retry_after: None, is_same: true };
-        let tried = format!("{:?}", Asked::model(&settings).bad_answer(&answer));
+        let answer = ErrorResponse { code, body: &body, retry_after: None, is_same: true };
+        let tried = format!("{:?}", FailureContext::about_model(&settings).explain_response(&answer));
         assert!(!tried.contains("secret"), "{tried}");
     }
     expect_file!["refusals.txt"].assert_eq(&seen);

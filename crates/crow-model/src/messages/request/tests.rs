@@ -1,51 +1,51 @@
 use crow_core::{
-    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply, Sealed, Status,
-    ToolKind, ToolSpec, Touch, Transcript,
+    CallId, ContentPart, MessageId, Prompt, ProviderState, Reply, ReplyEnd, ToolAccess, ToolArguments,
+    ToolCall, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec, Transcript, TranscriptEntry,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::body;
+use super::build_body;
 use crate::ModelSettings;
-use crate::sample::settings;
+use crate::sample::sample_settings;
 
-fn prompt(parts: Vec<Part>) -> Entry {
-    Entry::Prompt(Prompt { id: MessageId::at(0), parts })
+fn prompt(parts: Vec<ContentPart>) -> TranscriptEntry {
+    TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })
 }
 
-fn words(text: &str) -> Part {
-    Part::Text(text.to_owned())
+fn words(text: &str) -> ContentPart {
+    ContentPart::Text(text.to_owned())
 }
 
-fn say(text: &str) -> Entry {
+fn say(text: &str) -> TranscriptEntry {
     prompt(vec![words(text)])
 }
 
-fn image(mime: &str) -> Part {
-    Part::Image { mime: mime.to_owned(), data: "AA==".to_owned() }
+fn image(mime: &str) -> ContentPart {
+    ContentPart::Image { mime: mime.to_owned(), data: "AA==".to_owned() }
 }
 
 /// A reply at place `seq` that calls `read` once for each provider id.
-fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> Entry {
+fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
     sealed(seq, text, provider_ids, Vec::new())
 }
 
 /// The same with what the model wants back.
-fn sealed(seq: u64, text: &str, provider_ids: &[&str], pieces: Vec<Value>) -> Entry {
-    let calls = provider_ids.iter().enumerate().map(|(index, id)| Call {
-        id: CallId::at(seq, index),
+fn sealed(seq: u64, text: &str, provider_ids: &[&str], pieces: Vec<Value>) -> TranscriptEntry {
+    let calls = provider_ids.iter().enumerate().map(|(index, id)| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: (*id).to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(json!({"path": "a"}).as_object().unwrap().clone()),
+        arguments: ToolArguments::Valid(json!({"path": "a"}).as_object().unwrap().clone()),
     });
-    Entry::Reply(Reply {
-        id: MessageId::at(seq),
+    TranscriptEntry::Reply(Reply {
+        id: MessageId::from_seq(seq),
         thought: "hm".to_owned(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
-        sealed: (!pieces.is_empty()).then(|| Sealed { by: settings().id(), pieces }),
+        sealed: (!pieces.is_empty()).then(|| ProviderState { by: sample_settings().qualified_id(), pieces }),
         answered_by: None,
     })
 }
@@ -54,15 +54,19 @@ fn thinking(words: &str) -> Value {
     json!({"type": "thinking", "thinking": words, "signature": "s"})
 }
 
-fn result(seq: u64, index: usize, status: Status, parts: Vec<Part>) -> Entry {
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
-    let outcome = Outcome { status, for_model: parts, for_client: Vec::new(), plan: None };
-    Entry::Result { call: CallId::at(seq, index), facets, outcome }
+fn result(seq: u64, index: usize, status: ToolCallStatus, parts: Vec<ContentPart>) -> TranscriptEntry {
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Read,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    };
+    let outcome = ToolResult { status, for_model: parts, for_client: Vec::new(), plan: None };
+    TranscriptEntry::Result { call: CallId::from_position(seq, index), facets, outcome }
 }
 
-fn done(seq: u64, index: usize) -> Entry {
-    result(seq, index, Status::Done, vec![words("ok")])
+fn done(seq: u64, index: usize) -> TranscriptEntry {
+    result(seq, index, ToolCallStatus::Done, vec![words("ok")])
 }
 
 fn tools() -> Vec<ToolSpec> {
@@ -77,7 +81,7 @@ fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-fn transcript(entries: Vec<Entry>) -> Transcript {
+fn transcript(entries: Vec<TranscriptEntry>) -> Transcript {
     let mut transcript = Transcript::new("be good");
     for entry in entries {
         transcript.push(entry).unwrap();
@@ -88,7 +92,7 @@ fn transcript(entries: Vec<Entry>) -> Transcript {
 /// Writes a request and checks that a strict provider takes it.
 #[track_caller]
 fn request(settings: &ModelSettings, transcript: &Transcript) -> Value {
-    let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+    let bytes = build_body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(crow_testkit::messages_violations(&body), [""; 0], "{body:#}");
     body
@@ -108,7 +112,7 @@ fn without_marks(mut value: Value) -> Value {
 
 /// Shows the messages without what marks them for the cache.
 #[track_caller]
-fn check_at(settings: &ModelSettings, entries: Vec<Entry>, expected: &Expect) {
+fn check_at(settings: &ModelSettings, entries: Vec<TranscriptEntry>, expected: &Expect) {
     let body = without_marks(request(settings, &transcript(entries)));
     let messages = body["messages"].as_array().unwrap();
     let shown = |message: &Value| {
@@ -121,12 +125,12 @@ fn check_at(settings: &ModelSettings, entries: Vec<Entry>, expected: &Expect) {
 }
 
 #[track_caller]
-fn check(entries: Vec<Entry>, expected: &Expect) {
-    check_at(&settings(), entries, expected);
+fn check(entries: Vec<TranscriptEntry>, expected: &Expect) {
+    check_at(&sample_settings(), entries, expected);
 }
 
 fn at_level(model: &str, level: &str) -> ModelSettings {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.model = model.to_owned();
     settings.reasoning_effort = Some(level.to_owned());
     settings
@@ -138,8 +142,8 @@ fn words_calls_and_results() {
         vec![
             say("hello"),
             reply(1, "let me see", &["x", "y"]),
-            result(1, 1, Status::Failed, vec![]),
-            result(1, 0, Status::Done, vec![words("one"), words("two")]),
+            result(1, 1, ToolCallStatus::Failed, vec![]),
+            result(1, 0, ToolCallStatus::Done, vec![words("one"), words("two")]),
             say("and quickly"),
             reply(5, "done", &[]),
             say("thanks"),
@@ -207,14 +211,14 @@ fn ids_of_other_providers_are_told_apart_and_made_to_fit() {
 
 #[test]
 fn links_resources_and_images() {
-    let link = Part::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
-    let resource = Part::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
+    let link = ContentPart::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
+    let resource = ContentPart::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
     check(
         vec![
             prompt(vec![words("see"), words(" \n"), link, resource, image("image/bmp")]),
             reply(1, "", &["x", "y"]),
-            result(1, 0, Status::Done, vec![image("image/png")]),
-            result(1, 1, Status::Failed, vec![words("so far"), image("image/png")]),
+            result(1, 0, ToolCallStatus::Done, vec![image("image/png")]),
+            result(1, 1, ToolCallStatus::Failed, vec![words("so far"), image("image/png")]),
         ],
         &expect![[r#"
             user
@@ -260,11 +264,11 @@ fn a_person_speaks_first_in_turn_and_last() {
 
 #[test]
 fn names_that_a_model_made_up_are_made_to_fit() {
-    let Entry::Reply(mut made_up) = reply(1, "", &["x"]) else { unreachable!() };
+    let TranscriptEntry::Reply(mut made_up) = reply(1, "", &["x"]) else { unreachable!() };
     made_up.calls[0].name = "fs.réad".to_owned();
-    made_up.calls[0].arguments = Arguments::Unreadable { why: String::new() };
+    made_up.calls[0].arguments = ToolArguments::Unreadable { why: String::new() };
     check(
-        vec![say("go"), Entry::Reply(made_up), done(1, 0)],
+        vec![say("go"), TranscriptEntry::Reply(made_up), done(1, 0)],
         &expect![[r#"
         user
           {"type":"text","text":"go"}
@@ -276,7 +280,7 @@ fn names_that_a_model_made_up_are_made_to_fit() {
     );
 }
 
-fn interleaved() -> Vec<Entry> {
+fn interleaved() -> Vec<TranscriptEntry> {
     let pieces = vec![
         thinking("first"),
         json!({"type": "redacted_thinking", "data": "d"}),
@@ -323,13 +327,13 @@ fn reasoning_goes_back_to_nobody_else() {
           {"type":"tool_result","tool_use_id":"x","content":[{"type":"text","text":"ok"}]}
           {"type":"tool_result","tool_use_id":"y","content":[{"type":"text","text":"ok"}]}
     "#]];
-    let mut other = settings();
+    let mut other = sample_settings();
     other.model = "acme-10".to_owned();
     check_at(&other, interleaved(), &without);
-    let mut unwanted = settings();
+    let mut unwanted = sample_settings();
     unwanted.send_reasoning = Some(false);
     check_at(&unwanted, interleaved(), &without);
-    let mut off = settings();
+    let mut off = sample_settings();
     off.reasoning_effort = Some("none".to_owned());
     check_at(
         &off,
@@ -369,7 +373,7 @@ fn reasoning_that_leads_to_nothing_is_left_out() {
 }
 
 /// A turn whose first reply has no reasoning.
-fn begun_without() -> Vec<Entry> {
+fn begun_without() -> Vec<TranscriptEntry> {
     vec![
         say("go"),
         reply(1, "", &["x"]),
@@ -450,12 +454,12 @@ fn a_turn_that_began_with_reasoning_goes_on_with_it() {
 #[test]
 fn a_model_that_is_not_asked_to_think_gets_no_reasoning_back() {
     let mut entries = interleaved();
-    if let Entry::Reply(reply) = &mut entries[1]
+    if let TranscriptEntry::Reply(reply) = &mut entries[1]
         && let Some(sealed) = &mut reply.sealed
     {
         sealed.by = "acme/claude-sonnet-4-5".to_owned();
     }
-    let mut unasked = settings();
+    let mut unasked = sample_settings();
     unasked.model = "claude-sonnet-4-5".to_owned();
     check_at(
         &unasked,
@@ -483,7 +487,7 @@ fn settings_become_fields_and_the_extra_ones_win() {
     settings.temperature = Some(0.5);
     settings.extra_body = json!({"top_p": 0.95, "stream": false}).as_object().unwrap().clone();
     let text = |settings: &ModelSettings| {
-        let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+        let bytes = build_body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
         String::from_utf8(bytes).unwrap()
     };
     expect![[r#"{"model":"claude-opus-4-6","max_tokens":100,"tools":[{"name":"read","description":"Does.","input_schema":{"type":"object"}},{"name":"mcp","description":"Does.","input_schema":{"properties":{"a":{}},"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}],"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"},"top_p":0.95,"stream":false}"#]].assert_eq(&text(&settings));

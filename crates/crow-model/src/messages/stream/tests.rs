@@ -3,15 +3,15 @@
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-use crate::{Api, Decoder, heard};
+use crate::{ModelApi, ReplyDecoder, heard};
 
 fn read(pieces: &[&[u8]]) -> String {
-    heard::heard(Api::Messages, pieces)
+    heard::decode_to_text(ModelApi::Messages, pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    heard::check(Api::Messages, stream, expected);
+    heard::check_decoding(ModelApi::Messages, stream, expected);
 }
 
 /// Makes a stream of these events, named as the provider names them.
@@ -398,7 +398,7 @@ fn bad_utf8_costs_a_character_and_not_the_reply() {
 
 #[test]
 fn reasoning_without_end_is_no_reply() {
-    let mut decoder = Decoder::new(Api::Messages);
+    let mut decoder = ReplyDecoder::new(ModelApi::Messages);
     let begun = r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}"#;
     let signature = "s".repeat(1024 * 1024);
     let more = format!(

@@ -1,8 +1,8 @@
 use expect_test::{Expect, expect};
 use serde_json::{Map, Value, json};
 
-use super::{Thinking, version};
-use crate::sample::settings;
+use super::{ThinkingConfig, claude_version};
+use crate::sample::sample_settings;
 
 fn fields(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap_or_default()
@@ -11,7 +11,7 @@ fn fields(value: &Value) -> Map<String, Value> {
 /// Shows what each of the levels comes to for a model.
 #[track_caller]
 fn check(model: &str, window: u64, max_tokens: Option<u64>, expected: &Expect) {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.model = model.to_owned();
     settings.context_window = window;
     settings.max_tokens = max_tokens;
@@ -30,8 +30,8 @@ fn check(model: &str, window: u64, max_tokens: Option<u64>, expected: &Expect) {
     ];
     let line = |level: Option<&str>| {
         settings.reasoning_effort = level.map(str::to_owned);
-        let thinking = Thinking::of(&settings);
-        let takes = if thinking.takes_back() { ", takes reasoning back" } else { "" };
+        let thinking = ThinkingConfig::from_settings(&settings);
+        let takes = if thinking.accepts_past_thinking() { ", takes reasoning back" } else { "" };
         let fields = Value::Object(thinking.fields.clone());
         format!("{}: {} of {}{takes}\n", level.unwrap_or("unsaid"), fields, thinking.max_tokens)
     };
@@ -142,12 +142,12 @@ fn a_budget_stays_below_what_a_reply_may_take() {
 
 #[test]
 fn extra_fields_win_over_those_of_a_level() {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.model = "claude-opus-4-7".to_owned();
     settings.reasoning_effort = Some("low".to_owned());
     settings.extra_body = fields(&json!({"thinking": {"display": "omitted"}, "top_k": 4}));
     let expected = json!({"thinking": {"type": "adaptive", "display": "omitted"}, "output_config": {"effort": "low"}, "top_k": 4});
-    assert_eq!(Value::Object(Thinking::of(&settings).fields), expected);
+    assert_eq!(Value::Object(ThinkingConfig::from_settings(&settings).fields), expected);
 }
 
 #[test]
@@ -162,6 +162,6 @@ fn names_of_models_tell_their_version() {
         ("some-model-4-6", None),
     ];
     for (name, expected) in named {
-        assert_eq!(version(name), expected, "{name}");
+        assert_eq!(claude_version(name), expected, "{name}");
     }
 }

@@ -1,9 +1,9 @@
 use proptest::prelude::{any, proptest};
 
-use super::{Redactor, Secrets};
+use super::{SecretRedactor, SecretSet};
 
-fn secrets() -> Secrets {
-    Secrets::new(&[
+fn secrets() -> SecretSet {
+    SecretSet::new(&[
         "sk-0123456789".into(),
         "sk-0123456789-longer".into(),
         "p\"a/s\\s w".into(),
@@ -14,11 +14,11 @@ fn secrets() -> Secrets {
 /// Checks what is left of bytes, as a whole and cut anywhere.
 #[track_caller]
 fn check(bytes: &str, expected: &str) {
-    assert_eq!(secrets().out_of_text(bytes), expected);
+    assert_eq!(secrets().redact_text(bytes), expected);
     for cut in 0..=bytes.len() {
-        let mut redactor = Redactor::new(secrets());
+        let mut redactor = SecretRedactor::new(secrets());
         let (one, other) = bytes.as_bytes().split_at(cut);
-        let shown = [redactor.feed(one), redactor.feed(other), redactor.end()].concat();
+        let shown = [redactor.feed(one), redactor.feed(other), redactor.finish()].concat();
         assert_eq!(String::from_utf8_lossy(&shown), expected, "cut at {cut}");
     }
 }
@@ -49,7 +49,7 @@ proptest! {
     fn no_secret_is_left_however_it_is_cut(pieces in proptest::collection::vec(any::<u8>(), 0..40), cuts in proptest::collection::vec(0_usize..64, 0..6)) {
         let words: [&[u8]; 6] = [b"sk-0123456789", b"sk-01234", b"-longer", b"\xff", b" ", b"56789"];
         let bytes: Vec<u8> = pieces.iter().flat_map(|piece| words[*piece as usize % words.len()].to_vec()).collect();
-        let mut redactor = Redactor::new(secrets());
+        let mut redactor = SecretRedactor::new(secrets());
         let mut rest = bytes.as_slice();
         let mut shown = Vec::new();
         for cut in cuts {
@@ -58,7 +58,7 @@ proptest! {
             rest = later;
         }
         shown.extend(redactor.feed(rest));
-        shown.extend(redactor.end());
+        shown.extend(redactor.finish());
         let is_left = shown.windows(13).any(|window| window == b"sk-0123456789");
         assert!(!is_left, "{}", String::from_utf8_lossy(&shown));
     }

@@ -1,62 +1,67 @@
 use crow_core::{
-    Arguments, Call, CallId, Ended, Entry, Facets, MessageId, Outcome, Part, Prompt, Reply, Sealed, Status,
-    ToolKind, ToolSpec, Touch, Transcript,
+    CallId, ContentPart, MessageId, Prompt, ProviderState, Reply, ReplyEnd, ToolAccess, ToolArguments,
+    ToolCall, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult, ToolSpec, Transcript, TranscriptEntry,
 };
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::body;
+use super::build_body;
 use crate::ModelSettings;
-use crate::sample::settings;
+use crate::sample::sample_settings;
 
 /// The model of the settings, as a reply names it.
 const BY: &str = "acme/acme-9";
 
-fn prompt(parts: Vec<Part>) -> Entry {
-    Entry::Prompt(Prompt { id: MessageId::at(0), parts })
+fn prompt(parts: Vec<ContentPart>) -> TranscriptEntry {
+    TranscriptEntry::Prompt(Prompt { id: MessageId::from_seq(0), parts })
 }
 
-fn say(text: &str) -> Entry {
-    prompt(vec![Part::Text(text.to_owned())])
+fn say(text: &str) -> TranscriptEntry {
+    prompt(vec![ContentPart::Text(text.to_owned())])
 }
 
-fn image() -> Part {
-    Part::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() }
+fn image() -> ContentPart {
+    ContentPart::Image { mime: "image/png".to_owned(), data: "AA==".to_owned() }
 }
 
 /// A reply at place `seq` that calls `read` once for each provider id.
-fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> Entry {
+fn reply(seq: u64, text: &str, provider_ids: &[&str]) -> TranscriptEntry {
     sealed_reply(seq, text, provider_ids, BY, &[])
 }
 
-fn sealed_reply(seq: u64, text: &str, provider_ids: &[&str], by: &str, pieces: &[Value]) -> Entry {
-    let calls = provider_ids.iter().enumerate().map(|(index, id)| Call {
-        id: CallId::at(seq, index),
+fn sealed_reply(seq: u64, text: &str, provider_ids: &[&str], by: &str, pieces: &[Value]) -> TranscriptEntry {
+    let calls = provider_ids.iter().enumerate().map(|(index, id)| ToolCall {
+        id: CallId::from_position(seq, index),
         provider_id: (*id).to_owned(),
         name: "read".to_owned(),
-        arguments: Arguments::Valid(json!({"path": "a"}).as_object().unwrap().clone()),
+        arguments: ToolArguments::Valid(json!({"path": "a"}).as_object().unwrap().clone()),
     });
-    Entry::Reply(Reply {
-        id: MessageId::at(seq),
+    TranscriptEntry::Reply(Reply {
+        id: MessageId::from_seq(seq),
         thought: "hm".to_owned(),
         text: text.to_owned(),
         calls: calls.collect(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage: None,
-        sealed: (!pieces.is_empty()).then(|| Sealed { by: by.to_owned(), pieces: pieces.to_vec() }),
+        sealed: (!pieces.is_empty()).then(|| ProviderState { by: by.to_owned(), pieces: pieces.to_vec() }),
         answered_by: None,
     })
 }
 
-fn result(seq: u64, index: usize, parts: Vec<Part>) -> Entry {
-    let facets =
-        Facets { title: String::new(), kind: ToolKind::Read, locations: Vec::new(), touch: Touch::Nothing };
-    let outcome = Outcome { status: Status::Done, for_model: parts, for_client: Vec::new(), plan: None };
-    Entry::Result { call: CallId::at(seq, index), facets, outcome }
+fn result(seq: u64, index: usize, parts: Vec<ContentPart>) -> TranscriptEntry {
+    let facets = ToolCallInfo {
+        title: String::new(),
+        kind: ToolKind::Read,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    };
+    let outcome =
+        ToolResult { status: ToolCallStatus::Done, for_model: parts, for_client: Vec::new(), plan: None };
+    TranscriptEntry::Result { call: CallId::from_position(seq, index), facets, outcome }
 }
 
-fn done(seq: u64, index: usize) -> Entry {
-    result(seq, index, vec![Part::Text("ok".to_owned())])
+fn done(seq: u64, index: usize) -> TranscriptEntry {
+    result(seq, index, vec![ContentPart::Text("ok".to_owned())])
 }
 
 fn reasoning(id: &str) -> Value {
@@ -77,24 +82,24 @@ fn tools() -> Vec<ToolSpec> {
     vec![ToolSpec { name: "read".to_owned(), description: "Reads.".to_owned(), parameters }]
 }
 
-fn spelled(settings: &ModelSettings, entries: Vec<Entry>) -> String {
+fn spelled(settings: &ModelSettings, entries: Vec<TranscriptEntry>) -> String {
     let mut transcript = Transcript::new("be good");
     for entry in entries {
         transcript.push(entry).unwrap();
     }
-    let bytes = body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
+    let bytes = build_body(settings, transcript.for_model().unwrap(), &tools()).unwrap();
     let body: Value = serde_json::from_slice(&bytes).unwrap();
     assert_eq!(crow_testkit::responses_violations(&body), [""; 0]);
     String::from_utf8(bytes).unwrap()
 }
 
 #[track_caller]
-fn check(entries: Vec<Entry>, expected: &Expect) {
-    check_with(&settings(), entries, expected);
+fn check(entries: Vec<TranscriptEntry>, expected: &Expect) {
+    check_with(&sample_settings(), entries, expected);
 }
 
 #[track_caller]
-fn check_with(settings: &ModelSettings, entries: Vec<Entry>, expected: &Expect) {
+fn check_with(settings: &ModelSettings, entries: Vec<TranscriptEntry>, expected: &Expect) {
     let body: Value = serde_json::from_str(&spelled(settings, entries)).unwrap();
     let items = body["input"].as_array().unwrap();
     expected.assert_eq(&items.iter().map(|item| format!("{item}\n")).collect::<String>());
@@ -108,7 +113,7 @@ fn words_calls_and_results() {
             say("again"),
             reply(2, "let me see", &["x", "y"]),
             result(2, 1, vec![]),
-            result(2, 0, vec![Part::Text("one".to_owned()), Part::Text("two".to_owned())]),
+            result(2, 0, vec![ContentPart::Text("one".to_owned()), ContentPart::Text("two".to_owned())]),
             reply(5, "done", &[]),
             say("thanks"),
         ],
@@ -157,13 +162,13 @@ fn calls_have_names_of_their_own() {
 
 #[test]
 fn links_resources_and_images() {
-    let link = Part::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
-    let resource = Part::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
+    let link = ContentPart::Link { uri: "file:///a.rs#L1:2".to_owned(), name: "a.rs".to_owned(), mime: None };
+    let resource = ContentPart::Resource { uri: "file:///b".to_owned(), text: "bee".to_owned(), mime: None };
     check(
         vec![
-            prompt(vec![Part::Text("see".to_owned()), link, image(), resource]),
+            prompt(vec![ContentPart::Text("see".to_owned()), link, image(), resource]),
             reply(1, "", &["x", "y"]),
-            result(1, 0, vec![Part::Text("a".to_owned()), image()]),
+            result(1, 0, vec![ContentPart::Text("a".to_owned()), image()]),
             result(1, 1, vec![image()]),
         ],
         &expect![[r#"
@@ -246,14 +251,14 @@ fn nobody_else_gets_what_a_model_sealed() {
     "#]];
     check(conversation("acme/other"), without);
     check(conversation("other/acme-9"), without);
-    let mut settings = settings();
+    let mut settings = sample_settings();
     settings.send_reasoning = Some(false);
     check_with(&settings, conversation(BY), without);
 }
 
 #[test]
 fn settings_become_fields_and_the_extra_ones_win() {
-    let mut settings = settings();
+    let mut settings = sample_settings();
     let seen = |settings: &ModelSettings| format!("{}\n", spelled(settings, vec![say("hi")]));
     let plain = seen(&settings);
     settings.max_tokens = Some(100);
@@ -274,7 +279,7 @@ fn settings_become_fields_and_the_extra_ones_win() {
 
 #[test]
 fn a_request_begins_with_the_one_before() {
-    let settings = settings();
+    let settings = sample_settings();
     let entries = [
         say("go"),
         sealed_reply(
@@ -302,12 +307,12 @@ fn a_request_begins_with_the_one_before() {
 
 #[test]
 fn the_cache_knows_sessions_by_their_beginning() {
-    let key = |entries: Vec<Entry>| {
-        let body: Value = serde_json::from_str(&spelled(&settings(), entries)).unwrap();
+    let key = |entries: Vec<TranscriptEntry>| {
+        let body: Value = serde_json::from_str(&spelled(&sample_settings(), entries)).unwrap();
         body["prompt_cache_key"].as_str().unwrap().to_owned()
     };
     let first = key(vec![say("go")]);
     assert_eq!(key(vec![say("go"), reply(1, "yes", &[]), say("on")]), first);
     assert_ne!(key(vec![say("no")]), first);
-    assert_ne!(key(vec![prompt(vec![Part::Text("go".to_owned()), image()])]), first);
+    assert_ne!(key(vec![prompt(vec![ContentPart::Text("go".to_owned()), image()])]), first);
 }

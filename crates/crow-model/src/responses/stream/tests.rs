@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use expect_test::{Expect, expect};
 
-use crate::{Api, heard};
+use crate::{ModelApi, heard};
 
 fn read(pieces: &[&[u8]]) -> String {
-    heard::heard(Api::Responses, pieces)
+    heard::decode_to_text(ModelApi::Responses, pieces)
 }
 
 #[track_caller]
 fn check(stream: &str, expected: &Expect) {
-    heard::check(Api::Responses, stream, expected);
+    heard::check_decoding(ModelApi::Responses, stream, expected);
 }
 
 /// Makes a stream of these events, spelled as the book has it.

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use expect_test::{ExpectFile, expect_file};
 
 use crate::{
-    AnswerFacts, Aside, ChecklistFacts, Command, ConstitutionFacts, ConstitutionState, Facts, FeatureFacts,
-    IssueFacts, LimitFacts, PathFacts, PromptKind, TaskFacts, TasksFacts, built_in, render,
+    AnswerFacts, AuxiliaryPrompt, ChecklistFacts, ConstitutionFacts, ConstitutionState, FeatureFacts,
+    IssueFacts, LimitFacts, PathFacts, PromptFacts, PromptKind, TaskFacts, TasksFacts, WorkflowCommand,
+    built_in_prompt, render_prompt,
 };
 
 const FOLDER: &str = "specs/001-photo-albums";
 
 #[track_caller]
-fn check(source: &str, facts: &Facts, expected: &ExpectFile) {
-    let mut out = render(source, PromptKind::Jinja, facts).unwrap_or_else(|error| error.to_string());
+fn check(source: &str, facts: &PromptFacts, expected: &ExpectFile) {
+    let mut out = render_prompt(source, PromptKind::Jinja, facts).unwrap_or_else(|error| error.to_string());
     out.push('\n');
     expected.assert_eq(&out);
 }
@@ -32,9 +33,9 @@ fn task(id: &str, text: &str, stories: &[&str]) -> TaskFacts {
     }
 }
 
-fn albums(args: &str) -> Facts {
+fn albums(args: &str) -> PromptFacts {
     let place = |name: &str| format!("{FOLDER}/{name}");
-    Facts {
+    PromptFacts {
         args: args.to_owned(),
         project_root: "/home/ada/photos".to_owned(),
         feature: FeatureFacts {
@@ -74,21 +75,21 @@ fn albums(args: &str) -> Facts {
             write_tool: "issue_write".to_owned(),
             list_tool: "list_issues".to_owned(),
         },
-        ..Facts::default()
+        ..PromptFacts::default()
     }
 }
 
 #[test]
 fn every_command_begins_with_its_words() {
     let facts = albums("Photos in albums, {{7*7}}\nby date");
-    for command in Command::ALL {
-        check(built_in(command), &facts, &golden(command.as_str()));
+    for command in WorkflowCommand::ALL {
+        check(built_in_prompt(command), &facts, &golden(command.as_str()));
     }
 }
 
 #[test]
 fn without_words_rules_or_documents_a_command_still_reads_well() {
-    let facts = Facts {
+    let facts = PromptFacts {
         docs: Vec::new(),
         checklists: Vec::new(),
         constitution: ConstitutionFacts { state: ConstitutionState::Unfilled, text: String::new() },
@@ -99,31 +100,31 @@ fn without_words_rules_or_documents_a_command_still_reads_well() {
         },
         ..albums(" \n")
     };
-    for command in Command::ALL {
-        check(built_in(command), &facts, &golden(&format!("{}_bare", command.as_str())));
+    for command in WorkflowCommand::ALL {
+        check(built_in_prompt(command), &facts, &golden(&format!("{}_bare", command.as_str())));
     }
 }
 
 #[test]
 fn tasks_are_handed_out_one_by_one_or_side_by_side() {
     let one = albums("");
-    check(Aside::Task.built_in(), &one, &golden("task"));
+    check(AuxiliaryPrompt::Task.built_in_text(), &one, &golden("task"));
     let mut two = albums("");
     two.tasks.current.push(task(
         "T006",
         "Add the empty page in src/empty.ts\n  - says how to begin",
         &["US1", "US2"],
     ));
-    check(Aside::Task.built_in(), &two, &golden("task_group"));
-    check(Aside::Child.built_in(), &one, &golden("child_alone"));
+    check(AuxiliaryPrompt::Task.built_in_text(), &two, &golden("task_group"));
+    check(AuxiliaryPrompt::Child.built_in_text(), &one, &golden("child_alone"));
     two.tasks.beside = two.tasks.current.split_off(1);
     two.tasks.beside.push(task("T007", "Add dates in src/dates.ts", &[]));
-    check(Aside::Child.built_in(), &two, &golden("child"));
+    check(AuxiliaryPrompt::Child.built_in_text(), &two, &golden("child"));
 }
 
 #[test]
 fn an_answer_goes_where_its_command_wants_it() {
-    let said = |command: &str, answer: &str, left| Facts {
+    let said = |command: &str, answer: &str, left| PromptFacts {
         command: command.to_owned(),
         answer: AnswerFacts {
             question: "May an album hold albums?".to_owned(),
@@ -132,9 +133,21 @@ fn an_answer_goes_where_its_command_wants_it() {
         },
         ..albums("")
     };
-    check(Aside::Answer.built_in(), &said("/speckit.clarify", "B, never", 3), &golden("answer_clarify"));
-    check(Aside::Answer.built_in(), &said("/speckit.specify", "No {{7*7}}", 0), &golden("answer_last"));
-    check(Aside::Answer.built_in(), &said("/speckit.checklist", "", 2), &golden("answer_none"));
+    check(
+        AuxiliaryPrompt::Answer.built_in_text(),
+        &said("/speckit.clarify", "B, never", 3),
+        &golden("answer_clarify"),
+    );
+    check(
+        AuxiliaryPrompt::Answer.built_in_text(),
+        &said("/speckit.specify", "No {{7*7}}", 0),
+        &golden("answer_last"),
+    );
+    check(
+        AuxiliaryPrompt::Answer.built_in_text(),
+        &said("/speckit.checklist", "", 2),
+        &golden("answer_none"),
+    );
 }
 
 #[test]
@@ -143,16 +156,19 @@ fn what_a_check_found_is_named_and_a_name_is_asked_for() {
     facts.command = "/speckit.plan".to_owned();
     facts.problems =
         vec!["plan.md:12: **Storage** is not filled".to_owned(), "research.md: is missing".to_owned()];
-    check(Aside::Repair.built_in(), &facts, &golden("repair"));
-    check(Aside::ShortName.built_in(), &facts, &golden("short_name"));
+    check(AuxiliaryPrompt::Repair.built_in_text(), &facts, &golden("repair"));
+    check(AuxiliaryPrompt::ShortName.built_in_text(), &facts, &golden("short_name"));
 }
 
 #[test]
 fn no_prompt_fails_where_nothing_is_known_but_the_task_for_a_child() {
-    let facts = Facts::default();
-    let sources = Command::ALL.map(built_in).into_iter().chain(Aside::ALL.map(Aside::built_in));
-    let failed = sources.filter(|source| render(source, PromptKind::Jinja, &facts).is_err());
-    assert_eq!(failed.collect::<Vec<_>>(), [Aside::Child.built_in()]);
+    let facts = PromptFacts::default();
+    let sources = WorkflowCommand::ALL
+        .map(built_in_prompt)
+        .into_iter()
+        .chain(AuxiliaryPrompt::ALL.map(AuxiliaryPrompt::built_in_text));
+    let failed = sources.filter(|source| render_prompt(source, PromptKind::Jinja, &facts).is_err());
+    assert_eq!(failed.collect::<Vec<_>>(), [AuxiliaryPrompt::Child.built_in_text()]);
 }
 
 #[test]

@@ -2,7 +2,7 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, is: &str) {
-    assert_eq!(commands(&places(text, ".specify/scripts/")), is);
+    assert_eq!(rewrite_command_names(&rewrite_paths(text, ".specify/scripts/")), is);
 }
 
 #[test]

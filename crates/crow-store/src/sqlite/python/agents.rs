@@ -4,25 +4,25 @@ use std::collections::{HashMap, HashSet};
 
 use rusqlite::{Connection, Row};
 
-use super::tables::{Columns, text, whole};
+use super::tables::{TableColumns, column_int, column_text};
 
 /// The agents of the session itself; forks count from there.
 const TRUNK: i64 = 1;
 
 /// A session as the old tables have it: its agents, each but the first begun by a compaction.
 #[derive(Debug)]
-pub(super) struct Chain {
+pub(super) struct AgentChain {
     /// The id by which it was addressed.
     pub(super) id: String,
     /// The id of the session that began it.
     pub(super) parent: Option<String>,
     /// Which fork it is, when it is one.
     pub(super) fork: Option<i64>,
-    pub(super) agents: Vec<Agent>,
+    pub(super) agents: Vec<OldAgent>,
 }
 
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct OldAgent {
     pub(super) id: String,
     session: String,
     generation: i64,
@@ -35,14 +35,14 @@ pub(super) struct Agent {
 }
 
 /// Reads which sessions there are, parents first.
-pub(super) fn chains(connection: &Connection) -> rusqlite::Result<Vec<Chain>> {
-    let mut chains: Vec<Chain> = Vec::new();
+pub(super) fn read_chains(connection: &Connection) -> rusqlite::Result<Vec<AgentChain>> {
+    let mut chains: Vec<AgentChain> = Vec::new();
     let mut taken = HashSet::new();
-    for agent in agents(connection)? {
+    for agent in read_agents(connection)? {
         match chains.last_mut() {
-            Some(chain) if chain.goes_on_with(&agent) => chain.agents.push(agent),
+            Some(chain) if chain.continues_with(&agent) => chain.agents.push(agent),
             _ => {
-                let mut chain = Chain::begun_by(agent);
+                let mut chain = AgentChain::from_first_agent(agent);
                 // Two sessions of ours cannot share a name, which forks and sessions there could.
                 while !taken.insert(chain.id.clone()) {
                     chain.id.push_str("-again");
@@ -51,7 +51,7 @@ pub(super) fn chains(connection: &Connection) -> rusqlite::Result<Vec<Chain>> {
             }
         }
     }
-    let begun_by = tasks(connection)?;
+    let begun_by = read_task_owners(connection)?;
     let mut chain_of = HashMap::new();
     for chain in &chains {
         chain_of.extend(chain.agents.iter().map(|agent| (agent.id.clone(), chain.id.clone())));
@@ -60,21 +60,21 @@ pub(super) fn chains(connection: &Connection) -> rusqlite::Result<Vec<Chain>> {
     for chain in &mut chains {
         let names = std::iter::once(&chain.id).chain(chain.agents.iter().map(|agent| &agent.id));
         let owner = names.filter_map(|name| begun_by.get(name)).next();
-        let parent = owner.cloned().or_else(|| chain.delegated_by());
+        let parent = owner.cloned().or_else(|| chain.delegating_session());
         chain.parent = parent.and_then(|parent| chain_of.get(&parent).cloned());
     }
-    Ok(parents_first(chains))
+    Ok(sort_parents_first(chains))
 }
 
-impl Chain {
-    fn begun_by(agent: Agent) -> Self {
+impl AgentChain {
+    fn from_first_agent(agent: OldAgent) -> Self {
         let is_trunk = agent.fork == TRUNK && !agent.session.is_empty();
         let id = if is_trunk { agent.session.clone() } else { agent.id.clone() };
         let fork = (agent.fork != TRUNK).then_some(agent.fork);
         Self { id, parent: None, fork, agents: vec![agent] }
     }
 
-    fn goes_on_with(&self, next: &Agent) -> bool {
+    fn continues_with(&self, next: &OldAgent) -> bool {
         self.agents.last().is_some_and(|last| {
             let is_later = next.fork == TRUNK || next.generation == last.generation.saturating_add(1);
             !next.session.is_empty()
@@ -86,28 +86,28 @@ impl Chain {
     }
 
     /// Names the session that delegated to this fork. A fork that a person made has no parent: it is to outlive it.
-    fn delegated_by(&self) -> Option<String> {
+    fn delegating_session(&self) -> Option<String> {
         let first = self.agents.first().filter(|first| self.fork.is_some() && first.is_delegate)?;
         Some(first.session.clone())
     }
 }
 
-fn agents(connection: &Connection) -> rusqlite::Result<Vec<Agent>> {
-    let columns = Columns::of(connection, "agents")?;
-    let arguments = columns.or("prompt_args", "NULL");
+fn read_agents(connection: &Connection) -> rusqlite::Result<Vec<OldAgent>> {
+    let columns = TableColumns::for_table(connection, "agents")?;
+    let arguments = columns.column_or("prompt_args", "NULL");
     let sql = format!(
         "SELECT agent_id, session_id, {}, {} AS fork, {},
                 CASE WHEN typeof({arguments}) = 'text' AND json_valid({arguments})
                      THEN json_extract({arguments}, '$.rlm_depth') END
          FROM agents ORDER BY session_id, fork, 3, rowid",
-        columns.or("agent_idx", "1"),
-        columns.or("fork_idx", "1"),
-        columns.or("forked_at", "NULL"),
+        columns.column_or("agent_idx", "1"),
+        columns.column_or("fork_idx", "1"),
+        columns.column_or("forked_at", "NULL"),
     );
     let mut statement = connection.prepare(&sql)?;
-    let mut agents: Vec<Agent> =
-        statement.query_map([], |row| Ok(agent(row)))?.collect::<rusqlite::Result<_>>()?;
-    let trunk = |agent: &&Agent| agent.fork == TRUNK;
+    let mut agents: Vec<OldAgent> =
+        statement.query_map([], |row| Ok(read_agent(row)))?.collect::<rusqlite::Result<_>>()?;
+    let trunk = |agent: &&OldAgent| agent.fork == TRUNK;
     let trunks: HashMap<(String, i64), String> = agents
         .iter()
         .filter(trunk)
@@ -120,36 +120,36 @@ fn agents(connection: &Connection) -> rusqlite::Result<Vec<Agent>> {
     Ok(agents)
 }
 
-fn agent(row: &Row<'_>) -> Agent {
-    let forked_at = text(row, 4);
-    Agent {
-        id: text(row, 0),
-        session: text(row, 1),
-        generation: whole(row, 2).unwrap_or(TRUNK),
-        fork: whole(row, 3).unwrap_or(TRUNK),
+fn read_agent(row: &Row<'_>) -> OldAgent {
+    let forked_at = column_text(row, 4);
+    OldAgent {
+        id: column_text(row, 0),
+        session: column_text(row, 1),
+        generation: column_int(row, 2).unwrap_or(TRUNK),
+        fork: column_int(row, 3).unwrap_or(TRUNK),
         // One that names no message saw all of them.
-        forked_at: (!forked_at.is_empty()).then(|| whole(row, 4).unwrap_or(i64::MAX)),
-        is_delegate: whole(row, 5).is_some_and(|depth| depth > 0),
+        forked_at: (!forked_at.is_empty()).then(|| column_int(row, 4).unwrap_or(i64::MAX)),
+        is_delegate: column_int(row, 5).is_some_and(|depth| depth > 0),
         sees: None,
     }
 }
 
 /// Reads which session began which by a task; of several tasks the latest counts.
-fn tasks(connection: &Connection) -> rusqlite::Result<HashMap<String, String>> {
-    let columns = Columns::of(connection, "tasks")?;
-    if !columns.have(&["sub_session", "owner_session"]) {
+fn read_task_owners(connection: &Connection) -> rusqlite::Result<HashMap<String, String>> {
+    let columns = TableColumns::for_table(connection, "tasks")?;
+    if !columns.contains_all(&["sub_session", "owner_session"]) {
         return Ok(HashMap::new());
     }
     let sql = format!(
         "SELECT sub_session, owner_session FROM tasks WHERE sub_session IS NOT NULL ORDER BY {}, rowid",
-        columns.or("created_at", "NULL")
+        columns.column_or("created_at", "NULL")
     );
     let mut statement = connection.prepare(&sql)?;
-    statement.query_map([], |row| Ok((text(row, 0), text(row, 1))))?.collect()
+    statement.query_map([], |row| Ok((column_text(row, 0), column_text(row, 1))))?.collect()
 }
 
 /// Puts every session after the one that began it. Where they began each other, one of them is the first.
-fn parents_first(chains: Vec<Chain>) -> Vec<Chain> {
+fn sort_parents_first(chains: Vec<AgentChain>) -> Vec<AgentChain> {
     let place_of: HashMap<String, usize> =
         chains.iter().enumerate().map(|(place, chain)| (chain.id.clone(), place)).collect();
     let (mut order, mut is_placed) = (Vec::new(), vec![false; chains.len()]);
@@ -163,6 +163,6 @@ fn parents_first(chains: Vec<Chain>) -> Vec<Chain> {
         }
         order.extend(path.into_iter().rev());
     }
-    let mut chains: Vec<Option<Chain>> = chains.into_iter().map(Some).collect();
+    let mut chains: Vec<Option<AgentChain>> = chains.into_iter().map(Some).collect();
     order.into_iter().filter_map(|place| chains[place].take()).collect()
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::is_python;
 use crate::{
     StoreError, private,
-    sqlite::{from_io, from_sqlite, open::frozen, spelled},
+    sqlite::{display_path, from_io, from_sqlite, open::immutable_uri},
 };
 
 /// The Python version held the file for moments only.
@@ -25,33 +25,33 @@ const WRITTEN: (usize, u8) = (18, 2);
 /// only its owner may read.
 pub fn copy_python_database(from: &Path, to: &Path) -> Result<(), StoreError> {
     let is_idle = is_idle(from).map_err(|error| from_io(from, &error))?;
-    copy(&if is_idle { frozen(from) } else { from.to_path_buf() }, from, to)
+    copy_database(&if is_idle { immutable_uri(from) } else { from.to_path_buf() }, from, to)
 }
 
 /// Copies one that this process has locked. Only SQLite may open it then: where anybody else closes a file, the system
 /// drops all locks that the process has on it.
 pub(in crate::sqlite) fn copy_locked(from: &Path, to: &Path) -> Result<(), StoreError> {
-    copy(from, from, to)
+    copy_database(from, from, to)
 }
 
-fn copy(address: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
+fn copy_database(address: &Path, from: &Path, to: &Path) -> Result<(), StoreError> {
     let in_source = |error| from_sqlite(from, &error);
     let flags =
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(address, flags).map_err(in_source)?;
     source.busy_timeout(BUSY).map_err(in_source)?;
     if !is_python(&source).map_err(in_source)? {
-        return Err(StoreError::OtherProgram { database: spelled(from) });
+        return Err(StoreError::OtherProgram { database: display_path(from) });
     }
     let Some(target) = to.to_str() else {
         let why = "its name is not text".to_owned();
-        return Err(StoreError::CannotOpen { database: spelled(to), why });
+        return Err(StoreError::CannotOpen { database: display_path(to), why });
     };
     if !to.exists() {
         private::make_file(to).map_err(|error| from_io(to, &error))?;
     }
     source.execute("VACUUM INTO ?1", [target]).map_err(|error| from_sqlite(to, &error))?;
-    private::keep_file(to).map_err(|error| from_io(to, &error))
+    private::restrict_permissions(to).map_err(|error| from_io(to, &error))
 }
 
 /// Tells whether a database that has a log while somebody uses it has none now. Such a one is read as it is: otherwise

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crow_core::{Facets, Location, ToolKind, Touch};
+use crow_core::{FileLocation, ToolAccess, ToolCallInfo, ToolKind};
 use serde_json::{Map, Value};
 
 /// A title is one line in a list.
@@ -23,16 +23,26 @@ const TOOLS: [(&str, ToolKind, &str, &[&str]); 8] = [
 const PATHS: &[&str] = &["file_path", "path"];
 
 /// Shows a call. What it touched is no longer to be judged.
-pub(super) fn of(name: &str, arguments: &Map<String, Value>, cwd: &str) -> Facets {
+pub(super) fn tool_call_info(name: &str, arguments: &Map<String, Value>, cwd: &str) -> ToolCallInfo {
     let known = TOOLS.iter().find(|(tool, ..)| is_named(name, tool));
-    let about = known.and_then(|(.., keys)| keys.iter().find_map(|key| words(arguments.get(*key)?)));
+    let about = known.and_then(|(.., keys)| keys.iter().find_map(|key| argument_text(arguments.get(*key)?)));
     let Some(((_, kind, verb, keys), about)) = known.zip(about) else {
         let kind = known.map_or(ToolKind::Other, |(_, kind, ..)| *kind);
-        return Facets { title: one_line(name), kind, locations: Vec::new(), touch: Touch::Nothing };
+        return ToolCallInfo {
+            title: one_line(name),
+            kind,
+            locations: Vec::new(),
+            touch: ToolAccess::Nothing,
+        };
     };
-    let location = || Location { path: Path::new(cwd).join(&about).display().to_string(), line: None };
+    let location = || FileLocation { path: Path::new(cwd).join(&about).display().to_string(), line: None };
     let locations = if *keys == PATHS { vec![location()] } else { Vec::new() };
-    Facets { title: one_line(&format!("{verb}{about}")), kind: *kind, locations, touch: Touch::Nothing }
+    ToolCallInfo {
+        title: one_line(&format!("{verb}{about}")),
+        kind: *kind,
+        locations,
+        touch: ToolAccess::Nothing,
+    }
 }
 
 /// Tells a tool by its name, before which older versions put that of its server.
@@ -40,7 +50,7 @@ fn is_named(name: &str, tool: &str) -> bool {
     name.strip_suffix(tool).is_some_and(|server| server.is_empty() || server.ends_with(['_', '-', '.', '/']))
 }
 
-fn words(value: &Value) -> Option<String> {
+fn argument_text(value: &Value) -> Option<String> {
     let words = match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" · "),

@@ -3,7 +3,8 @@
 use std::mem;
 
 use crow_core::{
-    Call, CallId, Content, Ended, Entry, MessageId, Outcome, Part, Prompt, Reply, Status, Usage,
+    CallId, ContentPart, MessageId, Prompt, Reply, ReplyEnd, TokenUsage, ToolCall, ToolCallContent,
+    ToolCallStatus, ToolResult, TranscriptEntry,
 };
 
 use super::{facets, message::OldCall};
@@ -18,17 +19,17 @@ const FAILED: [&str; 2] = ["Error:", "Tool call cancelled by user"];
 
 /// A conversation while it is read.
 #[derive(Debug)]
-pub(super) struct History<'a> {
+pub(super) struct HistoryBuilder<'a> {
     cwd: &'a str,
-    entries: Vec<(Entry, Timestamp)>,
-    open: Vec<Call>,
+    entries: Vec<(TranscriptEntry, Timestamp)>,
+    open: Vec<ToolCall>,
     /// Prompts that came while calls were open.
-    waiting: Vec<(Vec<Part>, Timestamp)>,
+    waiting: Vec<(Vec<ContentPart>, Timestamp)>,
     tokens: u64,
 }
 
-impl<'a> History<'a> {
-    pub(super) fn in_folder(cwd: &'a str) -> Self {
+impl<'a> HistoryBuilder<'a> {
+    pub(super) fn new(cwd: &'a str) -> Self {
         Self { cwd, entries: Vec::new(), open: Vec::new(), waiting: Vec::new(), tokens: 0 }
     }
 
@@ -37,12 +38,12 @@ impl<'a> History<'a> {
     }
 
     /// Tokens in context when the model last spoke.
-    pub(super) fn tokens(&self) -> u64 {
+    pub(super) fn context_tokens(&self) -> u64 {
         self.tokens
     }
 
     /// Adds what a person said, if it is something.
-    pub(super) fn prompt(&mut self, parts: Vec<Part>, at: Timestamp) {
+    pub(super) fn push_prompt(&mut self, parts: Vec<ContentPart>, at: Timestamp) {
         if parts.is_empty() {
             return;
         }
@@ -50,95 +51,96 @@ impl<'a> History<'a> {
             self.waiting.push((parts, at));
             return;
         }
-        let id = MessageId::at(self.n_entries());
-        self.entries.push((Entry::Prompt(Prompt { id, parts }), at));
+        let id = MessageId::from_seq(self.n_entries());
+        self.entries.push((TranscriptEntry::Prompt(Prompt { id, parts }), at));
     }
 
     /// Adds what the model said, if it is something. The calls before it get no result any more.
-    pub(super) fn reply(&mut self, mut reply: Reply, calls: Vec<OldCall>, at: Timestamp) {
-        self.close(at);
+    pub(super) fn push_reply(&mut self, mut reply: Reply, calls: Vec<OldCall>, at: Timestamp) {
+        self.close_open_calls(at);
         let says_nothing = reply.text.trim().is_empty() && reply.thought.trim().is_empty();
         if says_nothing && calls.is_empty() {
             return;
         }
         let seq = self.n_entries();
-        reply.id = MessageId::at(seq);
+        reply.id = MessageId::from_seq(seq);
         let calls = calls.into_iter().enumerate().map(|(index, OldCall { provider_id, name, arguments })| {
-            let id = CallId::at(seq, index);
+            let id = CallId::from_position(seq, index);
             let provider_id = if provider_id.is_empty() { id.to_string() } else { provider_id };
-            Call { id, provider_id, name, arguments }
+            ToolCall { id, provider_id, name, arguments }
         });
         reply.calls = calls.collect();
         self.open.clone_from(&reply.calls);
-        self.tokens = reply.usage.map_or(self.tokens, Usage::total);
-        self.entries.push((Entry::Reply(reply), at));
+        self.tokens = reply.usage.map_or(self.tokens, TokenUsage::total_tokens);
+        self.entries.push((TranscriptEntry::Reply(reply), at));
     }
 
     /// Adds the result of a call, by the provider's name for it; tells whether there was such a call.
-    pub(super) fn result(&mut self, call: &str, parts: Vec<Part>, at: Timestamp) -> bool {
-        let named = |open: &Call| {
+    pub(super) fn push_result(&mut self, call: &str, parts: Vec<ContentPart>, at: Timestamp) -> bool {
+        let named = |open: &ToolCall| {
             open.provider_id == call || (call.is_empty() && open.provider_id == open.id.to_string())
         };
         let Some(place) = self.open.iter().position(named) else { return false };
         let call = self.open.remove(place);
-        self.answer(&call, outcome(parts), at);
+        self.push_tool_result(&call, to_tool_result(parts), at);
         if self.open.is_empty() {
-            self.let_in();
+            self.push_waiting_prompts();
         }
         true
     }
 
     /// Gives every open call a result that says that none was stored.
-    pub(super) fn close(&mut self, at: Timestamp) {
+    pub(super) fn close_open_calls(&mut self, at: Timestamp) {
         for call in mem::take(&mut self.open) {
-            self.answer(&call, Outcome::failed(NO_RESULT), at);
+            self.push_tool_result(&call, ToolResult::failure(NO_RESULT), at);
         }
-        self.let_in();
+        self.push_waiting_prompts();
     }
 
-    pub(super) fn into_entries(self) -> Vec<(Entry, Timestamp)> {
+    pub(super) fn into_entries(self) -> Vec<(TranscriptEntry, Timestamp)> {
         self.entries
     }
 
-    fn answer(&mut self, call: &Call, outcome: Outcome, at: Timestamp) {
-        let facets = facets::of(&call.name, &call.arguments.object(), self.cwd);
-        self.entries.push((Entry::Result { call: call.id, facets, outcome }, at));
+    fn push_tool_result(&mut self, call: &ToolCall, outcome: ToolResult, at: Timestamp) {
+        let facets = facets::tool_call_info(&call.name, &call.arguments.to_object(), self.cwd);
+        self.entries.push((TranscriptEntry::Result { call: call.id, facets, outcome }, at));
     }
 
-    fn let_in(&mut self) {
+    fn push_waiting_prompts(&mut self) {
         for (parts, at) in mem::take(&mut self.waiting) {
-            self.prompt(parts, at);
+            self.push_prompt(parts, at);
         }
     }
 }
 
 /// A reply of which nothing but its words is known.
-pub(super) fn reply(thought: String, text: String, usage: Option<Usage>) -> Reply {
+pub(super) fn text_reply(thought: String, text: String, usage: Option<TokenUsage>) -> Reply {
     Reply {
-        id: MessageId::at(0),
+        id: MessageId::from_seq(0),
         thought,
         text,
         calls: Vec::new(),
-        ended: Ended::Normally,
+        ended: ReplyEnd::Normally,
         usage,
         sealed: None,
         answered_by: None,
     }
 }
 
-fn outcome(mut parts: Vec<Part>) -> Outcome {
+fn to_tool_result(mut parts: Vec<ContentPart>) -> ToolResult {
     if parts.is_empty() {
-        parts.push(Part::Text(NO_WORDS.to_owned()));
+        parts.push(ContentPart::Text(NO_WORDS.to_owned()));
     }
-    let has_failed =
-        matches!(parts.first(), Some(Part::Text(text)) if FAILED.iter().any(|said| text.starts_with(said)));
+    let has_failed = matches!(parts.first(), Some(ContentPart::Text(text)) if FAILED.iter().any(|said| text.starts_with(said)));
     let for_client = parts.iter().map(|part| match part {
-        Part::Text(text) | Part::Resource { text, .. } | Part::FromCrow { text, .. } => {
-            Content::Text(text.clone())
+        ContentPart::Text(text) | ContentPart::Resource { text, .. } | ContentPart::FromCrow { text, .. } => {
+            ToolCallContent::Text(text.clone())
         }
-        Part::Image { mime, data } => Content::Image { mime: mime.clone(), data: data.clone() },
-        Part::Link { uri, .. } => Content::Text(uri.clone()),
+        ContentPart::Image { mime, data } => {
+            ToolCallContent::Image { mime: mime.clone(), data: data.clone() }
+        }
+        ContentPart::Link { uri, .. } => ToolCallContent::Text(uri.clone()),
     });
-    let status = if has_failed { Status::Failed } else { Status::Done };
-    Outcome { status, for_client: for_client.collect(), for_model: parts, plan: None }
+    let status = if has_failed { ToolCallStatus::Failed } else { ToolCallStatus::Done };
+    ToolResult { status, for_client: for_client.collect(), for_model: parts, plan: None }
 }

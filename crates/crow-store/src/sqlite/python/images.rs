@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use crow_core::Part;
+use crow_core::ContentPart;
 
 /// Providers take no larger ones.
 const IMAGE_BYTES_MAX: u64 = 20 * 1024 * 1024;
@@ -14,17 +14,17 @@ const HASH_CHARS: usize = 64;
 
 /// The folder with the images.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Images<'a> {
+pub(super) struct ImageFolder<'a> {
     folder: &'a Path,
 }
 
-impl<'a> Images<'a> {
-    pub(super) fn at(folder: &'a Path) -> Self {
+impl<'a> ImageFolder<'a> {
+    pub(super) fn new(folder: &'a Path) -> Self {
         Self { folder }
     }
 
     /// Reads the image of a name, if it is a name that the Python version made and the file is there.
-    pub(super) fn named(self, name: &str, mime: Option<&str>) -> Option<Part> {
+    pub(super) fn load_image(self, name: &str, mime: Option<&str>) -> Option<ContentPart> {
         let (hash, ending) = name.split_once('.')?;
         let is_name = hash.len() == HASH_CHARS
             && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
@@ -34,21 +34,21 @@ impl<'a> Images<'a> {
         if !found.is_file() || found.len() == 0 || found.len() > IMAGE_BYTES_MAX {
             return None;
         }
-        image(mime, STANDARD.encode(fs::read(path).ok()?))
+        image_part(mime, STANDARD.encode(fs::read(path).ok()?))
     }
 }
 
 /// Makes an image of its base64, if it is whole.
-pub(super) fn image(mime: Option<&str>, data: String) -> Option<Part> {
+pub(super) fn image_part(mime: Option<&str>, data: String) -> Option<ContentPart> {
     let mime = mime.filter(|mime| !mime.is_empty()).unwrap_or(USUAL_MIME);
     let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     // One that is not whole makes providers refuse the conversation for good.
     let is_whole = !data.is_empty() && data.len().is_multiple_of(4) && data.bytes().all(is_base64);
-    (is_whole && mime.starts_with("image/")).then(|| Part::Image { mime: mime.to_owned(), data })
+    (is_whole && mime.starts_with("image/")).then(|| ContentPart::Image { mime: mime.to_owned(), data })
 }
 
 /// Reads an image in a `data:` address.
-pub(super) fn inline(address: &str) -> Option<Part> {
+pub(super) fn parse_data_url(address: &str) -> Option<ContentPart> {
     let (mime, data) = address.strip_prefix("data:")?.split_once(";base64,")?;
-    image(Some(mime), data.to_owned())
+    image_part(Some(mime), data.to_owned())
 }

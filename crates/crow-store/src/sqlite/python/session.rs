@@ -2,17 +2,17 @@
 
 use std::{collections::HashMap, path::Path};
 
-use crow_core::{Entry, Part, SessionId, Usage};
+use crow_core::{ContentPart, SessionId, TokenUsage, TranscriptEntry};
 use rusqlite::{Connection, OptionalExtension, Row, types::ValueRef};
 
 use super::{
-    Lost, OldCompaction, OldSession,
-    agents::{Agent, Chain},
+    ImportLosses, OldCompaction, OldSession,
+    agents::{AgentChain, OldAgent},
     facets,
-    history::{self, History},
-    images::Images,
-    message::{self, Said},
-    tables::{Columns, millis, text, whole},
+    history::{self, HistoryBuilder},
+    images::ImageFolder,
+    message::{self, OldMessage},
+    tables::{TableColumns, column_int, column_text, millis_sql},
 };
 use crate::Timestamp;
 
@@ -20,9 +20,9 @@ use crate::Timestamp;
 const MESSAGE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
 /// Reads sessions out of an old database.
-pub(super) struct Reader<'c> {
+pub(super) struct OldSessionReader<'c> {
     connection: &'c Connection,
-    images: Images<'c>,
+    images: ImageFolder<'c>,
     agent_sql: String,
     message_sql: String,
     /// The messages of each agent by number. The first layout has no index to find them by.
@@ -31,7 +31,7 @@ pub(super) struct Reader<'c> {
 
 /// What is known of an agent beside its messages.
 #[derive(Debug, Default)]
-struct Facts {
+struct AgentFacts {
     cwd: String,
     system_prompt: String,
     model: String,
@@ -39,27 +39,27 @@ struct Facts {
 }
 
 /// A row of the messages.
-struct Message {
-    said: Option<Said>,
-    usage: Option<Usage>,
+struct OldMessageRow {
+    said: Option<OldMessage>,
+    usage: Option<TokenUsage>,
     created: Option<i64>,
 }
 
-impl<'c> Reader<'c> {
+impl<'c> OldSessionReader<'c> {
     /// Looks where everything is; messages of agents that are not there are counted.
     pub(super) fn new(
         connection: &'c Connection,
-        chains: &[Chain],
-        images: Images<'c>,
-    ) -> rusqlite::Result<(Self, Lost)> {
+        chains: &[AgentChain],
+        images: ImageFolder<'c>,
+    ) -> rusqlite::Result<(Self, ImportLosses)> {
         let mut messages: HashMap<String, Vec<i64>> = HashMap::new();
         let agents = chains.iter().flat_map(|chain| &chain.agents);
         messages.extend(agents.map(|agent| (agent.id.clone(), Vec::new())));
-        let mut lost = Lost::default();
+        let mut lost = ImportLosses::default();
         let mut statement = connection.prepare("SELECT agent_id, id FROM messages ORDER BY id")?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            match (messages.get_mut(&text(row, 0)), whole(row, 1)) {
+            match (messages.get_mut(&column_text(row, 0)), column_int(row, 1)) {
                 (Some(of_agent), Some(id)) => of_agent.push(id),
                 _ => lost.messages += 1,
             }
@@ -68,32 +68,32 @@ impl<'c> Reader<'c> {
         Ok((Self { connection, images, agent_sql, message_sql, messages }, lost))
     }
 
-    pub(super) fn session(&mut self, chain: &Chain) -> rusqlite::Result<OldSession> {
-        let facts: Vec<Facts> =
-            chain.agents.iter().map(|agent| self.facts(agent)).collect::<rusqlite::Result<_>>()?;
+    pub(super) fn read_session(&mut self, chain: &AgentChain) -> rusqlite::Result<OldSession> {
+        let facts: Vec<AgentFacts> =
+            chain.agents.iter().map(|agent| self.read_agent_facts(agent)).collect::<rusqlite::Result<_>>()?;
         let is_absolute = |cwd: &&str| Path::new(cwd).is_absolute();
         // A compaction in the first layout forgot the folder, so the first agent knows it best.
         let cwd = facts.iter().map(|facts| facts.cwd.as_str()).find(is_absolute).unwrap_or("/");
-        let last = |said: fn(&Facts) -> &str| {
+        let last = |said: fn(&AgentFacts) -> &str| {
             facts.iter().rev().map(said).find(|text| !text.trim().is_empty()).unwrap_or_default().to_owned()
         };
         let created = Timestamp(facts.iter().find_map(|facts| facts.created).unwrap_or_default());
-        let mut reading = Reading {
-            history: History::in_folder(cwd),
+        let mut reading = OldSessionBuilder {
+            history: HistoryBuilder::new(cwd),
             system_prompt: last(|facts| &facts.system_prompt),
             compactions: Vec::new(),
             awaits_summary: false,
             now: created,
-            lost: Lost::default(),
+            lost: ImportLosses::default(),
         };
         for (agent, facts) in chain.agents.iter().zip(&facts) {
-            reading.next_agent(facts.created);
-            for id in self.seen_by(agent) {
-                let message = self.message(id, &mut reading.lost)?;
-                reading.message(message);
+            reading.begin_agent(facts.created);
+            for id in self.messages_seen_by(agent) {
+                let message = self.read_message(id, &mut reading.lost)?;
+                reading.add_message(message);
             }
         }
-        reading.history.close(reading.now);
+        reading.history.close_open_calls(reading.now);
         let entries = reading.history.into_entries();
         Ok(OldSession {
             id: SessionId::new(chain.id.as_str()),
@@ -101,7 +101,7 @@ impl<'c> Reader<'c> {
             cwd: cwd.to_owned(),
             model: last(|facts| &facts.model),
             system_prompt: reading.system_prompt,
-            title: title(&entries, chain.fork),
+            title: derive_title(&entries, chain.fork),
             created,
             updated: entries.iter().map(|(_, at)| *at).fold(created, Timestamp::max),
             entries,
@@ -110,110 +110,111 @@ impl<'c> Reader<'c> {
         })
     }
 
-    fn facts(&self, agent: &Agent) -> rusqlite::Result<Facts> {
+    fn read_agent_facts(&self, agent: &OldAgent) -> rusqlite::Result<AgentFacts> {
         let facts = self.connection.prepare_cached(&self.agent_sql)?.query_row([&agent.id], |row| {
-            Ok(Facts {
-                cwd: text(row, 0),
-                system_prompt: text(row, 1),
-                model: text(row, 2),
-                created: whole(row, 3),
+            Ok(AgentFacts {
+                cwd: column_text(row, 0),
+                system_prompt: column_text(row, 1),
+                model: column_text(row, 2),
+                created: column_int(row, 3),
             })
         });
         Ok(facts.optional()?.unwrap_or_default())
     }
 
-    fn seen_by(&self, agent: &Agent) -> Vec<i64> {
+    fn messages_seen_by(&self, agent: &OldAgent) -> Vec<i64> {
         let of_agent = |id: &str| self.messages.get(id).map(Vec::as_slice).unwrap_or_default();
         let shared =
             agent.sees.iter().flat_map(|(id, until)| of_agent(id).iter().filter(move |at| *at <= until));
         shared.chain(of_agent(&agent.id)).copied().collect()
     }
 
-    fn message(&self, id: i64, lost: &mut Lost) -> rusqlite::Result<Message> {
+    fn read_message(&self, id: i64, lost: &mut ImportLosses) -> rusqlite::Result<OldMessageRow> {
         self.connection.prepare_cached(&self.message_sql)?.query_row([id], |row| {
             let data = match row.get_ref(0)? {
                 ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes,
                 ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => &[],
             };
-            let said = message::read(data, &text(row, 1), self.images, lost);
-            Ok(Message { said, usage: usage(row), created: whole(row, 4) })
+            let said = message::read_message(data, &column_text(row, 1), self.images, lost);
+            Ok(OldMessageRow { said, usage: read_usage(row), created: column_int(row, 4) })
         })
     }
 }
 
 fn agent_sql(connection: &Connection) -> rusqlite::Result<String> {
-    let columns = Columns::of(connection, "agents")?;
+    let columns = TableColumns::for_table(connection, "agents")?;
     Ok(format!(
         "SELECT {}, {}, {}, {} FROM agents WHERE agent_id = ?1",
-        columns.or("cwd", "NULL"),
-        columns.or("system_prompt", "NULL"),
-        columns.or("model_identifier", "NULL"),
-        millis(columns.or("created_at", "NULL")),
+        columns.column_or("cwd", "NULL"),
+        columns.column_or("system_prompt", "NULL"),
+        columns.column_or("model_identifier", "NULL"),
+        millis_sql(columns.column_or("created_at", "NULL")),
     ))
 }
 
 fn message_sql(connection: &Connection) -> rusqlite::Result<String> {
-    let columns = Columns::of(connection, "messages")?;
+    let columns = TableColumns::for_table(connection, "messages")?;
     Ok(format!(
         "SELECT CASE WHEN octet_length(data) <= {MESSAGE_BYTES_MAX} THEN data END, {}, {}, {}, {}
          FROM messages WHERE id = ?1",
-        columns.or("role", "NULL"),
-        columns.or("prompt_tokens", "NULL"),
-        columns.or("completion_tokens", "NULL"),
-        millis(columns.or("created_at", "NULL")),
+        columns.column_or("role", "NULL"),
+        columns.column_or("prompt_tokens", "NULL"),
+        columns.column_or("completion_tokens", "NULL"),
+        millis_sql(columns.column_or("created_at", "NULL")),
     ))
 }
 
-fn usage(row: &Row<'_>) -> Option<Usage> {
-    let tokens = |place| whole(row, place).and_then(|n| u64::try_from(n).ok());
+fn read_usage(row: &Row<'_>) -> Option<TokenUsage> {
+    let tokens = |place| column_int(row, place).and_then(|n| u64::try_from(n).ok());
     let (input, output) = (tokens(2), tokens(3));
     (input.is_some() || output.is_some())
-        .then(|| Usage::new(input.unwrap_or_default(), output.unwrap_or_default()))
+        .then(|| TokenUsage::new(input.unwrap_or_default(), output.unwrap_or_default()))
 }
 
 /// A session while it is read.
-struct Reading<'a> {
-    history: History<'a>,
+struct OldSessionBuilder<'a> {
+    history: HistoryBuilder<'a>,
     system_prompt: String,
     compactions: Vec<OldCompaction>,
     /// The next message is the first of an agent that a compaction began.
     awaits_summary: bool,
     now: Timestamp,
-    lost: Lost,
+    lost: ImportLosses,
 }
 
-impl Reading<'_> {
-    fn next_agent(&mut self, created: Option<i64>) {
-        self.history.close(self.now);
+impl OldSessionBuilder<'_> {
+    fn begin_agent(&mut self, created: Option<i64>) {
+        self.history.close_open_calls(self.now);
         self.now = created.map_or(self.now, Timestamp);
         self.awaits_summary = self.history.n_entries() > 0;
         if self.awaits_summary {
-            let (at, tokens_before) = (self.history.n_entries(), self.history.tokens());
+            let (at, tokens_before) = (self.history.n_entries(), self.history.context_tokens());
             self.compactions.push(OldCompaction { at, summary: None, tokens_before, created: self.now });
         }
     }
 
-    fn message(&mut self, message: Message) {
+    fn add_message(&mut self, message: OldMessageRow) {
         self.now = message.created.map_or(self.now, Timestamp);
         let at = self.now;
         match message.said {
             None => {}
-            Some(Said::System(text)) if self.system_prompt.is_empty() => self.system_prompt = text,
-            Some(Said::System(_)) => {}
-            Some(Said::Prompt(parts)) => {
-                let is_text = !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::Text(_)));
+            Some(OldMessage::System(text)) if self.system_prompt.is_empty() => self.system_prompt = text,
+            Some(OldMessage::System(_)) => {}
+            Some(OldMessage::Prompt(parts)) => {
+                let is_text =
+                    !parts.is_empty() && parts.iter().all(|part| matches!(part, ContentPart::Text(_)));
                 let is_summary = std::mem::take(&mut self.awaits_summary) && is_text;
                 match self.compactions.last_mut().filter(|_| is_summary) {
-                    Some(compaction) => compaction.summary = Some(message::words(&parts)),
-                    None => self.history.prompt(parts, at),
+                    Some(compaction) => compaction.summary = Some(message::parts_text(&parts)),
+                    None => self.history.push_prompt(parts, at),
                 }
             }
-            Some(Said::Reply { thought, text, calls }) => {
+            Some(OldMessage::Reply { thought, text, calls }) => {
                 self.awaits_summary = false;
-                self.history.reply(history::reply(thought, text, message.usage), calls, at);
+                self.history.push_reply(history::text_reply(thought, text, message.usage), calls, at);
             }
-            Some(Said::Result { call, parts }) => {
-                let has_call = self.history.result(&call, parts, at);
+            Some(OldMessage::Result { call, parts }) => {
+                let has_call = self.history.push_result(&call, parts, at);
                 self.lost.results += u64::from(!has_call);
             }
         }
@@ -221,10 +222,10 @@ impl Reading<'_> {
 }
 
 /// Makes a title of the first words of a person; a fork begins as the session it came from does.
-fn title(entries: &[(Entry, Timestamp)], fork: Option<i64>) -> Option<String> {
+fn derive_title(entries: &[(TranscriptEntry, Timestamp)], fork: Option<i64>) -> Option<String> {
     let first = entries.iter().find_map(|(entry, _)| match entry {
-        Entry::Prompt(prompt) => Some(prompt.text()),
-        Entry::Reply(_) | Entry::Result { .. } => None,
+        TranscriptEntry::Prompt(prompt) => Some(prompt.text()),
+        TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => None,
     })?;
     let title = Some(facets::one_line(&first)).filter(|title| !title.is_empty())?;
     Some(fork.map_or_else(|| title.clone(), |fork| format!("{title} (fork {fork})")))

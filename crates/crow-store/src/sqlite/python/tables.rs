@@ -6,34 +6,34 @@ use rusqlite::{Connection, Row, types::ValueRef};
 
 /// The columns that a table really has; none when there is no such table.
 #[derive(Debug)]
-pub(super) struct Columns {
+pub(super) struct TableColumns {
     names: HashSet<String>,
 }
 
-impl Columns {
-    pub(super) fn of(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
+impl TableColumns {
+    pub(super) fn for_table(connection: &Connection, table: &str) -> rusqlite::Result<Self> {
         let mut statement = connection.prepare("SELECT name FROM pragma_table_info(?1)")?;
-        let names = statement.query_map([table], |row| Ok(text(row, 0)))?;
+        let names = statement.query_map([table], |row| Ok(column_text(row, 0)))?;
         Ok(Self { names: names.collect::<Result<_, _>>()? })
     }
 
-    pub(super) fn have(&self, names: &[&str]) -> bool {
+    pub(super) fn contains_all(&self, names: &[&str]) -> bool {
         names.iter().all(|name| self.names.contains(*name))
     }
 
     /// Names a column in a query, or what stands for it when it is missing.
-    pub(super) fn or(&self, name: &'static str, default: &'static str) -> &'static str {
+    pub(super) fn column_or(&self, name: &'static str, default: &'static str) -> &'static str {
         if self.names.contains(name) { name } else { default }
     }
 }
 
 /// Shows a time in milliseconds since 1970. The first layout kept the local time of the machine.
-pub(super) fn millis(column: &str) -> String {
+pub(super) fn millis_sql(column: &str) -> String {
     format!("CAST(round(unixepoch({column}, 'utc', 'subsec') * 1000) AS INTEGER)")
 }
 
 /// Reads a column as text, whatever is in it.
-pub(super) fn text(row: &Row<'_>, place: usize) -> String {
+pub(super) fn column_text(row: &Row<'_>, place: usize) -> String {
     match row.get_ref(place) {
         Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
         Ok(ValueRef::Integer(number)) => number.to_string(),
@@ -43,7 +43,7 @@ pub(super) fn text(row: &Row<'_>, place: usize) -> String {
 }
 
 /// Reads a column as a whole number, if it is one.
-pub(super) fn whole(row: &Row<'_>, place: usize) -> Option<i64> {
+pub(super) fn column_int(row: &Row<'_>, place: usize) -> Option<i64> {
     match row.get_ref(place).ok()? {
         ValueRef::Integer(number) => Some(number),
         ValueRef::Text(bytes) => std::str::from_utf8(bytes).ok()?.trim().parse().ok(),

@@ -6,13 +6,13 @@ mod rows;
 
 use std::fmt::Write;
 
-use crow_core::{Arguments, Content, Entry, Part, Transcript};
+use crow_core::{ContentPart, ToolArguments, ToolCallContent, Transcript, TranscriptEntry};
 use expect_test::{Expect, expect};
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{Lost, OldSession, is_python, read};
+use super::{ImportLosses, OldSession, is_python, read_sessions};
 
 /// A database as one of the versions made it, and filled as that version did.
 struct Old {
@@ -115,9 +115,9 @@ impl Old {
         self.say(agent, json!({"role": "tool", "tool_call_id": call, "content": text}))
     }
 
-    fn read(&self) -> (Vec<OldSession>, Lost) {
+    fn read(&self) -> (Vec<OldSession>, ImportLosses) {
         let mut sessions = Vec::new();
-        let lost = read(&self.connection, &self.folder.path().join("images"), |session| {
+        let lost = read_sessions(&self.connection, &self.folder.path().join("images"), |session| {
             sessions.push(session);
             Ok::<_, rusqlite::Error>(())
         });
@@ -135,7 +135,7 @@ fn check(old: &Old, wanted: Expect) {
         accepted(session);
         show(session, &mut text);
     }
-    if lost != Lost::default() {
+    if lost != ImportLosses::default() {
         writeln!(text, "lost: {lost}").unwrap();
     }
     wanted.assert_eq(&text);
@@ -147,12 +147,12 @@ fn accepted(session: &OldSession) {
     for (entry, _) in &session.entries {
         let seq = transcript.next_seq();
         match entry {
-            Entry::Prompt(prompt) => assert_eq!(prompt.id, crow_core::MessageId::at(seq)),
-            Entry::Reply(reply) => {
-                assert_eq!(reply.id, crow_core::MessageId::at(seq));
-                assert!(reply.calls.iter().all(|call| call.id.reply() == seq));
+            TranscriptEntry::Prompt(prompt) => assert_eq!(prompt.id, crow_core::MessageId::from_seq(seq)),
+            TranscriptEntry::Reply(reply) => {
+                assert_eq!(reply.id, crow_core::MessageId::from_seq(seq));
+                assert!(reply.calls.iter().all(|call| call.id.reply_seq() == seq));
             }
-            Entry::Result { .. } => {}
+            TranscriptEntry::Result { .. } => {}
         }
         transcript.push(entry.clone()).unwrap();
     }
@@ -178,10 +178,10 @@ fn show(session: &OldSession, text: &mut String) {
     }
 }
 
-fn entry_line(entry: &Entry) -> String {
+fn entry_line(entry: &TranscriptEntry) -> String {
     match entry {
-        Entry::Prompt(prompt) => format!("prompt {}", parts_line(&prompt.parts)),
-        Entry::Reply(reply) => {
+        TranscriptEntry::Prompt(prompt) => format!("prompt {}", parts_line(&prompt.parts)),
+        TranscriptEntry::Reply(reply) => {
             let mut line = String::from("reply");
             if !reply.thought.is_empty() {
                 write!(line, " ({})", reply.thought).unwrap();
@@ -189,17 +189,20 @@ fn entry_line(entry: &Entry) -> String {
             write!(line, " {:?}", reply.text).unwrap();
             for call in &reply.calls {
                 let arguments = match &call.arguments {
-                    Arguments::Valid(value) => Value::from(value.clone()).to_string(),
-                    Arguments::Repaired { value, .. } => format!("repaired {}", Value::from(value.clone())),
-                    Arguments::Unreadable { .. } => "unreadable".to_owned(),
+                    ToolArguments::Valid(value) => Value::from(value.clone()).to_string(),
+                    ToolArguments::Repaired { value, .. } => {
+                        format!("repaired {}", Value::from(value.clone()))
+                    }
+                    ToolArguments::Unreadable { .. } => "unreadable".to_owned(),
                 };
                 write!(line, " {}={}:{} {arguments}", call.id, call.provider_id, call.name).unwrap();
             }
             line
         }
-        Entry::Result { call, facets, outcome } => {
+        TranscriptEntry::Result { call, facets, outcome } => {
             let places: Vec<&str> = facets.locations.iter().map(|location| location.path.as_str()).collect();
-            let images = outcome.for_client.iter().filter(|content| matches!(content, Content::Image { .. }));
+            let images =
+                outcome.for_client.iter().filter(|content| matches!(content, ToolCallContent::Image { .. }));
             assert_eq!(outcome.for_client.len(), outcome.for_model.len());
             let shown = if images.count() > 0 { " with an image" } else { "" };
             format!(
@@ -213,13 +216,13 @@ fn entry_line(entry: &Entry) -> String {
     }
 }
 
-fn parts_line(parts: &[Part]) -> String {
+fn parts_line(parts: &[ContentPart]) -> String {
     let shown = parts.iter().map(|part| match part {
-        Part::Text(text) => format!("{text:?}"),
-        Part::Image { mime, data } => format!("[{mime} {data}]"),
-        Part::Link { uri, .. } => format!("<{uri}>"),
-        Part::Resource { uri, .. } => format!("<<{uri}>>"),
-        Part::FromCrow { what, .. } => format!("<<{}>>", what.uri()),
+        ContentPart::Text(text) => format!("{text:?}"),
+        ContentPart::Image { mime, data } => format!("[{mime} {data}]"),
+        ContentPart::Link { uri, .. } => format!("<{uri}>"),
+        ContentPart::Resource { uri, .. } => format!("<<{uri}>>"),
+        ContentPart::FromCrow { what, .. } => format!("<<{}>>", what.uri()),
     });
     shown.collect::<Vec<_>>().join(" ")
 }

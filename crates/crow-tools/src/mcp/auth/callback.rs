@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::tool::title;
+use crate::tool::to_title;
 
 /// Where on this machine.
 pub(super) const PATH: &str = "/callback";
@@ -30,20 +30,20 @@ const ANSWERED: &str =
 
 /// What a browser brought.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Callback {
+pub(super) struct OAuthCallback {
     pub(super) code: String,
     pub(super) issuer: Option<String>,
 }
 
 /// Waits for the answer to the question with this state; whoever brings another one is sent away.
-pub(super) async fn wait_for(listener: &TcpListener, state: &str) -> Result<Callback, String> {
+pub(super) async fn wait_for_callback(listener: &TcpListener, state: &str) -> Result<OAuthCallback, String> {
     let mut visitors = JoinSet::new();
     loop {
         tokio::select! {
             visitor = listener.accept(), if visitors.len() < VISITORS_MAX => {
                 let (stream, _) = visitor.map_err(|error| format!("could not wait for the browser: {error}"))?;
                 let state = state.to_owned();
-                visitors.spawn(async move { timeout(HEAD_WITHIN, hear(stream, &state)).await.ok().flatten() });
+                visitors.spawn(async move { timeout(HEAD_WITHIN, handle_connection(stream, &state)).await.ok().flatten() });
             }
             Some(heard) = visitors.join_next() => {
                 if let Ok(Some(answer)) = heard {
@@ -55,7 +55,7 @@ pub(super) async fn wait_for(listener: &TcpListener, state: &str) -> Result<Call
 }
 
 /// Hears one visitor; none when it has nothing for us.
-async fn hear(mut stream: TcpStream, state: &str) -> Option<Result<Callback, String>> {
+async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Result<OAuthCallback, String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
         let n_bytes = stream.read_buf(&mut head).await.ok()?;
@@ -64,7 +64,7 @@ async fn hear(mut stream: TcpStream, state: &str) -> Option<Result<Callback, Str
         }
     }
     let line = String::from_utf8_lossy(head.split(|&byte| byte == b'\r').next()?).into_owned();
-    let answer = read(&line, state);
+    let answer = parse_request_line(&line, state);
     let (status, words) = match &answer {
         None => ("404 Not Found", "There is nothing here."),
         // What the answer is worth is not known before the server has taken it.
@@ -83,7 +83,7 @@ async fn hear(mut stream: TcpStream, state: &str) -> Option<Result<Callback, Str
 }
 
 /// Reads a request's first line.
-fn read(line: &str, state: &str) -> Option<Result<Callback, String>> {
+fn parse_request_line(line: &str, state: &str) -> Option<Result<OAuthCallback, String>> {
     let target = line.strip_prefix("GET ")?.split(' ').next()?;
     let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
     let value =
@@ -93,18 +93,18 @@ fn read(line: &str, state: &str) -> Option<Result<Callback, String>> {
     }
     if let Some(error) = value("error") {
         let words = value("error_description").map(|words| format!(": {words}")).unwrap_or_default();
-        return Some(Err(title(&format!("it was refused ({error}){words}"))));
+        return Some(Err(to_title(&format!("it was refused ({error}){words}"))));
     }
-    value("code").map(|code| Ok(Callback { code, issuer: value("iss") }))
+    value("code").map(|code| Ok(OAuthCallback { code, issuer: value("iss") }))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::parse_request_line;
 
     #[track_caller]
-    fn check(line: &str, expected: &str) {
-        let read = match read(line, "s1") {
+    fn assert_parsed(line: &str, expected: &str) {
+        let read = match parse_request_line(line, "s1") {
             None => "nothing".to_owned(),
             Some(Ok(callback)) => format!("{} {:?}", callback.code, callback.issuer),
             Some(Err(why)) => why,
@@ -114,18 +114,18 @@ mod tests {
 
     #[test]
     fn only_the_answer_to_our_question() {
-        check("GET /callback?code=c%201&state=s1 HTTP/1.1", "c 1 None");
-        check("GET /callback?state=s1&code=c&iss=https%3A%2F%2Fa HTTP/1.1", "c Some(\"https://a\")");
-        check("GET /callback?code=c&state=s2 HTTP/1.1", "nothing");
-        check("GET /callback?code=c HTTP/1.1", "nothing");
-        check("GET /callback?state=s1 HTTP/1.1", "nothing");
-        check("GET /favicon.ico?code=c&state=s1 HTTP/1.1", "nothing");
-        check("POST /callback?code=c&state=s1 HTTP/1.1", "nothing");
-        check("GET /callback?error=access_denied&state=s2 HTTP/1.1", "nothing");
-        check(
+        assert_parsed("GET /callback?code=c%201&state=s1 HTTP/1.1", "c 1 None");
+        assert_parsed("GET /callback?state=s1&code=c&iss=https%3A%2F%2Fa HTTP/1.1", "c Some(\"https://a\")");
+        assert_parsed("GET /callback?code=c&state=s2 HTTP/1.1", "nothing");
+        assert_parsed("GET /callback?code=c HTTP/1.1", "nothing");
+        assert_parsed("GET /callback?state=s1 HTTP/1.1", "nothing");
+        assert_parsed("GET /favicon.ico?code=c&state=s1 HTTP/1.1", "nothing");
+        assert_parsed("POST /callback?code=c&state=s1 HTTP/1.1", "nothing");
+        assert_parsed("GET /callback?error=access_denied&state=s2 HTTP/1.1", "nothing");
+        assert_parsed(
             "GET /callback?error=access_denied&error_description=no%1b&state=s1 HTTP/1.1",
             "it was refused (access_denied): no ",
         );
-        check("", "nothing");
+        assert_parsed("", "nothing");
     }
 }

@@ -19,15 +19,15 @@ const LOCK_WITHIN: Duration = Duration::from_secs(40);
 /// A secret that some places give to clients as well.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(super) struct Secret(pub(super) Option<String>);
+pub(super) struct ClientSecret(pub(super) Option<String>);
 
 /// All that is kept.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredSignIn {
     /// The address it is for.
     url: String,
     #[serde(default)]
-    pub(super) secret: Secret,
+    pub(super) secret: ClientSecret,
     pub(super) credentials: StoredCredentials,
 }
 
@@ -45,14 +45,14 @@ impl TokenFile {
     }
 
     /// Reads what is kept for this address.
-    pub(super) fn read(&self) -> io::Result<Option<Kept>> {
+    pub(super) fn read(&self) -> io::Result<Option<StoredSignIn>> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
         // One that cannot be read is none: a new sign-in writes it anew.
-        Ok(serde_json::from_slice::<Kept>(&bytes).ok().filter(|kept| kept.url == self.url))
+        Ok(serde_json::from_slice::<StoredSignIn>(&bytes).ok().filter(|kept| kept.url == self.url))
     }
 
     /// Removes the file, whatever address it is for.
@@ -65,9 +65,9 @@ impl TokenFile {
     }
 
     /// Replaces the file at once or not at all.
-    fn write(&self, kept: &Kept) -> io::Result<()> {
+    fn write(&self, kept: &StoredSignIn) -> io::Result<()> {
         let dir = self.path.parent().unwrap_or(Path::new("."));
-        make_folder(dir)?;
+        create_private_dir(dir)?;
         // Made for its owner alone.
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(&serde_json::to_vec_pretty(kept)?)?;
@@ -77,14 +77,14 @@ impl TokenFile {
     }
 
     fn lock(&self) -> io::Result<File> {
-        make_folder(self.path.parent().unwrap_or(Path::new(".")))?;
+        create_private_dir(self.path.parent().unwrap_or(Path::new(".")))?;
         let file = File::options().create(true).append(true).open(self.path.with_extension("lock"))?;
         file.lock()?;
         Ok(file)
     }
 
     /// Reads what is kept, off the thread that everybody shares.
-    pub(super) async fn kept(&self) -> Result<Option<Kept>, String> {
+    pub(super) async fn load_stored(&self) -> Result<Option<StoredSignIn>, String> {
         let file = self.clone();
         let read = tokio::task::spawn_blocking(move || file.read()).await;
         let read = read.unwrap_or_else(|error| Err(io::Error::other(error)));
@@ -92,12 +92,12 @@ impl TokenFile {
     }
 
     /// Keeps sign-ins of a client with this secret in the file.
-    pub(super) fn with(self, secret: Secret) -> TokenStore {
+    pub(super) fn into_store(self, secret: ClientSecret) -> TokenStore {
         TokenStore { file: self, secret }
     }
 }
 
-fn make_folder(dir: &Path) -> io::Result<()> {
+fn create_private_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
@@ -117,14 +117,14 @@ fn file_name(server: &str) -> String {
 /// The file as the SDK wants it.
 pub(super) struct TokenStore {
     file: TokenFile,
-    secret: Secret,
+    secret: ClientSecret,
 }
 
 /// What the SDK's trait makes of an async function.
-type Doing<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
+type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
 impl TokenStore {
-    async fn off_thread<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&TokenFile) -> io::Result<T> + Send + 'static,
     ) -> Result<T, AuthError> {
@@ -136,53 +136,53 @@ impl TokenStore {
 }
 
 impl CredentialStore for TokenStore {
-    fn load<'a, 'b>(&'a self) -> Doing<'b, Option<StoredCredentials>>
+    fn load<'a, 'b>(&'a self) -> StoreFuture<'b, Option<StoredCredentials>>
     where
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async { Ok(self.off_thread(TokenFile::read).await?.map(|kept| kept.credentials)) })
+        Box::pin(async { Ok(self.run_blocking(TokenFile::read).await?.map(|kept| kept.credentials)) })
     }
 
-    fn save<'a, 'b>(&'a self, credentials: StoredCredentials) -> Doing<'b, ()>
+    fn save<'a, 'b>(&'a self, credentials: StoredCredentials) -> StoreFuture<'b, ()>
     where
         'a: 'b,
         Self: 'b,
     {
-        let kept = Kept { url: self.file.url.clone(), secret: self.secret.clone(), credentials };
-        Box::pin(self.off_thread(move |file| file.write(&kept)))
+        let kept = StoredSignIn { url: self.file.url.clone(), secret: self.secret.clone(), credentials };
+        Box::pin(self.run_blocking(move |file| file.write(&kept)))
     }
 
-    fn clear<'a, 'b>(&'a self) -> Doing<'b, ()>
+    fn clear<'a, 'b>(&'a self) -> StoreFuture<'b, ()>
     where
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async { self.off_thread(TokenFile::remove).await.map(drop) })
+        Box::pin(async { self.run_blocking(TokenFile::remove).await.map(drop) })
     }
 
     // What is refused for good is of no use to anybody.
-    fn on_refresh_token_rejected<'a, 'b, 'c>(&'a self, refused: &'b StoredCredentials) -> Doing<'c, ()>
+    fn on_refresh_token_rejected<'a, 'b, 'c>(&'a self, refused: &'b StoredCredentials) -> StoreFuture<'c, ()>
     where
         'a: 'c,
         'b: 'c,
         Self: 'c,
     {
         let received = refused.token_received_at;
-        Box::pin(self.off_thread(move |file| match file.read()? {
+        Box::pin(self.run_blocking(move |file| match file.read()? {
             Some(kept) if kept.credentials.token_received_at == received => file.remove().map(drop),
             Some(_) | None => Ok(()),
         }))
     }
 
-    fn acquire_refresh_guard<'a, 'b>(&'a self) -> Doing<'b, Option<CredentialRefreshGuard>>
+    fn acquire_refresh_guard<'a, 'b>(&'a self) -> StoreFuture<'b, Option<CredentialRefreshGuard>>
     where
         'a: 'b,
         Self: 'b,
     {
         Box::pin(async {
             let late = |_| Err(AuthError::CredentialStoreError("another process renews it".to_owned()));
-            let lock = timeout(LOCK_WITHIN, self.off_thread(TokenFile::lock)).await.unwrap_or_else(late)?;
+            let lock = timeout(LOCK_WITHIN, self.run_blocking(TokenFile::lock)).await.unwrap_or_else(late)?;
             Ok(Some(CredentialRefreshGuard::new(lock)))
         })
     }

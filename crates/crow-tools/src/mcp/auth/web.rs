@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Client, Request, Url};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 
-use super::super::http::{is_loopback, sign_in_client};
+use super::super::http::{build_sign_in_clients, is_loopback};
 
 /// Some of these places wake up first.
 const REQUEST_WITHIN: Duration = Duration::from_secs(30);
@@ -15,7 +15,7 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Why a request was not made or its answer not taken.
 #[derive(Debug, thiserror::Error)]
-enum WebError {
+enum SignInHttpError {
     #[error("it names an address that is not https")]
     NotEncrypted,
     #[error("it names an address on this machine")]
@@ -27,34 +27,35 @@ enum WebError {
 }
 
 /// The way to a server's sign-in.
-pub(super) struct Web {
+pub(super) struct SignInHttpClient {
     here: Client,
     elsewhere: Client,
     /// The server itself is on this machine.
     is_here: bool,
 }
 
-impl Web {
+impl SignInHttpClient {
     /// Makes the way to the sign-in of the server at this address.
-    pub(super) async fn of(server: &Url) -> Result<Self, String> {
-        let (here, elsewhere) = sign_in_client().await?;
+    pub(super) async fn for_server(server: &Url) -> Result<Self, String> {
+        let (here, elsewhere) = build_sign_in_clients().await?;
         Ok(Self { here, elsewhere, is_here: is_loopback(server) })
     }
 
     /// A server elsewhere could have us ask programs of this machine.
-    fn client(&self, url: &Url) -> Result<&Client, WebError> {
+    fn client_for(&self, url: &Url) -> Result<&Client, SignInHttpError> {
         match (is_loopback(url), url.scheme()) {
             (true, "http") if self.is_here => Ok(&self.here),
-            (true, _) if !self.is_here => Err(WebError::Here),
+            (true, _) if !self.is_here => Err(SignInHttpError::Here),
             (_, "https") => Ok(&self.elsewhere),
-            (_, _) => Err(WebError::NotEncrypted),
+            (_, _) => Err(SignInHttpError::NotEncrypted),
         }
     }
 
-    async fn ask(&self, mut request: Request) -> Result<http::Response<Vec<u8>>, WebError> {
-        let client = self.client(request.url())?;
+    async fn send_request(&self, mut request: Request) -> Result<http::Response<Vec<u8>>, SignInHttpError> {
+        let client = self.client_for(request.url())?;
         *request.timeout_mut() = Some(REQUEST_WITHIN);
-        let failed = |error: reqwest::Error| WebError::Failed(super::super::connect::cause(&error));
+        let failed =
+            |error: reqwest::Error| SignInHttpError::Failed(super::super::connect::root_cause(&error));
         let mut response = client.execute(request).await.map_err(failed)?;
         let mut answer = http::Response::builder().status(response.status());
         for (name, value) in response.headers() {
@@ -63,19 +64,19 @@ impl Web {
         let mut body = Vec::new();
         while let Some(chunk) = response.chunk().await.map_err(failed)? {
             if body.len() + chunk.len() > BODY_BYTES_MAX {
-                return Err(WebError::TooLong);
+                return Err(SignInHttpError::TooLong);
             }
             body.extend_from_slice(&chunk);
         }
-        answer.body(body).map_err(|error| WebError::Failed(error.to_string()))
+        answer.body(body).map_err(|error| SignInHttpError::Failed(error.to_string()))
     }
 }
 
-impl OAuthHttpClient for Web {
+impl OAuthHttpClient for SignInHttpClient {
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let request = Request::try_from(request.request)?;
-            Ok(self.ask(request).await?)
+            Ok(self.send_request(request).await?)
         })
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 fn passed(said: &[u8], n_at_once: usize) -> (String, Option<String>) {
     let (mut filter, mut out) = (MessageFilter::default(), Vec::new());
     said.chunks(n_at_once).for_each(|piece| filter.feed(piece, &mut out));
-    (String::from_utf8(out).unwrap(), filter.end().map(str::to_owned))
+    (String::from_utf8(out).unwrap(), filter.end_reason().map(str::to_owned))
 }
 
 #[track_caller]
@@ -74,10 +74,10 @@ fn what_answers_nothing_and_never_ends_is_the_end() {
     let piece = vec![b'v'; 1024 * 1024];
     let n_pieces = (0..100).take_while(|_| {
         filter.feed(&piece, &mut out);
-        filter.end().is_none()
+        filter.end_reason().is_none()
     });
     assert_eq!(n_pieces.count(), 80);
-    assert_eq!((filter.end(), out.len()), (Some("its answer is longer than 16 MB"), 0));
+    assert_eq!((filter.end_reason(), out.len()), (Some("its answer is longer than 16 MB"), 0));
 }
 
 #[test]

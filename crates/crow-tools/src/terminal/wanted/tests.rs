@@ -7,9 +7,9 @@ use super::*;
 fn check(calls: &[Value], expect: &Expect) {
     let lines: String = calls
         .iter()
-        .map(|call| match Act::read(call.as_object().unwrap()) {
+        .map(|call| match TerminalAction::parse(call.as_object().unwrap()) {
             Ok(act) => format!("{act:?}\n"),
-            Err(Refusal(sentence)) => format!("! {sentence}\n"),
+            Err(ToolError(sentence)) => format!("! {sentence}\n"),
         })
         .collect();
     expect.assert_eq(&lines);
@@ -33,18 +33,18 @@ fn what_is_wanted() {
             json!({"reset": true, "command": "make", "timeout": 3600}),
         ],
         &expect![[r#"
-            Start(Start { command: "make", cwd: None, timeout: Some(7s), need: Nothing, ground: Fore })
-            Start(Start { command: "make", cwd: Some("a"), timeout: Some(500ms), need: Nothing, ground: Fore })
-            Start(Start { command: "make", cwd: None, timeout: None, need: Nothing, ground: Fore })
-            Start(Start { command: "make", cwd: None, timeout: None, need: Nothing, ground: Back })
-            Start(Start { command: "python3", cwd: None, timeout: None, need: Talking, ground: Fore })
+            Start(CommandRequest { command: "make", cwd: None, timeout: Some(7s), need: Nothing, ground: Fore })
+            Start(CommandRequest { command: "make", cwd: Some("a"), timeout: Some(500ms), need: Nothing, ground: Fore })
+            Start(CommandRequest { command: "make", cwd: None, timeout: None, need: Nothing, ground: Fore })
+            Start(CommandRequest { command: "make", cwd: None, timeout: None, need: Nothing, ground: Back })
+            Start(CommandRequest { command: "python3", cwd: None, timeout: None, need: Talking, ground: Fore })
             Type { job: None, typed: Line("1 + 1"), text: "1 + 1", wait: None }
             Type { job: Some("job-2"), typed: Line(" "), text: " ", wait: None }
             Look { job: None, wait: Some(60s) }
             Look { job: Some("job-2"), wait: None }
             Reset { job: None, then: None }
             Reset { job: Some("job-1"), then: None }
-            Reset { job: None, then: Some(Start { command: "make", cwd: None, timeout: Some(3600s), need: Nothing, ground: Fore }) }
+            Reset { job: None, then: Some(CommandRequest { command: "make", cwd: None, timeout: Some(3600s), need: Nothing, ground: Fore }) }
         "#]],
     );
 }

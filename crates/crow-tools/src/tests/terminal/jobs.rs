@@ -1,12 +1,12 @@
 use std::time::{Duration, Instant};
 
-use crow_core::{Arguments, Call, CallId, Confinement};
+use crow_core::{CallId, Confinement, ToolArguments, ToolCall};
 use expect_test::expect;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::super::{Machine, check, show};
-use crate::{Equipment, ToolCx, Tools, Workspace};
+use crate::{BuiltinToolConfig, ToolCx, ToolRegistry, Workspace};
 
 /// Far beyond what anything here takes; reached only when something hangs.
 const STUCK: Duration = Duration::from_secs(60);
@@ -56,7 +56,7 @@ async fn a_job_is_started_read_typed_to_and_ended() {
         Done: ended job-1 `echo up; read name; echo "hello $name"; sleep 1000`
     "#]]
     .assert_eq(&ended);
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(machine.tools.count_programs(), 0);
 }
 
 #[tokio::test]
@@ -96,12 +96,12 @@ async fn what_ends_at_once_is_no_job() {
 
 fn hasty() -> Machine {
     let machine = Machine::new(|_| ());
-    let equipment = Equipment {
+    let equipment = BuiltinToolConfig {
         spill_dir: machine.folder.path().to_owned(),
         soft_limit: Some(Duration::from_secs(1)),
-        ..Equipment::default()
+        ..BuiltinToolConfig::default()
     };
-    Machine { tools: Tools::builtin(equipment), ..machine }
+    Machine { tools: ToolRegistry::with_builtin_tools(equipment), ..machine }
 }
 
 #[tokio::test]
@@ -122,7 +122,7 @@ async fn what_takes_long_goes_on_as_a_job() {
     let ended = kind(&machine, "C-c").await;
     let (_, ended) = ended.split_once('\n').unwrap();
     assert_eq!(ended, "Failed: (nothing new)\njob-1 is over: ended by signal 2\n");
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(machine.tools.count_programs(), 0);
 }
 
 #[tokio::test]
@@ -154,16 +154,16 @@ async fn an_end_is_told_with_the_next_call() {
 async fn jobs_end_with_their_session() {
     let machine = Machine::new(|_| ());
     let Machine { tools, workspace, folder, cut } = machine;
-    let moved = Workspace::new(folder.path().to_owned(), &[], Vec::new()).with_jobs_of(&workspace);
+    let moved = Workspace::new(folder.path().to_owned(), &[], Vec::new()).with_shared_jobs(&workspace);
     let machine = Machine { tools, workspace, folder, cut };
     start(&machine, "echo up; sleep 1000").await;
-    assert_eq!(machine.tools.n_programs(), 1);
+    assert_eq!(machine.tools.count_programs(), 1);
     let Machine { tools, workspace, .. } = machine;
     drop(workspace);
-    assert_eq!(tools.n_programs(), 1, "the session goes on elsewhere");
+    assert_eq!(tools.count_programs(), 1, "the session goes on elsewhere");
     drop(moved);
     let began = Instant::now();
-    while tools.n_programs() > 0 {
+    while tools.count_programs() > 0 {
         assert!(began.elapsed() < STUCK);
         tokio::task::yield_now().await;
     }
@@ -173,7 +173,7 @@ async fn jobs_end_with_their_session() {
 async fn jobs_end_with_everything() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; sleep 1000").await;
-    machine.tools.stop();
+    machine.tools.stop_programs();
     let said = machine.call("terminal", json!({"command": "", "is_input": true, "timeout": 60})).await;
     assert!(said.ends_with("job-1 is over: ended by signal 9\n"), "{said}");
 }
@@ -185,19 +185,19 @@ async fn a_cut_turn_leaves_its_job() {
     let cut = CancellationToken::new();
     let cx = ToolCx { cut: &cut, ..machine.cx(&|_| ()) };
     let call = call(&json!({"command": "", "is_input": true, "timeout": 60}));
-    let (outcome, ()) = tokio::join!(machine.tools.run(&call, cx), async { cut.cancel() });
+    let (outcome, ()) = tokio::join!(machine.tools.run_call(&call, cx), async { cut.cancel() });
     expect![[r#"
         Failed: (nothing new)
         job-1 is running
         stopped: the turn was cancelled
     "#]]
     .assert_eq(&show(&outcome));
-    assert_eq!(machine.tools.n_programs(), 1);
+    assert_eq!(machine.tools.count_programs(), 1);
 }
 
-fn call(arguments: &Value) -> Call {
-    let arguments = Arguments::Valid(arguments.as_object().unwrap().clone());
-    Call { id: CallId::at(1, 0), provider_id: "1".into(), name: "terminal".into(), arguments }
+fn call(arguments: &Value) -> ToolCall {
+    let arguments = ToolArguments::Valid(arguments.as_object().unwrap().clone());
+    ToolCall { id: CallId::from_position(1, 0), provider_id: "1".into(), name: "terminal".into(), arguments }
 }
 
 #[tokio::test]
@@ -214,7 +214,7 @@ async fn there_are_only_so_many() {
     assert!(said.contains("job-17 is running"), "{said}");
     let said = machine.call("terminal", json!({"reset": true, "command": ""})).await;
     assert_eq!(said.lines().count(), 17, "{said}");
-    assert_eq!(machine.tools.n_programs(), 0);
+    assert_eq!(machine.tools.count_programs(), 0);
 }
 
 #[tokio::test]
@@ -222,10 +222,10 @@ async fn more_rights_than_its_own_are_not_typed() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; cat").await;
     let cx = ToolCx { confinement: Confinement::Project, ..machine.cx(&|_| ()) };
-    let outcome = machine.tools.run(&call(&json!({"command": "rm x", "is_input": true})), cx).await;
+    let outcome = machine.tools.run_call(&call(&json!({"command": "rm x", "is_input": true})), cx).await;
     assert!(show(&outcome).contains("not typed: job-1 was started with more rights"), "{outcome:?}");
     let outcome =
-        machine.tools.run(&call(&json!({"command": "C-c", "is_input": true, "timeout": 60})), cx).await;
+        machine.tools.run_call(&call(&json!({"command": "C-c", "is_input": true, "timeout": 60})), cx).await;
     assert!(show(&outcome).ends_with("job-1 is over: ended by signal 2\n"), "{outcome:?}");
 }
 
@@ -235,14 +235,14 @@ async fn another_sessions_jobs_are_not_seen() {
     start(&machine, "echo up; sleep 1000").await;
     let other = Workspace::new(machine.workspace.cwd().to_owned(), &[], Vec::new());
     let cx = ToolCx { workspace: &other, ..machine.cx(&|_| ()) };
-    let outcome = machine.tools.run(&call(&json!({"reset": true, "job": "job-1"})), cx).await;
+    let outcome = machine.tools.run_call(&call(&json!({"reset": true, "job": "job-1"})), cx).await;
     assert!(
         show(&outcome).contains("there is no job `job-1` in this session. There are none."),
         "{outcome:?}"
     );
-    let outcome = machine.tools.run(&call(&json!({"reset": true})), cx).await;
+    let outcome = machine.tools.run_call(&call(&json!({"reset": true})), cx).await;
     assert!(show(&outcome).contains("there was no job to end"), "{outcome:?}");
-    assert_eq!(machine.tools.n_programs(), 1);
+    assert_eq!(machine.tools.count_programs(), 1);
 }
 
 #[tokio::test]

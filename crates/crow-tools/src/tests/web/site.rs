@@ -10,7 +10,7 @@ use tokio::{
     sync::Notify,
 };
 
-use crate::{Equipment, Tools, WebAccess, tests::Machine};
+use crate::{BuiltinToolConfig, ToolRegistry, WebConfig, tests::Machine};
 
 /// A site with everything that sites do.
 pub(super) struct Site {
@@ -37,13 +37,14 @@ impl Site {
     }
 
     pub(super) fn machine(&self, time_max: Duration) -> Machine {
-        let web = WebAccess {
+        let web = WebConfig {
             search_url: format!("http://{}/", self.host),
             search_compose: "/home/me/.crow/searxng/compose.yaml".into(),
             time_max,
-            ..WebAccess::default()
+            ..WebConfig::default()
         };
-        let tools = Tools::builtin(Equipment { web, ..Equipment::default() });
+        let tools =
+            ToolRegistry::with_builtin_tools(BuiltinToolConfig { web, ..BuiltinToolConfig::default() });
         Machine { tools, ..Machine::new(|_| {}) }
     }
 

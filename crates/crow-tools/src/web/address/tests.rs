@@ -2,14 +2,14 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-fn own() -> OwnNames {
-    OwnNames::new(&BTreeSet::from(["Proxy.Example.com".to_owned(), "10.1.2.3".to_owned()]))
+fn own() -> PrivateHosts {
+    PrivateHosts::new(&BTreeSet::from(["Proxy.Example.com".to_owned(), "10.1.2.3".to_owned()]))
 }
 
 #[track_caller]
-fn check(reach: Reach, hosts: &str) {
+fn check(reach: SiteReach, hosts: &str) {
     for host in hosts.split_whitespace() {
-        let address = Address::read(&format!("http://{host}/x"), &own());
+        let address = WebAddress::parse(&format!("http://{host}/x"), &own());
         assert_eq!(address.unwrap().reach, reach, "{host}");
     }
 }
@@ -17,7 +17,7 @@ fn check(reach: Reach, hosts: &str) {
 #[test]
 fn public_addresses() {
     check(
-        Reach::Public,
+        SiteReach::Public,
         "example.com EXAMPLE.com. docs.rs internal.example.com local.dev corp.com notlocalhost.com \
          127.0.0.1.nip.io 1.1.1.1 8.8.8.8 9.255.255.255 11.0.0.0 100.63.255.255 100.128.0.0 126.255.255.255 \
          128.0.0.1 169.253.255.255 169.255.0.0 172.15.255.255 172.32.0.0 192.0.1.0 192.0.3.0 192.167.255.255 \
@@ -30,7 +30,7 @@ fn public_addresses() {
 #[test]
 fn private_addresses() {
     check(
-        Reach::Private,
+        SiteReach::Private,
         "localhost LOCALHOST localhost. app.localhost router printer.local nas.lan box.home x.home.arpa db.internal \
          metadata.google.internal host.docker.internal wiki.corp wiki.intranet a.private shop.test \
          localhost.localdomain proxy.example.com PROXY.example.com. 0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 \
@@ -43,7 +43,7 @@ fn private_addresses() {
 #[test]
 fn private_addresses_in_other_spellings() {
     check(
-        Reach::Private,
+        SiteReach::Private,
         "2130706433 0x7f000001 017700000001 127.1 127.0.1 0x7f.1 0177.0.0.1 0 0x0 3232235521 0xa9fea9fe 2852039166 \
          0251.0376.0251.0376 ①②⑦.⓪.⓪.① １２７.0.0.1 localhost。 loc%61lhost %31%32%37.0.0.1",
     );
@@ -52,7 +52,7 @@ fn private_addresses_in_other_spellings() {
 #[test]
 fn private_addresses_of_the_newer_protocol() {
     check(
-        Reach::Private,
+        SiteReach::Private,
         "[::] [::1] [0:0:0:0:0:0:0:1] [::127.0.0.1] [::8.8.8.8] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:10.0.0.1] \
          [::ffff:169.254.169.254] [64:ff9b::127.0.0.1] [64:ff9b::a9fe:a9fe] [64:ff9b:1::1] [2002:7f00:1::] \
          [2002:a00:1::1] [2002:c0a8:1::1] [2001::1] [2001:0:808:808::] [2001:db8::1] [3fff::1] [fc00::1] [fd00::1] \
@@ -65,11 +65,11 @@ fn private_addresses_of_the_newer_protocol() {
 fn check_read(texts: &[&str], expect: &Expect) {
     let lines = texts.iter().map(|text| {
         let shown: String = text.chars().take(40).flat_map(char::escape_default).collect();
-        match Address::read(text, &own()) {
+        match WebAddress::parse(text, &own()) {
             Ok(address) => {
-                format!("{shown}: {:?} {} at {}\n", address.reach, address.shown(), address.site())
+                format!("{shown}: {:?} {} at {}\n", address.reach, address.display_text(), address.site())
             }
-            Err(Refusal(why)) => format!("{shown}: {why}\n"),
+            Err(ToolError(why)) => format!("{shown}: {why}\n"),
         }
     });
     expect.assert_eq(&lines.collect::<String>());
@@ -164,7 +164,7 @@ fn what_is_odd_is_read_as_browsers_do() {
 #[test]
 fn a_site_is_a_host_and_its_port() {
     let same = |one: &str, other: &str| {
-        let read = |text| Address::read(text, &own()).unwrap();
+        let read = |text| WebAddress::parse(text, &own()).unwrap();
         read(one).is_same_site(&read(other))
     };
     assert!(same("http://example.com/a", "https://www.example.com/b"));

@@ -8,7 +8,7 @@ fn url() -> Url {
 
 #[track_caller]
 fn check(html: &str, expect: &Expect) {
-    expect.assert_eq(&markdown(html, &url()).unwrap_or_else(|| "none".to_owned()));
+    expect.assert_eq(&html_to_markdown(html, &url()).unwrap_or_else(|| "none".to_owned()));
 }
 
 const PARAGRAPH: &str = "<p>Long sentences with commas, clauses, and more of them, are what an article is made of, as \
@@ -78,7 +78,7 @@ fn what_is_no_article_is_whole() {
 #[track_caller]
 fn check_hostile(name: &str, html: String) {
     let thread = std::thread::Builder::new().stack_size(2 << 20);
-    let ended = thread.spawn(move || markdown(&html, &url()).map(|text| text.len()));
+    let ended = thread.spawn(move || html_to_markdown(&html, &url()).map(|text| text.len()));
     let n_bytes = ended.unwrap().join().unwrap();
     assert!(n_bytes.is_some_and(|n_bytes| n_bytes > 0), "{name}");
 }

@@ -5,9 +5,9 @@ use super::*;
 #[track_caller]
 fn check(content_type: &str, bytes: &[u8], expect: &Expect) {
     let url = Url::parse("https://example.com/a/b").unwrap();
-    expect.assert_eq(&match text(bytes, content_type, (&url, Form::Readable)) {
+    expect.assert_eq(&match body_to_text(bytes, content_type, (&url, PageForm::Readable)) {
         Ok(text) => text,
-        Err(Refusal(why)) => format!("refused: {why}"),
+        Err(ToolError(why)) => format!("refused: {why}"),
     });
 }
 
@@ -75,20 +75,20 @@ fn types_decide_how_a_body_is_read() {
 #[test]
 fn kinds() {
     for (content_type, kind) in [
-        ("text/html; charset=utf-8", Kind::Html),
-        ("application/xhtml+xml", Kind::Html),
-        ("text/css", Kind::Text),
-        ("application/ld+json", Kind::Text),
-        ("image/png", Kind::Image),
-        ("image/tiff", Kind::Binary),
-        ("application/pdf", Kind::Binary),
-        ("video/mp4", Kind::Binary),
-        ("application/octet-stream", Kind::Unknown),
-        ("", Kind::Unknown),
-        ("garbage", Kind::Unknown),
-        ("/;;", Kind::Unknown),
+        ("text/html; charset=utf-8", PageKind::Html),
+        ("application/xhtml+xml", PageKind::Html),
+        ("text/css", PageKind::Text),
+        ("application/ld+json", PageKind::Text),
+        ("image/png", PageKind::Image),
+        ("image/tiff", PageKind::Binary),
+        ("application/pdf", PageKind::Binary),
+        ("video/mp4", PageKind::Binary),
+        ("application/octet-stream", PageKind::Unknown),
+        ("", PageKind::Unknown),
+        ("garbage", PageKind::Unknown),
+        ("/;;", PageKind::Unknown),
     ] {
-        assert_eq!(Kind::of(content_type), kind, "{content_type}");
+        assert_eq!(PageKind::from_content_type(content_type), kind, "{content_type}");
     }
 }
 
@@ -97,14 +97,14 @@ fn parts_make_up_the_whole() {
     let whole = "añ\u{1f980}b\n".repeat(10);
     for length in [1, 2, 7, 49, 50, 51, usize::MAX] {
         let (mut at, mut joined) = (0, String::new());
-        while let Some(part) = part(&whole, at, length) {
+        while let Some(part) = cut_excerpt(&whole, at, length) {
             joined += part.text;
             at = part.end;
         }
         assert_eq!(joined, whole);
     }
-    assert!(part("", 0, 5).is_some_and(|part| part.text.is_empty()));
-    assert!(part("", 1, 5).is_none());
+    assert!(cut_excerpt("", 0, 5).is_some_and(|part| part.text.is_empty()));
+    assert!(cut_excerpt("", 1, 5).is_none());
 }
 
 #[test]
@@ -117,11 +117,11 @@ fn no_page_can_end_its_own_fence() {
          =========== 
         ============
     "#]]
-    .assert_eq(&fenced("a\n========\nNow do this:\n =========== \n"));
+    .assert_eq(&fence_text("a\n========\nNow do this:\n =========== \n"));
     expect![[r#"
         ========
         a = b == c
         ========
     "#]]
-    .assert_eq(&fenced("a = b == c"));
+    .assert_eq(&fence_text("a = b == c"));
 }

@@ -3,7 +3,7 @@ use super::*;
 /// Measures a page as (elements, depth, reopened).
 #[track_caller]
 fn check(html: &str, expected: (usize, usize, usize)) {
-    let Shape { n_elements, depth, n_reopened, .. } = measure(html);
+    let HtmlShape { n_elements, depth, n_reopened, .. } = measure_html(html);
     assert_eq!((n_elements, depth, n_reopened), expected, "{}", html.get(..80).unwrap_or(html));
 }
 
@@ -57,14 +57,14 @@ fn text_that_a_parser_would_take_for_elements_is_counted() {
         "</x a=\">\" <script>",
         "<script><!--<script></script><style></script>",
     ] {
-        let depth = measure(&format!("{before}{deep}")).depth;
+        let depth = measure_html(&format!("{before}{deep}")).depth;
         assert!(depth >= 1000, "{before}: {depth}");
     }
     for before in ["<svg><p>", "<svg><title>"] {
-        let depth = measure(&format!("{before}{}", "<path/>".repeat(1000))).depth;
+        let depth = measure_html(&format!("{before}{}", "<path/>".repeat(1000))).depth;
         assert!(depth >= 1000, "{before}: {depth}");
     }
-    let depth = measure(&format!("<svg>{}", "<circle r=1/>".repeat(1000))).depth;
+    let depth = measure_html(&format!("<svg>{}", "<circle r=1/>".repeat(1000))).depth;
     assert!(depth >= 1000, "{depth}");
 }
 
@@ -82,7 +82,7 @@ fn elements_that_are_opened_again_are_counted() {
 
 #[test]
 fn what_is_escaped_is_counted_with_all_the_text_it_may_be_in() {
-    let escaping = |html: &str| measure(html).escaping;
+    let escaping = |html: &str| measure_html(html).escaping;
     assert_eq!(escaping("<p>ab<p>cd"), 0);
     assert_eq!(escaping("&&<p>&&"), 4 * 4);
     assert_eq!(escaping("<<<"), 3 * 3);
@@ -94,7 +94,7 @@ fn what_is_escaped_is_counted_with_all_the_text_it_may_be_in() {
 
 #[test]
 fn the_attributes_of_the_fullest_tag_are_counted() {
-    let attributes = |html: &str| measure(html).n_attributes;
+    let attributes = |html: &str| measure_html(html).n_attributes;
     assert_eq!(attributes("<p>a b c"), 0);
     assert_eq!(attributes("<p a b=c d = e f='g h' i=\"j\"k/l>"), 7);
     assert_eq!(attributes("<p a><p a =b c></p x y z =>"), 3);
@@ -118,8 +118,8 @@ fn anything_is_measured_at_once() {
         "<a =",
         "<x y=\"\">",
     ] {
-        measure(&hostile.repeat((1 << 16) / hostile.len()));
-        measure(&format!("<script>{}", hostile.repeat((1 << 16) / hostile.len())));
+        measure_html(&hostile.repeat((1 << 16) / hostile.len()));
+        measure_html(&format!("<script>{}", hostile.repeat((1 << 16) / hostile.len())));
     }
     assert!(begin.elapsed().as_secs() < 20, "{:?}", begin.elapsed());
 }

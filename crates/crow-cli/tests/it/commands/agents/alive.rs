@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crow_process::{Groups, Job, Kept, Line, Patience, Program};
+use crow_process::{BackgroundJob, JobWaitOptions, OutputLimits, ProcessGroups, RunningProgram, StdioKind};
 use crow_testkit::leash::Leash;
 use expect_test::expect;
 use nix::{sys::signal::Signal, unistd::Pid};
@@ -160,13 +160,13 @@ fn an_agent_that_speaks_between_turns_and_nobody_is_there_to_ask() {
 
 /// A person at a terminal.
 struct Person {
-    job: Job,
+    job: BackgroundJob,
     seen: String,
 }
 
 impl Person {
     async fn at(stage: &Stage, args: &[&str]) -> Self {
-        let command = crow_process::Command {
+        let command = crow_process::CommandSpec {
             program: env!("CARGO_BIN_EXE_crow-cli").to_owned(),
             args: args.iter().map(|&arg| arg.to_owned()).collect(),
             cwd: stage.world.project(),
@@ -176,9 +176,9 @@ impl Person {
             ],
             env_removed: vec!["NO_COLOR".into()],
         };
-        let kept = Kept { head_bytes: 1 << 16, tail_bytes: 1 << 16, spill: None };
-        let program = Program::start(&Groups::new(), command, Line::Terminal, kept).await;
-        Self { job: program.expect("it starts").keep(Duration::from_secs(600)), seen: String::new() }
+        let kept = OutputLimits { head_bytes: 1 << 16, tail_bytes: 1 << 16, spill: None };
+        let program = RunningProgram::start(&ProcessGroups::new(), command, StdioKind::Terminal, kept).await;
+        Self { job: program.expect("it starts").into_job(Duration::from_secs(600)), seen: String::new() }
     }
 
     /// Waits until something is on the screen, and forgets all up to it.
@@ -186,16 +186,17 @@ impl Person {
         let since = Instant::now();
         while !self.seen.contains(text) {
             assert!(since.elapsed() < PATIENCE, "{text:?} is not in {:?}", self.seen);
-            let patience = Patience { within: PATIENCE, quiet: Duration::from_millis(5), n_unread_min: 1 };
-            self.job.settled(patience).await;
-            self.seen += &self.job.take().await.text;
+            let patience =
+                JobWaitOptions { within: PATIENCE, quiet: Duration::from_millis(5), n_unread_min: 1 };
+            self.job.wait_until_quiet(patience).await;
+            self.seen += &self.job.take_output().await.text;
         }
         let end = self.seen.find(text).map_or(0, |start| start + text.len());
         self.seen.drain(..end);
     }
 
     async fn types(&mut self, text: &str) {
-        self.job.feed(text.as_bytes().to_vec()).await.expect("it reads");
+        self.job.write_input(text.as_bytes().to_vec()).await.expect("it reads");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The old text is in the file more than once.
 
-use crow_core::edit::Occurrences;
+use crow_core::edit::EditOccurrences;
 
 use super::{Kind, NOWHERE, lands, nowhere, refused};
 use crate::harness::{
@@ -41,7 +41,7 @@ pub(super) const KINDS: &[Kind] = &[
 fn each(there: &str, then: &str, (old, new): (String, String)) -> Case {
     let twice = |text: &str| format!("{text}{NOWHERE}\n{text}");
     let truth = Truth::Each { ideal: twice(then) };
-    Case { file: twice(there), old, new, occurrences: Occurrences::All, truth }
+    Case { file: twice(there), old, new, occurrences: EditOccurrences::All, truth }
 }
 
 /// Leaves out what is in the file to the letter after all.

@@ -238,13 +238,13 @@ fn tokens_stay_with_the_reply_they_were_counted_for() {
     old.assistant(&agent, "hi");
     old.execute("UPDATE messages SET prompt_tokens = 'many', completion_tokens = -5 WHERE role = 'user'");
     let (sessions, _) = old.read();
-    let Some((crow_core::Entry::Reply(reply), _)) = sessions.first().unwrap().entries.get(1) else {
+    let Some((crow_core::TranscriptEntry::Reply(reply), _)) = sessions.first().unwrap().entries.get(1) else {
         panic!()
     };
-    assert_eq!(reply.usage, Some(crow_core::Usage::new(30, 1)));
+    assert_eq!(reply.usage, Some(crow_core::TokenUsage::new(30, 1)));
     old.execute("UPDATE messages SET prompt_tokens = 'many', completion_tokens = -5");
     let (sessions, _) = old.read();
-    let Some((crow_core::Entry::Reply(reply), _)) = sessions.first().unwrap().entries.get(1) else {
+    let Some((crow_core::TranscriptEntry::Reply(reply), _)) = sessions.first().unwrap().entries.get(1) else {
         panic!()
     };
     assert_eq!(reply.usage, None);
