@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use agent_client_protocol as sdk;
-use crow_core::{Failure, FailureKind, SessionId};
+use crow_core::{ContentPart, Failure, FailureKind, SessionId};
 use futures_util::{StreamExt, stream};
 use sdk::v1::schema as wire;
 use tokio::sync::{mpsc, oneshot};
@@ -59,6 +59,8 @@ pub struct AcpAgentCapabilities {
     pub steers: bool,
     /// It opens copies of stored sessions.
     pub forks: bool,
+    /// It takes images in prompts.
+    pub reads_images: bool,
 }
 
 /// How a turn ended, as its agent says.
@@ -135,10 +137,11 @@ impl AgentConnection {
     pub async fn send_prompt(
         &self,
         session: &SessionId,
-        text: &str,
+        content: Vec<ContentPart>,
         until: TurnScope,
     ) -> Result<PromptOutcome, Failure> {
-        let request = wire::PromptRequest::new(v1::session_id(session), vec![text.into()]);
+        let blocks = content.into_iter().map(v1::content_block).collect();
+        let request = wire::PromptRequest::new(v1::session_id(session), blocks);
         let ended = self.send_request(request.meta(v1::turn_scope_meta(until))).await?;
         let spent = ended.usage.map(|usage| usage.total_tokens);
         Ok(PromptOutcome { reason: v1::stop_reason(ended.stop_reason), spent })

@@ -214,7 +214,7 @@ fn commands_update(offered: Vec<CommandInfo>) -> wire::SessionUpdate {
     wire::SessionUpdate::AvailableCommandsUpdate(wire::AvailableCommandsUpdate::new(commands))
 }
 
-fn content_block(part: ContentPart) -> wire::ContentBlock {
+pub(crate) fn content_block(part: ContentPart) -> wire::ContentBlock {
     match part {
         ContentPart::Text(text) => text.into(),
         ContentPart::Image { mime, data } => wire::ContentBlock::Image(wire::ImageContent::new(data, mime)),

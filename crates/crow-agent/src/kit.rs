@@ -49,6 +49,8 @@ pub struct AgentConfig {
     pub skills_dir: Option<PathBuf>,
     /// The template of the system prompt that the configuration names, as earlier versions did.
     pub system_prompt_path: Option<PathBuf>,
+    /// What is added to the end of the system prompt.
+    pub system_prompt_addition: Option<String>,
     /// How the Spec Kit workflow goes.
     pub workflow: WorkflowConfig,
     /// The MCP servers of every session, beside those its client names.

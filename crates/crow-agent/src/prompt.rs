@@ -85,7 +85,11 @@ pub(crate) fn render_system_prompt(
         platform => std::env::consts::OS,
     };
     let (place, template) = system_template(settings)?;
-    Ok(RenderedPrompt { text: render_template(&place, &template, facts)?, template })
+    let mut text = render_template(&place, &template, facts)?;
+    if let Some(addition) = &settings.system_prompt_addition {
+        text = format!("{}\n\n{addition}\n", text.trim_end());
+    }
+    Ok(RenderedPrompt { text, template })
 }
 
 /// Finds the template of the system prompt: the person's own, by the newer or an earlier name, or ours.

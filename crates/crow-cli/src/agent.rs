@@ -56,9 +56,10 @@ impl ConfigSource {
     pub(crate) async fn load_runtime(self) -> Result<AgentRuntime, Failure> {
         let read = tokio::task::spawn_blocking(move || {
             let (mut settings, warnings) = Settings::load(&self.dir, &self.env)?;
-            let RunWishes { allow, max_turns, output_format: _ } = self.wishes;
-            settings.rules.allow.extend(allow);
-            settings.requests_max = max_turns.unwrap_or(settings.requests_max);
+            let wishes = self.wishes;
+            settings.rules.allow.extend(wishes.allow);
+            settings.requests_max = wishes.max_turns.unwrap_or(settings.requests_max);
+            settings.system_prompt_addition = wishes.append_system_prompt;
             for warning in warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Odd) {
                 tracing::warn!("{warning}");
             }
@@ -105,6 +106,7 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
         prompts_dir: settings.prompts_dir,
         skills_dir: settings.skills_dir,
         system_prompt_path: settings.system_prompt_path,
+        system_prompt_addition: settings.system_prompt_addition,
         workflow: settings.workflow,
         mcp_servers: settings.mcp_servers,
         mcp_auth_dir: settings.dir.join(crate::settings::MCP_AUTH_DIR),

@@ -75,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) skills_dir: Option<PathBuf>,
     /// The template of the system prompt that the file names.
     pub(crate) system_prompt_path: Option<PathBuf>,
+    /// What this run adds to the system prompt of a new session.
+    pub(crate) system_prompt_addition: Option<String>,
     /// How the Spec Kit workflow goes.
     pub(crate) workflow: WorkflowConfig,
     /// Whose terminals commands run in.

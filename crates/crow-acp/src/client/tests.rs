@@ -78,7 +78,7 @@ async fn what_an_agent_offers_is_read() {
             json!({"result": {"sessionId": "s-1", "configOptions": options}}),
         ],
         expect![[r#"
-            AcpAgentCapabilities { loads: true, resumes: false, steers: false, forks: true }
+            AcpAgentCapabilities { loads: true, resumes: false, steers: false, forks: true, reads_images: false }
             Ok(
                 OpenedSession {
                     session: SessionId(
@@ -145,7 +145,7 @@ async fn agents_that_cannot_be_driven() {
     check(
         &[json!({"result": {"protocolVersion": 1}})],
         expect![[r#"
-            AcpAgentCapabilities { loads: false, resumes: false, steers: false, forks: false }
+            AcpAgentCapabilities { loads: false, resumes: false, steers: false, forks: false, reads_images: false }
             Err(
                 Failure {
                     kind: Connection,

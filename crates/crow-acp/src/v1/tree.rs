@@ -85,6 +85,7 @@ pub(crate) fn agent_capabilities(answer: &wire::InitializeResponse) -> Result<Ac
         loads: answer.agent_capabilities.load_session,
         resumes: answer.agent_capabilities.session_capabilities.resume.is_some(),
         forks: answer.agent_capabilities.session_capabilities.fork.is_some(),
+        reads_images: answer.agent_capabilities.prompt_capabilities.image,
         steers: steering.and_then(|steering| steering.get("supported")).and_then(Value::as_bool)
             == Some(true),
     })

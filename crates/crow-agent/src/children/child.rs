@@ -9,7 +9,7 @@ use crow_acp::{
     AcpClientCapabilities, AgentCommand, AgentConnection, AgentProgram, ClientEvent, ClientInfo,
     LineTransport, ParentClient, TurnScope, drive_agent,
 };
-use crow_core::{AgentTransport, Failure, FailureKind, Mode, SessionId};
+use crow_core::{AgentTransport, ContentPart, Failure, FailureKind, Mode, SessionId};
 use crow_store::{TaskLease, TaskState};
 use crow_tools::Worktree;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -404,7 +404,8 @@ impl ChildActor {
         let mut standing = family.standing.clone();
         let mode = standing.borrow_and_update().mode;
         self.sync_mode(connection, session, (mode, &cut)).await?;
-        let prompted = connection.send_prompt(session, &text, TurnScope::TasksEnded);
+        let prompt = vec![ContentPart::Text(text)];
+        let prompted = connection.send_prompt(session, prompt, TurnScope::TasksEnded);
         let exhausted = family.book.wait_until_exhausted();
         tokio::pin!(prompted, exhausted);
         let mut stopping: Option<(Instant, ChildTurnEnd)> = None;

@@ -58,6 +58,7 @@ pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
         prompts_dir: config_dir.join("prompts"),
         skills_dir: None,
         system_prompt_path: None,
+        system_prompt_addition: None,
         workflow: crate::kit::WorkflowConfig::default(),
         sandbox: SandboxMode::default(),
         network: NetworkAccess::default(),

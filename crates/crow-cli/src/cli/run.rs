@@ -1,5 +1,7 @@
 //! What `crow-cli run` is told for one run only. Decides nothing.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use crow_core::PermissionRule;
 
@@ -12,6 +14,12 @@ pub(crate) struct RunWishes {
     /// End a turn after this many requests to the model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "agent")]
     pub(crate) max_turns: Option<u32>,
+    /// Add this to the end of the system prompt of the new session
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["agent", "session"])]
+    pub(crate) append_system_prompt: Option<String>,
+    /// Send this image with the first prompt; may be given more than once
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
     /// How to print: `text`, one document with the result as `json`, or each event as a line of `stream-json`, which is `-j`
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) output_format: Option<OutputFormat>,

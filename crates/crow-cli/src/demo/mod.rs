@@ -97,7 +97,8 @@ async fn run_scripted_session(
         json: false,
     };
     let first = Some(TASK.into());
-    let plan = RunPlan { args, cwd: project.to_owned(), first, speaker, onward: SessionRetention::Gone };
+    let (cwd, images) = (project.to_owned(), Vec::new());
+    let plan = RunPlan { args, cwd, first, images, speaker, onward: SessionRetention::Gone };
     run::drive_own_agent(plan, move || {
         let settings = settings.clone();
         std::future::ready(agent::build_runtime((*settings).clone()))
@@ -186,6 +187,7 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         prompts_dir: home.join("crow").join("prompts"),
         skills_dir: None,
         system_prompt_path: None,
+        system_prompt_addition: None,
         workflow: WorkflowConfig::default(),
         shell: Shell::default(),
         session_logs: false,

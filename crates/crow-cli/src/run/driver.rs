@@ -4,7 +4,7 @@
 use std::{collections::VecDeque, io, time::Duration};
 
 use crow_acp::{AgentConnection, AgentUpdate, ClientEvent, OpenedSession, StopReason, TurnScope};
-use crow_core::{Failure, FailureKind, ReportOutcome, SessionId};
+use crow_core::{ContentPart, Failure, FailureKind, ReportOutcome, SessionId};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
@@ -94,6 +94,10 @@ impl RunDriver {
 
     /// Opens the session and goes through its prompts.
     pub(super) async fn run(mut self) -> Result<(), CliError> {
+        if !self.plan.images.is_empty() && !self.connection.capabilities().reads_images {
+            let error = CliError::new(CliExitCode::Usage, "the agent takes no images");
+            return Err(error.with_hint("leave --image out, or use another agent"));
+        }
         let (session, replay) = self.open_session().await?;
         self.plan.speaker.on_session_opened(&session)?;
         replay.tell(self.plan.speaker.as_mut())?;
@@ -154,8 +158,10 @@ impl RunDriver {
         // Nobody is there after the last turn; between two of them a person is.
         let is_last = !self.plan.args.interactive || self.typed.is_over().await?;
         let until = if is_last { TurnScope::TasksEnded } else { TurnScope::Answered };
+        let mut content = vec![ContentPart::Text(prompt.to_owned())];
+        content.append(&mut self.plan.images);
         let ended =
-            async { connection.send_prompt(session, prompt, until).await.map(|prompted| prompted.reason) };
+            async { connection.send_prompt(session, content, until).await.map(|prompted| prompted.reason) };
         tokio::pin!(ended);
         let mut beat = tokio::time::interval(BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Skip);

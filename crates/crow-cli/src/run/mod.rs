@@ -25,7 +25,7 @@ use std::{
 };
 
 use crow_acp::{AcpClientCapabilities, AgentUpdate, ClientInfo, LineTransport, StopReason};
-use crow_core::{Failure, FailureKind, Mode, SessionId};
+use crow_core::{ContentPart, Failure, FailureKind, Mode, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
 pub(crate) use self::replay::ReplaySpan;
@@ -73,13 +73,14 @@ pub(crate) fn run(
         let exit = CliError::new(CliExitCode::Usage, "there is no prompt");
         return Err(exit.with_hint("give one as an argument, with -f FILE, or use -i to type"));
     }
+    let images = args.wishes.images.iter().map(|path| read_image(here, path)).collect::<Result<_, _>>()?;
     let speaker: Box<dyn RunOutput> = match args.wishes.output_format {
         Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Results)),
         None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Text) | None => terminal_output(),
     };
-    let plan = RunPlan { args, cwd, first, speaker, onward: SessionRetention::Stored };
+    let plan = RunPlan { args, cwd, first, images, speaker, onward: SessionRetention::Stored };
     let runtime = agent::tokio_runtime()?;
     let done = runtime.block_on(async {
         match other {
@@ -161,6 +162,8 @@ pub(crate) struct RunPlan {
     pub(crate) args: RunArgs,
     pub(crate) cwd: PathBuf,
     pub(crate) first: Option<String>,
+    /// What goes with the first prompt.
+    pub(crate) images: Vec<ContentPart>,
     pub(crate) speaker: Box<dyn RunOutput>,
     pub(crate) onward: SessionRetention,
 }
@@ -310,6 +313,11 @@ fn local_folder(dir: &Path) -> Result<PathBuf, CliError> {
             Err(CliError::new(CliExitCode::Usage, format!("could not work in {}: {error}", dir.display())))
         }
     }
+}
+
+fn read_image(here: &Path, path: &Path) -> Result<ContentPart, CliError> {
+    crow_tools::read_image(&here.join(path))
+        .map_err(|why| CliError::new(CliExitCode::Usage, format!("could not send {}: {why}", path.display())))
 }
 
 fn first_prompt(args: &RunArgs) -> Result<Option<String>, CliError> {

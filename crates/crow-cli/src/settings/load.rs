@@ -106,6 +106,7 @@ pub(super) fn load_settings(
         agents_written: top.agents.written,
         agents_broken: top.agents.broken,
         tree_limits: top.tree_limits,
+        system_prompt_addition: None,
         system_prompt_path: top.system_prompt_path.map(|path| loader.expand_path(dir, &path)),
         skills_dir: top.skills_dir.map(|path| loader.expand_path(dir, &path)),
         web: web::web_access(dir, &whole, env),

@@ -6,6 +6,7 @@ mod agents;
 mod configuration;
 mod doctor;
 mod models;
+mod one_run;
 mod sessions;
 mod sign_in;
 
@@ -419,67 +420,6 @@ fn the_limit_of_requests() {
 }
 
 /// Rules and limits of one run, and what a script gets of it.
-#[test]
-fn what_holds_for_one_run_only() {
-    let touches = "call terminal {\"command\":\"touch ran\"}\ntext \"Done.\"";
-    let stage = Stage::new(touches);
-    check(
-        &stage,
-        "crow run --allow 'touch' --output-format json 'touch it' | sed 's/\"session\":\"[^\"]*\"/\"session\":\"NAME\"/'",
-        &expect![[r#"
-            exit 0
-            {"type":"result","session":"NAME","stop_reason":"end_turn","text":"Done."}
-        "#]],
-    );
-    assert!(stage.world.project().join("ran").exists());
-    std::fs::remove_file(stage.world.project().join("ran")).expect("it is there");
-    // The next run does not have it.
-    let stage = Stage::new(touches);
-    assert_eq!(stage.crow("crow run 'touch it'").code, Some(5));
-    let deny = "permissions: { deny: [touch] }";
-    let stage = Stage::new(touches);
-    stage.world.configure_more(deny);
-    stage.crow("crow run --allow touch 'touch it'");
-    assert!(!stage.world.project().join("ran").exists(), "a deny rule stands above it");
-    let stage = Stage::new("call glob {\"pattern\":\"*\"}\ncall glob {\"pattern\":\"*\"}");
-    check(
-        &stage,
-        "crow run --max-turns 1 loop",
-        &expect![[r#"
-        exit 6
-        error: the turn reached a limit before the model was done
-        hint: go on with the same session, or raise max_turn_requests
-    "#]],
-    );
-    assert_eq!(stage.server.n_requests(), 1);
-    check(
-        &stage,
-        "crow run --allow 'path(' x",
-        &expect![[r#"
-        exit 2
-        error: invalid value 'path(' for '--allow <RULE>': the rule must be the words that a command begins with; it has a parenthesis after a word
-    "#]],
-    );
-    check(
-        &stage,
-        "crow run --max-turns 0 x",
-        &expect![[r#"
-        exit 2
-        error: invalid value '0' for '--max-turns <N>': 0 is not in 1..=4294967295
-    "#]],
-    );
-    check(
-        &stage,
-        "crow run --agent other --allow touch x 2>&1 | head -n 1; false",
-        &expect![[r#"
-        exit 1
-        error: the argument '--agent <NAME>' cannot be used with '--allow <RULE>'
-    "#]],
-    );
-    let told = stage.crow("crow run --output-format stream-json x").stdout;
-    assert!(told.starts_with("{\"type\":\"session\""), "{told}");
-}
-
 #[test]
 fn no_escape_codes_where_nobody_wants_them() {
     let stage = Stage::new(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crow_acp::{AcpClientCapabilities, AgentUpdate, ClientEvent, ClientInfo, TurnScope};
-use crow_core::Failure;
+use crow_core::{ContentPart, Failure};
 use expect_test::{Expect, expect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -225,7 +225,7 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let hello = ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false };
     let driven = crow_acp::drive_agent(lines, hello, events, async |agent| {
         let session = agent.new_session(folder.path()).await?;
-        agent.send_prompt(&session.session, "go", TurnScope::Answered).await
+        agent.send_prompt(&session.session, vec![ContentPart::Text("go".into())], TurnScope::Answered).await
     });
     let failure = driven.await.and_then(|ended| ended).err();
     let mut text = String::new();
