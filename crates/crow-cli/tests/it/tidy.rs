@@ -334,7 +334,7 @@ fn only_the_protocol_room_spells_the_protocol() {
 
 #[test]
 fn each_quirk_has_its_test() {
-    let table = fs::read_to_string(root().join("docs/user/models.md")).expect("the table of quirks");
+    let table = fs::read_to_string(root().join("docs/dev/model-quirks.md")).expect("the table of quirks");
     let (_, table) = table.split_once("| server |").expect("its head");
     let sources = sources();
     let is_there = |test: &str| {

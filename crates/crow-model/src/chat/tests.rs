@@ -1,4 +1,4 @@
-//! What real servers send, cut at every byte. `docs/user/models.md` names these tests.
+//! What real servers send, cut at every byte. `docs/dev/model-quirks.md` names these tests.
 
 use expect_test::{Expect, expect};
 use proptest::prelude::*;

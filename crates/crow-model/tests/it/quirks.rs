@@ -1,4 +1,4 @@
-//! Servers that keep us waiting or break off, over a real socket. `docs/user/models.md` names these tests.
+//! Servers that keep us waiting or break off, over a real socket. `docs/dev/model-quirks.md` names these tests.
 
 use std::fmt::Write as _;
 use std::time::Duration;
