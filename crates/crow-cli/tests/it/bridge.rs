@@ -1,8 +1,8 @@
 //! `crow-cli acp-bridge` and `crow-cli acp --listen`: what a client over WebSocket sees of them, and what is left.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod open;
-mod peer;
+mod fixture;
+mod unauthenticated;
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::Message;
 
-use self::peer::{Client, Server, command};
+use self::fixture::{Client, Server, command};
 
 /// An agent that says what it is told.
 const ECHO: &str = "exec cat";

@@ -2,13 +2,13 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
-mod bad;
-mod deep;
-mod happy;
+mod client_access;
 mod killed;
 mod limits;
-mod mail;
-mod wishes;
+mod messages;
+mod misbehaving;
+mod nested;
+mod success;
 
 use std::path::Path;
 use std::time::Duration;

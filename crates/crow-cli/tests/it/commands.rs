@@ -6,7 +6,7 @@ mod agents;
 mod configuration;
 mod doctor;
 mod models;
-mod one_run;
+mod run_options;
 mod sessions;
 mod sign_in;
 

@@ -1,9 +1,9 @@
 //! Conversations that become too long: what the model sees then, what people are told, and what stays on disk.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-mod asked;
-mod needle;
-mod stored;
+mod commands;
+mod persistence;
+mod retention;
 
 use std::path::Path;
 

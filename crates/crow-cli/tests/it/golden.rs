@@ -1,12 +1,12 @@
 //! The whole agent, from a client's line to the model's request, as transcripts.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
-mod clients;
-mod going_on;
-mod in_client;
-mod leaked;
+mod client_capabilities;
+mod client_terminals;
+mod continuation;
 mod messages;
 mod responses;
+mod text_tool_calls;
 
 use std::path::Path;
 

@@ -26,16 +26,16 @@
 //! ```
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod asking;
+mod arguments;
+mod end_to_end;
 mod forms;
-mod limits;
-mod needs;
+mod prerequisites;
+mod question_answers;
 mod questions;
 mod repair;
 mod status;
 mod steps;
-mod whole;
-mod words;
+mod write_scope;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;

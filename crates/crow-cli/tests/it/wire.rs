@@ -19,7 +19,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-mod turns;
+mod concurrent_turns;
 
 use std::collections::BTreeMap;
 use std::path::Path;

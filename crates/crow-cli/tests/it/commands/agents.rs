@@ -1,7 +1,7 @@
 //! Agents of others: what is said of them, and what becomes of each kind when it is driven.
 
-mod alive;
-mod told;
+mod interaction;
+mod reports;
 
 use std::fs;
 

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 
-use super::asking::asks;
 use super::check;
+use super::question_answers::asks;
 
 /// In forms, so that all are asked in one turn.
 #[test]

@@ -2,8 +2,8 @@
 
 use expect_test::expect;
 
-use super::asking::asks;
 use super::check;
+use super::question_answers::asks;
 
 /// What a step wrote before it asked is its work, too.
 #[test]

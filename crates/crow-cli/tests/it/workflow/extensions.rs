@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::{check, stage};
+use super::{check, fixture};
 
 /// An extension with one command.
 const EXTENSION: &str = r###"
@@ -19,7 +19,7 @@ const CONVERGED: &str = r#"model: call speckit_converge {"tasks":[]}"#;
 #[track_caller]
 fn check_hooks(hooks: &str, script: &str, transcript: &Expect) {
     let hooks = serde_json::json!(hooks);
-    let played = stage::played(&format!(
+    let played = fixture::played(&format!(
         "{EXTENSION}\nfile .specify/extensions.yml {hooks}\n{script}\n> prompt /speckit.converge\n> end"
     ));
     let is_shown = |line: &&str| !line.starts_with("< call") && !line.starts_with("< plan");
@@ -169,7 +169,7 @@ fn a_mandatory_hook_that_cannot_run_stops_the_step() {
 
 #[test]
 fn a_hook_that_is_cancelled_ends_the_turn() {
-    let played = stage::played(&format!(
+    let played = fixture::played(&format!(
         "{EXTENSION}\nfile .specify/extensions.yml {}\nmodel: text \"I look\" | hold\n> trust\n\
          > prompt /speckit.converge\n> wait I look\n> cancel\n> end",
         serde_json::json!(MANDATORY)
@@ -234,7 +234,7 @@ fn a_command_that_nobody_approved_is_none() {
 #[track_caller]
 fn check_prompt(file: &str, text: &str, is_trusted: bool, transcript: &Expect) {
     let trust = if is_trusted { "> trust\n" } else { "" };
-    let played = stage::played(&format!(
+    let played = fixture::played(&format!(
         "file .git/HEAD \"\"\nfile {file} {}\ntasks - [x] T001 Make a.txt\n{CONVERGED}\n{trust}\
          > prompt /speckit.converge the files\n> end",
         serde_json::json!(text)

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 
-use super::stage;
+use super::fixture;
 
 /// Runs with a scope in a list of five tasks; each is reported done.
 #[track_caller]
@@ -21,7 +21,7 @@ fn check_scope(scope: &str, ids: &[&str], transcript: &Expect) {
         script += &format!("model: call speckit_task {{\"id\":\"{id}\",\"state\":\"done\",\"note\":\"\"}}\n");
     }
     script += &format!("> prompt /speckit.implement {scope}\n> end\n> ticks\n");
-    let played = stage::played(&script);
+    let played = fixture::played(&script);
     let is_shown = |line: &&str| !line.starts_with("< call") && !line.starts_with("< plan");
     let shown: Vec<&str> = played.lines().filter(is_shown).collect();
     transcript.assert_eq(&(shown.join("\n") + "\n"));

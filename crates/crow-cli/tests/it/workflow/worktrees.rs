@@ -1,6 +1,6 @@
 //! Parts of a task that the model gives to children with worktrees of their own.
 
-use super::stage::played;
+use super::fixture::played;
 
 /// Their work comes back on a branch each, and is in the folder, uncommitted, when the task is reported.
 #[test]

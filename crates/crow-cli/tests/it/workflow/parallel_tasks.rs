@@ -3,7 +3,7 @@
 use expect_test::{Expect, expect};
 
 use super::check;
-use super::stage::{leashed, played};
+use super::fixture::{leashed, played};
 
 /// Two tasks that may go side by side, and one behind them.
 const LIST: &str = "

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 
-use super::{check, stage};
+use super::{check, fixture};
 
 #[test]
 fn a_copy_works_on_the_same_feature() {
@@ -40,7 +40,7 @@ fn a_copy_works_on_the_same_feature() {
 fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
     // More than fits beside the tools and the first prompts.
     let long: String = (0..1300).map(|line| format!("line {line:04} of a long file\n")).collect();
-    let played = stage::played(&format!(
+    let played = fixture::played(&format!(
         r###"
         client: {{"session": {{"compaction": {{}}}}}}
         config: max_compact_tokens: 22000

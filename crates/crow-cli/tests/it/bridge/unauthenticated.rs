@@ -5,7 +5,7 @@ use futures_util::SinkExt;
 use nix::sys::signal::Signal;
 use tokio_tungstenite::tungstenite::Message;
 
-use super::{check, check_refused, nowhere, peer::Server};
+use super::{check, check_refused, fixture::Server, nowhere};
 
 /// As the client of the Python version speaks: no token, no path, bytes instead of text.
 #[tokio::test]
