@@ -11,12 +11,12 @@ use crow_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::kit::AgentRuntime;
-use crate::records::ProjectRecords;
-use crate::supplies::repository_root;
+use crate::project_config::repository_root;
+use crate::project_records::ProjectRecords;
+use crate::runtime::AgentRuntime;
 
 /// Where a session's configuration in the store holds its grants.
-const IN_SESSION: &str = "approvals";
+const CONFIG_KEY: &str = "approvals";
 
 /// Far beyond what as many grants come to as are kept.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -24,7 +24,7 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// The grants of a session and of the project it works in.
 #[derive(Debug)]
 pub(crate) struct GrantStore {
-    kit: Arc<AgentRuntime>,
+    runtime: Arc<AgentRuntime>,
     session: SessionId,
     /// A parent asks in its place, and keeps what holds in the project.
     is_child: bool,
@@ -56,22 +56,22 @@ pub(crate) enum PermissionsAction {
 
 impl GrantStore {
     /// Knows of no grants yet.
-    pub(crate) fn new(kit: Arc<AgentRuntime>, session: SessionId, is_child: bool) -> Self {
-        Self { kit, session, is_child, state: Mutex::default() }
+    pub(crate) fn new(runtime: Arc<AgentRuntime>, session: SessionId, is_child: bool) -> Self {
+        Self { runtime, session, is_child, state: Mutex::default() }
     }
 
     /// Reads what is stored with the session and for the project around its folder. Returns what is wrong with that,
     /// the first time.
     pub(crate) async fn load_grants(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
         let config: Option<Value> = config.and_then(|config| serde_json::from_str(config).ok());
-        let session_grants = config.and_then(|config| config.get(IN_SESSION).map(GrantSet::from_json));
-        let (config_dir, cwd) = (self.kit.config().config_dir.clone(), cwd.to_owned());
-        let read = tokio::task::spawn_blocking(move || {
+        let session_grants = config.and_then(|config| config.get(CONFIG_KEY).map(GrantSet::from_json));
+        let (config_dir, cwd) = (self.runtime.config().config_dir.clone(), cwd.to_owned());
+        let loaded = tokio::task::spawn_blocking(move || {
             let project = project_root(&cwd);
             let grants = read_grants(&config_dir, &project);
             (project, grants)
         });
-        let (project, project_grants) = match read.await {
+        let (project, project_grants) = match loaded.await {
             Ok((project, grants)) => (Some(project), grants),
             Err(error) => (None, Err(error.to_string())),
         };
@@ -84,14 +84,14 @@ impl GrantStore {
                 state.project_grants = grants;
                 None
             }
-            Err(why) => {
+            Err(reason) => {
                 state.project_grants = GrantSet::default();
-                Some(format!("What you always allow in this project cannot be read, so it asks: {why}."))
+                Some(format!("What you always allow in this project cannot be read, so it asks: {reason}."))
             }
         };
-        let is_new = state.problem != problem;
+        let is_new_problem = state.problem != problem;
         state.problem.clone_from(&problem);
-        problem.filter(|_| is_new)
+        problem.filter(|_| is_new_problem)
     }
 
     /// Everything that is allowed here.
@@ -109,36 +109,36 @@ impl GrantStore {
     }
 
     /// Remembers a yes. What cannot be stored holds until the process ends; the other side says so.
-    pub(crate) async fn remember_grant(&self, lasting: GrantScope, offer: &GrantOffer) -> Result<(), String> {
-        let lasting = if self.is_child { GrantScope::Session } else { lasting };
-        let for_session = offer.session.iter().filter(|grant| match lasting {
+    pub(crate) async fn remember_grant(&self, scope: GrantScope, offer: &GrantOffer) -> Result<(), String> {
+        let scope = if self.is_child { GrantScope::Session } else { scope };
+        let for_session = offer.session.iter().filter(|grant| match scope {
             GrantScope::Session => true,
             GrantScope::Project => !offer.project.contains(grant),
         });
-        let (project, has_more) = {
+        let (project, is_changed) = {
             let mut state = self.lock_state();
             let before = state.session_grants.clone();
             state.session_grants.extend(for_session.cloned());
             (state.project.clone(), state.session_grants != before)
         };
-        let stored = if has_more { self.store_session_grants().await } else { Ok(()) };
-        let kept = match (lasting, project) {
+        let stored = if is_changed { self.store_session_grants().await } else { Ok(()) };
+        let stored_grants = match (scope, project) {
             (GrantScope::Session, _) => Ok(None),
             (GrantScope::Project, None) => Err("the project is not known".to_owned()),
             (GrantScope::Project, Some(project)) => {
                 self.remember_for_project(&project, &offer.project).await.map(Some)
             }
         };
-        let kept = kept.map(|kept| {
+        let stored_grants = stored_grants.map(|kept| {
             let mut state = self.lock_state();
             state.project_grants = kept.unwrap_or_else(|| state.project_grants.clone());
         });
-        if kept.is_err() {
+        if stored_grants.is_err() {
             self.lock_state().session_grants.extend(offer.project.iter().cloned());
         }
         stored
-            .and(kept)
-            .map_err(|why| format!("The answer holds until Crow ends, and is then forgotten: {why}."))
+            .and(stored_grants)
+            .map_err(|reason| format!("The answer holds until Crow ends, and is then forgotten: {reason}."))
     }
 
     /// Adds grants to the record of a project; returns all that it holds then.
@@ -148,25 +148,25 @@ impl GrantStore {
         grants: &[Grant],
     ) -> Result<GrantSet, String> {
         let grants = grants.to_vec();
-        self.change_project_grants(project, move |kept| kept.extend(grants)).await
+        self.change_project_grants(project, move |stored_grants| stored_grants.extend(grants)).await
     }
 
     /// Does what the person says with `/permissions`, and returns the answer.
-    pub(crate) async fn run_permissions_action(&self, order: PermissionsAction, cwd: &Path) -> String {
-        let tip = match self.kit.store.session_tip(&self.session).await {
+    pub(crate) async fn run_permissions_action(&self, action: PermissionsAction, cwd: &Path) -> String {
+        let tip = match self.runtime.store.session_tip(&self.session).await {
             Ok(tip) => tip,
             Err(error) => return format!("The session could not be read: {error}.\n"),
         };
         if let Some(problem) = self.load_grants(tip.as_ref().map(|tip| tip.config.as_str()), cwd).await {
             return format!("{problem}\n");
         }
-        let removed = match order {
+        let removed = match action {
             PermissionsAction::List => return self.render_list(),
             PermissionsAction::Remove(number) => {
                 let state = self.lock_state();
-                let found = number.checked_sub(1).and_then(|index| state.listed.get(index).cloned());
-                match found {
-                    Some(found) => vec![found],
+                let entry = number.checked_sub(1).and_then(|index| state.listed.get(index).cloned());
+                match entry {
+                    Some(entry) => vec![entry],
                     None => {
                         return "There is no such number. Type /permissions to see the list.\n".to_owned();
                     }
@@ -174,48 +174,49 @@ impl GrantStore {
             }
             PermissionsAction::Clear => {
                 let state = self.lock_state();
-                let of_session =
+                let session_grants =
                     state.session_grants.iter().map(|grant| (GrantScope::Session, grant.clone()));
-                let of_project =
+                let project_grants =
                     state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
-                of_session.chain(of_project).collect()
+                session_grants.chain(project_grants).collect()
             }
         };
         match self.remove_grants(&removed).await {
             Ok(()) => {
-                let names: Vec<String> = removed.iter().map(|(_, grant)| grant.description()).collect();
-                match names.as_slice() {
+                let descriptions: Vec<String> =
+                    removed.iter().map(|(_, grant)| grant.description()).collect();
+                match descriptions.as_slice() {
                     [] => "Nothing was allowed beyond single calls.\n".to_owned(),
                     [name] => format!("{} asks again.\n", crow_core::escape_hidden(name)),
-                    names => format!("{} answers were taken back.\n", names.len()),
+                    descriptions => format!("{} answers were taken back.\n", descriptions.len()),
                 }
             }
-            Err(why) => format!("The answers could not be taken back for good: {why}.\n"),
+            Err(reason) => format!("The answers could not be taken back for good: {reason}.\n"),
         }
     }
 
     async fn remove_grants(&self, removed: &[(GrantScope, Grant)]) -> Result<(), String> {
-        let of = |wanted: GrantScope| {
-            let wanted = removed.iter().filter(move |(lasting, _)| *lasting == wanted);
-            wanted.map(|(_, grant)| grant.clone()).collect::<Vec<_>>()
+        let with_scope = |scope: GrantScope| {
+            let scope = removed.iter().filter(move |(grant_scope, _)| *grant_scope == scope);
+            scope.map(|(_, grant)| grant.clone()).collect::<Vec<_>>()
         };
-        let in_project = of(GrantScope::Project);
+        let project_grants = with_scope(GrantScope::Project);
         let project = {
             let mut state = self.lock_state();
             for (_, grant) in removed {
                 // An answer for the project holds in the session that it was given in as well.
                 state.session_grants.remove(grant);
             }
-            for grant in &in_project {
+            for grant in &project_grants {
                 state.project_grants.remove(grant);
             }
             state.project.clone()
         };
         self.store_session_grants().await?;
-        let Some(project) = project.filter(|_| !in_project.is_empty()) else { return Ok(()) };
-        let removed = move |kept: &mut GrantSet| {
-            for grant in &in_project {
-                kept.remove(grant);
+        let Some(project) = project.filter(|_| !project_grants.is_empty()) else { return Ok(()) };
+        let removed = move |stored_grants: &mut GrantSet| {
+            for grant in &project_grants {
+                stored_grants.remove(grant);
             }
         };
         self.change_project_grants(&project, removed).await.map(drop)
@@ -223,10 +224,11 @@ impl GrantStore {
 
     fn render_list(&self) -> String {
         let mut state = self.lock_state();
-        let of_project = state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
-        let of_session = state.session_grants.iter().filter(|grant| !state.project_grants.contains(grant));
-        let of_session = of_session.map(|grant| (GrantScope::Session, grant.clone()));
-        let listed: Vec<(GrantScope, Grant)> = of_project.chain(of_session).collect();
+        let project_grants = state.project_grants.iter().map(|grant| (GrantScope::Project, grant.clone()));
+        let session_grants =
+            state.session_grants.iter().filter(|grant| !state.project_grants.contains(grant));
+        let session_grants = session_grants.map(|grant| (GrantScope::Session, grant.clone()));
+        let listed: Vec<(GrantScope, Grant)> = project_grants.chain(session_grants).collect();
         if listed.is_empty() {
             state.listed = listed;
             return "Nothing is allowed beyond single calls. A question offers to allow more.\n".to_owned();
@@ -235,10 +237,10 @@ impl GrantStore {
             state.project.as_ref().map(|project| crow_core::escape_hidden(&project.display().to_string()));
         let mut text = String::new();
         let mut section = None;
-        for (index, (lasting, grant)) in listed.iter().enumerate() {
-            if section != Some(*lasting) {
-                section = Some(*lasting);
-                text.push_str(&match lasting {
+        for (index, (scope, grant)) in listed.iter().enumerate() {
+            if section != Some(*scope) {
+                section = Some(*scope);
+                text.push_str(&match scope {
                     GrantScope::Project => {
                         format!("Always allowed in {}:\n\n", project.as_deref().unwrap_or("this project"))
                     }
@@ -255,7 +257,7 @@ impl GrantStore {
 
     async fn store_session_grants(&self) -> Result<(), String> {
         let grants = self.lock_state().session_grants.to_json();
-        match self.kit.store.set_config(&self.session, IN_SESSION, Some(grants)).await {
+        match self.runtime.store.set_config(&self.session, CONFIG_KEY, Some(grants)).await {
             // Its first prompt has not come yet, and nothing was granted in it.
             Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
@@ -267,7 +269,7 @@ impl GrantStore {
         project: &Path,
         change: impl FnOnce(&mut GrantSet) + Send + 'static,
     ) -> Result<GrantSet, String> {
-        let (config_dir, project) = (self.kit.config().config_dir.clone(), project.to_owned());
+        let (config_dir, project) = (self.runtime.config().config_dir.clone(), project.to_owned());
         let changed =
             tokio::task::spawn_blocking(move || self::change_grants(&config_dir, &project, change)).await;
         changed.unwrap_or_else(|error| Err(error.to_string()))
@@ -295,21 +297,22 @@ pub struct ProjectPermissions {
 }
 
 /// The project that a folder is in: the repository around it, or the folder itself.
-pub(crate) fn project_root(folder: &Path) -> PathBuf {
-    repository_root(&crow_tools::resolve_links(folder)).to_owned()
+pub(crate) fn project_root(directory: &Path) -> PathBuf {
+    repository_root(&crow_tools::resolve_links(directory)).to_owned()
 }
 
 fn grant_records(config_dir: &Path) -> ProjectRecords<'_> {
-    ProjectRecords { config_dir, folder: "permissions", file_bytes_max: FILE_BYTES_MAX }
+    ProjectRecords { config_dir, directory: "permissions", file_bytes_max: FILE_BYTES_MAX }
 }
 
 fn read_grants(config_dir: &Path, project: &Path) -> Result<GrantSet, String> {
     let records = grant_records(config_dir);
-    let broken = |why: &str| format!("{}: {why}", records.path(project).display());
-    let record: Option<ProjectGrantsRecord> = records.read(project).map_err(|why| broken(&why))?;
+    let describe_error = |reason: &str| format!("{}: {reason}", records.path(project).display());
+    let record: Option<ProjectGrantsRecord> =
+        records.read(project).map_err(|reason| describe_error(&reason))?;
     let Some(record) = record else { return Ok(GrantSet::default()) };
     if record.project != project.display().to_string() {
-        return Err(broken("it is about another project"));
+        return Err(describe_error("it is about another project"));
     }
     Ok(GrantSet::from_json(&record.allow))
 }
@@ -321,9 +324,11 @@ fn change_grants(
     change: impl FnOnce(&mut GrantSet),
 ) -> Result<GrantSet, String> {
     // Another process may have changed it since it was read last.
-    let mut kept = read_grants(config_dir, project)?;
-    change(&mut kept);
-    write_grants(config_dir, project, &kept).map(|()| kept).map_err(|error| error.to_string())
+    let mut stored_grants = read_grants(config_dir, project)?;
+    change(&mut stored_grants);
+    write_grants(config_dir, project, &stored_grants)
+        .map(|()| stored_grants)
+        .map_err(|error| error.to_string())
 }
 
 fn write_grants(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {

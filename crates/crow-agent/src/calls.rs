@@ -23,18 +23,19 @@ use futures_util::stream::FuturesUnordered;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::hold::{self, SandboxedCallResult, WarnedOnce};
 use crate::hooks;
-use crate::keeping::CallUndoRecorder;
-use crate::kit::AgentConfig;
 use crate::run_turn::{ClaimOutcome, SessionState, TurnCx};
+use crate::runtime::AgentConfig;
+use crate::sandbox_retry::{self, SandboxedCallResult, WarnedOnce};
 use crate::speckit::{begin_watching, end_watching};
+use crate::undo_recorder::CallUndoRecorder;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
-pub(crate) const MOVED: &str = "not run: what it would touch is not what was allowed any longer; look again";
-const CUT: &str = "not run: the turn was cancelled";
-const REFUSED: &str = "not run: the person refused it";
-const WAITS_FOR_WORDS: &str =
+pub(crate) const ACCESS_CHANGED: &str =
+    "not run: what it would touch is not what was allowed any longer; look again";
+const CANCELLED: &str = "not run: the turn was cancelled";
+const REJECTED: &str = "not run: the person refused it";
+const AWAITS_INSTRUCTIONS: &str =
     "not run: the person refused a call before it, and says what to do instead with the next message";
 
 /// Runs calls until each has its result in the transcript.
@@ -42,97 +43,97 @@ pub(crate) async fn run_calls(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
     calls: &[ToolCall],
-    talk: &mut SessionState,
+    state: &mut SessionState,
 ) -> Result<(), Failure> {
-    let facets: Vec<ToolCallInfo> = calls.iter().map(|call| tools.call_info(call, cx.workspace)).collect();
-    for (call, facets) in calls.iter().zip(&facets) {
-        announce_call(cx, tools, call, facets);
+    let infos: Vec<ToolCallInfo> = calls.iter().map(|call| tools.call_info(call, cx.workspace)).collect();
+    for (call, info) in calls.iter().zip(&infos) {
+        announce_call(cx, tools, call, info);
     }
-    let runs = facets.iter().any(|facets| matches!(facets.touch, ToolAccess::Runs(_)));
-    let support = if runs { tools.sandbox_support().await } else { SandboxSupport::Full };
-    let gate = PermissionGate::new(cx, tools, calls, talk, support);
-    let ended: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
+    let runs_commands = infos.iter().any(|info| matches!(info.touch, ToolAccess::Runs(_)));
+    let support = if runs_commands { tools.sandbox_support().await } else { SandboxSupport::Full };
+    let gate = PermissionGate::new(cx, tools, calls, state, support);
+    let finished: Vec<CancellationToken> = calls.iter().map(|_| CancellationToken::new()).collect();
     let mut running = FuturesUnordered::new();
     for (index, call) in calls.iter().enumerate() {
-        let (facets, ended, gate) = (&facets, &ended, &gate);
+        let (infos, finished, gate) = (&infos, &finished, &gate);
         running.push(async move {
-            for earlier in conflicting_earlier_calls(facets, index) {
-                ended[earlier].cancelled().await;
+            for earlier in conflicting_earlier_calls(infos, index) {
+                finished[earlier].cancelled().await;
             }
             let context = match hooks::before_call(cx, call).await {
                 Ok(context) => context,
-                Err(outcome) => return (index, (outcome, OutputDisplay::AsContent)),
+                Err(result) => return (index, (result, OutputDisplay::AsContent)),
             };
             // What it waited for may have moved what it touches.
-            let facets = tools.call_info(call, cx.workspace);
-            let (mut outcome, shown) = run_call(cx, tools, call, &facets, gate).await;
-            hooks::append_context(&mut outcome, context);
-            (index, (outcome, shown))
+            let info = tools.call_info(call, cx.workspace);
+            let (mut result, display) = run_call(cx, tools, call, &info, gate).await;
+            hooks::append_context(&mut result, context);
+            (index, (result, display))
         });
     }
-    let mut stored = Ok(());
-    while let Some((index, (outcome, shown))) = running.next().await {
+    let mut store_result = Ok(());
+    while let Some((index, (result, display))) = running.next().await {
         // After a store that failed nothing more may begin, and what runs is brought to its end.
-        if stored.is_ok() {
-            stored = finish_call(cx, (&calls[index], &facets[index]), outcome, &shown, talk).await;
-            if stored.is_err() {
-                cx.cut.cancel();
+        if store_result.is_ok() {
+            store_result = finish_call(cx, (&calls[index], &infos[index]), result, &display, state).await;
+            if store_result.is_err() {
+                cx.cancel.cancel();
             }
         }
-        if stored.is_err() {
+        if store_result.is_err() {
             // Nothing will be said of it later.
             let content = Some(vec![ToolCallContent::Text(NOT_STORED.to_owned())]);
             let update =
                 SessionUpdate::CallChanged { call: calls[index].id, status: ToolCallStatus::Failed, content };
             cx.client.send_update(cx.session, update);
         }
-        ended[index].cancel();
-        if let OutputDisplay::InTerminal(terminal) = shown {
+        finished[index].cancel();
+        if let OutputDisplay::InTerminal(terminal) = display {
             // Only then it is given back: its client shows the end of the call first.
             cx.client.flush_updates(cx.session).await;
             drop(terminal);
         }
     }
     drop(running);
-    talk.told = gate.told;
-    talk.waits_for_words |= gate.waits_for_words.into_inner();
-    stored
+    state.warned = gate.warned;
+    state.awaits_instructions |= gate.awaits_instructions.into_inner();
+    store_result
 }
 
-pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall, facets: &ToolCallInfo) {
-    let prints = match tools.live_output_dir(call, cx.workspace, cx.client.capabilities()) {
-        Some(folder) => OutputStreaming::Live { cwd: folder.display().to_string() },
+pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCall, info: &ToolCallInfo) {
+    let streaming = match tools.live_output_dir(call, cx.workspace, cx.client.capabilities()) {
+        Some(directory) => OutputStreaming::Live { cwd: directory.display().to_string() },
         None => OutputStreaming::Nothing,
     };
     let update = SessionUpdate::Call {
         call: call.id,
         name: call.name.clone(),
-        facets: facets.clone(),
+        facets: info.clone(),
         arguments: call.arguments.to_object(),
         status: ToolCallStatus::Pending,
         content: Vec::new(),
-        prints,
+        prints: streaming,
     };
     cx.client.send_update(cx.session, update);
 }
 
 async fn finish_call(
     cx: &TurnCx<'_>,
-    (call, facets): (&ToolCall, &ToolCallInfo),
-    outcome: ToolResult,
-    shown: &OutputDisplay,
-    talk: &mut SessionState,
+    (call, info): (&ToolCall, &ToolCallInfo),
+    result: ToolResult,
+    display: &OutputDisplay,
+    state: &mut SessionState,
 ) -> Result<(), Failure> {
-    let (status, plan) = (outcome.status, outcome.plan.clone());
-    let content = match shown {
-        OutputDisplay::AsContent => Some(outcome.for_client.clone()),
+    let (status, plan) = (result.status, result.plan.clone());
+    let content = match display {
+        OutputDisplay::AsContent => Some(result.for_client.clone()),
         // What it printed is there already.
         OutputDisplay::AsPrinted | OutputDisplay::InTerminal(_) => None,
     };
-    let claims = cx.children.deliveries_for_call(call.id);
-    let entry = TranscriptEntry::Result { call: call.id, facets: facets.clone(), outcome };
-    if cx.append_with_claims(talk, entry.clone(), &claims).await? == ClaimOutcome::BySomebodyElse {
-        cx.append_entry(talk, entry).await?;
+    let delivery_ids = cx.children.deliveries_for_call(call.id);
+    let entry = TranscriptEntry::Result { call: call.id, facets: info.clone(), outcome: result };
+    if cx.append_with_claims(state, entry.clone(), &delivery_ids).await? == ClaimOutcome::AlreadyClaimed {
+        cx.append_entry(state, entry).await?;
     }
     cx.client.send_update(cx.session, SessionUpdate::CallChanged { call: call.id, status, content });
     if let Some(plan) = plan {
@@ -161,84 +162,88 @@ async fn run_call(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
     call: &ToolCall,
-    facets: &ToolCallInfo,
+    info: &ToolCallInfo,
     gate: &PermissionGate,
 ) -> (ToolResult, OutputDisplay) {
-    let shown = std::sync::Mutex::new(OutputDisplay::AsContent);
-    let show = |now: OutputDisplay| *shown.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    let display = std::sync::Mutex::new(OutputDisplay::AsContent);
+    let set_display = |now: OutputDisplay| *display.lock().unwrap_or_else(PoisonError::into_inner) = now;
     let progress = |progress: ToolProgress| match progress {
-        ToolProgress::Shows(content) => {
+        ToolProgress::Content(content) => {
             cx.client.send_update(cx.session, running_update(call, Some(content)));
         }
-        ToolProgress::Printed(text) => {
+        ToolProgress::Output(text) => {
             cx.client.send_update(cx.session, SessionUpdate::Output { call: call.id, text });
         }
         ToolProgress::Exited { code, signal } => {
             cx.client.send_update(cx.session, SessionUpdate::Exited { call: call.id, code, signal });
-            show(OutputDisplay::AsPrinted);
+            set_display(OutputDisplay::AsPrinted);
         }
         ToolProgress::Terminal(terminal) => {
             let id = terminal.id().to_owned();
             cx.client.send_update(cx.session, SessionUpdate::Terminal { call: call.id, id });
-            show(OutputDisplay::InTerminal(terminal));
+            set_display(OutputDisplay::InTerminal(terminal));
         }
-        ToolProgress::Unheld => show(OutputDisplay::AsContent),
+        ToolProgress::SandboxUnavailable => set_display(OutputDisplay::AsContent),
     };
-    let keeper = CallUndoRecorder::new(cx, gate.turn, call.id);
+    let undo_recorder = CallUndoRecorder::new(cx, gate.turn, call.id);
     let tool_cx = ToolCx {
         workspace: cx.workspace,
         editor: Some(cx.editor),
-        touch: &facets.touch,
+        access: &info.touch,
         call: Some(call.id),
         confinement: Confinement::Free,
-        cut: cx.cut,
+        cancel: cx.cancel,
         progress: &progress,
-        keeper: Some(&keeper),
+        undo_recorder: Some(&undo_recorder),
     };
-    let outcome = match approve_call(cx, tools, call, (facets, tool_cx), gate).await {
+    let result = match approve_call(cx, tools, call, (info, tool_cx), gate).await {
         // A person takes their time, and a link may lead elsewhere by now.
-        Ok(_) if tools.call_info(call, cx.workspace).touch != facets.touch => ToolResult::failure(MOVED),
+        Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
+            ToolResult::failure(ACCESS_CHANGED)
+        }
         Ok(approval) => {
             cx.client.send_update(cx.session, running_update(call, None));
-            let watching = begin_watching(cx, call, facets).await;
-            let ran = hold::run_held(cx, tools, call, (facets, tool_cx), (gate, approval)).await;
-            let outcome = match gate.check_sandboxed_call(cx, (call, facets), ran).await {
-                SandboxedCallResult::Over(outcome) => outcome,
-                SandboxedCallResult::Again => {
+            let watched_policy = begin_watching(cx, call, info).await;
+            let run = sandbox_retry::run_held(cx, tools, call, (info, tool_cx), (gate, approval)).await;
+            let result = match gate.check_sandboxed_call(cx, (call, info), run).await {
+                SandboxedCallResult::Done(result) => result,
+                SandboxedCallResult::Retry => {
                     cx.client.send_update(cx.session, running_update(call, None));
                     // What it printed the first time has ended for the client.
-                    show(OutputDisplay::AsContent);
-                    let progress = |what: ToolProgress| {
-                        if !matches!(what, ToolProgress::Printed(_) | ToolProgress::Exited { .. }) {
-                            progress(what);
+                    set_display(OutputDisplay::AsContent);
+                    let progress = |update: ToolProgress| {
+                        if !matches!(update, ToolProgress::Output(_) | ToolProgress::Exited { .. }) {
+                            progress(update);
                         }
                     };
-                    let again = ToolCx { progress: &progress, ..tool_cx };
-                    hold::mark_retried(tools.run_call(&hold::retry_call(call), again).await)
+                    let retry_cx = ToolCx { progress: &progress, ..tool_cx };
+                    sandbox_retry::mark_retried(
+                        tools.run_call(&sandbox_retry::retry_call(call), retry_cx).await,
+                    )
                 }
             };
-            let outcome = end_watching(cx, (watching, call, facets), outcome).await;
-            hooks::after_call(cx, call, outcome).await
+            let result = end_watching(cx, (watched_policy, call, info), result).await;
+            hooks::after_call(cx, call, result).await
         }
-        Err(outcome) => outcome,
+        Err(result) => result,
     };
-    (outcome, shown.into_inner().unwrap_or_else(PoisonError::into_inner))
+    (result, display.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// What the calls of one reply share when they need permission.
 pub(crate) struct PermissionGate {
     /// One question at a time: an answer may cover the next one.
-    pub(crate) asking: Mutex<()>,
+    pub(crate) question_lock: Mutex<()>,
     /// The policy for what runs on this machine.
     pub(crate) local_policy: PermissionPolicy,
     /// The same where nothing can be held, made when it turns out that nothing can in the client's terminals.
     policy_without_sandbox: OnceLock<PermissionPolicy>,
     /// Calls that run commands in those.
-    in_client: HashSet<CallId>,
-    pub(crate) told: WarnedOnce,
-    pub(crate) settings: Arc<AgentConfig>,
+    client_terminal_calls: HashSet<CallId>,
+    pub(crate) warned: WarnedOnce,
+    pub(crate) config: Arc<AgentConfig>,
     /// The person rejected a call and says what to do instead with the next prompt.
-    waits_for_words: AtomicBool,
+    awaits_instructions: AtomicBool,
     /// Place of the prompt whose turn it is.
     turn: u64,
 }
@@ -248,37 +253,40 @@ impl PermissionGate {
         cx: &TurnCx<'_>,
         tools: &ToolRegistry,
         calls: &[ToolCall],
-        talk: &mut SessionState,
+        state: &mut SessionState,
         support: SandboxSupport,
     ) -> Self {
         let client = cx.client.capabilities();
-        let in_client = calls.iter().filter(|call| tools.runs_in_client(call, cx.workspace, client));
+        let client_terminal_calls =
+            calls.iter().filter(|call| tools.runs_in_client(call, cx.workspace, client));
         Self {
-            in_client: in_client.map(|call| call.id).collect(),
+            client_terminal_calls: client_terminal_calls.map(|call| call.id).collect(),
             policy_without_sandbox: OnceLock::new(),
-            asking: Mutex::default(),
-            told: std::mem::take(&mut talk.told),
+            question_lock: Mutex::default(),
+            warned: std::mem::take(&mut state.warned),
             local_policy: policy(cx, support),
-            settings: cx.kit.config(),
-            waits_for_words: AtomicBool::new(false),
-            turn: talk.turn,
+            config: cx.runtime.config(),
+            awaits_instructions: AtomicBool::new(false),
+            turn: state.turn,
         }
     }
 
     /// The policy that a call is judged by: where its command runs, nothing may be able to hold it.
     pub(crate) fn permission_policy(&self, cx: &TurnCx<'_>, call: &ToolCall) -> &PermissionPolicy {
         match cx.workspace.no_client_sandbox() {
-            Some(why) if self.in_client.contains(&call.id) => self.policy_without_sandbox.get_or_init(|| {
-                let reason = format!("in the client's terminal there is none: {why}");
-                policy(cx, SandboxSupport::None { reason })
-            }),
+            Some(reason) if self.client_terminal_calls.contains(&call.id) => {
+                self.policy_without_sandbox.get_or_init(|| {
+                    let reason = format!("in the client's terminal there is none: {reason}");
+                    policy(cx, SandboxSupport::None { reason })
+                })
+            }
             Some(_) | None => &self.local_policy,
         }
     }
 
     /// Tells whether a call changes files of the session's folders and nothing else.
-    fn is_inside(&self, facets: &ToolCallInfo) -> bool {
-        let ToolAccess::Writes(paths) = &facets.touch else { return false };
+    fn is_inside(&self, info: &ToolCallInfo) -> bool {
+        let ToolAccess::Writes(paths) = &info.touch else { return false };
         let is_in_root = |path: &String| {
             self.local_policy.work_roots().iter().any(|root| Path::new(path).starts_with(root))
         };
@@ -286,10 +294,10 @@ impl PermissionGate {
     }
 
     /// Waits until the session's mode frees a call.
-    async fn until_allowed_by_mode(&self, cx: &TurnCx<'_>, call: &ToolCall, facets: &ToolCallInfo) {
-        let mut standing = cx.standing.clone();
-        while standing.changed().await.is_ok() {
-            if self.evaluate_call(cx, call, facets) == PermissionDecision::Allow {
+    async fn until_allowed_by_mode(&self, cx: &TurnCx<'_>, call: &ToolCall, info: &ToolCallInfo) {
+        let mut settings = cx.settings.clone();
+        while settings.changed().await.is_ok() {
+            if self.evaluate_call(cx, call, info) == PermissionDecision::Allow {
                 return;
             }
         }
@@ -300,62 +308,62 @@ impl PermissionGate {
         &self,
         cx: &TurnCx<'_>,
         call: &ToolCall,
-        facets: &ToolCallInfo,
+        info: &ToolCallInfo,
     ) -> PermissionDecision {
         let policy = self.permission_policy(cx, call);
-        let verdict =
-            policy.evaluate(effective_mode(cx, facets), &cx.approvals.all_grants(), &call.name, facets);
-        match cx.scope {
-            Some(scope) => scope.narrow_decision(verdict, (call, &facets.touch)),
-            None => verdict,
+        let decision =
+            policy.evaluate(effective_mode(cx, info), &cx.approvals.all_grants(), &call.name, info);
+        match cx.step_policy {
+            Some(step_policy) => step_policy.narrow_decision(decision, (call, &info.touch)),
+            None => decision,
         }
     }
 
     /// Tells who approved a call that needs no question.
-    fn call_approval(&self, cx: &TurnCx<'_>, call: &ToolCall, facets: &ToolCallInfo) -> ApprovalSource {
+    fn call_approval(&self, cx: &TurnCx<'_>, call: &ToolCall, info: &ToolCallInfo) -> ApprovalSource {
         self.permission_policy(cx, call).approval(
-            effective_mode(cx, facets),
+            effective_mode(cx, info),
             &cx.approvals.all_grants(),
             &call.name,
-            facets,
+            info,
         )
     }
 
     fn is_waiting_for_prompt(&self) -> bool {
-        self.waits_for_words.load(Ordering::Relaxed)
+        self.awaits_instructions.load(Ordering::Relaxed)
     }
 }
 
 /// The mode that a call is judged in: the session's, or that of the step at work.
-fn effective_mode(cx: &TurnCx<'_>, facets: &ToolCallInfo) -> Mode {
-    let mode = cx.standing.borrow().mode;
-    cx.scope.map_or(mode, |scope| scope.effective_mode(mode, &facets.touch))
+fn effective_mode(cx: &TurnCx<'_>, info: &ToolCallInfo) -> Mode {
+    let mode = cx.settings.borrow().mode;
+    cx.step_policy.map_or(mode, |step_policy| step_policy.effective_mode(mode, &info.touch))
 }
 
 /// The policy of a session as it stands.
 fn policy(cx: &TurnCx<'_>, support: SandboxSupport) -> PermissionPolicy {
-    let (settings, supplies) = (cx.kit.config(), cx.stock.current_config());
-    let readable = supplies.skill_folders().map(Path::to_owned).chain([settings.spill_dir.clone()]);
+    let (config, project_config) = (cx.runtime.config(), cx.config_loader.current_config());
+    let readable_paths = project_config.skill_folders().map(Path::to_owned).chain([config.spill_dir.clone()]);
     PermissionPolicy::new(PolicySources {
         workspace: cx.workspace,
         cwd: None,
-        readable: readable.collect(),
-        config_dir: &settings.config_dir,
-        rules: supplies.rules.clone(),
-        sandbox: settings.sandbox,
+        readable: readable_paths.collect(),
+        config_dir: &config.config_dir,
+        rules: project_config.rules.clone(),
+        sandbox: config.sandbox,
         support,
     })
 }
 
 /// Says why Crow itself may not write a file for the person: what is forbidden for good holds for it too.
 pub(crate) fn forbidden_write_reason(cx: &TurnCx<'_>, path: &Path) -> Option<String> {
-    let touch = ToolAccess::Writes(vec![crow_tools::resolve_links(path).display().to_string()]);
-    match evaluate_access(cx, Mode::Auto, "write", touch) {
-        PermissionDecision::Deny(why) => Some(format!("{} is not written: {why}", path.display())),
-        PermissionDecision::Ask { why, .. } => Some(format!(
+    let access = ToolAccess::Writes(vec![crow_tools::resolve_links(path).display().to_string()]);
+    match evaluate_access(cx, Mode::Auto, "write", access) {
+        PermissionDecision::Deny(reason) => Some(format!("{} is not written: {reason}", path.display())),
+        PermissionDecision::Ask { why: reason, .. } => Some(format!(
             "{} is not written: {}",
             path.display(),
-            why.unwrap_or_else(|| "it is protected".to_owned())
+            reason.unwrap_or_else(|| "it is protected".to_owned())
         )),
         PermissionDecision::Allow => None,
     }
@@ -363,18 +371,21 @@ pub(crate) fn forbidden_write_reason(cx: &TurnCx<'_>, path: &Path) -> Option<Str
 
 /// Whether the model might read a file by itself; the other side says what speaks against it. `path` is resolved.
 pub(crate) fn check_read_allowed(cx: &TurnCx<'_>, path: &Path) -> Result<(), String> {
-    let mode = cx.standing.borrow().mode;
+    let mode = cx.settings.borrow().mode;
     match evaluate_access(cx, mode, "read", ToolAccess::Reads(vec![path.display().to_string()])) {
         PermissionDecision::Allow => Ok(()),
-        PermissionDecision::Deny(why) => Err(why),
-        PermissionDecision::Ask { why, .. } => Err(why.unwrap_or_else(|| "it needs permission".to_owned())),
+        PermissionDecision::Deny(reason) => Err(reason),
+        PermissionDecision::Ask { why: reason, .. } => {
+            Err(reason.unwrap_or_else(|| "it needs permission".to_owned()))
+        }
     }
 }
 
 /// Judges something that no call of the model asks for.
-fn evaluate_access(cx: &TurnCx<'_>, mode: Mode, tool: &str, touch: ToolAccess) -> PermissionDecision {
-    let facets = ToolCallInfo { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), touch };
-    policy(cx, SandboxSupport::Full).evaluate(mode, &GrantSet::default(), tool, &facets)
+fn evaluate_access(cx: &TurnCx<'_>, mode: Mode, tool: &str, access: ToolAccess) -> PermissionDecision {
+    let info =
+        ToolCallInfo { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), touch: access };
+    policy(cx, SandboxSupport::Full).evaluate(mode, &GrantSet::default(), tool, &info)
 }
 
 /// Finds out whether a call may run, and who says so; the other side is what came of it instead.
@@ -382,87 +393,87 @@ pub(crate) async fn approve_call(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
     call: &ToolCall,
-    (facets, tool_cx): (&ToolCallInfo, ToolCx<'_>),
+    (info, tool_cx): (&ToolCallInfo, ToolCx<'_>),
     gate: &PermissionGate,
 ) -> Result<ApprovalSource, ToolResult> {
     if cx.is_over() {
-        return Err(ToolResult::failure(CUT));
+        return Err(ToolResult::failure(CANCELLED));
     }
-    let decided = |verdict: PermissionDecision| match verdict {
+    let pending_question = |decision: PermissionDecision| match decision {
         PermissionDecision::Allow => Ok(None),
-        PermissionDecision::Deny(why) => Err(ToolResult::failure(format!("not run: {why}"))),
-        PermissionDecision::Ask { offer, why } => Ok(Some((offer, why))),
+        PermissionDecision::Deny(reason) => Err(ToolResult::failure(format!("not run: {reason}"))),
+        PermissionDecision::Ask { offer, why: reason } => Ok(Some((offer, reason))),
     };
-    gate.warn_sandbox_limits(cx, facets);
-    if decided(gate.evaluate_call(cx, call, facets))?.is_none() {
-        return Ok(gate.call_approval(cx, call, facets));
+    gate.warn_sandbox_limits(cx, info);
+    if pending_question(gate.evaluate_call(cx, call, info))?.is_none() {
+        return Ok(gate.call_approval(cx, call, info));
     }
-    let _turn_to_ask = gate.asking.lock().await;
-    let Some((offer, why)) = decided(gate.evaluate_call(cx, call, facets))? else {
-        return Ok(gate.call_approval(cx, call, facets));
+    let _turn_to_ask = gate.question_lock.lock().await;
+    let Some((offer, reason)) = pending_question(gate.evaluate_call(cx, call, info))? else {
+        return Ok(gate.call_approval(cx, call, info));
     };
     if gate.is_waiting_for_prompt() {
-        return Err(ToolResult::failure(WAITS_FOR_WORDS));
+        return Err(ToolResult::failure(AWAITS_INSTRUCTIONS));
     }
     // Nobody is asked about what cannot be done.
     let preview = match tools.preview_call(call, tool_cx).await {
         Ok(preview) => preview,
         // Why it cannot be done would say what is there, so outside the roots it is asked first.
-        Err(_) if matches!(facets.touch, ToolAccess::Writes(_)) && !gate.is_inside(facets) => Vec::new(),
-        Err(outcome) => return Err(outcome),
+        Err(_) if matches!(info.touch, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
+        Err(result) => return Err(result),
     };
     let arguments = call.arguments.to_object();
-    let abilities = cx.client.capabilities();
-    let question = PermissionRequest {
+    let capabilities = cx.client.capabilities();
+    let request = PermissionRequest {
         subject: PermissionSubject::Call,
         call: call.id,
-        facets,
+        facets: info,
         arguments: &arguments,
         preview: &preview,
-        why: why.as_deref(),
+        why: reason.as_deref(),
         // The words of a child's question would be lost with its turn.
         answers: OfferedAnswers::Remembered {
             offer: &offer,
-            can_tell: abilities.forms || abilities.depth.is_none(),
+            can_tell: capabilities.forms || capabilities.depth.is_none(),
         },
     };
-    let asked = cx.client.request_permission(cx.session, question, cx.cut);
-    let answered = match select(pin!(asked), pin!(gate.until_allowed_by_mode(cx, call, facets))).await {
-        Either::Left((answered, _)) => answered,
+    let answer = cx.client.request_permission(cx.session, request, cx.cancel);
+    let outcome = match select(pin!(answer), pin!(gate.until_allowed_by_mode(cx, call, info))).await {
+        Either::Left((outcome, _)) => outcome,
         // The question is taken back by itself.
-        Either::Right(((), _)) => return Ok(gate.call_approval(cx, call, facets)),
+        Either::Right(((), _)) => return Ok(gate.call_approval(cx, call, info)),
     };
-    apply_permission_outcome(cx, gate, answered, &offer).await
+    apply_permission_outcome(cx, gate, outcome, &offer).await
 }
 
 /// Makes a decision of an answer, and remembers a yes that holds longer.
 async fn apply_permission_outcome(
     cx: &TurnCx<'_>,
     gate: &PermissionGate,
-    answered: PermissionOutcome,
+    outcome: PermissionOutcome,
     offer: &GrantOffer,
 ) -> Result<ApprovalSource, ToolResult> {
-    let remembered = match answered {
+    let stored = match outcome {
         PermissionOutcome::AllowOnce => Ok(()),
         PermissionOutcome::AllowForSession => cx.approvals.remember_grant(GrantScope::Session, offer).await,
         PermissionOutcome::AllowInProject => cx.approvals.remember_grant(GrantScope::Project, offer).await,
         PermissionOutcome::RejectAndTell => {
             return Err(ToolResult::failure(ask_for_instructions(cx, gate).await));
         }
-        PermissionOutcome::Cancelled if cx.is_over() => return Err(ToolResult::failure(CUT)),
+        PermissionOutcome::Cancelled if cx.is_over() => return Err(ToolResult::failure(CANCELLED)),
         PermissionOutcome::Cancelled => {
             return Err(ToolResult::failure("not run: the question was closed without an answer"));
         }
-        PermissionOutcome::Nobody { why } => {
-            let why = format!("not run: it needs permission and nobody could be asked ({why})");
-            return Err(ToolResult::failure(why));
+        PermissionOutcome::Nobody { why: reason } => {
+            let reason = format!("not run: it needs permission and nobody could be asked ({reason})");
+            return Err(ToolResult::failure(reason));
         }
         PermissionOutcome::Reject | PermissionOutcome::RejectForSession => {
-            return Err(ToolResult::failure(REFUSED));
+            return Err(ToolResult::failure(REJECTED));
         }
     };
-    if let Err(why) = remembered {
-        cx.client.send_update(cx.session, SessionUpdate::Notice(why));
+    if let Err(reason) = stored {
+        cx.client.send_update(cx.session, SessionUpdate::Notice(reason));
     }
     Ok(ApprovalSource::Person)
 }
@@ -476,15 +487,15 @@ async fn ask_for_instructions(cx: &TurnCx<'_>, gate: &PermissionGate) -> String 
         free_text: true,
         is_about_trust: false,
     };
-    match cx.client.elicit_form(cx.session, &form, cx.cut).await {
-        ElicitationOutcome::Chosen(words) if !words.trim().is_empty() => {
-            format!("{REFUSED}, and says: {}", words.trim())
+    match cx.client.elicit_form(cx.session, &form, cx.cancel).await {
+        ElicitationOutcome::Chosen(text) if !text.trim().is_empty() => {
+            format!("{REJECTED}, and says: {}", text.trim())
         }
-        ElicitationOutcome::Chosen(_) | ElicitationOutcome::Declined => REFUSED.into(),
-        ElicitationOutcome::Cancelled => CUT.into(),
+        ElicitationOutcome::Chosen(_) | ElicitationOutcome::Declined => REJECTED.into(),
+        ElicitationOutcome::Cancelled => CANCELLED.into(),
         ElicitationOutcome::Nobody { .. } => {
-            gate.waits_for_words.store(true, Ordering::Relaxed);
-            format!("{REFUSED}, and says what to do instead with the next message")
+            gate.awaits_instructions.store(true, Ordering::Relaxed);
+            format!("{REJECTED}, and says what to do instead with the next message")
         }
     }
 }

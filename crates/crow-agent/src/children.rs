@@ -1,17 +1,17 @@
 //! The agents that a session has at work: which there are, how a further one begins, and where orders for them go. What
 //! a child does is its own affair; what it asks goes to the session's client, what it comes to into the session's mailbox.
 
-mod begin;
-mod book;
+mod access;
+mod budget;
 mod child;
-mod ending;
-mod family;
-mod hearing;
-mod living;
+mod events;
+mod handle;
 mod mail;
-mod permit;
 mod record;
 mod report;
+mod shared;
+mod start;
+mod turn_end;
 mod view;
 
 use std::collections::{BTreeMap, HashMap};
@@ -26,20 +26,20 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-pub(crate) use self::begin::{NewTaskRequest, task_resumed_text, task_started_text};
-pub(crate) use self::book::ContextUsage;
-use self::book::TreeBudget;
+pub(crate) use self::budget::ContextUsage;
+use self::budget::TreeBudget;
 use self::child::ChildCommand;
 pub(crate) use self::child::NotifyParent;
-pub(crate) use self::family::{ChildrenShared, SessionEnvironment};
-pub(crate) use self::hearing::ParentCall;
-pub(crate) use self::living::AwaitedTurn;
-use self::living::ChildHandle;
+pub(crate) use self::events::ParentCall;
+pub(crate) use self::handle::AwaitedTurn;
+use self::handle::ChildHandle;
 pub(crate) use self::mail::MailWaitOutcome;
+pub(crate) use self::shared::{ChildrenShared, SessionEnvironment};
+pub(crate) use self::start::{NewTaskRequest, task_resumed_text, task_started_text};
 pub(crate) use self::view::single_line;
 use crate::approvals::GrantStore;
 use crate::handle::SessionMsg;
-use crate::kit::AgentRuntime;
+use crate::runtime::AgentRuntime;
 use crate::session;
 
 /// Where an agent and all that it starts, whoever they are, can read how deep they stand.
@@ -50,7 +50,7 @@ pub const OWN: &str = "crow";
 
 /// Children without work that are kept for more: each is a process, and starting one again takes milliseconds for
 /// Crow and seconds for others.
-const IDLE_KEPT: usize = 4;
+const IDLE_CHILDREN_MAX: usize = 4;
 
 /// Orders that may wait for a child; it takes each at once.
 const ORDERS_LEN: usize = 8;
@@ -60,56 +60,61 @@ const END_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The children of one session.
 pub(crate) struct ChildAgents {
-    family: Arc<ChildrenShared>,
-    living: Mutex<BTreeMap<SessionId, ChildHandle>>,
+    shared: Arc<ChildrenShared>,
+    handles: Mutex<BTreeMap<SessionId, ChildHandle>>,
     /// What the outcomes of calls tell of the mailbox, until they are stored.
-    telling: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
+    call_deliveries: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
 }
 
 impl ChildAgents {
     /// Has none yet.
     pub(crate) fn new(
-        (kit, client, parent): (Arc<AgentRuntime>, Client, SessionId),
-        (standing, surroundings): (
+        (runtime, client, parent): (Arc<AgentRuntime>, Client, SessionId),
+        (settings, environment): (
             watch::Receiver<session::SessionSettings>,
             watch::Receiver<SessionEnvironment>,
         ),
-        own: mpsc::WeakSender<SessionMsg>,
-        cut: CancellationToken,
+        inbox_sender: mpsc::WeakSender<SessionMsg>,
+        cancel: CancellationToken,
     ) -> Arc<Self> {
-        let settings = kit.config();
-        let above = client.capabilities().depth.is_some().then(|| (client.clone(), parent.clone()));
-        let depth = tree_depth(&kit, &client);
-        let approvals = GrantStore::new(kit.clone(), parent.clone(), client.capabilities().depth.is_some());
-        let family = ChildrenShared {
-            book: TreeBudget::new(settings.tree_limits, above),
-            kit,
+        let config = runtime.config();
+        let upstream = client.capabilities().depth.is_some().then(|| (client.clone(), parent.clone()));
+        let depth = tree_depth(&runtime, &client);
+        let approvals =
+            GrantStore::new(runtime.clone(), parent.clone(), client.capabilities().depth.is_some());
+        let shared = ChildrenShared {
+            budget: TreeBudget::new(config.tree_limits, upstream),
+            runtime,
             client,
             parent,
-            standing,
-            surroundings,
+            settings,
+            environment,
             approvals,
             depth,
-            own,
+            inbox_sender,
             has_mail: AtomicBool::new(false),
-            wakes: AtomicBool::new(false),
-            idle: Semaphore::new(IDLE_KEPT),
-            ended: Notify::new(),
-            asking: tokio::sync::Mutex::default(),
-            cut,
-            lives: TaskTracker::new(),
+            has_urgent_mail: AtomicBool::new(false),
+            idle_slots: Semaphore::new(IDLE_CHILDREN_MAX),
+            turn_ended: Notify::new(),
+            question_lock: tokio::sync::Mutex::default(),
+            cancel,
+            tasks: TaskTracker::new(),
         };
-        Arc::new(Self { family: Arc::new(family), living: Mutex::default(), telling: Mutex::default() })
+        Arc::new(Self {
+            shared: Arc::new(shared),
+            handles: Mutex::default(),
+            call_deliveries: Mutex::default(),
+        })
     }
 
     /// What its tokens and those of its children are written down in.
     pub(crate) fn tree_budget(&self) -> &TreeBudget {
-        &self.family.book
+        &self.shared.budget
     }
 
     /// What the person allowed beyond single calls, to the session and to its children.
     pub(crate) fn grant_store(&self) -> &GrantStore {
-        &self.family.approvals
+        &self.shared.approvals
     }
 
     /// Tells a task more: a further round, or words for the one that runs.
@@ -117,46 +122,49 @@ impl ChildAgents {
         &self,
         task: &SessionId,
         text: String,
-        wake: NotifyParent,
-        spot: ParentCall,
+        notify_parent: NotifyParent,
+        parent_call: ParentCall,
     ) -> Result<TaskSendOutcome, String> {
-        let spot = ParentCall { shows: (wake == NotifyParent::Yes).then(|| task_resumed_text(task)), ..spot };
-        if let Some(living) = self.child_handle(task) {
-            if living.is_working() {
+        let parent_call = ParentCall {
+            shown_text: (notify_parent == NotifyParent::Yes).then(|| task_resumed_text(task)),
+            ..parent_call
+        };
+        if let Some(child) = self.child_handle(task) {
+            if child.is_working() {
                 let (answer, answered) = oneshot::channel();
-                let sent = living.orders.try_send(ChildCommand::Steer { text, answer }).is_ok();
-                let busy = || "it is too busy to be told anything; wait for its end".to_owned();
-                return match (sent, answered.await) {
+                let is_sent = child.commands.try_send(ChildCommand::Steer { text, answer }).is_ok();
+                let busy_error = || "it is too busy to be told anything; wait for its end".to_owned();
+                return match (is_sent, answered.await) {
                     (true, Ok(steered)) => steered.map(|()| TaskSendOutcome::Steered),
                     (true, Err(_)) => Err("its round ended just now; say it again".to_owned()),
-                    (false, _) => Err(busy()),
+                    (false, _) => Err(busy_error()),
                 };
             }
-            let seat = self.acquire_slot().await?;
-            let order = self.child_turn_request(text.clone(), seat, (wake, spot.clone()));
-            let cut = order.cut.clone();
-            let mut before = TaskState::Running;
-            living.standing.send_modify(|standing| {
-                before = std::mem::replace(&mut standing.state, TaskState::Running);
+            let slot = self.acquire_slot().await?;
+            let request = self.child_turn_request(text.clone(), slot, (notify_parent, parent_call.clone()));
+            let cancel = request.cancel.clone();
+            let mut previous = TaskState::Running;
+            child.status.send_modify(|status| {
+                previous = std::mem::replace(&mut status.state, TaskState::Running);
             });
-            if before == TaskState::Running {
+            if previous == TaskState::Running {
                 return Err("somebody else has just told it something; look at it first".to_owned());
             }
-            if living.orders.try_send(ChildCommand::Round(order)).is_ok() {
-                *living.round.lock().unwrap_or_else(PoisonError::into_inner) = cut;
-                return Ok(TaskSendOutcome::Begun);
+            if child.commands.try_send(ChildCommand::Turn(request)).is_ok() {
+                *child.turn_cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
+                return Ok(TaskSendOutcome::Started);
             }
-            living.standing.send_modify(|standing| standing.state = before);
+            child.status.send_modify(|status| status.state = previous);
         }
-        self.resume_task(task, text, wake, spot).await.map(|()| TaskSendOutcome::Begun)
+        self.resume_task(task, text, notify_parent, parent_call).await.map(|()| TaskSendOutcome::Started)
     }
 
     /// Waits for the round of a task that runs now.
     pub(crate) fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
-        let living = self.child_handle(task)?;
-        let standing = living.standing.subscribe();
-        let n_ended = standing.borrow().n_ended;
-        Some(AwaitedTurn { living, standing, n_ended })
+        let child = self.child_handle(task)?;
+        let status = child.status.subscribe();
+        let n_ended = status.borrow().n_ended;
+        Some(AwaitedTurn { child, status, n_ended })
     }
 
     /// Reads what a task has come to.
@@ -164,35 +172,35 @@ impl ChildAgents {
         let told = |text: String| TaskReport { text, deliveries: Vec::new() };
         let row = self.task_row(task).await?;
         let agent = row.agent_type.as_deref().unwrap_or(OWN);
-        let head = format!("Task {task} ({agent}: {}): {}.\n", row.title, row.state.as_str());
-        let living = self.child_handle(task);
-        if let Some(living) = living.as_ref().filter(|living| living.is_working()) {
-            return Ok(told(format!("{head}\n{}\n", living.lock_view().render_view())));
+        let heading = format!("Task {task} ({agent}: {}): {}.\n", row.title, row.state.as_str());
+        let child = self.child_handle(task);
+        if let Some(child) = child.as_ref().filter(|living| living.is_working()) {
+            return Ok(told(format!("{heading}\n{}\n", child.lock_view().render_view())));
         }
         let mail = self.task_deliveries(task).await;
         if !mail.is_empty() {
             let text = mail.iter().map(|delivery| delivery.text.as_str()).collect::<Vec<_>>().join("\n");
             return Ok(TaskReport { text, deliveries: mail.iter().map(|delivery| delivery.id).collect() });
         }
-        Ok(told(match living {
-            Some(living) => living.standing.borrow().report.clone(),
-            None => format!("{head}What was said in it: query_session with session_id {task}.\n"),
+        Ok(told(match child {
+            Some(child) => child.status.borrow().report.clone(),
+            None => format!("{heading}What was said in it: query_session with session_id {task}.\n"),
         }))
     }
 
     /// Says what is told of the end of a round, with what waits of it in the mailbox.
     pub(crate) async fn task_report(&self, task: &SessionId, report: String) -> TaskReport {
         let mail = self.task_deliveries(task).await;
-        let same = mail.iter().filter(|delivery| delivery.text == report);
-        TaskReport { deliveries: same.map(|delivery| delivery.id).collect(), text: report }
+        let matching = mail.iter().filter(|delivery| delivery.text == report);
+        TaskReport { deliveries: matching.map(|delivery| delivery.id).collect(), text: report }
     }
 
     /// Stops a task and waits until it has stopped.
     pub(crate) async fn cancel_task(&self, task: &SessionId) -> Result<TaskReport, String> {
         let row = self.task_row(task).await?;
-        match self.running_turn(task).filter(|awaited| awaited.living.is_working()) {
+        match self.running_turn(task).filter(|awaited| awaited.child.is_working()) {
             Some(mut awaited) => {
-                awaited.living.cancel_turn();
+                awaited.child.cancel_turn();
                 let report = awaited.wait_for_end().await;
                 Ok(self.task_report(task, report).await)
             }
@@ -202,8 +210,8 @@ impl ChildAgents {
 
     /// Stops one, without waiting.
     pub(crate) fn cancel_one(&self, task: &SessionId) {
-        if let Some(living) = self.child_handle(task) {
-            living.cancel_turn();
+        if let Some(child) = self.child_handle(task) {
+            child.cancel_turn();
         }
     }
 
@@ -214,18 +222,23 @@ impl ChildAgents {
 
     /// Ends all children and waits for that, though not for ever.
     pub(crate) async fn end_all(&self) {
-        self.family.cut.cancel();
+        self.shared.cancel.cancel();
         self.lock_children().clear();
-        self.family.lives.close();
-        if tokio::time::timeout(END_WAIT_MAX, self.family.lives.wait()).await.is_err() {
-            tracing::warn!(session = %self.family.parent, "a child has not ended; its program is killed with this one");
+        self.shared.tasks.close();
+        if tokio::time::timeout(END_WAIT_MAX, self.shared.tasks.wait()).await.is_err() {
+            tracing::warn!(session = %self.shared.parent, "a child has not ended; its program is killed with this one");
         }
     }
 
     /// The tasks of the session, a line each.
     pub(crate) async fn list_tasks(&self) -> Result<String, String> {
-        let rows =
-            self.family.kit.store.list_tasks(&self.family.parent).await.map_err(|error| error.to_string())?;
+        let rows = self
+            .shared
+            .runtime
+            .store
+            .list_tasks(&self.shared.parent)
+            .await
+            .map_err(|error| error.to_string())?;
         if rows.is_empty() {
             return Ok("This session has given no tasks.\n".to_owned());
         }
@@ -239,18 +252,18 @@ impl ChildAgents {
 
     /// Reads a task of this session; those of others are none of its business.
     async fn task_row(&self, task: &SessionId) -> Result<TaskRow, String> {
-        let row = self.family.kit.store.find_task(task).await.map_err(|error| error.to_string())?;
-        row.filter(|row| row.parent == self.family.parent).ok_or_else(|| unknown_task(task))
+        let row = self.shared.runtime.store.find_task(task).await.map_err(|error| error.to_string())?;
+        row.filter(|row| row.parent == self.shared.parent).ok_or_else(|| unknown_task(task))
     }
 
     fn child_handle(&self, task: &SessionId) -> Option<ChildHandle> {
-        let mut all = self.lock_children();
-        all.retain(|_, living| !living.gone.is_cancelled());
-        all.get(task).cloned()
+        let mut handles = self.lock_children();
+        handles.retain(|_, child| !child.stopped.is_cancelled());
+        handles.get(task).cloned()
     }
 
     fn lock_children(&self) -> MutexGuard<'_, BTreeMap<SessionId, ChildHandle>> {
-        self.living.lock().unwrap_or_else(PoisonError::into_inner)
+        self.handles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -265,15 +278,15 @@ pub(crate) struct TaskReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskSendOutcome {
     /// They began a round.
-    Begun,
+    Started,
     /// The round that runs has them.
     Steered,
 }
 
 /// How many levels there are between the root of the tree and a session of this client: as its client says, or whoever
 /// started the process.
-pub(crate) fn tree_depth(kit: &AgentRuntime, client: &Client) -> u32 {
-    kit.config().depth.max(client.capabilities().depth.unwrap_or(0))
+pub(crate) fn tree_depth(runtime: &AgentRuntime, client: &Client) -> u32 {
+    runtime.config().depth.max(client.capabilities().depth.unwrap_or(0))
 }
 
 fn unknown_task(task: &SessionId) -> String {

@@ -10,8 +10,8 @@ pub(crate) fn now() -> Timestamp {
 }
 
 /// Tells when it was this much earlier.
-pub(crate) fn time_before_now(by: Duration) -> Timestamp {
-    Timestamp(now().0.saturating_sub(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+pub(crate) fn time_before_now(duration: Duration) -> Timestamp {
+    Timestamp(now().0.saturating_sub(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)))
 }
 
 /// Shows today's date as the person's calendar has it.
@@ -37,8 +37,8 @@ pub(crate) fn format_minute(time: Timestamp) -> String {
 
 /// Reads a time; one without a zone is UTC.
 pub(crate) fn parse_time(text: &str) -> Option<Timestamp> {
-    let zoned = text.parse::<jiff::Timestamp>().ok();
-    let civil = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
-    let time = zoned.or_else(|| civil().map(|time| time.timestamp()))?;
+    let with_zone = text.parse::<jiff::Timestamp>().ok();
+    let without_zone = || text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok();
+    let time = with_zone.or_else(|| without_zone().map(|time| time.timestamp()))?;
     Some(Timestamp(time.as_millisecond()))
 }

@@ -5,8 +5,8 @@ use crow_tools::UndoMode;
 
 use crate::approvals::PermissionsAction;
 use crate::compact::ContextCommand;
+use crate::project_config::TrustAction;
 use crate::speckit;
-use crate::supplies::TrustAction;
 
 /// A command that a prompt turned out to be, and that acts at once.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,8 +72,8 @@ fn parse_permissions(argument: &str) -> Option<PermissionsAction> {
 
 fn parse_undo(argument: &str) -> Option<UndoMode> {
     match argument {
-        "" => Some(UndoMode::Do),
-        "--dry-run" => Some(UndoMode::Show),
+        "" => Some(UndoMode::Apply),
+        "--dry-run" => Some(UndoMode::Preview),
         "skip" => Some(UndoMode::Skip),
         _ => None,
     }
@@ -133,8 +133,8 @@ pub(crate) fn mode_list() -> String {
 }
 
 /// What `/help` answers where these commands are on offer.
-pub(crate) fn render_help(on_offer: Vec<CommandInfo>) -> String {
-    let lines = on_offer.into_iter().map(|command| {
+pub(crate) fn render_help(commands: Vec<CommandInfo>) -> String {
+    let lines = commands.into_iter().map(|command| {
         let hint = command.hint.map(|hint| format!(" `{hint}`")).unwrap_or_default();
         format!("- `/{}`{hint}: {}", command.name, command.description)
     });

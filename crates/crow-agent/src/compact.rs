@@ -9,7 +9,7 @@ use crow_core::{
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
 use crate::run_turn::{IsEstimate, SessionState, TurnCx, store_failure};
-use crate::{clock, fallback, open, prompt};
+use crate::{clock, fallback, prompt, session_init};
 
 /// What the model is asked after its summary; [`CompactionAttempt::on_check`] knows the word.
 const CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
@@ -33,30 +33,30 @@ pub(crate) enum ContextCommand {
 /// Does it; gives what came of it, and that in a sentence unless the client shows it by itself.
 pub(crate) async fn run_context_command(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    chore: ContextCommand,
+    state: &mut SessionState,
+    command: ContextCommand,
 ) -> Result<(CompactionOutcome, Option<String>), Failure> {
-    let is_shown = cx.client.capabilities().compactions && chore != ContextCommand::Undo;
-    let (compacted, text) = apply_context_command(cx, talk, chore).await?;
-    let is_told = is_shown && compacted != CompactionOutcome::Nothing;
-    Ok((compacted, (!is_told).then_some(text)))
+    let shows_compactions = cx.client.capabilities().compactions && command != ContextCommand::Undo;
+    let (outcome, text) = apply_context_command(cx, state, command).await?;
+    let is_shown_by_client = shows_compactions && outcome != CompactionOutcome::Nothing;
+    Ok((outcome, (!is_shown_by_client).then_some(text)))
 }
 
 async fn apply_context_command(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    chore: ContextCommand,
+    state: &mut SessionState,
+    command: ContextCommand,
 ) -> Result<(CompactionOutcome, String), Failure> {
-    talk.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
-    match chore {
+    state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
+    match command {
         ContextCommand::Compact { focus } => {
-            compact_context(cx, talk, CompactionTrigger::Asked, &focus).await
+            compact_context(cx, state, CompactionTrigger::Asked, &focus).await
         }
-        ContextCommand::Undo => undo_compaction(cx, talk).await,
-        ContextCommand::Clear => match Compaction::for_clear(&talk.transcript) {
-            Some(by) => {
-                let news = CompactionProgress::begin(cx, by.at, by.tokens_before);
-                Ok((CompactionOutcome::Done, commit_compaction(cx, talk, by, &news).await?))
+        ContextCommand::Undo => undo_compaction(cx, state).await,
+        ContextCommand::Clear => match Compaction::for_clear(&state.transcript) {
+            Some(compaction) => {
+                let progress = CompactionProgress::begin(cx, compaction.at, compaction.tokens_before);
+                Ok((CompactionOutcome::Done, commit_compaction(cx, state, compaction, &progress).await?))
             }
             None => Ok((CompactionOutcome::Nothing, "There is nothing to clear.".to_owned())),
         },
@@ -66,38 +66,42 @@ async fn apply_context_command(
 /// Makes the conversation shorter; gives what came of it, and that in a sentence.
 pub(crate) async fn compact_context(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    occasion: CompactionTrigger,
+    state: &mut SessionState,
+    trigger: CompactionTrigger,
     focus: &str,
 ) -> Result<(CompactionOutcome, String), Failure> {
-    let (mut attempt, mut step) = CompactionAttempt::start(&talk.transcript, occasion, cx.context_limit());
+    let (mut attempt, mut step) = CompactionAttempt::start(&state.transcript, trigger, cx.context_limit());
     if step == CompactionStep::Reject(CompactionRejection::Nothing) {
         return Ok((CompactionOutcome::Nothing, "There is nothing to compact yet.".to_owned()));
     }
-    let news = CompactionProgress::begin(cx, talk.transcript.next_seq(), attempt.tokens_before().tokens);
+    let progress = CompactionProgress::begin(cx, state.transcript.next_seq(), attempt.tokens_before().tokens);
     loop {
         step = match step {
             CompactionStep::Summarise { source } => {
                 let reply = ask_for_summary(cx, focus, vec![source]).await;
-                attempt.on_summary(&talk.transcript, &reply)
+                attempt.on_summary(&state.transcript, &reply)
             }
             CompactionStep::Verify { source, summary } => {
                 let reply = ask_for_summary(cx, focus, vec![source, summary, CHECK.to_owned()]).await;
-                attempt.on_check(&talk.transcript, &reply)
+                attempt.on_check(&state.transcript, &reply)
             }
-            CompactionStep::Commit(by) => {
-                return Ok((CompactionOutcome::Done, commit_compaction(cx, talk, by, &news).await?));
+            CompactionStep::Commit(compaction) => {
+                return Ok((
+                    CompactionOutcome::Done,
+                    commit_compaction(cx, state, compaction, &progress).await?,
+                ));
             }
             CompactionStep::Reject(CompactionRejection::Cancelled) => {
                 return Ok((
                     CompactionOutcome::Cancelled,
-                    news.end(CompactionStage::Cancelled, "Stopped compacting."),
+                    progress.end(CompactionStage::Cancelled, "Stopped compacting."),
                 ));
             }
-            CompactionStep::Reject(why) => {
-                let why = why.to_string();
-                let sentence = format!("Could not compact the conversation: {}.", why.trim_end_matches('.'));
-                return Ok((CompactionOutcome::Failed, news.end(CompactionStage::Failed, &sentence)));
+            CompactionStep::Reject(reason) => {
+                let reason = reason.to_string();
+                let sentence =
+                    format!("Could not compact the conversation: {}.", reason.trim_end_matches('.'));
+                return Ok((CompactionOutcome::Failed, progress.end(CompactionStage::Failed, &sentence)));
             }
         };
     }
@@ -106,54 +110,60 @@ pub(crate) async fn compact_context(
 /// Stores a compaction, then believes it.
 async fn commit_compaction(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    by: Compaction,
-    news: &CompactionProgress<'_>,
+    state: &mut SessionState,
+    compaction: Compaction,
+    progress: &CompactionProgress<'_>,
 ) -> Result<String, Failure> {
-    if let Err(error) = cx.kit.store.record_compaction(cx.writer, &by, clock::now()).await {
+    if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction, clock::now()).await {
         let failure = store_failure(error);
-        news.end(CompactionStage::Failed, &failure.sentence);
+        progress.end(CompactionStage::Failed, &failure.sentence);
         return Err(failure);
     }
-    let text = compaction_sentence(&by);
-    let (summary, used) = (by.summary.clone(), by.tokens_after);
-    let misfit = talk.transcript.compact(by).err();
-    news.end(CompactionStage::Done { summary }, &text);
-    cx.send_context_usage(used, IsEstimate::Yes);
+    let text = compaction_sentence(&compaction);
+    let (summary, n_tokens) = (compaction.summary.clone(), compaction.tokens_after);
+    let compact_error = state.transcript.compact(compaction).err();
+    progress.end(CompactionStage::Done { summary }, &text);
+    cx.send_context_usage(n_tokens, IsEstimate::Yes);
     // What the model was told of skills may be gone with the rest.
-    cx.stock.forget_known_skills().await;
-    match misfit {
+    cx.config_loader.forget_known_skills().await;
+    match compact_error {
         None => Ok(text),
-        Some(misfit) => Err(Failure::new(FailureKind::Internal, misfit.to_string())),
+        Some(compact_error) => Err(Failure::new(FailureKind::Internal, compact_error.to_string())),
     }
 }
 
 async fn undo_compaction(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
+    state: &mut SessionState,
 ) -> Result<(CompactionOutcome, String), Failure> {
-    let undone = cx.kit.store.undo_compaction(cx.writer, clock::now()).await.map_err(store_failure)?;
-    let Some(by) = undone else {
+    let undone = cx.runtime.store.undo_compaction(cx.lease, clock::now()).await.map_err(store_failure)?;
+    let Some(compaction) = undone else {
         return Ok((CompactionOutcome::Nothing, "There is no compaction to take back.".to_owned()));
     };
-    cx.children.tree_budget().set_session_usage(open::recover_conversation(cx.kit, cx.session, talk).await?);
-    talk.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
-    let used = talk.transcript.context_tokens().tokens;
-    cx.send_context_usage(used, IsEstimate::Yes);
-    let text = format!("Taken back: {} → {} tokens.", format_tokens(by.tokens_after), format_tokens(used));
+    cx.children
+        .tree_budget()
+        .set_session_usage(session_init::recover_conversation(cx.runtime, cx.session, state).await?);
+    state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
+    let n_tokens = state.transcript.context_tokens().tokens;
+    cx.send_context_usage(n_tokens, IsEstimate::Yes);
+    let text = format!(
+        "Taken back: {} → {} tokens.",
+        format_tokens(compaction.tokens_after),
+        format_tokens(n_tokens)
+    );
     Ok((CompactionOutcome::Done, text))
 }
 
 /// Asks the model in a conversation of its own: what the person says, what it answered, what the person says then.
-async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, said: Vec<String>) -> Reply {
+async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, messages: Vec<String>) -> Reply {
     let failed = |failure| ReplyBuilder::new(0).into_reply(ReplyEnd::Failed(failure));
-    let asked = async {
+    let request = async {
         let model = cx.current_model()?;
         let system = render_instructions(cx, focus).await?;
         Ok((model, system))
     };
-    match asked.await {
-        Ok((model, system)) => match dialogue_transcript(system, said) {
+    match request.await {
+        Ok((model, system)) => match dialogue_transcript(system, messages) {
             Ok(transcript) => send_side_request(cx, &model, &transcript).await,
             Err(failure) => failed(failure),
         },
@@ -169,35 +179,35 @@ pub(crate) async fn send_side_request(
 ) -> Reply {
     let seq = transcript.next_seq();
     let failed = |failure| ReplyBuilder::new(seq).into_reply(ReplyEnd::Failed(failure));
-    let http = match cx.kit.http_client().await {
+    let http = match cx.runtime.http_client().await {
         Ok(http) => http,
         Err(failure) => return failed(failure),
     };
     let n_tokens = transcript.context_tokens().tokens;
     match transcript.for_model() {
         Ok(transcript) => {
-            let ask = ModelRequest { settings: model, transcript, tools: &[], seq };
-            let reply = fallback::ask(cx, (http, n_tokens), ask, &mut SilentListener { cx }).await;
+            let model_request = ModelRequest { settings: model, transcript, tools: &[], seq };
+            let reply = fallback::ask(cx, (http, n_tokens), model_request, &mut SilentListener { cx }).await;
             if let Some(usage) = reply.usage {
                 cx.add_side_usage(usage).await;
             }
             reply
         }
-        Err(open) => failed(Failure::new(FailureKind::Internal, open.to_string())),
+        Err(error) => failed(Failure::new(FailureKind::Internal, error.to_string())),
     }
 }
 
 async fn render_instructions(cx: &TurnCx<'_>, focus: &str) -> Result<String, Failure> {
-    let (settings, focus) = (cx.kit.config(), focus.to_owned());
+    let (settings, focus) = (cx.runtime.config(), focus.to_owned());
     let rendered =
         tokio::task::spawn_blocking(move || prompt::render_compaction_prompt(&settings, &focus)).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 
 /// A conversation in which the two take turns.
-pub(crate) fn dialogue_transcript(system: String, said: Vec<String>) -> Result<Transcript, Failure> {
+pub(crate) fn dialogue_transcript(system: String, messages: Vec<String>) -> Result<Transcript, Failure> {
     let mut transcript = Transcript::new(system);
-    for (index, text) in said.into_iter().enumerate() {
+    for (index, text) in messages.into_iter().enumerate() {
         let id = MessageId::from_seq(index as u64);
         let entry = match index % 2 {
             0 => TranscriptEntry::Prompt(Prompt { id, parts: vec![ContentPart::Text(text)] }),
@@ -215,8 +225,9 @@ pub(crate) fn dialogue_transcript(system: String, said: Vec<String>) -> Result<T
                 })
             }
         };
-        let refused = |error: crow_core::InvalidEntry| Failure::new(FailureKind::Internal, error.to_string());
-        transcript.push(entry).map_err(refused)?;
+        let to_failure =
+            |error: crow_core::InvalidEntry| Failure::new(FailureKind::Internal, error.to_string());
+        transcript.push(entry).map_err(to_failure)?;
     }
     Ok(transcript)
 }
@@ -236,14 +247,14 @@ pub(crate) fn compaction_started(id: String) -> SessionUpdate {
 }
 
 /// Says what a compaction came to.
-pub(crate) fn compaction_sentence(by: &Compaction) -> String {
-    let (before, after) = (format_tokens(by.tokens_before), format_tokens(by.tokens_after));
-    let what = match &by.summary {
+pub(crate) fn compaction_sentence(compaction: &Compaction) -> String {
+    let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
+    let summary = match &compaction.summary {
         Some(_) => "Compacted: what is older is summed up for the model",
-        None if by.keep_from == by.at => "Cleared: the model begins afresh",
+        None if compaction.keep_from == compaction.at => "Cleared: the model begins afresh",
         None => "Compacted: old tool output is left out for the model",
     };
-    format!("{what}, {before} → {after} tokens. `/compact undo` takes it back.")
+    format!("{summary}, {before} → {after} tokens. `/compact undo` takes it back.")
 }
 
 fn format_tokens(tokens: u64) -> String {

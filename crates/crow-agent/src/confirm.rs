@@ -12,7 +12,7 @@ use crate::run_turn::{SessionState, TurnCx};
 /// What is asked about.
 pub(crate) struct ConfirmationRequest<'a> {
     /// Which part of Crow asks.
-    pub(crate) by: &'a str,
+    pub(crate) source: &'a str,
     pub(crate) title: &'a str,
     pub(crate) content: Vec<ToolCallContent>,
     pub(crate) subject: PermissionSubject,
@@ -22,11 +22,11 @@ pub(crate) struct ConfirmationRequest<'a> {
 /// Asks whether something may be.
 pub(crate) async fn ask_confirmation(
     cx: &TurnCx<'_>,
-    matter: ConfirmationRequest<'_>,
-    talk: &SessionState,
+    confirmation: ConfirmationRequest<'_>,
+    state: &SessionState,
 ) -> PermissionOutcome {
-    let call = synthetic_call_id(cx, talk);
-    let content: Vec<ToolCallContent> = matter
+    let call = synthetic_call_id(cx, state);
+    let content: Vec<ToolCallContent> = confirmation
         .content
         .into_iter()
         .map(|content| match content {
@@ -34,41 +34,41 @@ pub(crate) async fn ask_confirmation(
             content @ (ToolCallContent::Diff { .. } | ToolCallContent::Image { .. }) => content,
         })
         .collect();
-    let facets = ToolCallInfo {
-        title: replace_control_chars(&crate::children::single_line(matter.title)),
+    let info = ToolCallInfo {
+        title: replace_control_chars(&crate::children::single_line(confirmation.title)),
         kind: ToolKind::Think,
         locations: Vec::new(),
         touch: ToolAccess::Nothing,
     };
-    let announced = SessionUpdate::Call {
+    let update = SessionUpdate::Call {
         call,
-        name: matter.by.to_owned(),
-        facets: facets.clone(),
+        name: confirmation.source.to_owned(),
+        facets: info.clone(),
         arguments: Map::new(),
         status: ToolCallStatus::Pending,
         content: content.clone(),
         prints: OutputStreaming::Nothing,
     };
-    cx.client.send_update(cx.session, announced);
-    let question = PermissionRequest {
-        subject: matter.subject,
+    cx.client.send_update(cx.session, update);
+    let request = PermissionRequest {
+        subject: confirmation.subject,
         call,
-        facets: &facets,
+        facets: &info,
         arguments: &Map::new(),
         preview: &content,
         why: None,
-        answers: matter.answers,
+        answers: confirmation.answers,
     };
-    let answered = cx.client.request_permission(cx.session, question, cx.cut).await;
-    let status = if answered.is_allowed() { ToolCallStatus::Done } else { ToolCallStatus::Failed };
+    let outcome = cx.client.request_permission(cx.session, request, cx.cancel).await;
+    let status = if outcome.is_allowed() { ToolCallStatus::Done } else { ToolCallStatus::Failed };
     cx.client.send_update(cx.session, SessionUpdate::CallChanged { call, status, content: None });
-    answered
+    outcome
 }
 
 /// Names a call that no reply makes: at the place of the next entry, beyond what any reply has.
-pub(crate) fn synthetic_call_id(cx: &TurnCx<'_>, talk: &SessionState) -> CallId {
-    let beyond = usize::try_from(cx.kit.next_number()).unwrap_or(usize::MAX);
-    CallId::from_position(talk.transcript.next_seq(), beyond.saturating_add(CALLS_OF_A_REPLY))
+pub(crate) fn synthetic_call_id(cx: &TurnCx<'_>, state: &SessionState) -> CallId {
+    let number = usize::try_from(cx.runtime.next_number()).unwrap_or(usize::MAX);
+    CallId::from_position(state.transcript.next_seq(), number.saturating_add(CALLS_OF_A_REPLY))
 }
 
 /// As many as no reply has calls.
@@ -77,9 +77,9 @@ const CALLS_OF_A_REPLY: usize = 100_000;
 /// Takes out what would do something to whoever shows a text, or turn its letters around: names and words of a repository
 /// and of a model are in it.
 pub(crate) fn replace_control_chars(text: &str) -> String {
-    let is_odd = |char: char| {
+    let is_unsafe = |char: char| {
         (char.is_control() && char != '\n')
             || matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    text.chars().map(|char| if is_odd(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
+    text.chars().map(|char| if is_unsafe(char) { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }

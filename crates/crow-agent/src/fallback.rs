@@ -14,7 +14,7 @@ pub(crate) struct FallbackModel(Mutex<Option<Substitute>>);
 
 #[derive(Debug)]
 struct Substitute {
-    of: String,
+    model: String,
     name: String,
 }
 
@@ -24,12 +24,12 @@ impl FallbackModel {
         let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         substitute
             .as_ref()
-            .filter(|substitute| substitute.of == model)
+            .filter(|substitute| substitute.model == model)
             .map(|substitute| substitute.name.clone())
     }
 
-    fn set(&self, of: &str, name: &str) {
-        let substitute = Substitute { of: of.to_owned(), name: name.to_owned() };
+    fn set(&self, model: &str, name: &str) {
+        let substitute = Substitute { model: model.to_owned(), name: name.to_owned() };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(substitute);
     }
 }
@@ -42,32 +42,32 @@ pub(crate) async fn ask(
     request: ModelRequest<'_>,
     listener: &mut impl ReplyListener,
 ) -> Reply {
-    let own = match cx.own_model() {
-        Ok(own) => own,
+    let session_model = match cx.own_model() {
+        Ok(session_model) => session_model,
         // The configuration has changed since; there is nothing to go by.
         Err(_) => request.settings.clone(),
     };
-    let asked = request.settings.name.as_str();
-    let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != own.name);
-    let mut watched = Watched { listener, is_overloaded: false };
-    let first = crow_model::stream_reply(http, request, &mut watched, cx.cut).await;
-    if !watched.is_overloaded || !first.is_empty() || cx.is_over() {
-        return Reply { answered_by: answered_by(asked), ..first };
+    let requested_name = request.settings.name.as_str();
+    let answered_by = |name: &str| Some(name.to_owned()).filter(|name| *name != session_model.name);
+    let mut watcher = Watched { listener, is_overloaded: false };
+    let first_reply = crow_model::stream_reply(http, request, &mut watcher, cx.cancel).await;
+    if !watcher.is_overloaded || !first_reply.is_empty() || cx.is_over() {
+        return Reply { answered_by: answered_by(requested_name), ..first_reply };
     }
-    for name in own.fallbacks.iter().filter(|name| *name != asked) {
+    for name in session_model.fallbacks.iter().filter(|name| *name != requested_name) {
         let model = match candidate(cx, name, n_tokens) {
             Ok(model) => model,
-            Err(why) => {
-                tell(cx, format!("the fallback {name} is not asked: {why}"));
+            Err(reason) => {
+                tell(cx, format!("the fallback {name} is not asked: {reason}"));
                 continue;
             }
         };
-        tell(cx, format!("the provider of {asked} is overloaded: {name} is asked instead"));
+        tell(cx, format!("the provider of {requested_name} is overloaded: {name} is asked instead"));
         let reply = crow_model::stream_reply(
             http,
             ModelRequest { settings: &model, ..request },
-            &mut watched,
-            cx.cut,
+            &mut watcher,
+            cx.cancel,
         )
         .await;
         match &reply.ended {
@@ -80,12 +80,12 @@ pub(crate) async fn ask(
             | ReplyEnd::Refused
             | ReplyEnd::Cancelled
             | ReplyEnd::Failed(_) => {
-                cx.fallback.set(&own.name, name);
+                cx.fallback.set(&session_model.name, name);
                 return Reply { answered_by: answered_by(name), ..reply };
             }
         }
     }
-    first
+    first_reply
 }
 
 /// The settings of a fallback, or why it cannot answer.
@@ -94,10 +94,10 @@ fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings
     if let Some(variable) = model.missing_key() {
         return Err(format!("its key {variable} is not set"));
     }
-    let room = limit_of(cx.kit.config().limits, &model);
-    match n_tokens <= room {
+    let limit = limit_of(cx.runtime.config().limits, &model);
+    match n_tokens <= limit {
         true => Ok(model),
-        false => Err(format!("the conversation has {n_tokens} tokens, and it takes {room}")),
+        false => Err(format!("the conversation has {n_tokens} tokens, and it takes {limit}")),
     }
 }
 

@@ -14,16 +14,16 @@ pub(crate) const INBOX_LEN: usize = 256;
 #[derive(Debug)]
 pub(crate) enum SessionMsg {
     Prompt {
-        ticket: PromptId,
-        said: Vec<PromptBlock>,
-        until: TurnScope,
+        prompt_id: PromptId,
+        content: Vec<PromptBlock>,
+        turn_scope: TurnScope,
         answer: ResponseSender<TurnEnd>,
     },
     Withdraw {
-        ticket: PromptId,
+        prompt_id: PromptId,
     },
     Steer {
-        said: Vec<PromptBlock>,
+        content: Vec<PromptBlock>,
         answer: ResponseSender<SteerOutcome>,
     },
     Cancel,
@@ -36,27 +36,27 @@ pub(crate) enum SessionMsg {
     },
     /// The client opens it again, perhaps elsewhere.
     Reopen {
-        place: SessionLocation,
+        location: SessionLocation,
         answer: ResponseSender<SessionConfigOptions>,
     },
     Close {
         answer: ResponseSender<()>,
     },
     TurnEnded {
-        ended: Box<FinishedTurn>,
+        finished: Box<FinishedTurn>,
     },
 }
 
 impl SessionMsg {
     /// Answers what a session that has ended was told.
     pub(crate) fn reject(self, id: &SessionId) {
-        let gone = || crate::open::not_found(id);
+        let not_found = || crate::session_init::not_found(id);
         match self {
-            Self::Prompt { answer, .. } => answer.send(Err(gone())),
-            Self::Steer { answer, .. } => answer.send(Err(gone())),
-            Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.send(Err(gone())),
+            Self::Prompt { answer, .. } => answer.send(Err(not_found())),
+            Self::Steer { answer, .. } => answer.send(Err(not_found())),
+            Self::SetOption { answer, .. } | Self::Reopen { answer, .. } => answer.send(Err(not_found())),
             Self::Close { answer } => answer.send(Ok(())),
-            Self::TurnEnded { ended } => ended.answer.send(ended.end),
+            Self::TurnEnded { finished: ended } => ended.answer.send(ended.end),
             Self::Withdraw { .. } | Self::Cancel | Self::Mail => {}
         }
     }
@@ -65,17 +65,17 @@ impl SessionMsg {
 /// What a turn gives back.
 #[derive(Debug)]
 pub(crate) struct FinishedTurn {
-    pub(crate) talk: SessionState,
+    pub(crate) state: SessionState,
     pub(crate) end: Result<TurnEnd, Failure>,
     pub(crate) answer: ResponseSender<TurnEnd>,
     /// What came too late for its last request.
-    pub(crate) more_words: mpsc::Receiver<SteeringInput>,
+    pub(crate) steering: mpsc::Receiver<SteeringInput>,
 }
 
 /// Words for a turn that runs.
 #[derive(Debug)]
 pub(crate) struct SteeringInput {
-    pub(crate) said: Vec<PromptBlock>,
+    pub(crate) content: Vec<PromptBlock>,
     pub(crate) answer: ResponseSender<SteerOutcome>,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct SessionHandle {
     pub(crate) id: SessionId,
     pub(crate) inbox: mpsc::Sender<SessionMsg>,
     /// Cuts the turn that runs; an inbox that is full must not stand in the way of that.
-    pub(crate) turn: watch::Receiver<CancellationToken>,
+    pub(crate) turn_cancel: watch::Receiver<CancellationToken>,
     /// Cut when the session has ended.
-    pub(crate) gone: CancellationToken,
+    pub(crate) closed: CancellationToken,
 }
 
 impl SessionHandle {
@@ -98,36 +98,38 @@ impl SessionHandle {
         msg: impl FnOnce(ResponseSender<T>) -> SessionMsg,
     ) {
         match self.inbox.try_reserve() {
-            Ok(room) => room.send(msg(answer)),
+            Ok(permit) => permit.send(msg(answer)),
             Err(mpsc::error::TrySendError::Full(())) => {
-                answer.send(Err(crate::open::stuck_failure()));
+                answer.send(Err(crate::session_init::stuck_failure()));
             }
-            Err(mpsc::error::TrySendError::Closed(())) => answer.send(Err(crate::open::not_found(&self.id))),
+            Err(mpsc::error::TrySendError::Closed(())) => {
+                answer.send(Err(crate::session_init::not_found(&self.id)))
+            }
         }
     }
 
     /// Stops the turn that runs, at once, and what waits behind it.
     pub(crate) fn cancel_turn(&self) {
-        self.turn.borrow().cancel();
-        if let Err(mpsc::error::TrySendError::Full(cancel)) = self.inbox.try_send(SessionMsg::Cancel) {
+        self.turn_cancel.borrow().cancel();
+        if let Err(mpsc::error::TrySendError::Full(msg)) = self.inbox.try_send(SessionMsg::Cancel) {
             // It stands behind what it is to stop.
             let inbox = self.inbox.clone();
-            tokio::spawn(async move { drop(inbox.send(cancel).await) });
+            tokio::spawn(async move { drop(inbox.send(msg).await) });
         }
     }
 
     /// Ends the session with its turn and its servers, and waits for that.
     pub(crate) async fn close(self) {
-        self.turn.borrow().cancel();
-        let closed = ResponseSender::new(|_: Result<(), Failure>| ());
-        if self.inbox.send(SessionMsg::Close { answer: closed }).await.is_ok() {
-            self.gone.cancelled().await;
+        self.turn_cancel.borrow().cancel();
+        let responder = ResponseSender::new(|_: Result<(), Failure>| ());
+        if self.inbox.send(SessionMsg::Close { answer: responder }).await.is_ok() {
+            self.closed.cancelled().await;
         }
     }
 
     /// Takes one prompt back.
-    pub(crate) fn withdraw_prompt(&self, ticket: PromptId) {
-        if self.inbox.try_send(SessionMsg::Withdraw { ticket }).is_err() {
+    pub(crate) fn withdraw_prompt(&self, prompt_id: PromptId) {
+        if self.inbox.try_send(SessionMsg::Withdraw { prompt_id }).is_err() {
             tracing::warn!(session = %self.id, "the session is stuck; a prompt could not be taken back");
         }
     }

@@ -13,10 +13,10 @@ use crow_core::{
 use crate::run_turn::{SessionState, TurnCx};
 
 /// How often hooks may have the model go on in one turn: one that is never content would never end.
-const GO_ONS_MAX: u32 = 3;
+const CONTINUATIONS_MAX: u32 = 3;
 
-const CUT: &str = "not run: the turn was cancelled";
-const OVER: &str = "not run: a hook ended the turn before it";
+const CANCELLED: &str = "not run: the turn was cancelled";
+const ENDED_BEFORE: &str = "not run: a hook ended the turn before it";
 
 /// What the hooks of one moment came to.
 #[derive(Debug, Default)]
@@ -30,30 +30,32 @@ struct HookResults {
 #[derive(Debug)]
 enum HookObjection {
     /// What they ran for may not happen; why.
-    Refused(String),
+    Rejected(String),
     /// The turn ends; why.
     Ended(String),
     /// The turn was cut.
-    Cut,
+    Cancelled,
 }
 
 /// Why a prompt is not asked.
 #[derive(Debug)]
 pub(crate) enum PromptRejection {
     /// A hook refused it; says so.
-    Refused(String),
+    Rejected(String),
     /// The turn was cut while hooks ran.
-    Cut,
+    Cancelled,
 }
 
 impl PromptRejection {
     /// Says it to whoever said something into a running turn.
     pub(crate) fn into_failure(self) -> Failure {
-        let why = match self {
-            Self::Refused(why) => why,
-            Self::Cut => "The turn was stopped before the model read this. Send it as a prompt.".to_owned(),
+        let reason = match self {
+            Self::Rejected(reason) => reason,
+            Self::Cancelled => {
+                "The turn was stopped before the model read this. Send it as a prompt.".to_owned()
+            }
         };
-        Failure::new(FailureKind::InvalidValue, why)
+        Failure::new(FailureKind::InvalidValue, reason)
     }
 }
 
@@ -71,73 +73,78 @@ impl TurnHookState {
 }
 
 /// Runs the hooks of a moment until one objects.
-async fn run_hooks(cx: &TurnCx<'_>, moment: HookInput<'_>) -> HookResults {
-    let supplies = cx.stock.current_config();
-    let hooks: Vec<&HookConfig> = supplies.hooks.iter().filter(|hook| hook.applies_to(&moment)).collect();
-    let mut heard = HookResults::default();
+async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
+    let project_config = cx.config_loader.current_config();
+    let hooks: Vec<&HookConfig> =
+        project_config.hooks.iter().filter(|hook| hook.applies_to(&input)).collect();
+    let mut results = HookResults::default();
     if hooks.is_empty() {
-        return heard;
+        return results;
     }
     let cwd = cx.workspace.cwd().display().to_string();
-    let told = moment.to_json(HookSession { session: cx.session, cwd: &cwd });
+    let input_json = input.to_json(HookSession { session: cx.session, cwd: &cwd });
     for hook in hooks {
-        let said = cx.kit.own_tools.tools.run_hook(hook, &told, cx.workspace, cx.cut).await;
-        heard.objection = match said {
-            None => Some(HookObjection::Cut),
+        let decision = cx.runtime.own_tools.tools.run_hook(hook, &input_json, cx.workspace, cx.cancel).await;
+        results.objection = match decision {
+            None => Some(HookObjection::Cancelled),
             Some(HookDecision::Nothing) => None,
             Some(HookDecision::Context(text)) => {
-                heard.context.push(text);
+                results.context.push(text);
                 None
             }
-            Some(HookDecision::Block(why)) => {
-                Some(HookObjection::Refused(format!("a hook refused it: {why}")))
+            Some(HookDecision::Block(reason)) => {
+                Some(HookObjection::Rejected(format!("a hook refused it: {reason}")))
             }
-            Some(HookDecision::GoOn(why)) => Some(HookObjection::Refused(why)),
-            Some(HookDecision::End(why)) => {
-                send_notice(cx, format!("A hook ended the turn: {why}"));
-                cx.hook_marks.is_ended.store(true, Ordering::Relaxed);
-                Some(HookObjection::Ended(why))
+            Some(HookDecision::GoOn(reason)) => Some(HookObjection::Rejected(reason)),
+            Some(HookDecision::End(reason)) => {
+                send_notice(cx, format!("A hook ended the turn: {reason}"));
+                cx.hook_state.is_ended.store(true, Ordering::Relaxed);
+                Some(HookObjection::Ended(reason))
             }
-            Some(HookDecision::Failed(why)) => {
-                send_notice(cx, format!("The {} hook `{}` failed: {why}", hook.event.as_str(), hook.name()));
-                let refuse = || format!("the hook `{}` has to pass it first, and failed: {why}", hook.name());
-                hook.event.fails_closed().then(|| HookObjection::Refused(refuse()))
+            Some(HookDecision::Failed(reason)) => {
+                send_notice(
+                    cx,
+                    format!("The {} hook `{}` failed: {reason}", hook.event.as_str(), hook.name()),
+                );
+                let rejection =
+                    || format!("the hook `{}` has to pass it first, and failed: {reason}", hook.name());
+                hook.event.fails_closed().then(|| HookObjection::Rejected(rejection()))
             }
         };
-        if heard.objection.is_some() {
+        if results.objection.is_some() {
             break;
         }
     }
-    heard
+    results
 }
 
 /// Runs the hooks before a call; gives what they add to its result, or its outcome when it may not run.
 pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &ToolCall) -> Result<Vec<String>, ToolResult> {
-    if cx.hook_marks.is_ended() {
-        return Err(ToolResult::failure(OVER));
+    if cx.hook_state.is_ended() {
+        return Err(ToolResult::failure(ENDED_BEFORE));
     }
-    let heard = run_hooks(cx, HookInput::BeforeCall(call)).await;
-    match heard.objection {
-        None => Ok(heard.context),
-        Some(HookObjection::Refused(why)) => Err(ToolResult::failure(format!("not run: {why}"))),
-        Some(HookObjection::Ended(why)) => {
-            Err(ToolResult::failure(format!("not run: a hook ended the turn here: {why}")))
+    let results = run_hooks(cx, HookInput::BeforeCall(call)).await;
+    match results.objection {
+        None => Ok(results.context),
+        Some(HookObjection::Rejected(reason)) => Err(ToolResult::failure(format!("not run: {reason}"))),
+        Some(HookObjection::Ended(reason)) => {
+            Err(ToolResult::failure(format!("not run: a hook ended the turn here: {reason}")))
         }
-        Some(HookObjection::Cut) => Err(ToolResult::failure(CUT)),
+        Some(HookObjection::Cancelled) => Err(ToolResult::failure(CANCELLED)),
     }
 }
 
 /// Runs the hooks after a call and adds what they say to what the model reads. What ran stays done.
-pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &ToolCall, mut outcome: ToolResult) -> ToolResult {
-    let heard = run_hooks(cx, HookInput::AfterCall { call, outcome: &outcome }).await;
-    append_context(&mut outcome, heard.context);
-    outcome
+pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &ToolCall, mut result: ToolResult) -> ToolResult {
+    let results = run_hooks(cx, HookInput::AfterCall { call, outcome: &result }).await;
+    append_context(&mut result, results.context);
+    result
 }
 
 /// Adds what hooks say to what the model reads of a call.
-pub(crate) fn append_context(outcome: &mut ToolResult, context: Vec<String>) {
-    let added = context.into_iter().map(|text| ContentPart::Text(format!("(a hook says) {text}")));
-    outcome.for_model.extend(added);
+pub(crate) fn append_context(result: &mut ToolResult, context: Vec<String>) {
+    let parts = context.into_iter().map(|text| ContentPart::Text(format!("(a hook says) {text}")));
+    result.for_model.extend(parts);
 }
 
 /// Runs the hooks on what the person said; gives it with what they add.
@@ -145,16 +152,16 @@ pub(crate) async fn on_prompt(
     cx: &TurnCx<'_>,
     mut parts: Vec<ContentPart>,
 ) -> Result<Vec<ContentPart>, PromptRejection> {
-    let heard = run_hooks(cx, HookInput::Prompt { parts: &parts }).await;
-    match heard.objection {
+    let results = run_hooks(cx, HookInput::Prompt { parts: &parts }).await;
+    match results.objection {
         None => {}
-        Some(HookObjection::Refused(why) | HookObjection::Ended(why)) => {
-            return Err(PromptRejection::Refused(format!("Not asked: {why}")));
+        Some(HookObjection::Rejected(reason) | HookObjection::Ended(reason)) => {
+            return Err(PromptRejection::Rejected(format!("Not asked: {reason}")));
         }
-        Some(HookObjection::Cut) => return Err(PromptRejection::Cut),
+        Some(HookObjection::Cancelled) => return Err(PromptRejection::Cancelled),
     }
-    let added = heard.context.into_iter();
-    parts.extend(added.map(|text| ContentPart::FromCrow { what: CrowPart::PromptHook, text }));
+    let hook_contexts = results.context.into_iter();
+    parts.extend(hook_contexts.map(|text| ContentPart::FromCrow { what: CrowPart::PromptHook, text }));
     Ok(parts)
 }
 
@@ -162,27 +169,29 @@ pub(crate) async fn on_prompt(
 /// the model go on, or it was cut meanwhile.
 pub(crate) async fn run_stop_hooks(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    n_gone_on: &mut u32,
+    state: &mut SessionState,
+    n_continuations: &mut u32,
 ) -> Result<bool, Failure> {
-    let moment = HookInput::Stop { reply: last_reply_text(&talk.transcript), n_gone_on: *n_gone_on };
-    let why = match run_hooks(cx, moment).await.objection {
+    let input = HookInput::Stop { reply: last_reply_text(&state.transcript), n_gone_on: *n_continuations };
+    let reason = match run_hooks(cx, input).await.objection {
         None | Some(HookObjection::Ended(_)) => return Ok(false),
-        Some(HookObjection::Cut) => return Ok(cx.cut.is_cancelled()),
-        Some(HookObjection::Refused(why)) => why,
+        Some(HookObjection::Cancelled) => return Ok(cx.cancel.is_cancelled()),
+        Some(HookObjection::Rejected(reason)) => reason,
     };
-    if *n_gone_on == GO_ONS_MAX {
+    if *n_continuations == CONTINUATIONS_MAX {
         send_notice(
             cx,
-            format!("A hook wants the model to go on once more; {GO_ONS_MAX} times are enough: {why}"),
+            format!(
+                "A hook wants the model to go on once more; {CONTINUATIONS_MAX} times are enough: {reason}"
+            ),
         );
         return Ok(false);
     }
-    *n_gone_on += 1;
-    let text = format!("A hook asks you to go on: {why}");
+    *n_continuations += 1;
+    let text = format!("A hook asks you to go on: {reason}");
     send_notice(cx, text.clone());
-    let prompt = Prompt { id: talk.transcript.next_message_id(), parts: vec![ContentPart::Text(text)] };
-    cx.append_entry(talk, TranscriptEntry::Prompt(prompt)).await?;
+    let prompt = Prompt { id: state.transcript.next_message_id(), parts: vec![ContentPart::Text(text)] };
+    cx.append_entry(state, TranscriptEntry::Prompt(prompt)).await?;
     Ok(true)
 }
 

@@ -1,7 +1,7 @@
 //! The host: one loop that finds the session a message is for. It waits for its next event and for nothing else;
 //! whatever takes time is a task that reports back.
 
-mod opening;
+mod session_requests;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,45 +18,45 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::opening::{list_sessions, open_live, open_stored};
+use self::session_requests::{list_sessions, open_live, open_stored};
 use crate::handle::{SessionHandle, SessionMsg};
-use crate::kit::AgentRuntime;
 use crate::run_turn::store_failure;
+use crate::runtime::AgentRuntime;
 use crate::session::{self, SessionInit};
-use crate::{commands, open, place};
+use crate::{commands, location, session_init};
 
 /// Messages of a client that may wait for the loop, which hands each on at once.
 const EVENTS_LEN: usize = 64;
 
 /// What may be asked of a session while it is opened or closed, which takes milliseconds.
-const CHANGING_LEN: usize = 256;
+const QUEUE_LEN: usize = 256;
 
 /// How long turns may take to store their last results once the client is gone; it promised to be quick.
-const LAST_WORDS: Duration = Duration::from_millis(80);
+const SHUTDOWN_WAIT_MAX: Duration = Duration::from_millis(80);
 
 /// Everything that can happen to a host.
 #[derive(Debug)]
 enum HostEvent {
     Client(IncomingRequest),
     Opened {
-        opening: Box<SessionInit>,
-        kit: Arc<AgentRuntime>,
+        init: Box<SessionInit>,
+        runtime: Arc<AgentRuntime>,
         answer: ResponseSender<OpenSessionResult>,
     },
     /// The configuration is usable; `n_outs` is how often somebody had signed out when that was asked.
-    SignedIn {
-        n_outs: u64,
+    LoggedIn {
+        n_logouts: u64,
         answer: ResponseSender<()>,
     },
     /// What was done to a session as a whole is done.
-    Settled {
+    SessionReleased {
         session: SessionId,
     },
 }
 
 impl From<IncomingRequest> for HostEvent {
-    fn from(incoming: IncomingRequest) -> Self {
-        Self::Client(incoming)
+    fn from(request: IncomingRequest) -> Self {
+        Self::Client(request)
     }
 }
 
@@ -76,82 +76,82 @@ where
     F: Future<Output = Result<AgentRuntime, Failure>> + Send + 'static,
 {
     let (events, inbox) = mpsc::channel(EVENTS_LEN);
-    let (connected, client) = oneshot::channel();
+    let (client_sender, client_receiver) = oneshot::channel();
     let load: Arc<RuntimeLoader> = Arc::new(move || load().boxed());
-    let (cut, turns) = (CancellationToken::new(), TaskTracker::new());
-    let kit: Arc<OnceCell<Arc<AgentRuntime>>> = Arc::default();
+    let (cancel, turns) = (CancellationToken::new(), TaskTracker::new());
+    let runtime: Arc<OnceCell<Arc<AgentRuntime>>> = Arc::default();
     let shared = HostShared {
-        kit: kit.clone(),
+        runtime: runtime.clone(),
         load,
-        cut: cut.clone(),
+        cancel: cancel.clone(),
         turns: turns.clone(),
-        own: events.downgrade(),
+        inbox_sender: events.downgrade(),
     };
     let host = tokio::spawn(async move {
-        if let Ok(client) = client.await {
+        if let Ok(client_receiver) = client_receiver.await {
             let host = SessionHost {
-                client,
+                client: client_receiver,
                 shared,
                 inbox,
                 sessions: HashMap::new(),
-                changing: HashMap::new(),
-                signed: AuthState::In,
-                n_outs: 0,
+                queued_requests: HashMap::new(),
+                auth: AuthState::LoggedIn,
+                n_logouts: 0,
             };
             host.run().await;
         }
     });
-    let serving = crow_acp::serve_client(lines, about, events, |client| {
-        if connected.send(client).is_err() {
+    let server = crow_acp::serve_client(lines, about, events, |client| {
+        if client_sender.send(client).is_err() {
             tracing::error!("the host ended before its client came");
         }
     });
-    let served = tokio::select! {
-        served = serving => served,
+    let result = tokio::select! {
+        served = server => served,
         () = stop => Ok(()),
     };
-    cut.cancel();
-    if let Some(kit) = kit.get() {
-        kit.own_tools.tools.stop_programs();
+    cancel.cancel();
+    if let Some(runtime) = runtime.get() {
+        runtime.own_tools.tools.stop_programs();
     }
     turns.close();
-    if tokio::time::timeout(LAST_WORDS, turns.wait()).await.is_err() {
+    if tokio::time::timeout(SHUTDOWN_WAIT_MAX, turns.wait()).await.is_err() {
         tracing::warn!("a turn did not end in time; its open calls are closed on load");
     }
-    if let Some(kit) = kit.get() {
+    if let Some(runtime) = runtime.get() {
         // Whoever of them is Crow has stored by now what it said.
-        kit.launcher.kill_all();
+        runtime.launcher.kill_all();
     }
     host.abort();
-    served
+    result
 }
 
 #[derive(Clone)]
 struct HostShared {
-    kit: Arc<OnceCell<Arc<AgentRuntime>>>,
+    runtime: Arc<OnceCell<Arc<AgentRuntime>>>,
     load: Arc<RuntimeLoader>,
-    cut: CancellationToken,
+    cancel: CancellationToken,
     turns: TaskTracker,
-    own: mpsc::WeakSender<HostEvent>,
+    inbox_sender: mpsc::WeakSender<HostEvent>,
 }
 
 impl HostShared {
     async fn runtime(&self) -> Result<&Arc<AgentRuntime>, Failure> {
-        self.kit.get_or_try_init(async || (self.load)().await.map(Arc::new)).await
+        self.runtime.get_or_try_init(async || (self.load)().await.map(Arc::new)).await
     }
 
     /// Reads the configuration again and checks that there is a model to ask.
     async fn sign_in(&self) -> Result<(), Failure> {
-        let unusable = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.sentence);
-        let fresh = (self.load)().await?;
-        fresh.find_model(None).map_err(unusable)?;
-        self.runtime().await?.replace_config(&fresh);
+        let auth_failure = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.sentence);
+        let new_runtime = (self.load)().await?;
+        new_runtime.find_model(None).map_err(auth_failure)?;
+        self.runtime().await?.replace_config(&new_runtime);
         Ok(())
     }
 
     async fn send_to_host(&self, event: HostEvent) {
-        if let Some(own) = self.own.upgrade()
-            && own.send(event).await.is_err()
+        if let Some(sender) = self.inbox_sender.upgrade()
+            && sender.send(event).await.is_err()
         {
             tracing::debug!("something ended after the host did");
         }
@@ -161,8 +161,8 @@ impl HostShared {
 /// Whether models may be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AuthState {
-    In,
-    Out,
+    LoggedIn,
+    LoggedOut,
 }
 
 struct SessionHost {
@@ -171,62 +171,70 @@ struct SessionHost {
     inbox: mpsc::Receiver<HostEvent>,
     sessions: HashMap<SessionId, SessionHandle>,
     /// Sessions that are being opened, closed or deleted, each with what is asked of it meanwhile.
-    changing: HashMap<SessionId, VecDeque<IncomingRequest>>,
-    signed: AuthState,
-    n_outs: u64,
+    queued_requests: HashMap<SessionId, VecDeque<IncomingRequest>>,
+    auth: AuthState,
+    n_logouts: u64,
 }
 
 impl SessionHost {
     async fn run(mut self) {
         while let Some(event) = self.inbox.recv().await {
             match event {
-                HostEvent::Client(incoming) => self.on_client_request(incoming),
-                HostEvent::Opened { opening, kit, answer } => self.on_opened(*opening, kit, answer),
-                HostEvent::SignedIn { n_outs, answer } => {
+                HostEvent::Client(request) => self.on_client_request(request),
+                HostEvent::Opened { init, runtime, answer } => self.on_opened(*init, runtime, answer),
+                HostEvent::LoggedIn { n_logouts, answer } => {
                     // Whoever signed out since then had the last word.
-                    if n_outs == self.n_outs {
-                        self.signed = AuthState::In;
+                    if n_logouts == self.n_logouts {
+                        self.auth = AuthState::LoggedIn;
                     }
                     answer.send(Ok(()));
                 }
-                HostEvent::Settled { session } => {
-                    for incoming in self.changing.remove(&session).into_iter().flatten() {
-                        self.on_client_request(incoming);
+                HostEvent::SessionReleased { session } => {
+                    for request in self.queued_requests.remove(&session).into_iter().flatten() {
+                        self.on_client_request(request);
                     }
                 }
             }
         }
     }
 
-    fn on_client_request(&mut self, incoming: IncomingRequest) {
-        if let Some(waiting) = incoming.session().and_then(|session| self.changing.get_mut(session)) {
-            match waiting.len() < CHANGING_LEN {
-                true => waiting.push_back(incoming),
-                false => incoming.reject(open::stuck_failure()),
+    fn on_client_request(&mut self, request: IncomingRequest) {
+        if let Some(queue) = request.session().and_then(|session| self.queued_requests.get_mut(session)) {
+            match queue.len() < QUEUE_LEN {
+                true => queue.push_back(request),
+                false => request.reject(session_init::stuck_failure()),
             }
             return;
         }
-        match incoming {
+        match request {
             IncomingRequest::Hello => self.warm_up(),
             IncomingRequest::SignIn { answer } => self.sign_in(answer),
             IncomingRequest::SignOut { answer } => self.sign_out(answer),
-            IncomingRequest::Open { which, place, answer } => self.open_session(which, place, answer),
+            IncomingRequest::Open { which: kind, place: location, answer } => {
+                self.open_session(kind, location, answer)
+            }
             IncomingRequest::ListSessions { cwd, cursor, answer } => {
                 let shared = self.shared.clone();
                 tokio::spawn(async move { answer.send(list_sessions(&shared, cwd, cursor).await) });
             }
             IncomingRequest::Close { session, answer } => self.close_session(session, answer),
             IncomingRequest::Delete { session, answer } => self.delete_session(session, answer),
-            IncomingRequest::Prompt { session, ticket, said, until, answer } => {
+            IncomingRequest::Prompt {
+                session,
+                ticket: prompt_id,
+                said: content,
+                until: turn_scope,
+                answer,
+            } => {
                 self.send_to_session(&session, answer, |answer| SessionMsg::Prompt {
-                    ticket,
-                    said,
-                    until,
+                    prompt_id,
+                    content,
+                    turn_scope,
                     answer,
                 });
             }
-            IncomingRequest::Steer { session, said, answer } => {
-                self.send_to_session(&session, answer, |answer| SessionMsg::Steer { said, answer });
+            IncomingRequest::Steer { session, said: content, answer } => {
+                self.send_to_session(&session, answer, |answer| SessionMsg::Steer { content, answer });
             }
             IncomingRequest::SetOption { session, option, value, answer } => {
                 self.send_to_session(&session, answer, |answer| SessionMsg::SetOption {
@@ -235,9 +243,9 @@ impl SessionHost {
                     answer,
                 });
             }
-            IncomingRequest::Withdraw { session, ticket } => {
+            IncomingRequest::Withdraw { session, ticket: prompt_id } => {
                 if let Some(handle) = self.sessions.get(&session) {
-                    handle.withdraw_prompt(ticket);
+                    handle.withdraw_prompt(prompt_id);
                 }
             }
             IncomingRequest::Cancel { session } => {
@@ -254,12 +262,12 @@ impl SessionHost {
         answer: ResponseSender<T>,
         msg: impl FnOnce(ResponseSender<T>) -> SessionMsg,
     ) {
-        if self.signed == AuthState::Out {
+        if self.auth == AuthState::LoggedOut {
             return answer.send(Err(signed_out_failure()));
         }
         match self.sessions.get(session) {
             Some(handle) => handle.send_request(answer, msg),
-            None => answer.send(Err(open::not_found(session))),
+            None => answer.send(Err(session_init::not_found(session))),
         }
     }
 
@@ -274,10 +282,10 @@ impl SessionHost {
     }
 
     fn sign_in(&self, answer: ResponseSender<()>) {
-        let (shared, n_outs) = (self.shared.clone(), self.n_outs);
+        let (shared, n_logouts) = (self.shared.clone(), self.n_logouts);
         tokio::spawn(async move {
             match shared.sign_in().await {
-                Ok(()) => shared.send_to_host(HostEvent::SignedIn { n_outs, answer }).await,
+                Ok(()) => shared.send_to_host(HostEvent::LoggedIn { n_logouts, answer }).await,
                 Err(failure) => answer.send(Err(failure)),
             }
         });
@@ -285,77 +293,78 @@ impl SessionHost {
 
     /// Keys are the person's own files and stay; what ends is their use by this connection.
     fn sign_out(&mut self, answer: ResponseSender<()>) {
-        self.signed = AuthState::Out;
-        self.n_outs += 1;
+        self.auth = AuthState::LoggedOut;
+        self.n_logouts += 1;
         self.sessions.values().for_each(SessionHandle::cancel_turn);
         answer.send(Ok(()));
     }
 
     fn open_session(
         &mut self,
-        which: SessionOpenKind,
-        place: SessionLocation,
+        kind: SessionOpenKind,
+        location: SessionLocation,
         answer: ResponseSender<OpenSessionResult>,
     ) {
-        if self.signed == AuthState::Out {
+        if self.auth == AuthState::LoggedOut {
             return answer.send(Err(signed_out_failure()));
         }
         let (shared, client) = (self.shared.clone(), self.client.clone());
-        let stored = match &which {
+        let stored = match &kind {
             SessionOpenKind::New | SessionOpenKind::Fork(_) => None,
             SessionOpenKind::Load(session) | SessionOpenKind::Resume(session) => Some(session.clone()),
         };
         let live = stored.as_ref().and_then(|session| self.sessions.get(session)).cloned();
         match (stored, live) {
             (_, Some(handle)) => drop(tokio::spawn(async move {
-                match place::check_location(place).await {
-                    Ok(place) => open_live(&shared, &client, (handle, which), place, answer).await,
+                match location::check_location(location).await {
+                    Ok(location) => open_live(&shared, &client, (handle, kind), location, answer).await,
                     Err(failure) => answer.send(Err(failure)),
                 }
             })),
             (None, None) => drop(tokio::spawn(async move {
-                open_stored(&shared, &client, which, place, answer).await;
+                open_stored(&shared, &client, kind, location, answer).await;
             })),
             (Some(session), None) => self.run_exclusive(session, async move {
-                open_stored(&shared, &client, which, place, answer).await;
+                open_stored(&shared, &client, kind, location, answer).await;
             }),
         }
     }
 
     /// Does something to a session as a whole; what is asked of it meanwhile waits.
     fn run_exclusive(&mut self, session: SessionId, work: impl Future<Output = ()> + Send + 'static) {
-        self.changing.insert(session.clone(), VecDeque::new());
+        self.queued_requests.insert(session.clone(), VecDeque::new());
         let shared = self.shared.clone();
         tokio::spawn(async move {
             // Whatever becomes of the work, the session must not stay like this.
             if let Err(error) = tokio::spawn(work).await {
                 tracing::error!(%session, %error, "opening or closing a session broke");
             }
-            shared.send_to_host(HostEvent::Settled { session }).await;
+            shared.send_to_host(HostEvent::SessionReleased { session }).await;
         });
     }
 
     fn on_opened(
         &mut self,
-        opening: SessionInit,
-        kit: Arc<AgentRuntime>,
+        init: SessionInit,
+        runtime: Arc<AgentRuntime>,
         answer: ResponseSender<OpenSessionResult>,
     ) {
-        let session = opening.id.clone();
-        let options = open::session_options(&kit, &opening.standing);
+        let session = init.id.clone();
+        let options = session_init::session_options(&runtime, &init.settings);
         if !self.sessions.contains_key(&session) {
-            let (client, cut) = (self.client.clone(), self.shared.cut.child_token());
-            let handle = session::start_session(opening, kit.clone(), client, cut, self.shared.turns.clone());
+            let (client, cancel) = (self.client.clone(), self.shared.cancel.child_token());
+            let handle =
+                session::start_session(init, runtime.clone(), client, cancel, self.shared.turns.clone());
             self.sessions.insert(session.clone(), handle);
         }
         answer.send(Ok(OpenSessionResult { session: session.clone(), options }));
         self.client.send_update(&session, SessionUpdate::Commands(commands::available_commands()));
-        tokio::spawn(async move { kit.warm_up().await });
+        tokio::spawn(async move { runtime.warm_up().await });
     }
 
     fn close_session(&mut self, session: SessionId, answer: ResponseSender<()>) {
         let Some(handle) = self.sessions.remove(&session) else {
-            return answer.send(Err(open::not_found(&session)));
+            return answer.send(Err(session_init::not_found(&session)));
         };
         self.run_exclusive(session, async move {
             handle.close().await;
@@ -380,6 +389,6 @@ async fn erase_session(shared: &HostShared, session: &SessionId) -> Result<(), F
 }
 
 fn signed_out_failure() -> Failure {
-    let why = "You signed out. Sign in again to go on; the configured models and keys are still there.";
-    Failure::new(FailureKind::AuthRequired, why)
+    let reason = "You signed out. Sign in again to go on; the configured models and keys are still there.";
+    Failure::new(FailureKind::AuthRequired, reason)
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::supplies::{AllowedRoot, read_text, repository_root};
+use crate::project_config::{AllowedRoot, read_text, repository_root};
 
 const FILE: &str = "AGENTS.md";
 
@@ -19,20 +19,21 @@ const NESTED_MAX: usize = 50;
 /// Gathers the files: the person's own, then from the repository's root down to `cwd`, the nearest last so that it has
 /// the last word.
 pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
-    let own = read_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
+    let user_file = read_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
     let cwd = crow_tools::resolve_links(cwd);
     let root = repository_root(&cwd);
-    let mut folders: Vec<&Path> = cwd.ancestors().take_while(|folder| folder.starts_with(root)).collect();
-    folders.reverse();
-    let files = folders.iter().map(|folder| crow_tools::resolve_links(&folder.join(FILE)));
+    let mut directories: Vec<&Path> =
+        cwd.ancestors().take_while(|directory| directory.starts_with(root)).collect();
+    directories.reverse();
+    let files = directories.iter().map(|directory| crow_tools::resolve_links(&directory.join(FILE)));
     // A link could send any file of the repository to the model, keys among them.
     let files = files.filter(|file| {
-        file.extension().is_some_and(|ending| ending == "md")
+        file.extension().is_some_and(|extension| extension == "md")
             && !crow_core::is_key_path(&file.to_string_lossy())
     });
     let project = files.map(|file| read_text(&file, AllowedRoot::Folder(root), FILE_BYTES_MAX));
-    let texts = std::iter::once(own).chain(project).filter_map(|read| {
-        read.inspect_err(|why| tracing::info!(%why, "an AGENTS.md is left out")).ok().flatten()
+    let texts = std::iter::once(user_file).chain(project).filter_map(|result| {
+        result.inspect_err(|reason| tracing::info!(%reason, "an AGENTS.md is left out")).ok().flatten()
     });
     let mut content = texts.collect::<Vec<_>>().join("\n\n");
     if content.len() > BYTES_MAX {

@@ -11,40 +11,40 @@ mod commands;
 mod compact;
 mod confirm;
 mod fallback;
-mod go_on;
 mod handle;
-mod hold;
 mod hooks;
 mod host;
 mod instructions;
-mod keeping;
-mod kit;
-mod linked;
+mod linked_content;
+mod location;
 mod memory;
-mod open;
-mod place;
+mod project_config;
+mod project_records;
 mod prompt;
-mod records;
+mod prompt_parts;
 mod replay;
+mod reply_recovery;
 mod run_turn;
+mod runtime;
+mod sandbox_retry;
 mod session;
+mod session_init;
 mod speckit;
-mod spoken;
-mod supplies;
 mod tasks;
 mod toolbox;
 mod turn_job;
 mod undo;
+mod undo_recorder;
 
 pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
 pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
 pub use host::serve_sessions;
-pub use kit::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, WorkflowConfig};
 pub use memory::memory_specs;
-pub use supplies::{
+pub use project_config::{
     RepositoryConfig, RepositoryConfigReader, RepositoryFileTrust, RepositoryTrust, TrustedRepository,
     VariableExpansion, find_repository_root, forget_trust, list_trust,
 };
+pub use runtime::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, WorkflowConfig};
 pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};
 

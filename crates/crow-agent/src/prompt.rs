@@ -8,16 +8,16 @@ use minijinja::{Environment, context};
 use sha2::{Digest as _, Sha256};
 
 use crate::instructions;
-use crate::kit::AgentConfig;
-use crate::supplies::{AllowedRoot, known_skills, read_text};
+use crate::project_config::{AllowedRoot, known_skills, read_text};
+use crate::runtime::AgentConfig;
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
 /// What earlier versions called it.
-const EARLIER_NAME: &str = "system_prompt.jinja2";
+const LEGACY_NAME: &str = "system_prompt.jinja2";
 
 /// SHA-256 of the templates that earlier versions wrote when there was none, without blanks around them: nobody's own.
-const EARLIER_DEFAULTS: [&str; 8] = [
+const LEGACY_DEFAULT_HASHES: [&str; 8] = [
     "3a475a6528e4d93accfd17fd723a9653bb952cd65d38689f2fcbae7248ca699b",
     "cb9c802960de827994fae385b16792ad1a14ea10a6f3995c9f62bde3d393c261",
     "0855015650e2b46d8b40fbda738b8df0e37944140835aea817f8cd2d65469748",
@@ -48,10 +48,10 @@ pub(crate) struct RenderedPrompt {
 pub(crate) fn render_system_prompt(
     (cwd, more_roots): (&Path, &[PathBuf]),
     session: &SessionId,
-    settings: &AgentConfig,
+    config: &AgentConfig,
     date: &str,
 ) -> Result<RenderedPrompt, Failure> {
-    let agents_content = instructions::read_instructions(cwd, &settings.config_dir);
+    let agents_content = instructions::read_instructions(cwd, &config.config_dir);
     let nested = instructions::nested_instructions(cwd);
     // As later Python versions had them, one entry a file.
     let agents_full = match agents_content.is_empty() {
@@ -59,14 +59,14 @@ pub(crate) fn render_system_prompt(
         false => vec![context! { path => "AGENTS.md", content => &agents_content }],
     };
     let agents_catalog: Vec<_> = nested.iter().map(|path| context! { path => path, preview => "" }).collect();
-    let skills_dir = settings.config_dir.join("skills");
-    let skills = known_skills(settings, cwd);
+    let skills_dir = config.config_dir.join("skills");
+    let skills = known_skills(config, cwd);
     let skills = skills.iter().map(|skill| {
         context! {
             name => &skill.name, description => escape_hidden(&skill.description), path => display_path(&skill.path),
         }
     });
-    let facts = context! {
+    let variables = context! {
         workspace => display_path(cwd),
         additional_directories => more_roots.iter().map(|root| display_path(root)).collect::<Vec<_>>(),
         display_tree => crow_tools::draw_tree(cwd),
@@ -75,7 +75,7 @@ pub(crate) fn render_system_prompt(
         agents_full,
         agents_catalog,
         skills => skills.collect::<Vec<_>>(),
-        db_uri => &settings.db_uri,
+        db_uri => &config.db_uri,
         table_schemas => crow_store::TABLES,
         table_schema => crow_store::TABLES,
         session_id => session.as_str(),
@@ -84,28 +84,30 @@ pub(crate) fn render_system_prompt(
         date,
         platform => std::env::consts::OS,
     };
-    let (place, template) = system_template(settings)?;
-    let mut text = render_template(&place, &template, facts)?;
-    if let Some(addition) = &settings.system_prompt_addition {
+    let (path, template) = system_template(config)?;
+    let mut text = render_template(&path, &template, variables)?;
+    if let Some(addition) = &config.system_prompt_addition {
         text = format!("{}\n\n{addition}\n", text.trim_end());
     }
     Ok(RenderedPrompt { text, template })
 }
 
 /// Finds the template of the system prompt: the person's own, by the newer or an earlier name, or ours.
-fn system_template(settings: &AgentConfig) -> Result<(PathBuf, String), Failure> {
-    let newer = settings.prompts_dir.join(TEMPLATE_NAME);
-    if let Some(template) = read_template(&newer)? {
-        return Ok((newer, template));
+fn system_template(config: &AgentConfig) -> Result<(PathBuf, String), Failure> {
+    let default_path = config.prompts_dir.join(TEMPLATE_NAME);
+    if let Some(template) = read_template(&default_path)? {
+        return Ok((default_path, template));
     }
-    let earlier = settings.system_prompt_path.clone();
-    for place in earlier.into_iter().chain([settings.prompts_dir.join(EARLIER_NAME)]) {
-        match read_template(&place)? {
-            Some(template) if !has_known_hash(&EARLIER_DEFAULTS, &template) => return Ok((place, template)),
+    let legacy_path = config.system_prompt_path.clone();
+    for path in legacy_path.into_iter().chain([config.prompts_dir.join(LEGACY_NAME)]) {
+        match read_template(&path)? {
+            Some(template) if !has_known_hash(&LEGACY_DEFAULT_HASHES, &template) => {
+                return Ok((path, template));
+            }
             Some(_) | None => {}
         }
     }
-    Ok((newer, TEMPLATE.to_owned()))
+    Ok((default_path, TEMPLATE.to_owned()))
 }
 
 /// Whether a template is one of those with these hashes.
@@ -115,28 +117,28 @@ fn has_known_hash(hashes: &[&str], template: &str) -> bool {
 }
 
 /// Renders what the model is told before it sums a conversation up. Reads files: keep it off the loop.
-pub(crate) fn render_compaction_prompt(settings: &AgentConfig, focus: &str) -> Result<String, Failure> {
-    let place = settings.prompts_dir.join(COMPACT_NAME);
-    let template = read_template(&place)?.unwrap_or_else(|| COMPACT.to_owned());
-    render_template(&place, &template, context! { focus })
+pub(crate) fn render_compaction_prompt(config: &AgentConfig, focus: &str) -> Result<String, Failure> {
+    let path = config.prompts_dir.join(COMPACT_NAME);
+    let template = read_template(&path)?.unwrap_or_else(|| COMPACT.to_owned());
+    render_template(&path, &template, context! { focus })
 }
 
 /// Reads a person's own template, if there is one.
-fn read_template(own: &Path) -> Result<Option<String>, Failure> {
-    read_text(own, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
-        let why = format!("The prompt template {} cannot be read: {error}.", own.display());
-        Failure::new(FailureKind::Config, why)
+fn read_template(path: &Path) -> Result<Option<String>, Failure> {
+    read_text(path, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
+        let reason = format!("The prompt template {} cannot be read: {error}.", path.display());
+        Failure::new(FailureKind::Config, reason)
     })
 }
 
 /// Renders a template, which is at this place unless it is ours.
-fn render_template(own: &Path, template: &str, facts: minijinja::Value) -> Result<String, Failure> {
+fn render_template(path: &Path, template: &str, variables: minijinja::Value) -> Result<String, Failure> {
     let mut environment = Environment::new();
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.render_str(template, facts).map_err(|error| {
-        let why = format!("The prompt template {} does not render: {error}.", own.display());
-        Failure::new(FailureKind::Config, why)
+    environment.render_str(template, variables).map_err(|error| {
+        let reason = format!("The prompt template {} does not render: {error}.", path.display());
+        Failure::new(FailureKind::Config, reason)
     })
 }
 

@@ -7,20 +7,22 @@ use crow_core::{
 use crow_store::SideRequestUsage;
 
 use crate::compact;
-use crate::open::{CRASHED, SessionOwner};
 use crate::session::SessionInit;
+use crate::session_init::{RESULT_UNKNOWN, SessionOwner};
 use crate::speckit;
 
 /// Tells a call without a result.
-pub(crate) fn open_call_update(call: &ToolCall, facets: ToolCallInfo, lives: SessionOwner) -> SessionUpdate {
-    let (status, content) = match lives {
-        SessionOwner::Here => (ToolCallStatus::Running, Vec::new()),
-        SessionOwner::Nowhere => (ToolCallStatus::Failed, vec![ToolCallContent::Text(CRASHED.to_owned())]),
+pub(crate) fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: SessionOwner) -> SessionUpdate {
+    let (status, content) = match owner {
+        SessionOwner::ThisProcess => (ToolCallStatus::Running, Vec::new()),
+        SessionOwner::Unknown => {
+            (ToolCallStatus::Failed, vec![ToolCallContent::Text(RESULT_UNKNOWN.to_owned())])
+        }
     };
     SessionUpdate::Call {
         call: call.id,
         name: call.name.clone(),
-        facets,
+        facets: info,
         arguments: call.arguments.to_object(),
         status,
         content,
@@ -30,43 +32,43 @@ pub(crate) fn open_call_update(call: &ToolCall, facets: ToolCallInfo, lives: Ses
 
 /// What a session had taken at each of its messages.
 pub(crate) struct UsageReplay<'a> {
-    window: u64,
+    context_window: u64,
     compactions: &'a [Compaction],
     /// What was not asked yet.
-    asides: &'a [SideRequestUsage],
-    so_far: TokenUsage,
+    side_requests: &'a [SideRequestUsage],
+    total: TokenUsage,
 }
 
 impl<'a> UsageReplay<'a> {
     /// Begins with the first message.
-    pub(crate) fn new(window: u64, opening: &'a SessionInit) -> Self {
-        let SessionInit { compactions, asides, .. } = opening;
-        Self { window, compactions, asides, so_far: TokenUsage::default() }
+    pub(crate) fn new(context_window: u64, init: &'a SessionInit) -> Self {
+        let SessionInit { compactions, side_requests, .. } = init;
+        Self { context_window, compactions, side_requests, total: TokenUsage::default() }
     }
 
     /// Tells what there was to tell at the message in a place.
     pub(crate) fn usage_at(&mut self, seq: u64, entry: &TranscriptEntry) -> Option<SessionUpdate> {
         let usage = entry.usage()?;
         self.add_asides_before(seq);
-        self.so_far = self.so_far.saturating_add(usage);
+        self.total = self.total.saturating_add(usage);
         Some(self.usage_update(usage.context_tokens()?, false))
     }
 
     /// Tells the compactions that were made before the message in a place.
     pub(crate) fn compactions_before(&mut self, seq: u64) -> Vec<SessionUpdate> {
         let compactions = self.compactions;
-        let here = compactions.iter().filter(|by| by.at == seq);
-        here.flat_map(|by| self.compaction_updates(by)).collect()
+        let matching = compactions.iter().filter(|compaction| compaction.at == seq);
+        matching.flat_map(|compaction| self.compaction_updates(compaction)).collect()
     }
 
-    fn compaction_updates(&mut self, by: &Compaction) -> [SessionUpdate; 3] {
-        self.add_asides_before(by.at);
-        let id = compact::compaction_id(by.at, by.tokens_before);
-        let stage = CompactionStage::Done { summary: by.summary.clone() };
+    fn compaction_updates(&mut self, compaction: &Compaction) -> [SessionUpdate; 3] {
+        self.add_asides_before(compaction.at);
+        let id = compact::compaction_id(compaction.at, compaction.tokens_before);
+        let stage = CompactionStage::Done { summary: compaction.summary.clone() };
         [
             compact::compaction_started(id.clone()),
-            SessionUpdate::Compaction { id, stage, text: compact::compaction_sentence(by) },
-            self.estimated_update(by.tokens_after),
+            SessionUpdate::Compaction { id, stage, text: compact::compaction_sentence(compaction) },
+            self.estimated_update(compaction.tokens_after),
         ]
     }
 
@@ -75,16 +77,22 @@ impl<'a> UsageReplay<'a> {
         self.usage_update(used, true)
     }
 
-    fn usage_update(&self, used: u64, is_guess: bool) -> SessionUpdate {
-        SessionUpdate::Usage { used, size: self.window, spent: None, cost: self.so_far.cost, is_guess }
+    fn usage_update(&self, used: u64, is_estimate: bool) -> SessionUpdate {
+        SessionUpdate::Usage {
+            used,
+            size: self.context_window,
+            spent: None,
+            cost: self.total.cost,
+            is_guess: is_estimate,
+        }
     }
 
     fn add_asides_before(&mut self, seq: u64) {
-        while let [aside, rest @ ..] = self.asides
-            && aside.seq <= seq
+        while let [side_request, remaining @ ..] = self.side_requests
+            && side_request.seq <= seq
         {
-            self.so_far = self.so_far.saturating_add(aside.usage);
-            self.asides = rest;
+            self.total = self.total.saturating_add(side_request.usage);
+            self.side_requests = remaining;
         }
     }
 }
@@ -121,18 +129,18 @@ pub(crate) fn entry_updates<'a>(
             }
             updates
         }
-        TranscriptEntry::Result { call: id, facets, outcome } => {
+        TranscriptEntry::Result { call: id, facets: info, outcome: result } => {
             let call = calls.iter().find(|call| call.id == *id);
             let mut updates = vec![SessionUpdate::Call {
                 call: *id,
                 name: call.map(|call| call.name.clone()).unwrap_or_default(),
-                facets: facets.clone(),
+                facets: info.clone(),
                 arguments: call.map(|call| call.arguments.to_object()).unwrap_or_default(),
-                status: outcome.status,
-                content: outcome.for_client.clone(),
+                status: result.status,
+                content: result.for_client.clone(),
                 prints: OutputStreaming::Nothing,
             }];
-            updates.extend(outcome.plan.clone().map(SessionUpdate::Plan));
+            updates.extend(result.plan.clone().map(SessionUpdate::Plan));
             updates
         }
     }

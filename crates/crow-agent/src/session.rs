@@ -24,23 +24,23 @@ use tracing::Instrument;
 use crate::children::{self, ChildAgents, SessionEnvironment};
 use crate::commands::{self, SessionCommand};
 use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
-use crate::kit::AgentRuntime;
-use crate::open;
+use crate::project_config::ProjectConfigLoader;
 use crate::run_turn::{SessionState, StoredState};
+use crate::runtime::AgentRuntime;
+use crate::session_init;
 use crate::speckit;
-use crate::supplies::ProjectConfigLoader;
 use crate::tasks::ChildAgentsCell;
 use crate::toolbox::Toolbox;
 use crate::turn_job::{TurnJob, TurnWork};
 
 /// How long a session that is opened waits for the folder of its project; a disk that hangs holds nobody up.
-const RECALL_WAIT_MAX: Duration = Duration::from_secs(1);
+const RESTORE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Time that a session that is closed gives its folders, which are read before it is stored.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(5);
+const STORE_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Prompts that may wait behind a turn: people type them.
-const WAITING_MAX: usize = 16;
+const QUEUE_LEN_MAX: usize = 16;
 
 /// What a session stands at; changes act at once, mid-turn too.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,16 +54,16 @@ pub(crate) struct SessionSettings {
 #[derive(Debug)]
 pub(crate) struct SessionInit {
     pub(crate) id: SessionId,
-    pub(crate) place: SessionLocation,
-    pub(crate) standing: SessionSettings,
+    pub(crate) location: SessionLocation,
+    pub(crate) settings: SessionSettings,
     /// With everything that was said.
-    pub(crate) talk: SessionState,
+    pub(crate) state: SessionState,
     /// Those in force, oldest first.
     pub(crate) compactions: Vec<Compaction>,
     /// What questions took that are no messages.
-    pub(crate) asides: Vec<SideRequestUsage>,
+    pub(crate) side_requests: Vec<SideRequestUsage>,
     /// What it has taken so far.
-    pub(crate) bill: TokenUsage,
+    pub(crate) usage: TokenUsage,
     pub(crate) title: Option<String>,
     /// What its programs are told of the feature that it works on.
     pub(crate) variables: Vec<(String, String)>,
@@ -71,103 +71,111 @@ pub(crate) struct SessionInit {
 
 struct SessionDriver {
     id: SessionId,
-    kit: Arc<AgentRuntime>,
+    runtime: Arc<AgentRuntime>,
     client: Client,
-    place: SessionLocation,
+    location: SessionLocation,
     workspace: Arc<Workspace>,
     toolbox: Arc<Toolbox>,
-    stock: Arc<ProjectConfigLoader>,
+    config_loader: Arc<ProjectConfigLoader>,
     children: Arc<ChildAgents>,
     /// Nothing, where no tasks can be given.
-    door: Option<ChildAgentsCell>,
-    surroundings: watch::Sender<SessionEnvironment>,
-    standing: watch::Sender<SessionSettings>,
+    children_cell: Option<ChildAgentsCell>,
+    environment: watch::Sender<SessionEnvironment>,
+    settings: watch::Sender<SessionSettings>,
     inbox: mpsc::Receiver<SessionMsg>,
-    own: mpsc::WeakSender<SessionMsg>,
+    inbox_sender: mpsc::WeakSender<SessionMsg>,
     state: DriverState,
-    waiting: VecDeque<WaitingPrompt>,
+    queue: VecDeque<WaitingPrompt>,
     /// Who waits for the session to close.
-    closing: Vec<ResponseSender<()>>,
+    close_responders: Vec<ResponseSender<()>>,
     /// Cuts the turn that runs.
-    turn: watch::Sender<CancellationToken>,
-    cut: CancellationToken,
+    turn_cancel: watch::Sender<CancellationToken>,
+    cancel: CancellationToken,
     turns: TaskTracker,
 }
 
 enum DriverState {
     Idle(Box<SessionState>),
-    Running { ticket: Option<PromptId>, more_words: mpsc::Sender<SteeringInput> },
+    Running { prompt_id: Option<PromptId>, steering: mpsc::Sender<SteeringInput> },
 }
 
 /// A prompt that waits behind a turn; it has no ticket when nobody waits for its end.
 struct WaitingPrompt {
-    ticket: Option<PromptId>,
+    prompt_id: Option<PromptId>,
     work: TurnWork,
-    until: TurnScope,
+    turn_scope: TurnScope,
     answer: ResponseSender<TurnEnd>,
 }
 
 /// Starts a session's driver. It ends when it is closed or the last handle goes; `cut` stops its turn.
 pub(crate) fn start_session(
-    opening: SessionInit,
-    kit: Arc<AgentRuntime>,
+    init: SessionInit,
+    runtime: Arc<AgentRuntime>,
     client: Client,
-    cut: CancellationToken,
+    cancel: CancellationToken,
     turns: TaskTracker,
 ) -> SessionHandle {
     let (sender, inbox) = mpsc::channel(INBOX_LEN);
-    let SessionInit { id, place, standing, mut talk, compactions, bill, variables, .. } = opening;
-    open::apply_latest_compaction(&mut talk.transcript, compactions);
-    let turn = watch::Sender::new(CancellationToken::new());
-    let gone = CancellationToken::new();
-    let handle =
-        SessionHandle { id: id.clone(), inbox: sender.clone(), turn: turn.subscribe(), gone: gone.clone() };
-    let depth = children::tree_depth(&kit, &client);
-    let door = kit.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
-    let workspace = Arc::new(open::session_workspace(&kit, &place));
+    let SessionInit { id, location, settings, mut state, compactions, usage, variables, .. } = init;
+    session_init::apply_latest_compaction(&mut state.transcript, compactions);
+    let turn_cancel = watch::Sender::new(CancellationToken::new());
+    let closed = CancellationToken::new();
+    let handle = SessionHandle {
+        id: id.clone(),
+        inbox: sender.clone(),
+        turn_cancel: turn_cancel.subscribe(),
+        closed: closed.clone(),
+    };
+    let depth = children::tree_depth(&runtime, &client);
+    let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
+    let workspace = Arc::new(session_init::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
-    let toolbox = Arc::new(Toolbox::open(&kit, (&client, &id), (&place, &workspace), door.as_ref()));
-    let source = (place.cwd.clone(), toolbox.clone());
-    let stock = ProjectConfigLoader::start(kit.clone(), client.clone(), id.clone(), source);
-    let standing = watch::Sender::new(standing);
-    let around =
-        SessionEnvironment { place: place.clone(), workspace: workspace.clone(), stock: stock.clone() };
-    let surroundings = watch::Sender::new(around);
+    let toolbox =
+        Arc::new(Toolbox::open(&runtime, (&client, &id), (&location, &workspace), children_cell.as_ref()));
+    let source = (location.cwd.clone(), toolbox.clone());
+    let config_loader = ProjectConfigLoader::start(runtime.clone(), client.clone(), id.clone(), source);
+    let settings = watch::Sender::new(settings);
+    let session_environment = SessionEnvironment {
+        location: location.clone(),
+        workspace: workspace.clone(),
+        config_loader: config_loader.clone(),
+    };
+    let environment = watch::Sender::new(session_environment);
     let children = ChildAgents::new(
-        (kit.clone(), client.clone(), id.clone()),
-        (standing.subscribe(), surroundings.subscribe()),
+        (runtime.clone(), client.clone(), id.clone()),
+        (settings.subscribe(), environment.subscribe()),
         sender.downgrade(),
-        cut.child_token(),
+        cancel.child_token(),
     );
-    children.tree_budget().set_session_usage(bill);
-    if let Some(door) = &door {
-        door.set_children(&children);
+    children.tree_budget().set_session_usage(usage);
+    if let Some(children_cell) = &children_cell {
+        children_cell.set_children(&children);
     }
-    let is_new = matches!(talk.on_disk, StoredState::Coming(_));
+    let is_new = matches!(state.stored_state, StoredState::Pending(_));
     let mut session = SessionDriver {
         workspace,
         toolbox,
-        stock,
+        config_loader,
         children,
-        door,
-        surroundings,
+        children_cell,
+        environment,
         id,
-        kit,
+        runtime,
         client,
-        place,
-        standing,
+        location,
+        settings,
         inbox,
-        own: sender.downgrade(),
-        state: DriverState::Idle(Box::new(talk)),
-        waiting: VecDeque::new(),
-        closing: Vec::new(),
-        turn,
-        cut,
+        inbox_sender: sender.downgrade(),
+        state: DriverState::Idle(Box::new(state)),
+        queue: VecDeque::new(),
+        close_responders: Vec::new(),
+        turn_cancel,
+        cancel,
         turns,
     };
     let span = tracing::info_span!(target: crate::SESSION_SPAN, "session", session = %session.id);
     let life = async move {
-        let _gone = gone.drop_guard();
+        let _gone = closed.drop_guard();
         if !is_new {
             session.resume_work().await;
         }
@@ -181,8 +189,8 @@ impl SessionDriver {
     /// Goes on where a stored session stood: its mail, and the step of its workflow.
     async fn resume_work(&mut self) {
         self.announce_pending_mail();
-        let recalled = speckit::restore_workflow(&self.kit, (&self.client, &self.id));
-        if tokio::time::timeout(RECALL_WAIT_MAX, recalled).await.is_err() {
+        let recalled = speckit::restore_workflow(&self.runtime, (&self.client, &self.id));
+        if tokio::time::timeout(RESTORE_WAIT_MAX, recalled).await.is_err() {
             tracing::warn!(session = %self.id, "the disk of its project does not answer");
         }
     }
@@ -191,28 +199,28 @@ impl SessionDriver {
         self.load_project_config();
         while let Some(msg) = self.inbox.recv().await {
             match msg {
-                SessionMsg::Prompt { ticket, said, until, answer } => {
-                    self.on_prompt(ticket, (said, until), answer).await;
+                SessionMsg::Prompt { prompt_id, content, turn_scope, answer } => {
+                    self.on_prompt(prompt_id, (content, turn_scope), answer).await;
                 }
-                SessionMsg::Withdraw { ticket } => self.on_withdraw(ticket),
-                SessionMsg::Steer { said, answer } => self.on_steer(said, answer),
+                SessionMsg::Withdraw { prompt_id } => self.on_withdraw(prompt_id),
+                SessionMsg::Steer { content, answer } => self.on_steer(content, answer),
                 SessionMsg::Cancel => self.on_cancel(),
                 SessionMsg::Mail => self.on_mail(),
                 SessionMsg::SetOption { option, value, answer } => {
                     answer.send(self.set_option(&option, &value).await);
                 }
-                SessionMsg::Reopen { place, answer } => {
-                    self.change_location(place);
+                SessionMsg::Reopen { location, answer } => {
+                    self.change_location(location);
                     answer.send(Ok(self.current_options()));
                     self.load_project_config();
                 }
                 SessionMsg::Close { answer } => {
-                    self.closing.push(answer);
+                    self.close_responders.push(answer);
                     self.on_cancel();
                 }
-                SessionMsg::TurnEnded { ended } => self.on_turn_ended(*ended),
+                SessionMsg::TurnEnded { finished } => self.on_turn_ended(*finished),
             }
-            if !self.closing.is_empty() && matches!(self.state, DriverState::Idle(_)) {
+            if !self.close_responders.is_empty() && matches!(self.state, DriverState::Idle(_)) {
                 break;
             }
         }
@@ -223,9 +231,19 @@ impl SessionDriver {
     async fn shut_down(mut self) {
         // Whoever deletes it next must find it.
         self.wait_until_stored().await;
-        let Self { closing, toolbox, stock, workspace, children, surroundings, mut inbox, id, .. } = self;
+        let Self {
+            close_responders: closing,
+            toolbox,
+            config_loader,
+            workspace,
+            children,
+            environment,
+            mut inbox,
+            id,
+            ..
+        } = self;
         children.end_all().await;
-        drop((toolbox, stock, workspace, children, surroundings));
+        drop((toolbox, config_loader, workspace, children, environment));
         inbox.close();
         while let Ok(msg) = inbox.try_recv() {
             msg.reject(&id);
@@ -237,150 +255,158 @@ impl SessionDriver {
 
     /// Waits until a new session is on disk, where what is changed of it goes.
     async fn wait_until_stored(&mut self) {
-        let DriverState::Idle(talk) = &mut self.state else { return };
-        match std::mem::take(&mut talk.on_disk) {
-            StoredState::Coming(coming) => {
-                if tokio::time::timeout(ARRIVES_WITHIN, coming.wait_until_settled()).await.is_err() {
+        let DriverState::Idle(state) = &mut self.state else { return };
+        match std::mem::take(&mut state.stored_state) {
+            StoredState::Pending(pending) => {
+                if tokio::time::timeout(STORE_WAIT_MAX, pending.wait_until_settled()).await.is_err() {
                     tracing::warn!(session = %self.id, "the session's folders do not answer");
-                    talk.on_disk = StoredState::Coming(coming);
+                    state.stored_state = StoredState::Pending(pending);
                     return;
                 }
-                match coming.wait_until_stored(&self.kit, &self.id, &self.standing.subscribe()).await {
+                match pending.wait_until_stored(&self.runtime, &self.id, &self.settings.subscribe()).await {
                     Ok(system_prompt) => {
-                        talk.transcript = Transcript::new(system_prompt);
-                        talk.on_disk = StoredState::Same;
+                        state.transcript = Transcript::new(system_prompt);
+                        state.stored_state = StoredState::Current;
                     }
                     Err(failure) => {
                         tracing::info!(%failure, "a session is not stored yet; its first prompt says so");
                     }
                 }
             }
-            on_disk @ (StoredState::Same | StoredState::Unsure) => talk.on_disk = on_disk,
+            on_disk @ (StoredState::Current | StoredState::Unknown) => state.stored_state = on_disk,
         }
     }
 
     async fn on_prompt(
         &mut self,
-        ticket: PromptId,
-        (said, until): (Vec<PromptBlock>, TurnScope),
+        prompt_id: PromptId,
+        (content, turn_scope): (Vec<PromptBlock>, TurnScope),
         answer: ResponseSender<TurnEnd>,
     ) {
-        if !self.closing.is_empty() {
-            return answer.send(Err(open::not_found(&self.id)));
+        if !self.close_responders.is_empty() {
+            return answer.send(Err(session_init::not_found(&self.id)));
         }
         let mut work = None;
-        if let Some(asked) = speckit::parse_workflow_command(&said) {
-            let work = TurnWork::Workflow { wanted: speckit::WorkflowRequest::Command(asked), said };
-            return self.begin_or_wait(WaitingPrompt { ticket: Some(ticket), work, until, answer });
+        if let Some(asked) = speckit::parse_workflow_command(&content) {
+            let work = TurnWork::Workflow { request: speckit::WorkflowRequest::Command(asked), content };
+            return self.begin_or_wait(WaitingPrompt {
+                prompt_id: Some(prompt_id),
+                work,
+                turn_scope,
+                answer,
+            });
         }
-        if let [PromptBlock::Part(ContentPart::Text(text))] = said.as_slice() {
+        if let [PromptBlock::Part(ContentPart::Text(text))] = content.as_slice() {
             let command = commands::parse_command(text);
             if let Some(SessionCommand::Undo(Some(how))) = command
                 && matches!(self.state, DriverState::Idle(_))
             {
-                work = Some(TurnWork::Undo { message: self.kit.next_message_id(), how });
+                work = Some(TurnWork::Undo { message: self.runtime.next_message_id(), mode: how });
             } else if let Some(command) = command {
-                let said = self.run_command(&command).await;
-                return self.answer_command(said, answer);
-            } else if let Some(chore) = commands::parse_context_command(text) {
-                work = Some(TurnWork::Chore { chore, message: self.kit.next_message_id() });
+                let answer_text = self.run_command(&command).await;
+                return self.answer_command(answer_text, answer);
+            } else if let Some(context_command) = commands::parse_context_command(text) {
+                work = Some(TurnWork::Context {
+                    command: context_command,
+                    message: self.runtime.next_message_id(),
+                });
             }
         }
-        let work = work.unwrap_or(TurnWork::Prompt(said));
-        self.begin_or_wait(WaitingPrompt { ticket: Some(ticket), work, until, answer });
+        let work = work.unwrap_or(TurnWork::Prompt(content));
+        self.begin_or_wait(WaitingPrompt { prompt_id: Some(prompt_id), work, turn_scope, answer });
     }
 
     /// Starts a turn, or has its prompt wait for the one that runs.
     fn begin_or_wait(&mut self, prompt: WaitingPrompt) {
         match &mut self.state {
-            DriverState::Idle(talk) => {
-                let talk = std::mem::take(&mut **talk);
-                self.start_turn(talk, prompt);
+            DriverState::Idle(state) => {
+                let state = std::mem::take(&mut **state);
+                self.start_turn(state, prompt);
             }
-            DriverState::Running { .. } if self.waiting.len() < WAITING_MAX => self.waiting.push_back(prompt),
+            DriverState::Running { .. } if self.queue.len() < QUEUE_LEN_MAX => self.queue.push_back(prompt),
             DriverState::Running { .. } => prompt.answer.send(Err(queue_full_failure())),
         }
     }
 
     fn on_cancel(&mut self) {
-        self.turn.borrow().cancel();
+        self.turn_cancel.borrow().cancel();
         self.children.cancel_all();
-        for prompt in self.waiting.drain(..) {
+        for prompt in self.queue.drain(..) {
             prompt.answer.send(Ok(TurnEnd::Cancelled));
         }
     }
 
     fn on_withdraw(&mut self, withdrawn: PromptId) {
         match &self.state {
-            DriverState::Running { ticket: Some(ticket), .. } if *ticket == withdrawn => {
-                self.turn.borrow().cancel();
+            DriverState::Running { prompt_id: Some(prompt_id), .. } if *prompt_id == withdrawn => {
+                self.turn_cancel.borrow().cancel();
             }
             DriverState::Running { .. } | DriverState::Idle(_) => {
-                let place = self.waiting.iter().position(|prompt| prompt.ticket == Some(withdrawn));
-                if let Some(prompt) = place.and_then(|place| self.waiting.remove(place)) {
+                let index = self.queue.iter().position(|prompt| prompt.prompt_id == Some(withdrawn));
+                if let Some(prompt) = index.and_then(|index| self.queue.remove(index)) {
                     prompt.answer.send(Ok(TurnEnd::Cancelled));
                 }
             }
         }
     }
 
-    fn on_steer(&mut self, said: Vec<PromptBlock>, answer: ResponseSender<SteerOutcome>) {
-        let words = SteeringInput { said, answer };
-        let words = match &self.state {
-            DriverState::Running { more_words, .. } => match more_words.try_send(words) {
+    fn on_steer(&mut self, content: Vec<PromptBlock>, answer: ResponseSender<SteerOutcome>) {
+        let input = SteeringInput { content, answer };
+        let input = match &self.state {
+            DriverState::Running { steering, .. } => match steering.try_send(input) {
                 Ok(()) => return,
-                Err(mpsc::error::TrySendError::Closed(words)) => words,
-                Err(mpsc::error::TrySendError::Full(words)) => {
-                    let why = "Too many words wait for this turn. Wait until the model has read them.";
-                    return words.answer.send(Err(Failure::new(FailureKind::InvalidValue, why)));
+                Err(mpsc::error::TrySendError::Closed(input)) => input,
+                Err(mpsc::error::TrySendError::Full(input)) => {
+                    let reason = "Too many words wait for this turn. Wait until the model has read them.";
+                    return input.answer.send(Err(Failure::new(FailureKind::InvalidValue, reason)));
                 }
             },
-            DriverState::Idle(_) => words,
+            DriverState::Idle(_) => input,
         };
-        self.start_own_turn(words);
+        self.start_own_turn(input);
     }
 
     /// Starts a turn that nobody asked for with a prompt; its failure is told as a notice.
-    fn start_own_turn(&mut self, words: SteeringInput) {
-        if self.waiting.len() >= WAITING_MAX {
-            return words.answer.send(Err(queue_full_failure()));
+    fn start_own_turn(&mut self, input: SteeringInput) {
+        if self.queue.len() >= QUEUE_LEN_MAX {
+            return input.answer.send(Err(queue_full_failure()));
         }
-        words.answer.send(Ok(SteerOutcome::StartedNewTurn));
+        input.answer.send(Ok(SteerOutcome::StartedNewTurn));
         let (client, id) = (self.client.clone(), self.id.clone());
         let answer = ResponseSender::new(move |end| {
             if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
                 client.send_update(&id, SessionUpdate::Notice(failure.sentence));
             }
         });
-        let (work, until) = (TurnWork::Prompt(words.said), TurnScope::Answered);
-        self.begin_or_wait(WaitingPrompt { ticket: None, work, until, answer });
+        let (work, turn_scope) = (TurnWork::Prompt(input.content), TurnScope::Answered);
+        self.begin_or_wait(WaitingPrompt { prompt_id: None, work, turn_scope, answer });
     }
 
-    fn start_turn(&mut self, talk: SessionState, prompt: WaitingPrompt) {
-        let WaitingPrompt { ticket, work, until, answer } = prompt;
-        let cut = self.cut.child_token();
-        self.turn.send_replace(cut.clone());
-        let (words, more_words) = mpsc::channel(WAITING_MAX);
-        self.state = DriverState::Running { ticket, more_words: words };
+    fn start_turn(&mut self, state: SessionState, prompt: WaitingPrompt) {
+        let WaitingPrompt { prompt_id, work, turn_scope, answer } = prompt;
+        let cancel = self.cancel.child_token();
+        self.turn_cancel.send_replace(cancel.clone());
+        let (input, steering) = mpsc::channel(QUEUE_LEN_MAX);
+        self.state = DriverState::Running { prompt_id, steering: input };
         let job = TurnJob {
             id: self.id.clone(),
-            kit: self.kit.clone(),
+            runtime: self.runtime.clone(),
             client: self.client.clone(),
-            place: self.place.clone(),
+            location: self.location.clone(),
             workspace: self.workspace.clone(),
             toolbox: self.toolbox.clone(),
-            stock: self.stock.clone(),
+            config_loader: self.config_loader.clone(),
             children: self.children.clone(),
-            standing: self.standing.subscribe(),
-            until,
-            cut,
+            settings: self.settings.subscribe(),
+            turn_scope,
+            cancel,
         };
-        let own = self.own.clone();
+        let inbox_sender = self.inbox_sender.clone();
         let (client, id) = (self.client.clone(), self.id.clone());
-        let turn = self.turns.spawn(job.run(talk, work, more_words).in_current_span());
+        let turn = self.turns.spawn(job.run(state, work, steering).in_current_span());
         self.turns.spawn(async move {
-            let (talk, end, more_words) = match turn.await {
-                Ok(ended) => ended,
+            let (state, end, steering) = match turn.await {
+                Ok(finished) => finished,
                 // A turn that broke took its conversation along; what is on disk is the truth.
                 Err(error) => {
                     let failure = Failure::new(FailureKind::Internal, format!("The turn broke: {error}."));
@@ -388,78 +414,79 @@ impl SessionDriver {
                 }
             };
             client.flush_updates(&id).await;
-            let ended = Box::new(FinishedTurn { talk, end, answer, more_words });
-            match own.upgrade() {
-                Some(own) => {
-                    if own.send(SessionMsg::TurnEnded { ended }).await.is_err() {
+            let finished = Box::new(FinishedTurn { state, end, answer, steering });
+            match inbox_sender.upgrade() {
+                Some(inbox_sender) => {
+                    if inbox_sender.send(SessionMsg::TurnEnded { finished }).await.is_err() {
                         tracing::debug!(session = %id, "the session ended before its turn");
                     }
                 }
-                None => ended.answer.send(ended.end),
+                None => finished.answer.send(finished.end),
             }
         });
     }
 
-    fn on_turn_ended(&mut self, ended: FinishedTurn) {
-        let FinishedTurn { talk, end, answer, mut more_words } = ended;
-        let was_cut = matches!(end, Ok(TurnEnd::Cancelled));
+    fn on_turn_ended(&mut self, finished: FinishedTurn) {
+        let FinishedTurn { state, end, answer, mut steering } = finished;
+        let was_cancelled = matches!(end, Ok(TurnEnd::Cancelled));
         // What could not be done now is not tried again by itself: the next prompt finds the mail.
-        let goes_on = !was_cut && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
+        let is_success = !was_cancelled && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
         answer.send(end);
-        self.state = DriverState::Idle(Box::new(talk));
-        while let Ok(words) = more_words.try_recv() {
-            if was_cut {
-                let why = "The turn was stopped before the model read this. Send it as a prompt.";
-                words.answer.send(Err(Failure::new(FailureKind::InvalidValue, why)));
+        self.state = DriverState::Idle(Box::new(state));
+        while let Ok(input) = steering.try_recv() {
+            if was_cancelled {
+                let reason = "The turn was stopped before the model read this. Send it as a prompt.";
+                input.answer.send(Err(Failure::new(FailureKind::InvalidValue, reason)));
             } else {
-                self.start_own_turn(words);
+                self.start_own_turn(input);
             }
         }
-        if self.cut.is_cancelled() || !self.closing.is_empty() {
+        if self.cancel.is_cancelled() || !self.close_responders.is_empty() {
             // What waits would only be stored, never asked.
             self.on_cancel();
         }
-        if let DriverState::Idle(talk) = &mut self.state
-            && let Some(prompt) = self.waiting.pop_front()
+        if let DriverState::Idle(state) = &mut self.state
+            && let Some(prompt) = self.queue.pop_front()
         {
-            let talk = std::mem::take(&mut **talk);
-            self.start_turn(talk, prompt);
+            let state = std::mem::take(&mut **state);
+            self.start_turn(state, prompt);
         }
-        if goes_on {
+        if is_success {
             self.on_mail();
         }
     }
 
     /// Works somewhere else from the next turn on.
-    fn change_location(&mut self, place: SessionLocation) {
-        if place == self.place {
+    fn change_location(&mut self, location: SessionLocation) {
+        if location == self.location {
             return;
         }
-        if (&place.cwd, &place.more_roots) != (&self.place.cwd, &self.place.more_roots) {
-            let workspace = open::session_workspace(&self.kit, &place);
+        if (&location.cwd, &location.more_roots) != (&self.location.cwd, &self.location.more_roots) {
+            let workspace = session_init::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
-        let (told, within) = ((&self.client, &self.id), (&place, &*self.workspace));
-        self.toolbox = Arc::new(Toolbox::open(&self.kit, told, within, self.door.as_ref()));
-        let (kit, client, id) = (self.kit.clone(), self.client.clone(), self.id.clone());
-        self.stock = ProjectConfigLoader::start(kit, client, id, (place.cwd.clone(), self.toolbox.clone()));
-        self.place = place;
-        self.surroundings.send_replace(SessionEnvironment {
-            place: self.place.clone(),
+        let (told, within) = ((&self.client, &self.id), (&location, &*self.workspace));
+        self.toolbox = Arc::new(Toolbox::open(&self.runtime, told, within, self.children_cell.as_ref()));
+        let (runtime, client, id) = (self.runtime.clone(), self.client.clone(), self.id.clone());
+        self.config_loader =
+            ProjectConfigLoader::start(runtime, client, id, (location.cwd.clone(), self.toolbox.clone()));
+        self.location = location;
+        self.environment.send_replace(SessionEnvironment {
+            location: self.location.clone(),
             workspace: self.workspace.clone(),
-            stock: self.stock.clone(),
+            config_loader: self.config_loader.clone(),
         });
     }
 
     /// Takes in what the person trusts already, while they type.
     fn load_project_config(&self) {
-        let stock = self.stock.clone();
-        tokio::spawn(async move { stock.load_trusted().await });
+        let config_loader = self.config_loader.clone();
+        tokio::spawn(async move { config_loader.load_trusted().await });
     }
 
     /// Answers a command: its words, then the end of its turn.
     fn answer_command(&mut self, text: String, answer: ResponseSender<TurnEnd>) {
-        let message = self.kit.next_message_id();
+        let message = self.runtime.next_message_id();
         self.client.send_update(&self.id, SessionUpdate::Text { message, text });
         let (client, id) = (self.client.clone(), self.id.clone());
         self.turns.spawn(async move {
@@ -469,11 +496,11 @@ impl SessionDriver {
     }
 
     fn current_options(&self) -> SessionConfigOptions {
-        open::session_options(&self.kit, &self.standing.borrow())
+        session_init::session_options(&self.runtime, &self.settings.borrow())
     }
 }
 
 fn queue_full_failure() -> Failure {
-    let why = "Too many prompts wait in this session. Stop the turn or wait for it.";
-    Failure::new(FailureKind::InvalidValue, why)
+    let reason = "Too many prompts wait in this session. Stop the turn or wait for it.";
+    Failure::new(FailureKind::InvalidValue, reason)
 }

@@ -1,24 +1,24 @@
 //! The Spec Kit workflow as a session runs it. What needs no model is `crow-speckit`'s; what a model has to do is put to it
 //! here, within limits, and looked at when it is done.
 
-mod about;
-mod asking;
-mod beside;
 mod converge;
 mod git;
-mod ground;
-mod hooking;
 mod implement;
+mod info_command;
 mod issues;
 mod layout;
-mod record;
+mod parallel_tasks;
+mod project_context;
+mod project_files;
+mod questions;
 mod report;
-mod scope;
 mod short_name;
-mod source;
 mod step;
+mod step_driver;
+mod step_hooks;
+mod step_policy;
+mod step_prompt;
 mod tools;
-mod work;
 
 use crow_acp::{Client, PromptBlock};
 use crow_core::{
@@ -28,13 +28,13 @@ use crow_core::{
 use crow_speckit::{Feature, SpeckitAction, SpeckitProject, SpeckitRequest, TaskList, WorkflowCommand};
 use crow_store::SpeckitRow;
 
-pub(crate) use self::asking::OpenQuestion;
-use self::record::run_blocking;
-pub(crate) use self::scope::{StepPolicy, begin_watching, end_watching};
+use self::project_files::run_blocking;
+pub(crate) use self::questions::OpenQuestion;
 pub(crate) use self::step::find_report;
-use self::work::{SteeringReceiver, StepInput, report_refusal, send_note};
-use crate::kit::AgentRuntime;
+use self::step_driver::{SteeringReceiver, StepInput, report_refusal, send_note};
+pub(crate) use self::step_policy::{StepPolicy, begin_watching, end_watching};
 use crate::run_turn::{SessionState, TurnCx, store_failure};
+use crate::runtime::AgentRuntime;
 
 /// What a session is to do.
 #[derive(Debug)]
@@ -49,31 +49,36 @@ impl WorkflowRequest {
     /// Tells whether Crow itself would change files for it.
     fn writes_files(&self) -> bool {
         match self {
-            Self::Command(Ok(SpeckitRequest::Step(asked))) => asked.command != WorkflowCommand::Analyze,
-            Self::Command(Ok(SpeckitRequest::About(about))) => {
-                matches!(about, SpeckitAction::Use(_) | SpeckitAction::Init)
+            Self::Command(Ok(SpeckitRequest::Step(invocation))) => {
+                invocation.command != WorkflowCommand::Analyze
+            }
+            Self::Command(Ok(SpeckitRequest::Action(action))) => {
+                matches!(action, SpeckitAction::Use(_) | SpeckitAction::Init)
             }
             // A model asks for what it writes, and is refused.
             Self::Command(Ok(SpeckitRequest::Extension { .. }) | Err(_)) => false,
-            Self::Answer(open) => open.command != WorkflowCommand::Analyze,
+            Self::Answer(question) => question.command != WorkflowCommand::Analyze,
         }
     }
 }
 
 /// Reads what was said as one of our commands.
-pub(crate) fn parse_workflow_command(said: &[PromptBlock]) -> Option<Result<SpeckitRequest, String>> {
-    let command = slash::parse_command(prompt_text(said)?)?;
+pub(crate) fn parse_workflow_command(content: &[PromptBlock]) -> Option<Result<SpeckitRequest, String>> {
+    let command = slash::parse_command(prompt_text(content)?)?;
     SpeckitRequest::parse(command.name, command.arguments)
 }
 
 /// Finds the question that what was said answers. Another command is no answer.
-pub(crate) fn find_answered_question(transcript: &Transcript, said: &[PromptBlock]) -> Option<OpenQuestion> {
-    let is_answer = prompt_text(said).is_some_and(|text| slash::parse_command(text).is_none());
-    if is_answer { asking::find_open_question(transcript) } else { None }
+pub(crate) fn find_answered_question(
+    transcript: &Transcript,
+    content: &[PromptBlock],
+) -> Option<OpenQuestion> {
+    let is_answer = prompt_text(content).is_some_and(|text| slash::parse_command(text).is_none());
+    if is_answer { questions::find_open_question(transcript) } else { None }
 }
 
-fn prompt_text(said: &[PromptBlock]) -> Option<&str> {
-    match said.first() {
+fn prompt_text(content: &[PromptBlock]) -> Option<&str> {
+    match content.first() {
         Some(PromptBlock::Part(ContentPart::Text(text))) => Some(text),
         Some(PromptBlock::Part(_) | PromptBlock::ImageAt { .. }) | None => None,
     }
@@ -81,7 +86,7 @@ fn prompt_text(said: &[PromptBlock]) -> Option<&str> {
 
 /// The commands on offer.
 pub(crate) fn available_commands() -> impl Iterator<Item = CommandInfo> {
-    let about = CommandInfo {
+    let speckit_command = CommandInfo {
         name: "speckit".into(),
         description: "Where the Spec Kit workflow stands".into(),
         hint: Some("status | use 002 | init | templates | doctor".into()),
@@ -91,34 +96,34 @@ pub(crate) fn available_commands() -> impl Iterator<Item = CommandInfo> {
         description: command.description().into(),
         hint: Some(command.argument_hint().into()),
     });
-    steps.chain([about])
+    steps.chain([speckit_command])
 }
 
 /// What the programs of a stored session are told of the feature that it works on.
-pub(crate) async fn variables(kit: &AgentRuntime, session: &SessionId) -> Vec<(String, String)> {
-    row(kit, session).await.map(|row| ground::feature_variables(&row)).unwrap_or_default()
+pub(crate) async fn variables(runtime: &AgentRuntime, session: &SessionId) -> Vec<(String, String)> {
+    row(runtime, session).await.map(|row| project_context::feature_variables(&row)).unwrap_or_default()
 }
 
-async fn row(kit: &AgentRuntime, session: &SessionId) -> Option<SpeckitRow> {
-    let read = kit.store.speckit_state(session).await;
-    read.unwrap_or_else(|error| {
+async fn row(runtime: &AgentRuntime, session: &SessionId) -> Option<SpeckitRow> {
+    let row_result = runtime.store.speckit_state(session).await;
+    row_result.unwrap_or_else(|error| {
         tracing::warn!(%session, %error, "what the session stood at in the workflow could not be read");
         None
     })
 }
 
 /// Shows the task list that the client of a stored session saw last.
-pub(crate) async fn restore_workflow(kit: &AgentRuntime, (client, session): (&Client, &SessionId)) {
-    let Some(row) = row(kit, session).await else { return };
-    let is_listed = row.last_command.as_deref().and_then(WorkflowCommand::parse).is_some_and(|last| {
+pub(crate) async fn restore_workflow(runtime: &AgentRuntime, (client, session): (&Client, &SessionId)) {
+    let Some(row) = row(runtime, session).await else { return };
+    let shows_tasks = row.last_command.as_deref().and_then(WorkflowCommand::parse).is_some_and(|last| {
         matches!(last, WorkflowCommand::Tasks | WorkflowCommand::Implement | WorkflowCommand::Converge)
     });
-    let Some(dir) = row.feature_dir.filter(|_| is_listed) else { return };
-    let read = run_blocking(move || {
+    let Some(dir) = row.feature_dir.filter(|_| shows_tasks) else { return };
+    let text = run_blocking(move || {
         Ok(SpeckitProject::read_file(&Feature::from_dir(dir.into()).tasks_path())?.unwrap_or_default())
     })
     .await;
-    let list = TaskList::parse(&read.unwrap_or_default());
+    let list = TaskList::parse(&text.unwrap_or_default());
     if !list.tasks.is_empty() {
         client.send_update(session, SessionUpdate::Plan(step::plan_entries(&list, &[])));
     }
@@ -130,10 +135,10 @@ pub(crate) async fn workflow_reminder(
     cx: &TurnCx<'_>,
     transcript: &Transcript,
 ) -> Result<Option<ContentPart>, Failure> {
-    if transcript.compaction().is_none() || transcript.entries().iter().any(asking::mentions_workflow) {
+    if transcript.compaction().is_none() || transcript.entries().iter().any(questions::mentions_workflow) {
         return Ok(None);
     }
-    let row = cx.kit.store.speckit_state(cx.session).await.map_err(store_failure)?;
+    let row = cx.runtime.store.speckit_state(cx.session).await.map_err(store_failure)?;
     let Some(row) = row else { return Ok(None) };
     let Some(dir) = row.feature_dir else { return Ok(None) };
     let feature = Feature::from_dir(dir.into());
@@ -146,48 +151,50 @@ pub(crate) async fn workflow_reminder(
 /// Does it; what cannot be done is said, and nothing is written.
 pub(crate) async fn run_workflow(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    (wanted, spoken, untold): (WorkflowRequest, Vec<PromptBlock>, Option<ContentPart>),
-    words: SteeringReceiver<'_>,
+    state: &mut SessionState,
+    (request, content, undo_note): (WorkflowRequest, Vec<PromptBlock>, Option<ContentPart>),
+    steering: SteeringReceiver<'_>,
 ) -> Result<TurnEnd, Failure> {
-    let said = StepInput { spoken, untold };
-    if cx.standing.borrow().mode == Mode::Plan && wanted.writes_files() {
+    let input = StepInput { content, undo_note };
+    if cx.settings.borrow().mode == Mode::Plan && request.writes_files() {
         report_refusal(cx, "Plan mode only reads, and this writes files; change the mode first, with /mode.");
         return Ok(TurnEnd::Done);
     }
-    let done = match wanted {
-        WorkflowRequest::Command(Err(why)) => Err(why),
+    let result = match request {
+        WorkflowRequest::Command(Err(reason)) => Err(reason),
         // The answer would be written down for another feature than the one that it is about.
-        WorkflowRequest::Command(Ok(SpeckitRequest::About(SpeckitAction::Use(_))))
-            if asking::find_open_question(&talk.transcript).is_some() =>
+        WorkflowRequest::Command(Ok(SpeckitRequest::Action(SpeckitAction::Use(_))))
+            if questions::find_open_question(&state.transcript).is_some() =>
         {
             Err("a question waits for its answer; answer it, or say `cancel`, and change the feature then"
                 .to_owned())
         }
-        WorkflowRequest::Command(Ok(SpeckitRequest::About(asked))) => {
-            about::run_info_command(cx, asked).await?.map(|text| {
+        WorkflowRequest::Command(Ok(SpeckitRequest::Action(action))) => {
+            info_command::run_info_command(cx, action).await?.map(|text| {
                 send_note(cx, &text);
                 TurnEnd::Done
             })
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Extension { name, text })) => {
-            hooking::run_extension_command(cx, talk, (&name, &text), said, words).await?
+            step_hooks::run_extension_command(cx, state, (&name, &text), input, steering).await?
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Step(invocation))) => {
-            work::begin_step(cx, talk, (invocation, said), words).await?
+            step_driver::begin_step(cx, state, (invocation, input), steering).await?
         }
-        WorkflowRequest::Answer(open) => work::resume_step(cx, talk, (open, said), words).await?,
+        WorkflowRequest::Answer(question) => {
+            step_driver::resume_step(cx, state, (question, input), steering).await?
+        }
     };
-    Ok(done.unwrap_or_else(|why| {
-        report_refusal(cx, &to_sentence(&why));
+    Ok(result.unwrap_or_else(|reason| {
+        report_refusal(cx, &to_sentence(&reason));
         TurnEnd::Done
     }))
 }
 
 /// Makes a sentence of why something is not done.
-fn to_sentence(why: &str) -> String {
-    let mut letters = why.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let end = if why.ends_with(['.', '!', '?']) { "" } else { "." };
-    format!("{first}{}{end}", letters.as_str())
+fn to_sentence(reason: &str) -> String {
+    let mut chars = reason.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let stop = if reason.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{stop}", chars.as_str())
 }

@@ -111,27 +111,28 @@ impl Tool for TaskTool {
     fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let agent = text("agent").unwrap_or(OWN);
-        let about = text("title").or(text("prompt")).unwrap_or("a task");
+        let subject = text("title").or(text("prompt")).unwrap_or("a task");
         let title = match agent {
-            OWN => format!("Task: {about}"),
-            agent => format!("Task for {agent}: {about}"),
+            OWN => format!("Task: {subject}"),
+            agent => format!("Task for {agent}: {subject}"),
         };
-        let outside = text("cwd").map(|cwd| resolve_links(&workspace.cwd().join(cwd)));
-        let outside = outside.filter(|cwd| !workspace.roots().iter().any(|root| cwd.starts_with(root)));
-        let is_own = self.children.get_children().is_none_or(|children| children.is_own_agent(agent));
-        let touch = match outside {
-            _ if !is_own => ToolAccess::Calls { server: agent.to_owned(), tool: self.spec.name.clone() },
+        let outside_cwd = text("cwd").map(|cwd| resolve_links(&workspace.cwd().join(cwd)));
+        let outside_cwd =
+            outside_cwd.filter(|cwd| !workspace.roots().iter().any(|root| cwd.starts_with(root)));
+        let is_crow = self.children.get_children().is_none_or(|children| children.is_own_agent(agent));
+        let access = match outside_cwd {
+            _ if !is_crow => ToolAccess::Calls { server: agent.to_owned(), tool: self.spec.name.clone() },
             // Its folder is one that the child may work in.
             Some(cwd) => ToolAccess::Writes(vec![cwd.display().to_string()]),
             None => ToolAccess::Nothing,
         };
-        call_info(&title, touch)
+        call_info(&title, access)
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let facets = self.call_info(arguments, cx.workspace);
-            run_task(self.children.get_children(), arguments, (cx, facets))
+            let info = self.call_info(arguments, cx.workspace);
+            run_task(self.children.get_children(), arguments, (cx, info))
                 .await
                 .unwrap_or_else(ToolResult::failure)
         })
@@ -149,8 +150,8 @@ impl Tool for TaskSendTool {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
-            let facets = self.call_info(arguments, cx.workspace);
-            Box::pin(run_task_send(self.children.get_children(), arguments, (cx, facets)))
+            let info = self.call_info(arguments, cx.workspace);
+            Box::pin(run_task_send(self.children.get_children(), arguments, (cx, info)))
                 .await
                 .unwrap_or_else(ToolResult::failure)
         })
@@ -174,8 +175,8 @@ impl Tool for TaskReadTool {
         run_tool(async move {
             let TaskIdArgs { task } = parse_arguments(arguments)?;
             let (children, task) = (require_children(self.children.get_children())?, SessionId::new(task));
-            let told = children.read_task(&task).await?;
-            Ok(claim_report(&children, cx.call, told))
+            let report = children.read_task(&task).await?;
+            Ok(claim_report(&children, cx.call, report))
         })
     }
 }
@@ -193,8 +194,8 @@ impl Tool for TaskCancelTool {
         run_tool(async move {
             let TaskIdArgs { task } = parse_arguments(arguments)?;
             let (children, task) = (require_children(self.children.get_children())?, SessionId::new(task));
-            let told = children.cancel_task(&task).await?;
-            Ok(claim_report(&children, cx.call, told))
+            let report = children.cancel_task(&task).await?;
+            Ok(claim_report(&children, cx.call, report))
         })
     }
 }
@@ -206,32 +207,32 @@ fn require_children(children: Option<Arc<ChildAgents>>) -> Result<Arc<ChildAgent
 async fn run_task(
     children: Option<Arc<ChildAgents>>,
     arguments: &Map<String, Value>,
-    (cx, facets): (ToolCx<'_>, ToolCallInfo),
+    (cx, info): (ToolCx<'_>, ToolCallInfo),
 ) -> Result<ToolResult, String> {
-    let (children, asked): (_, TaskArgs) = (require_children(children)?, parse_arguments(arguments)?);
+    let (children, args): (_, TaskArgs) = (require_children(children)?, parse_arguments(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
-    let wake = notify_parent(asked.wait);
-    if asked.prompt.trim().is_empty() {
+    let should_notify = notify_parent(args.wait);
+    if args.prompt.trim().is_empty() {
         return Err(
             "the prompt is empty; say what is to be done, with all that the agent has to know".to_owned()
         );
     }
     let new = NewTaskRequest {
-        prompt: asked.prompt,
-        agent: asked.agent,
-        cwd: asked.cwd.map(|cwd| cx.workspace.cwd().join(cwd)),
-        model: asked.model,
-        title: asked.title,
-        worktree: asked.worktree.unwrap_or(false),
-        wake,
+        prompt: args.prompt,
+        agent: args.agent,
+        cwd: args.cwd.map(|cwd| cx.workspace.cwd().join(cwd)),
+        model: args.model,
+        title: args.title,
+        worktree: args.worktree.unwrap_or(false),
+        notify_parent: should_notify,
     };
-    let task = children.start_task(new, ParentCall { call, facets, shows: None }, cx.cut).await?;
-    if cx.cut.is_cancelled() {
+    let task = children.start_task(new, ParentCall { call, info, shown_text: None }, cx.cancel).await?;
+    if cx.cancel.is_cancelled() {
         // It began while everything was stopped.
         children.cancel_one(&task);
     }
-    Ok(match (wake, children.running_turn(&task)) {
-        (NotifyParent::No, Some(awaited)) => wait_for_turn(&children, &task, awaited, cx).await,
+    Ok(match (should_notify, children.running_turn(&task)) {
+        (NotifyParent::No, Some(turn)) => wait_for_turn(&children, &task, turn, cx).await,
         (NotifyParent::Yes, _) | (NotifyParent::No, None) => ToolResult::success(task_started_text(&task)),
     })
 }
@@ -239,22 +240,22 @@ async fn run_task(
 async fn run_task_send(
     children: Option<Arc<ChildAgents>>,
     arguments: &Map<String, Value>,
-    (cx, facets): (ToolCx<'_>, ToolCallInfo),
+    (cx, info): (ToolCx<'_>, ToolCallInfo),
 ) -> Result<ToolResult, String> {
-    let (children, asked): (_, TaskSendArgs) = (require_children(children)?, parse_arguments(arguments)?);
+    let (children, args): (_, TaskSendArgs) = (require_children(children)?, parse_arguments(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
-    let (task, wake) = (SessionId::new(asked.task), notify_parent(asked.wait));
-    let spot = ParentCall { call, facets, shows: None };
-    let sending = Box::pin(children.send_to_task(&task, asked.prompt, wake, spot));
-    let sent = cx.cut.run_until_cancelled(sending).await.ok_or("stopped: the turn was cancelled")??;
-    if cx.cut.is_cancelled() {
+    let (task, should_notify) = (SessionId::new(args.task), notify_parent(args.wait));
+    let parent_call = ParentCall { call, info, shown_text: None };
+    let sending = Box::pin(children.send_to_task(&task, args.prompt, should_notify, parent_call));
+    let outcome = cx.cancel.run_until_cancelled(sending).await.ok_or("stopped: the turn was cancelled")??;
+    if cx.cancel.is_cancelled() {
         children.cancel_one(&task);
     }
-    Ok(match (sent, wake, children.running_turn(&task)) {
-        (TaskSendOutcome::Begun, NotifyParent::No, Some(awaited)) => {
-            wait_for_turn(&children, &task, awaited, cx).await
+    Ok(match (outcome, should_notify, children.running_turn(&task)) {
+        (TaskSendOutcome::Started, NotifyParent::No, Some(turn)) => {
+            wait_for_turn(&children, &task, turn, cx).await
         }
-        (TaskSendOutcome::Begun, ..) => ToolResult::success(task_resumed_text(&task)),
+        (TaskSendOutcome::Started, ..) => ToolResult::success(task_resumed_text(&task)),
         (TaskSendOutcome::Steered, ..) => {
             ToolResult::success(format!("Task {task} is at work and has been told.\n"))
         }
@@ -265,39 +266,39 @@ async fn run_task_send(
 pub(crate) async fn wait_for_turn(
     children: &ChildAgents,
     task: &SessionId,
-    mut awaited: AwaitedTurn,
+    mut turn: AwaitedTurn,
     cx: ToolCx<'_>,
 ) -> ToolResult {
-    let mut seen = awaited.subscribe_view();
-    let view = awaited.clone();
-    let mut beat = interval(SHOW_EVERY);
-    beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut view_changed = turn.subscribe_view();
+    let view = turn.clone();
+    let mut ticker = interval(SHOW_EVERY);
+    ticker.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let report = {
-        let mut ended = pin!(awaited.wait_for_end());
-        let mut is_cut = false;
+        let mut end_of_turn = pin!(turn.wait_for_end());
+        let mut is_cancelled = false;
         loop {
             tokio::select! {
                 biased;
-                report = &mut ended => break report,
-                () = cx.cut.cancelled(), if !is_cut => {
+                report = &mut end_of_turn => break report,
+                () = cx.cancel.cancelled(), if !is_cancelled => {
                     // Its end comes soon, whatever it does.
                     view.cancel_turn();
-                    is_cut = true;
+                    is_cancelled = true;
                 }
-                _ = beat.tick() => if seen.has_changed().unwrap_or(false) {
-                    seen.mark_unchanged();
-                    (cx.progress)(ToolProgress::Shows(vec![ToolCallContent::Text(view.render_view())]));
+                _ = ticker.tick() => if view_changed.has_changed().unwrap_or(false) {
+                    view_changed.mark_unchanged();
+                    (cx.progress)(ToolProgress::Content(vec![ToolCallContent::Text(view.render_view())]));
                 }
             }
         }
     };
-    let told = children.task_report(task, report).await;
-    let report = claim_report(children, cx.call, told);
+    let task_report = children.task_report(task, report).await;
+    let report = claim_report(children, cx.call, task_report);
     let status = match view.task_state() {
         TaskState::Done | TaskState::Running => ToolCallStatus::Done,
         TaskState::Failed | TaskState::Cancelled | TaskState::Lost => ToolCallStatus::Failed,
     };
-    let outcome = match status {
+    let result = match status {
         ToolCallStatus::Done => ToolResult::success(report),
         ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running => {
             ToolResult::failure(report)
@@ -310,16 +311,16 @@ pub(crate) async fn wait_for_turn(
         }
         n_bytes <= DIFF_BYTES_MAX
     });
-    let for_client = outcome.for_client.into_iter().chain(diffs).collect();
-    ToolResult { for_client, ..outcome }
+    let for_client = result.for_client.into_iter().chain(diffs).collect();
+    ToolResult { for_client, ..result }
 }
 
 /// Remembers what the outcome of a call tells of the mailbox; gives its text.
-fn claim_report(children: &ChildAgents, call: Option<CallId>, told: TaskReport) -> String {
+fn claim_report(children: &ChildAgents, call: Option<CallId>, report: TaskReport) -> String {
     if let Some(call) = call {
-        children.register_deliveries(call, told.deliveries.into_iter());
+        children.register_deliveries(call, report.deliveries.into_iter());
     }
-    told.text
+    report.text
 }
 
 fn notify_parent(wait: Option<bool>) -> NotifyParent {
@@ -331,12 +332,12 @@ fn call_title(verb: &str, arguments: &Map<String, Value>) -> String {
     format!("{verb} {task}")
 }
 
-fn call_info(title: &str, touch: ToolAccess) -> ToolCallInfo {
+fn call_info(title: &str, access: ToolAccess) -> ToolCallInfo {
     ToolCallInfo {
         title: crate::children::single_line(title),
         kind: ToolKind::Other,
         locations: Vec::new(),
-        touch,
+        touch: access,
     }
 }
 

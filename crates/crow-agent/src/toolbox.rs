@@ -12,7 +12,7 @@ use futures_util::future::join_all;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::kit::AgentRuntime;
+use crate::runtime::AgentRuntime;
 use crate::tasks::ChildAgentsCell;
 
 /// How long a session's first request waits for its servers: most start within a second or two, and one that
@@ -35,95 +35,99 @@ impl ToolSet {
 
 /// The tools of one session. Dropping it ends its servers.
 pub(crate) struct Toolbox {
-    own: Arc<ToolSet>,
-    home: McpEnvironment,
+    base_tools: Arc<ToolSet>,
+    environment: McpEnvironment,
     /// Those that the session was opened with.
-    servers: ConfiguredServers,
+    session_servers: ConfiguredServers,
     /// Those of the repository, as far as they are trusted now.
-    supplied: RwLock<ConfiguredServers>,
+    project_servers: RwLock<ConfiguredServers>,
     /// Rings when a server's prompts come or go.
-    commands: watch::Sender<()>,
+    commands_changed: watch::Sender<()>,
 }
 
 /// Servers with what they were started from; dropping them ends them.
 #[derive(Default)]
 struct ConfiguredServers {
-    wanted: Vec<McpServer>,
+    configs: Vec<McpServer>,
     running: Option<RunningServers>,
 }
 
 struct RunningServers {
     servers: Arc<McpServers>,
-    _end: DropGuard,
+    _stop: DropGuard,
 }
 
 impl Toolbox {
     /// Opens the tools of a session; its servers connect in the background. One the client brings along stands
     /// in for a configured one of the same name.
     pub(crate) fn open(
-        kit: &AgentRuntime,
+        runtime: &AgentRuntime,
         (client, session): (&Client, &SessionId),
-        (place, workspace): (&SessionLocation, &Workspace),
+        (location, workspace): (&SessionLocation, &Workspace),
         children: Option<&ChildAgentsCell>,
     ) -> Self {
-        let (settings, brought) = (kit.config(), &place.servers);
-        let is_brought = |name: &str| brought.iter().any(|server| server.name == name);
-        let configured = settings.mcp_servers.iter().filter(|server| !is_brought(&server.name)).cloned();
-        let wanted: Vec<McpServer> = configured.chain(brought.iter().cloned()).collect();
-        let home = McpEnvironment {
-            cwd: place.cwd.clone(),
-            secret_variables: settings.secret_variables.clone(),
-            variables: workspace.variables_watched(),
-            roots: std::iter::once(&place.cwd).chain(&place.more_roots).cloned().collect(),
-            auth_dir: settings.mcp_auth_dir.clone(),
+        let (config, client_servers) = (runtime.config(), &location.servers);
+        let is_from_client = |name: &str| client_servers.iter().any(|server| server.name == name);
+        let configured = config.mcp_servers.iter().filter(|server| !is_from_client(&server.name)).cloned();
+        let configs: Vec<McpServer> = configured.chain(client_servers.iter().cloned()).collect();
+        let environment = McpEnvironment {
+            cwd: location.cwd.clone(),
+            secret_variables: config.secret_variables.clone(),
+            variables: workspace.subscribe_variables(),
+            roots: std::iter::once(&location.cwd).chain(&location.more_roots).cloned().collect(),
+            auth_dir: config.mcp_auth_dir.clone(),
         };
-        let commands = watch::Sender::new(());
+        let commands_changed = watch::Sender::new(());
         let mut toolbox = Self {
-            own: kit.session_tools(session, children),
-            home,
-            servers: ConfiguredServers::default(),
-            supplied: RwLock::default(),
-            commands,
+            base_tools: runtime.session_tools(session, children),
+            environment,
+            session_servers: ConfiguredServers::default(),
+            project_servers: RwLock::default(),
+            commands_changed,
         };
-        toolbox.servers = toolbox.start_servers(wanted, (client, session));
+        toolbox.session_servers = toolbox.start_servers(configs, (client, session));
         toolbox
     }
 
     /// Has these servers of the repository and no others of it; the session's own stand in for those of their name.
     pub(crate) fn set_supplied_servers(&self, told: (&Client, &SessionId), servers: &[McpServer]) {
-        let is_own = |server: &McpServer| self.servers.wanted.iter().any(|own| own.name == server.name);
-        let wanted: Vec<McpServer> = servers.iter().filter(|server| !is_own(server)).cloned().collect();
-        let mut supplied = self.supplied.write().unwrap_or_else(PoisonError::into_inner);
-        if supplied.wanted != wanted {
-            *supplied = self.start_servers(wanted, told);
+        let is_session_server =
+            |server: &McpServer| self.session_servers.configs.iter().any(|config| config.name == server.name);
+        let configs: Vec<McpServer> =
+            servers.iter().filter(|server| !is_session_server(server)).cloned().collect();
+        let mut project_servers = self.project_servers.write().unwrap_or_else(PoisonError::into_inner);
+        if project_servers.configs != configs {
+            *project_servers = self.start_servers(configs, told);
         }
     }
 
     fn start_servers(
         &self,
-        wanted: Vec<McpServer>,
+        configs: Vec<McpServer>,
         (client, session): (&Client, &SessionId),
     ) -> ConfiguredServers {
-        if wanted.is_empty() {
+        if configs.is_empty() {
             return ConfiguredServers::default();
         }
-        let servers = Arc::new(McpServers::start(wanted.clone(), self.home.clone(), &self.own.tools));
-        let end = CancellationToken::new();
-        tokio::spawn(forward_server_news(servers.clone(), client.clone(), session.clone(), end.clone()));
-        let (mut changed, commands) = (servers.subscribe_commands(), self.commands.clone());
-        tokio::spawn(end.clone().run_until_cancelled_owned(async move {
-            while changed.changed().await.is_ok() {
-                commands.send_replace(());
+        let servers =
+            Arc::new(McpServers::start(configs.clone(), self.environment.clone(), &self.base_tools.tools));
+        let stop = CancellationToken::new();
+        tokio::spawn(forward_server_news(servers.clone(), client.clone(), session.clone(), stop.clone()));
+        let (mut server_commands, commands_changed) =
+            (servers.subscribe_commands(), self.commands_changed.clone());
+        tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+            while server_commands.changed().await.is_ok() {
+                commands_changed.send_replace(());
             }
         }));
-        ConfiguredServers { wanted, running: Some(RunningServers { servers, _end: end.drop_guard() }) }
+        ConfiguredServers { configs, running: Some(RunningServers { servers, _stop: stop.drop_guard() }) }
     }
 
     /// Waits a little for servers that still connect.
-    pub(crate) async fn wait_until_connected(&self, cut: &CancellationToken) {
-        let all = self.running_servers();
-        let settled = all.iter().map(|servers| servers.wait_until_settled(SERVERS_WAIT_MAX));
-        cut.run_until_cancelled(join_all(settled)).await;
+    pub(crate) async fn wait_until_connected(&self, cancel: &CancellationToken) {
+        let all_servers = self.running_servers();
+        let ready = all_servers.iter().map(|servers| servers.wait_until_settled(SERVERS_WAIT_MAX));
+        cancel.run_until_cancelled(join_all(ready)).await;
     }
 
     /// The commands that stand for prompts of servers, as far as these are connected.
@@ -133,43 +137,43 @@ impl Toolbox {
 
     /// Tells when those change, for as long as the session has its servers.
     pub(crate) fn subscribe_commands(&self) -> watch::Receiver<()> {
-        self.commands.subscribe()
+        self.commands_changed.subscribe()
     }
 
     /// Has a server fill in its prompt, when what was said begins with the command for one.
     pub(crate) async fn fetch_prompt(
         &self,
-        said: &[PromptBlock],
-        cut: &CancellationToken,
+        content: &[PromptBlock],
+        cancel: &CancellationToken,
     ) -> Option<Result<Vec<ContentPart>, Failure>> {
-        let Some(PromptBlock::Part(ContentPart::Text(text))) = said.first() else { return None };
+        let Some(PromptBlock::Part(ContentPart::Text(text))) = content.first() else { return None };
         let command = slash::parse_command(text)?;
-        let all = self.running_servers();
-        let servers = all.iter().find(|servers| servers.owns_command(&command))?;
-        self.wait_until_connected(cut).await;
-        let prompted = servers.get_prompt(&command, cut).await;
-        Some(prompted.map_err(|why| Failure::new(FailureKind::InvalidValue, why)))
+        let all_servers = self.running_servers();
+        let servers = all_servers.iter().find(|servers| servers.owns_command(&command))?;
+        self.wait_until_connected(cancel).await;
+        let prompt = servers.get_prompt(&command, cancel).await;
+        Some(prompt.map_err(|reason| Failure::new(FailureKind::InvalidValue, reason)))
     }
 
     /// The tools there are now.
     pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
-        let all = self.running_servers();
-        if all.is_empty() {
-            return self.own.clone();
+        let all_servers = self.running_servers();
+        if all_servers.is_empty() {
+            return self.base_tools.clone();
         }
-        let tools = all.iter().flat_map(|servers| servers.tools()).collect();
-        Arc::new(ToolSet::new(self.own.tools.with_tools(tools)))
+        let tools = all_servers.iter().flat_map(|servers| servers.tools()).collect();
+        Arc::new(ToolSet::new(self.base_tools.tools.with_tools(tools)))
     }
 
     /// The tools of its servers, each with the server's name and the name that it has there.
     pub(crate) fn served(&self) -> Vec<(String, String, ToolSpec)> {
-        self.current_tools().tools.served()
+        self.current_tools().tools.mcp_tool_specs()
     }
 
     fn running_servers(&self) -> Vec<Arc<McpServers>> {
-        let supplied = self.supplied.read().unwrap_or_else(PoisonError::into_inner);
-        let all = [&self.servers.running, &supplied.running];
-        all.into_iter().flatten().map(|running| running.servers.clone()).collect()
+        let project_servers = self.project_servers.read().unwrap_or_else(PoisonError::into_inner);
+        let all_servers = [&self.session_servers.running, &project_servers.running];
+        all_servers.into_iter().flatten().map(|running| running.servers.clone()).collect()
     }
 }
 
@@ -178,10 +182,10 @@ async fn forward_server_news(
     servers: Arc<McpServers>,
     client: Client,
     session: SessionId,
-    end: CancellationToken,
+    stop: CancellationToken,
 ) {
-    while let Some(news) = end.run_until_cancelled(servers.next_notices()).await {
-        for sentence in news {
+    while let Some(notices) = stop.run_until_cancelled(servers.next_notices()).await {
+        for sentence in notices {
             client.send_update(&session, SessionUpdate::Notice(sentence));
         }
     }

@@ -18,19 +18,19 @@ use crate::compact::{self, ContextCommand};
 use crate::fallback::FallbackModel;
 use crate::handle::SteeringInput;
 use crate::hooks::{self, PromptRejection, TurnHookState};
-use crate::kit::AgentRuntime;
-use crate::open::{CRASHED, PendingSession};
+use crate::project_config::ProjectConfigLoader;
 use crate::run_turn::{SessionState, StoredState, TurnCx, run_turn, store_failure};
+use crate::runtime::AgentRuntime;
 use crate::session::SessionSettings;
-use crate::supplies::ProjectConfigLoader;
+use crate::session_init::{PendingSession, RESULT_UNKNOWN};
 use crate::toolbox::Toolbox;
-use crate::{clock, linked, open, speckit, spoken, undo};
+use crate::{clock, linked_content, prompt_parts, session_init, speckit, undo};
 
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
 
 /// Time that a cancelled turn gives the folders of a new session, which are read before the session is stored.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(3);
+const STORE_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// What a turn is for.
 #[derive(Debug)]
@@ -38,42 +38,42 @@ pub(crate) enum TurnWork {
     /// The model answers what the person said.
     Prompt(Vec<PromptBlock>),
     /// What the model sees is changed; what came of it is told as this message.
-    Chore { chore: ContextCommand, message: MessageId },
+    Context { command: ContextCommand, message: MessageId },
     /// The model hears what came into the mailbox.
     Mail,
     /// Something of the Spec Kit workflow is done or told.
-    Workflow { wanted: speckit::WorkflowRequest, said: Vec<PromptBlock> },
+    Workflow { request: speckit::WorkflowRequest, content: Vec<PromptBlock> },
     /// What the last turn did to files is taken back; what came of it is told as this message.
-    Undo { message: MessageId, how: UndoMode },
+    Undo { message: MessageId, mode: UndoMode },
 }
 
 /// One turn with all it needs, on a task of its own.
 pub(crate) struct TurnJob {
     pub(crate) id: SessionId,
-    pub(crate) kit: Arc<AgentRuntime>,
+    pub(crate) runtime: Arc<AgentRuntime>,
     pub(crate) client: Client,
-    pub(crate) place: SessionLocation,
+    pub(crate) location: SessionLocation,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) toolbox: Arc<Toolbox>,
-    pub(crate) stock: Arc<ProjectConfigLoader>,
+    pub(crate) config_loader: Arc<ProjectConfigLoader>,
     pub(crate) children: Arc<ChildAgents>,
-    pub(crate) standing: watch::Receiver<SessionSettings>,
-    pub(crate) until: TurnScope,
-    pub(crate) cut: CancellationToken,
+    pub(crate) settings: watch::Receiver<SessionSettings>,
+    pub(crate) turn_scope: TurnScope,
+    pub(crate) cancel: CancellationToken,
 }
 
 impl TurnJob {
     /// Runs the turn; whatever comes of it, the conversation comes back.
     pub(crate) async fn run(
         self,
-        mut talk: SessionState,
+        mut state: SessionState,
         work: TurnWork,
-        mut more_words: mpsc::Receiver<SteeringInput>,
+        mut steering: mpsc::Receiver<SteeringInput>,
     ) -> (SessionState, Result<TurnEnd, Failure>, mpsc::Receiver<SteeringInput>) {
         tracing::info!(session = %self.id, "a turn begins");
-        let end = self.run_turn(&mut talk, work, &mut more_words).await;
+        let end = self.run_turn(&mut state, work, &mut steering).await;
         // Whoever has more to say from here on starts a turn of its own.
-        more_words.close();
+        steering.close();
         match &end {
             // Sentences may hold what a server said; the kind is enough here.
             Ok(TurnEnd::Failed(failure)) | Err(failure) => {
@@ -81,62 +81,63 @@ impl TurnJob {
             }
             Ok(end) => tracing::info!(session = %self.id, ?end, "a turn ended"),
         }
-        if let Err(error) = self.kit.store.sync().await {
+        if let Err(error) = self.runtime.store.sync().await {
             tracing::warn!(session = %self.id, %error, "the end of the turn may not survive a power cut");
         }
         self.client.send_update(&self.id, SessionUpdate::Changed(clock::format_rfc3339(clock::now())));
-        (talk, end, more_words)
+        (state, end, steering)
     }
 
     async fn run_turn(
         &self,
-        talk: &mut SessionState,
+        state: &mut SessionState,
         work: TurnWork,
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         // Whatever fails from here on leaves it in doubt.
-        let on_disk = match std::mem::take(&mut talk.on_disk) {
-            StoredState::Coming(coming) => {
+        let stored_state = match std::mem::take(&mut state.stored_state) {
+            StoredState::Pending(pending) => {
                 // A prompt that is cancelled is stored all the same, unless the disk does not answer.
-                if self.cut.run_until_cancelled(coming.wait_until_settled()).await.is_none()
-                    && timeout(ARRIVES_WITHIN, coming.wait_until_settled()).await.is_err()
+                if self.cancel.run_until_cancelled(pending.wait_until_settled()).await.is_none()
+                    && timeout(STORE_WAIT_MAX, pending.wait_until_settled()).await.is_err()
                 {
-                    talk.on_disk = StoredState::Coming(coming);
+                    state.stored_state = StoredState::Pending(pending);
                     return Ok(TurnEnd::Cancelled);
                 }
-                talk.transcript =
-                    Transcript::new(coming.wait_until_stored(&self.kit, &self.id, &self.standing).await?);
-                StoredState::Same
+                state.transcript = Transcript::new(
+                    pending.wait_until_stored(&self.runtime, &self.id, &self.settings).await?,
+                );
+                StoredState::Current
             }
-            on_disk @ (StoredState::Same | StoredState::Unsure) => on_disk,
+            stored_state @ (StoredState::Current | StoredState::Unknown) => stored_state,
         };
-        let writer = match self.kit.store.acquire_session_lease(&self.id).await {
-            Ok(writer) => writer,
+        let lease = match self.runtime.store.acquire_session_lease(&self.id).await {
+            Ok(lease) => lease,
             Err(error) => {
-                talk.on_disk = on_disk;
+                state.stored_state = stored_state;
                 return Err(store_failure(error));
             }
         };
         let cx = TurnCx {
             session: &self.id,
-            kit: &self.kit,
-            writer: &writer,
+            runtime: &self.runtime,
+            lease: &lease,
             client: &self.client,
             editor: &self.client.editor(&self.id),
             workspace: &self.workspace,
             toolbox: &self.toolbox,
-            stock: &self.stock,
+            config_loader: &self.config_loader,
             children: &self.children,
             approvals: self.children.grant_store(),
-            standing: &self.standing,
-            until: self.until,
-            cut: &self.cut,
-            hook_marks: &TurnHookState::default(),
+            settings: &self.settings,
+            turn_scope: self.turn_scope,
+            cancel: &self.cancel,
+            hook_state: &TurnHookState::default(),
             fallback: &FallbackModel::default(),
-            scope: None,
+            step_policy: None,
         };
-        let end = self.run_leased_turn(&cx, talk, on_disk, (work, more_words)).await;
-        self.kit.store.release_session_lease(writer).await;
+        let end = self.run_leased_turn(&cx, state, stored_state, (work, steering)).await;
+        self.runtime.store.release_session_lease(lease).await;
         end
     }
 
@@ -144,60 +145,64 @@ impl TurnJob {
     async fn run_leased_turn(
         &self,
         cx: &TurnCx<'_>,
-        talk: &mut SessionState,
-        on_disk: StoredState,
-        (work, more_words): (TurnWork, &mut mpsc::Receiver<SteeringInput>),
+        state: &mut SessionState,
+        stored_state: StoredState,
+        (work, steering): (TurnWork, &mut mpsc::Receiver<SteeringInput>),
     ) -> Result<TurnEnd, Failure> {
-        let tip = self.kit.store.session_tip(&self.id).await.map_err(store_failure)?;
+        let tip = self.runtime.store.session_tip(&self.id).await.map_err(store_failure)?;
         let config = tip.as_ref().map(|tip| tip.config.as_str());
-        if let Some(problem) = cx.approvals.load_grants(config, &self.place.cwd).await {
+        if let Some(problem) = cx.approvals.load_grants(config, &self.location.cwd).await {
             cx.client.send_update(cx.session, SessionUpdate::Notice(problem));
         }
-        match on_disk {
+        match stored_state {
             // Another process may have gone on with it, or deleted it.
-            StoredState::Same | StoredState::Coming(_) => {
-                let now = &talk.transcript;
-                let is_same = tip.as_ref().is_some_and(|tip| {
-                    (tip.n_messages, tip.compaction.as_ref()) == (now.next_seq(), now.compaction())
+            StoredState::Current | StoredState::Pending(_) => {
+                let transcript = &state.transcript;
+                let is_current = tip.as_ref().is_some_and(|tip| {
+                    (tip.n_messages, tip.compaction.as_ref())
+                        == (transcript.next_seq(), transcript.compaction())
                 });
-                if !is_same {
-                    reload_state(cx, talk, &self.place).await?;
-                    self.stock.forget_known_skills().await;
+                if !is_current {
+                    reload_state(cx, state, &self.location).await?;
+                    self.config_loader.forget_known_skills().await;
                 }
             }
-            StoredState::Unsure => reload_state(cx, talk, &self.place).await?,
+            StoredState::Unknown => reload_state(cx, state, &self.location).await?,
         }
-        if let Some(known) = talk.unfinished.take() {
+        if let Some(in_memory) = state.unfinished.take() {
             // Whoever was saying it may have come further since.
-            let now = self.kit.store.read_draft(&self.id, talk.transcript.next_seq()).await;
-            let here = Some(known).filter(|known| known.id == talk.transcript.next_message_id());
-            if let Some(reply) = open::longer_reply(here, now) {
-                talk.unfinished = Some(reply.clone());
-                cx.append_entry(talk, TranscriptEntry::Reply(reply)).await?;
-                talk.unfinished = None;
+            let in_draft = self.runtime.store.read_draft(&self.id, state.transcript.next_seq()).await;
+            let matching =
+                Some(in_memory).filter(|in_memory| in_memory.id == state.transcript.next_message_id());
+            if let Some(reply) = session_init::longer_reply(matching, in_draft) {
+                state.unfinished = Some(reply.clone());
+                cx.append_entry(state, TranscriptEntry::Reply(reply)).await?;
+                state.unfinished = None;
             }
         }
-        cx.close_open_calls(talk, CRASHED).await?;
+        cx.close_open_calls(state, RESULT_UNKNOWN).await?;
         let end = match work {
-            TurnWork::Prompt(said) => {
-                let untold = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
-                match speckit::find_answered_question(&talk.transcript, &said) {
-                    Some(open) => {
-                        let step = speckit::WorkflowRequest::Answer(open);
-                        self.run_workflow(cx, talk, (step, said, untold), more_words).await
+            TurnWork::Prompt(content) => {
+                let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
+                match speckit::find_answered_question(&state.transcript, &content) {
+                    Some(question) => {
+                        let request = speckit::WorkflowRequest::Answer(question);
+                        self.run_workflow(cx, state, (request, content, undo_note), steering).await
                     }
-                    None => self.answer_prompt(cx, talk, (said, untold), more_words).await,
+                    None => self.answer_prompt(cx, state, (content, undo_note), steering).await,
                 }
             }
-            TurnWork::Mail => self.answer_mail(cx, talk, more_words).await,
-            TurnWork::Chore { chore, message } => self.run_context_command(cx, talk, chore, message).await,
-            TurnWork::Undo { message, how } => self.undo_turn(cx, (message, how)).await,
-            TurnWork::Workflow { wanted, said } => {
-                let untold = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
-                self.run_workflow(cx, talk, (wanted, said, untold), more_words).await
+            TurnWork::Mail => self.answer_mail(cx, state, steering).await,
+            TurnWork::Context { command, message } => {
+                self.run_context_command(cx, state, command, message).await
+            }
+            TurnWork::Undo { message, mode } => self.undo_turn(cx, (message, mode)).await,
+            TurnWork::Workflow { request, content } => {
+                let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
+                self.run_workflow(cx, state, (request, content, undo_note), steering).await
             }
         }?;
-        talk.on_disk = StoredState::Same;
+        state.stored_state = StoredState::Current;
         Ok(end)
     }
 
@@ -205,14 +210,14 @@ impl TurnJob {
     async fn answer_mail(
         &self,
         cx: &TurnCx<'_>,
-        talk: &mut SessionState,
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        state: &mut SessionState,
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
-        self.stock.refresh_config(&self.cut).await;
-        talk.turn = talk.transcript.next_seq();
-        match cx.append_mail(talk).await? {
+        self.config_loader.refresh_config(&self.cancel).await;
+        state.turn = state.transcript.next_seq();
+        match cx.append_mail(state).await? {
             0 => Ok(TurnEnd::Done),
-            _ => run_turn(cx, talk, more_words).await,
+            _ => run_turn(cx, state, steering).await,
         }
     }
 
@@ -220,12 +225,12 @@ impl TurnJob {
     async fn run_context_command(
         &self,
         cx: &TurnCx<'_>,
-        talk: &mut SessionState,
-        chore: ContextCommand,
+        state: &mut SessionState,
+        command: ContextCommand,
         message: MessageId,
     ) -> Result<TurnEnd, Failure> {
-        let (compacted, text) = compact::run_context_command(cx, talk, chore).await?;
-        if compacted == CompactionOutcome::Cancelled {
+        let (outcome, text) = compact::run_context_command(cx, state, command).await?;
+        if outcome == CompactionOutcome::Cancelled {
             return Ok(TurnEnd::Cancelled);
         }
         if let Some(text) = text {
@@ -238,31 +243,31 @@ impl TurnJob {
     async fn answer_prompt(
         &self,
         cx: &TurnCx<'_>,
-        talk: &mut SessionState,
-        (said, untold): (Vec<PromptBlock>, Option<ContentPart>),
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        state: &mut SessionState,
+        (content, undo_note): (Vec<PromptBlock>, Option<ContentPart>),
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
-        let parts = match self.prepare_prompt(cx, talk, said).await {
+        let parts = match self.prepare_prompt(cx, state, content).await {
             Ok(parts) => parts,
-            Err(instead) => {
+            Err(turn_result) => {
                 // Nothing was added since it was read.
-                talk.on_disk = StoredState::Same;
-                return instead;
+                state.stored_state = StoredState::Current;
+                return turn_result;
             }
         };
-        let has_untold = untold.is_some();
-        let reminder = speckit::workflow_reminder(cx, &talk.transcript).await?;
-        let parts = parts.into_iter().chain(untold).chain(reminder).collect();
-        talk.turn = talk.transcript.next_seq();
+        let has_undo_note = undo_note.is_some();
+        let reminder = speckit::workflow_reminder(cx, &state.transcript).await?;
+        let parts = parts.into_iter().chain(undo_note).chain(reminder).collect();
+        state.turn = state.transcript.next_seq();
         let mail = cx.children.take_deliveries().await.map_err(store_failure)?;
-        cx.append_prompt(talk, parts, mail).await?;
-        if has_untold {
-            undo::clear_pending_undo(&self.kit.store, &self.id).await.map_err(store_failure)?;
+        cx.append_prompt(state, parts, mail).await?;
+        if has_undo_note {
+            undo::clear_pending_undo(&self.runtime.store, &self.id).await.map_err(store_failure)?;
         }
         // The turn may shorten the transcript, from its beginning.
-        let title = talk.transcript.entries().iter().find_map(entry_title);
-        let end = run_turn(cx, talk, more_words).await?;
-        self.set_title(talk, title).await?;
+        let title = state.transcript.entries().iter().find_map(entry_title);
+        let end = run_turn(cx, state, steering).await?;
+        self.set_title(state, title).await?;
         Ok(end)
     }
 
@@ -270,28 +275,28 @@ impl TurnJob {
     async fn run_workflow(
         &self,
         cx: &TurnCx<'_>,
-        talk: &mut SessionState,
-        (wanted, said, untold): (speckit::WorkflowRequest, Vec<PromptBlock>, Option<ContentPart>),
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        state: &mut SessionState,
+        (request, content, undo_note): (speckit::WorkflowRequest, Vec<PromptBlock>, Option<ContentPart>),
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
-        let title = said.iter().find_map(|spoken| match spoken {
+        let title = content.iter().find_map(|block| match block {
             PromptBlock::Part(ContentPart::Text(text)) => Some(text_title(text)),
             PromptBlock::Part(_) | PromptBlock::ImageAt { .. } => None,
         });
-        self.stock.refresh_config(&self.cut).await;
-        let before = talk.transcript.next_seq();
-        let end = speckit::run_workflow(cx, talk, (wanted, said, untold), more_words).await;
-        if talk.transcript.next_seq() > before {
-            self.set_title(talk, title).await?;
+        self.config_loader.refresh_config(&self.cancel).await;
+        let seq_before = state.transcript.next_seq();
+        let end = speckit::run_workflow(cx, state, (request, content, undo_note), steering).await;
+        if state.transcript.next_seq() > seq_before {
+            self.set_title(state, title).await?;
         }
         end
     }
 
     /// Gives a session its title, once.
-    async fn set_title(&self, talk: &mut SessionState, title: Option<String>) -> Result<(), Failure> {
-        if let Some(title) = title.filter(|_| !talk.is_titled) {
-            self.kit.store.set_title(&self.id, &title).await.map_err(store_failure)?;
-            talk.is_titled = true;
+    async fn set_title(&self, state: &mut SessionState, title: Option<String>) -> Result<(), Failure> {
+        if let Some(title) = title.filter(|_| !state.is_titled) {
+            self.runtime.store.set_title(&self.id, &title).await.map_err(store_failure)?;
+            state.is_titled = true;
             self.client.send_update(&self.id, SessionUpdate::Title(title));
         }
         Ok(())
@@ -301,56 +306,59 @@ impl TurnJob {
     async fn undo_turn(
         &self,
         cx: &TurnCx<'_>,
-        (message, how): (MessageId, UndoMode),
+        (message, mode): (MessageId, UndoMode),
     ) -> Result<TurnEnd, Failure> {
-        let (editor, cut) = (Some(cx.editor), cx.cut);
-        let undoing = UndoContext { workspace: cx.workspace, editor, cut, how };
-        let undone = undo::undo_turn(&self.kit.store, cx.writer, undoing).await.map_err(store_failure)?;
-        let mut text = undo::render_undo(undone.as_ref(), &self.place.cwd, how);
-        if self.cut.is_cancelled() {
+        let (editor, cancel) = (Some(cx.editor), cx.cancel);
+        let undo_context = UndoContext { workspace: cx.workspace, editor, cancel, mode };
+        let outcome =
+            undo::undo_turn(&self.runtime.store, cx.lease, undo_context).await.map_err(store_failure)?;
+        let mut text = undo::render_undo(outcome.as_ref(), &self.location.cwd, mode);
+        if self.cancel.is_cancelled() {
             text.push_str("Stopped. What is not named here was left as it is.\n");
         }
         self.client.send_update(&self.id, SessionUpdate::Text { message, text });
-        Ok(if self.cut.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
+        Ok(if self.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }
 
     /// Makes of what was said what the model is told; the other side is how the turn ends instead.
     async fn prepare_prompt(
         &self,
         cx: &TurnCx<'_>,
-        talk: &mut SessionState,
-        said: Vec<PromptBlock>,
+        state: &mut SessionState,
+        content: Vec<PromptBlock>,
     ) -> Result<Vec<ContentPart>, Result<TurnEnd, Failure>> {
-        self.stock.refresh_config(&self.cut).await;
-        let parts = match self.toolbox.fetch_prompt(&said, &self.cut).await {
-            Some(_) if self.cut.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
-            Some(prompted) => {
-                let mut parts = prompted.map_err(Err)?;
+        self.config_loader.refresh_config(&self.cancel).await;
+        let parts = match self.toolbox.fetch_prompt(&content, &self.cancel).await {
+            Some(_) if self.cancel.is_cancelled() => return Err(Ok(TurnEnd::Cancelled)),
+            Some(fetched) => {
+                let mut parts = fetched.map_err(Err)?;
                 parts.extend(
-                    spoken::load_prompt_parts(said.into_iter().skip(1).collect()).await.map_err(Err)?,
+                    prompt_parts::load_prompt_parts(content.into_iter().skip(1).collect())
+                        .await
+                        .map_err(Err)?,
                 );
                 parts
             }
-            None => spoken::load_prompt_parts(said).await.map_err(Err)?,
+            None => prompt_parts::load_prompt_parts(content).await.map_err(Err)?,
         };
         match hooks::on_prompt(cx, parts).await {
             Ok(parts) => {
-                let parts = linked::with_contents(cx, talk, parts).await;
-                Ok(self.stock.complete_prompt(parts, &talk.transcript).await)
+                let parts = linked_content::with_contents(cx, state, parts).await;
+                Ok(self.config_loader.complete_prompt(parts, &state.transcript).await)
             }
-            Err(not_asked) => Err(Ok(self.end_rejected(not_asked))),
+            Err(rejection) => Err(Ok(self.end_rejected(rejection))),
         }
     }
 
     /// Ends a turn whose prompt hooks kept back: nothing of it is stored.
-    fn end_rejected(&self, not_asked: PromptRejection) -> TurnEnd {
-        match not_asked {
-            PromptRejection::Refused(text) => {
-                let message = MessageId::new(format!("refused-{}", self.kit.next_number()));
+    fn end_rejected(&self, rejection: PromptRejection) -> TurnEnd {
+        match rejection {
+            PromptRejection::Rejected(text) => {
+                let message = MessageId::new(format!("refused-{}", self.runtime.next_number()));
                 self.client.send_update(&self.id, SessionUpdate::Text { message, text });
                 TurnEnd::Done
             }
-            PromptRejection::Cut => TurnEnd::Cancelled,
+            PromptRejection::Cancelled => TurnEnd::Cancelled,
         }
     }
 }
@@ -358,18 +366,19 @@ impl TurnJob {
 /// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
 async fn reload_state(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    place: &SessionLocation,
+    state: &mut SessionState,
+    location: &SessionLocation,
 ) -> Result<(), Failure> {
-    match open::recover_conversation(cx.kit, cx.session, talk).await {
-        Err(failure) if failure.kind == FailureKind::SessionNotFound && talk.transcript.next_seq() == 0 => {
-            let coming = PendingSession::start(cx.kit, cx.session, place, cx.standing.borrow().clone());
-            talk.transcript =
-                Transcript::new(coming.wait_until_stored(cx.kit, cx.session, cx.standing).await?);
+    match session_init::recover_conversation(cx.runtime, cx.session, state).await {
+        Err(failure) if failure.kind == FailureKind::SessionNotFound && state.transcript.next_seq() == 0 => {
+            let pending =
+                PendingSession::start(cx.runtime, cx.session, location, cx.settings.borrow().clone());
+            state.transcript =
+                Transcript::new(pending.wait_until_stored(cx.runtime, cx.session, cx.settings).await?);
             Ok(())
         }
-        recovered => {
-            cx.children.tree_budget().set_session_usage(recovered?);
+        result => {
+            cx.children.tree_budget().set_session_usage(result?);
             Ok(())
         }
     }
@@ -378,14 +387,14 @@ async fn reload_state(
 /// Makes a title of a prompt: its first line that says something.
 fn entry_title(entry: &TranscriptEntry) -> Option<String> {
     let TranscriptEntry::Prompt(prompt) = entry else { return None };
-    let said = prompt.parts.iter().filter(|part| part.crow_part().is_none()).cloned().collect();
-    Some(text_title(&Prompt { id: prompt.id.clone(), parts: said }.text()))
+    let user_parts = prompt.parts.iter().filter(|part| part.crow_part().is_none()).cloned().collect();
+    Some(text_title(&Prompt { id: prompt.id.clone(), parts: user_parts }.text()))
 }
 
 fn text_title(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("(no text)");
     match line.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((cut, _)) => format!("{}…", line[..cut].trim_end()),
+        Some((end_index, _)) => format!("{}…", line[..end_index].trim_end()),
         None => line.to_owned(),
     }
 }

@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::clock;
 
 /// Where a session remembers, beside what else is set in it, what the model was not told of yet.
-const UNTOLD: &str = "undone";
+const UNREPORTED_KEY: &str = "undone";
 
 /// As many files as one turn changes at the most; of more the model is told that there are more.
-const UNTOLD_MAX: usize = 100;
+const UNREPORTED_MAX: usize = 100;
 
 /// What became of the changes of one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,47 +30,50 @@ pub struct TurnUndone {
 /// What is not in the way of an undo any more is marked; conflicts stay, to be undone when they are gone, or skipped.
 pub async fn undo_turn(
     store: &Store,
-    writer: &SessionLease,
-    undoing: UndoContext<'_>,
+    lease: &SessionLease,
+    context: UndoContext<'_>,
 ) -> Result<Option<TurnUndone>, StoreError> {
-    let changes = store.last_changes(writer.session()).await?;
+    let changes = store.last_changes(lease.session()).await?;
     let Some(turn) = changes.first().map(|change| change.turn) else { return Ok(None) };
     let ids: Vec<ChangeId> = changes.iter().map(|change| change.id).collect();
-    let kept = changes.into_iter();
-    let kept =
-        kept.map(|change| RecordedChange { path: change.path, before: change.before, after: change.after });
-    let files = crow_tools::undo_changes(undoing, kept.collect()).await;
-    if undoing.how != UndoMode::Show {
-        let settled = files.iter().flat_map(|file| &file.settled);
-        let settled: Vec<ChangeId> = settled.filter_map(|&place| ids.get(place).copied()).collect();
+    let recorded = changes.into_iter();
+    let recorded = recorded.map(|change| RecordedChange {
+        path: change.path,
+        before: change.before,
+        after: change.after,
+    });
+    let files = crow_tools::undo_changes(context, recorded.collect()).await;
+    if context.mode != UndoMode::Preview {
+        let settled = files.iter().flat_map(|file| &file.resolved_changes);
+        let settled: Vec<ChangeId> = settled.filter_map(|&index| ids.get(index).copied()).collect();
         // The model hears too much rather than too little when the process ends here.
-        remember_undone(store, writer.session(), &files).await?;
-        store.mark_changes_undone(writer, settled, clock::now()).await?;
+        remember_undone(store, lease.session(), &files).await?;
+        store.mark_changes_undone(lease, settled, clock::now()).await?;
     }
     Ok(Some(TurnUndone { turn, files }))
 }
 
 /// Remembers what the model has to be told with the next prompt.
 async fn remember_undone(store: &Store, session: &SessionId, files: &[UndoneFile]) -> Result<(), StoreError> {
-    let done = |file: &&UndoneFile| matches!(file.done, UndoStatus::Restored | UndoStatus::Removed);
-    let paths: Vec<String> = files.iter().filter(done).map(|file| file.path.clone()).collect();
+    let is_undone = |file: &&UndoneFile| matches!(file.status, UndoStatus::Restored | UndoStatus::Removed);
+    let paths: Vec<String> = files.iter().filter(is_undone).map(|file| file.path.clone()).collect();
     if paths.is_empty() {
         return Ok(());
     }
     let tip = store.session_tip(session).await?;
-    let mut untold = tip.map(|tip| undone_files(&tip.config)).unwrap_or_default();
+    let mut unreported = tip.map(|tip| undone_files(&tip.config)).unwrap_or_default();
     for path in paths {
         // One beyond the limit says that there are more.
-        if untold.len() <= UNTOLD_MAX && !untold.contains(&path) {
-            untold.push(path);
+        if unreported.len() <= UNREPORTED_MAX && !unreported.contains(&path) {
+            unreported.push(path);
         }
     }
-    store.set_config(session, UNTOLD, Some(untold.into())).await
+    store.set_config(session, UNREPORTED_KEY, Some(unreported.into())).await
 }
 
 fn undone_files(config: &str) -> Vec<String> {
     let config: Value = serde_json::from_str(config).unwrap_or_default();
-    let paths = config.get(UNTOLD).and_then(Value::as_array).into_iter().flatten();
+    let paths = config.get(UNREPORTED_KEY).and_then(Value::as_array).into_iter().flatten();
     paths.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
@@ -81,8 +84,8 @@ pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
         return None;
     }
     let mut lines: Vec<String> =
-        paths.iter().take(UNTOLD_MAX).map(|path| format!("\n- {}", escape_path(path))).collect();
-    lines.extend((paths.len() > UNTOLD_MAX).then(|| "\n- and more".to_owned()));
+        paths.iter().take(UNREPORTED_MAX).map(|path| format!("\n- {}", escape_path(path))).collect();
+    lines.extend((paths.len() > UNREPORTED_MAX).then(|| "\n- and more".to_owned()));
     let text = format!(
         "The person took back what you did to these files. They are as they were before that turn, or gone where \
          you made them. Read them again before you rely on them, and do not make the same changes again unless \
@@ -94,33 +97,32 @@ pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
 
 /// Keeps a path on its line: a name may hold anything.
 pub(crate) fn escape_path(path: &str) -> String {
-    path.chars()
-        .map(|letter| if letter.is_control() { char::REPLACEMENT_CHARACTER } else { letter })
-        .collect()
+    path.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 
 /// Forgets what the model was told.
 pub(crate) async fn clear_pending_undo(store: &Store, session: &SessionId) -> Result<(), StoreError> {
-    store.set_config(session, UNTOLD, None).await
+    store.set_config(session, UNREPORTED_KEY, None).await
 }
 
 /// Says in a session what became of the files, or would.
-pub(crate) fn render_undo(undone: Option<&TurnUndone>, cwd: &Path, how: UndoMode) -> String {
-    let Some(TurnUndone { files, .. }) = undone else {
+pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode) -> String {
+    let Some(TurnUndone { files, .. }) = turn else {
         return "There is nothing to undo: no change of a file is left that this session made.\n".into();
     };
-    if how == UndoMode::Skip && files.is_empty() {
+    if mode == UndoMode::Skip && files.is_empty() {
         return "There is nothing to skip: nothing stands in the way of /undo.\n".into();
     }
-    let shown = |path: &str| {
+    let display_path = |path: &str| {
         let path = Path::new(path);
         escape_path(&path.strip_prefix(crow_tools::resolve_links(cwd)).unwrap_or(path).display().to_string())
     };
-    let mut text: String = files.iter().map(|file| file_line(file, &shown(&file.path), how)).collect();
-    if how == UndoMode::Do && files.iter().any(|file| file.done == UndoStatus::Conflict) {
+    let mut text: String =
+        files.iter().map(|file| file_line(file, &display_path(&file.path), mode)).collect();
+    if mode == UndoMode::Apply && files.iter().any(|file| file.status == UndoStatus::Conflict) {
         text.push_str("\nWhat could not be put back stays as it is.");
         // Other conflicts are over with this.
-        if files.iter().any(|file| file.done == UndoStatus::Conflict && file.settled.is_empty()) {
+        if files.iter().any(|file| file.status == UndoStatus::Conflict && file.resolved_changes.is_empty()) {
             text.push_str(" /undo skip leaves it so for good, and /undo goes on to the turn before.");
         }
         text.push('\n');
@@ -128,17 +130,17 @@ pub(crate) fn render_undo(undone: Option<&TurnUndone>, cwd: &Path, how: UndoMode
     text
 }
 
-fn file_line(file: &UndoneFile, shown: &str, how: UndoMode) -> String {
-    let why = file.why.as_deref().unwrap_or_default();
-    let would = if how == UndoMode::Show { "would be " } else { "" };
-    match file.done {
-        UndoStatus::Restored => format!("- `{shown}`: {would}put back\n"),
-        UndoStatus::Removed => format!("- `{shown}`: {would}removed\n"),
-        UndoStatus::Already => format!("- `{shown}`: is as it was already\n"),
-        UndoStatus::Skipped => format!("- `{shown}`: skipped, {why}; it stays as it is\n"),
+fn file_line(file: &UndoneFile, display_path: &str, mode: UndoMode) -> String {
+    let reason = file.reason.as_deref().unwrap_or_default();
+    let prefix = if mode == UndoMode::Preview { "would be " } else { "" };
+    match file.status {
+        UndoStatus::Restored => format!("- `{display_path}`: {prefix}put back\n"),
+        UndoStatus::Removed => format!("- `{display_path}`: {prefix}removed\n"),
+        UndoStatus::AlreadyRestored => format!("- `{display_path}`: is as it was already\n"),
+        UndoStatus::Skipped => format!("- `{display_path}`: skipped, {reason}; it stays as it is\n"),
         UndoStatus::Conflict => {
             let diff = file.diff.as_ref().map(|diff| fence_diff(diff)).unwrap_or_default();
-            format!("- `{shown}`: {would}left alone, {why}\n{diff}")
+            format!("- `{display_path}`: {prefix}left alone, {reason}\n{diff}")
         }
     }
 }

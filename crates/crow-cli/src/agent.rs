@@ -38,34 +38,34 @@ pub(crate) struct ConfigSource {
     pub(crate) dir: PathBuf,
     pub(crate) env: Arc<Environment>,
     /// What holds beside it.
-    pub(crate) wishes: RunWishes,
+    pub(crate) overrides: RunWishes,
 }
 
 impl ConfigSource {
     /// A source that nothing is added to.
     pub(crate) fn new(dir: PathBuf, env: Environment) -> Self {
-        Self { dir, env: Arc::new(env), wishes: RunWishes::default() }
+        Self { dir, env: Arc::new(env), overrides: RunWishes::default() }
     }
 
     /// What the agent says of itself with this configuration.
-    fn about(&self) -> AgentInfo {
+    fn info(&self) -> AgentInfo {
         AgentInfo { reads_images: Settings::reads_images(&self.dir, &self.env), ..agent_info() }
     }
 
     /// Reads the configuration and opens the database.
     pub(crate) async fn load_runtime(self) -> Result<AgentRuntime, Failure> {
-        let read = tokio::task::spawn_blocking(move || {
+        let loading = tokio::task::spawn_blocking(move || {
             let (mut settings, warnings) = Settings::load(&self.dir, &self.env)?;
-            let wishes = self.wishes;
-            settings.rules.allow.extend(wishes.allow);
-            settings.requests_max = wishes.max_turns.unwrap_or(settings.requests_max);
-            settings.system_prompt_addition = wishes.append_system_prompt;
-            for warning in warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Odd) {
+            let overrides = self.overrides;
+            settings.rules.allow.extend(overrides.allow);
+            settings.requests_max = overrides.max_turns.unwrap_or(settings.requests_max);
+            settings.system_prompt_addition = overrides.append_system_prompt;
+            for warning in warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Suspicious) {
                 tracing::warn!("{warning}");
             }
             Ok(settings)
         });
-        let settings = match read.await {
+        let settings = match loading.await {
             Ok(Ok(settings)) => settings,
             Ok(Err(error)) => return Err(config_failure(&error)),
             Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
@@ -76,23 +76,23 @@ impl ConfigSource {
 
 /// Puts together what sessions share.
 pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure> {
-    crate::log::keep_session_logs(settings.session_logs);
+    crate::log::enable_session_logs(settings.session_logs);
     let store = Store::open_in_background(&settings.database);
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
-    let config = settings.dir.join(crate::settings::CONFIG_FILE);
+    let config_file = settings.dir.join(crate::settings::CONFIG_FILE);
     let setup_hint = format!(
         "No model is configured. Run `crow-cli init`, or name a provider and a model in {}.",
-        config.display()
+        config_file.display()
     );
     // By its real path, as what tools touch is judged.
     let config_dir = crow_tools::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
     let notices = privacy::make_all_private(&settings).into_iter().collect();
-    let equipment = builtin_tool_config(&settings);
-    let launcher = AgentLauncher::new(equipment.warden.clone());
-    let tools = ToolRegistry::with_builtin_tools(equipment);
+    let tool_config = builtin_tool_config(&settings);
+    let launcher = AgentLauncher::new(tool_config.sandbox.clone());
+    let tools = ToolRegistry::with_builtin_tools(tool_config);
     let own_agent = own_agent(&settings);
-    let kit = AgentConfig {
+    let agent_config = AgentConfig {
         models: settings.models,
         mode: settings.mode,
         rules: settings.rules,
@@ -118,14 +118,14 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
         tree_limits: settings.tree_limits,
         depth: settings.depth,
         worktrees_dir: settings.worktrees_dir,
-        former_worktrees_dir: settings.former_worktrees_dir,
+        legacy_worktrees_dir: settings.legacy_worktrees_dir,
         recordings_dir: settings.recordings_dir,
         config_dir,
         db_uri: settings.database.to_uri(),
         setup_hint,
         notices,
     };
-    Ok(AgentRuntime::new(kit, store, tools, launcher))
+    Ok(AgentRuntime::new(agent_config, store, tools, launcher))
 }
 
 /// How this program is started as an agent with the same configuration.
@@ -143,7 +143,7 @@ pub(crate) fn builtin_tool_config(settings: &Settings) -> BuiltinToolConfig {
         spill_dir: spill_dir(settings),
         terminals: settings.terminals,
         shell: settings.shell.clone(),
-        warden: sandbox_wrapper(settings),
+        sandbox: sandbox_wrapper(settings),
         soft_limit: None,
         web: settings.web.clone(),
     }
@@ -154,7 +154,7 @@ pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
     let exe = agent_info().program?;
     let protected =
         [crow_tools::resolve_links(&settings.dir)].into_iter().chain(settings.git_stores.clone()).collect();
-    let rules = SandboxDefaults {
+    let defaults = SandboxDefaults {
         network: settings.network,
         writable: settings.writable.clone(),
         caches: settings.caches.clone(),
@@ -162,7 +162,7 @@ pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
         home: settings.home.clone(),
         runtime: settings.runtime_dir.clone(),
     };
-    Some(SandboxWrapper::new(exe, rules))
+    Some(SandboxWrapper::new(exe, defaults))
 }
 
 /// Where output goes that is too long for the model.
@@ -177,82 +177,86 @@ fn config_failure(error: &crate::settings::ConfigError) -> Failure {
 
 /// Makes the runtime: one thread for the loop, so that nothing on the way of a chunk has to wake another.
 pub(crate) fn tokio_runtime() -> Result<Runtime, CliError> {
-    let made = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    made.map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start: {error}")))
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start: {error}")))
 }
 
 /// Serves an editor on stdin and stdout, or clients over WebSocket at an address.
 pub(crate) fn serve_agent(
     source: ConfigSource,
-    place: Option<&ListenAddress>,
+    listen_address: Option<&ListenAddress>,
     token_file: Option<&Path>,
 ) -> Result<(), CliError> {
-    match place {
-        Some(place) => serve_websocket(source, place, token_file),
+    match listen_address {
+        Some(listen_address) => serve_websocket(source, listen_address, token_file),
         None => serve_stdio(source),
     }
 }
 
 /// Serves an editor on stdin and stdout until it closes them.
 fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
-    let broken = |error: io::Error| {
+    let failed = |error: io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not use stdin and stdout: {error}"))
     };
-    let (lines, written) = crow_acp::stdio_transport(io::stdin(), io::stdout()).map_err(broken)?;
+    let (transport, writer_thread) = crow_acp::stdio_transport(io::stdin(), io::stdout()).map_err(failed)?;
     let runtime = tokio_runtime()?;
-    let about = source.about();
-    let served =
-        runtime.block_on(crow_agent::serve_sessions(lines, about, wait_for_stop_signal(), move || {
+    let info = source.info();
+    let result =
+        runtime.block_on(crow_agent::serve_sessions(transport, info, wait_for_stop_signal(), move || {
             source.clone().load_runtime()
         }));
     runtime.shutdown_background();
-    if written.join().is_err() {
+    if writer_thread.join().is_err() {
         return Err(CliError::new(CliExitCode::Failed, "could not write the last answers"));
     }
-    served.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))
+    result.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))
 }
 
 /// Serves clients over WebSocket, each with an agent of its own, until the system asks for the end.
 fn serve_websocket(
     source: ConfigSource,
-    place: &ListenAddress,
+    listen_address: &ListenAddress,
     token_file: Option<&Path>,
 ) -> Result<(), CliError> {
-    let entrance = ListenOptions::with_token(ServerToken::load_or_create(&source.dir, "acp", token_file)?);
+    let listen_options =
+        ListenOptions::with_token(ServerToken::load_or_create(&source.dir, "acp", token_file)?);
     let runtime = tokio_runtime()?;
-    let listened = runtime.block_on(socket::serve_clients(place, &entrance, move |lines, cut| {
-        let source = source.clone();
-        async move {
-            let asked = source.clone();
-            let about =
-                tokio::task::spawn_blocking(move || asked.about()).await.unwrap_or_else(|_| agent_info());
-            let load = move || source.clone().load_runtime();
-            let served = crow_agent::serve_sessions(lines, about, cut.clone().cancelled_owned(), load).await;
-            if let Err(error) = served {
-                tracing::info!(%error, "a client left without a goodbye");
+    let result =
+        runtime.block_on(socket::serve_clients(listen_address, &listen_options, move |transport, cancel| {
+            let source = source.clone();
+            async move {
+                let info_source = source.clone();
+                let info = tokio::task::spawn_blocking(move || info_source.info())
+                    .await
+                    .unwrap_or_else(|_| agent_info());
+                let load = move || source.clone().load_runtime();
+                let served =
+                    crow_agent::serve_sessions(transport, info, cancel.clone().cancelled_owned(), load).await;
+                if let Err(error) = served {
+                    tracing::info!(%error, "a client left without a goodbye");
+                }
+                if cancel.is_cancelled() { CloseReason::GoingAway } else { CloseReason::Over }
             }
-            if cut.is_cancelled() { CloseReason::GoingAway } else { CloseReason::Over }
-        }
-    }));
+        }));
     runtime.shutdown_background();
-    listened
+    result
 }
 
 /// Waits for what is served, which ends when `stop` says so; says so when the system or the person asks for it.
 pub(crate) async fn serve_until_stopped(
-    mut served: impl Future<Output = Result<(), CliError>> + Unpin,
+    mut serving: impl Future<Output = Result<(), CliError>> + Unpin,
     stop: &CancellationToken,
 ) -> Result<(), CliError> {
-    let interrupted = tokio::select! {
+    let is_interrupted = tokio::select! {
         // Signals are listened for before anybody is told that we are here.
         biased;
         () = wait_for_stop_signal() => false,
-        pressed = tokio::signal::ctrl_c() => pressed.is_ok(),
-        served = &mut served => return served,
+        ctrl_c = tokio::signal::ctrl_c() => ctrl_c.is_ok(),
+        served = &mut serving => return served,
     };
     stop.cancel();
-    served.await?;
-    if interrupted { Err(CliError::without_message(CliExitCode::Interrupted)) } else { Ok(()) }
+    serving.await?;
+    if is_interrupted { Err(CliError::without_message(CliExitCode::Interrupted)) } else { Ok(()) }
 }
 
 /// Waits until the system asks the process to end.

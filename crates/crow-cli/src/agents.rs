@@ -18,10 +18,10 @@ use crate::{
 };
 
 /// What Crow itself is called among the agents.
-pub(crate) const OURSELVES: &str = "crow";
+pub(crate) const CROW: &str = "crow";
 
 /// Where the system looks for programs when nobody says.
-const PATH_UNSAID: &str = "/bin:/usr/bin";
+const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// From where a program is looked for.
 #[derive(Debug, Clone, Copy)]
@@ -38,33 +38,33 @@ pub(crate) fn run(
     cwd: &Path,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let place = &ProgramLookup { env, cwd };
-    let is_replaced = settings.agent_servers.iter().any(|server| server.name == OURSELVES);
+    let lookup = &ProgramLookup { env, cwd };
+    let is_replaced = settings.agent_servers.iter().any(|server| server.name == CROW);
     if args.json {
-        let ourselves = (!is_replaced).then(|| json!({"name": OURSELVES, "kind": "built-in"}));
-        let others = settings.agent_servers.iter().map(|server| {
-            let written = &settings.agents_written[&server.name];
-            match locate_program(server, place) {
+        let crow = (!is_replaced).then(|| json!({"name": CROW, "kind": "built-in"}));
+        let configured = settings.agent_servers.iter().map(|server| {
+            let description = &settings.agent_descriptions[&server.name];
+            match locate_program(server, lookup) {
                 Some(found) => {
                     let found = found.is_some();
-                    json!({"name": server.name, "kind": "program", "command": written, "found": found})
+                    json!({"name": server.name, "kind": "program", "command": description, "found": found})
                 }
-                None => json!({"name": server.name, "kind": "socket", "url": written}),
+                None => json!({"name": server.name, "kind": "socket", "url": description}),
             }
         });
-        let agents: Vec<Value> = ourselves.into_iter().chain(others).collect();
+        let agents: Vec<Value> = crow.into_iter().chain(configured).collect();
         return Ok(writeln!(out, "{}", json!({ "agents": agents }))?);
     }
     let header = ["NAME", "REACHED BY", ""].map(str::to_owned);
-    let ourselves = (!is_replaced).then(|| [OURSELVES, "itself", "built in"].map(str::to_owned));
-    let others = settings.agent_servers.iter().map(|server| {
-        let note = match locate_program(server, place) {
+    let crow = (!is_replaced).then(|| [CROW, "itself", "built in"].map(str::to_owned));
+    let configured = settings.agent_servers.iter().map(|server| {
+        let note = match locate_program(server, lookup) {
             Some(None) => "not found",
             Some(Some(_)) | None => "",
         };
-        [server.name.clone(), settings.agents_written[&server.name].clone(), note.to_owned()]
+        [server.name.clone(), settings.agent_descriptions[&server.name].clone(), note.to_owned()]
     });
-    table::write_table(out, std::iter::once(header).chain(ourselves).chain(others))?;
+    table::write_table(out, std::iter::once(header).chain(crow).chain(configured))?;
     Ok(())
 }
 
@@ -76,25 +76,25 @@ pub(crate) fn find_agent<'a>(
     let servers = &settings.agent_servers;
     match servers.iter().find(|server| server.name == name) {
         Some(server) => Ok(Some(server)),
-        None if name == OURSELVES => Ok(None),
+        None if name == CROW => Ok(None),
         None => {
-            let known = std::iter::once(OURSELVES).chain(servers.iter().map(|server| server.name.as_str()));
-            let meant = nearest_name(name, known.clone());
-            let meant = meant.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let exit =
+            let names = std::iter::once(CROW).chain(servers.iter().map(|server| server.name.as_str()));
+            let suggestion = nearest_name(name, names.clone());
+            let suggestion = suggestion.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+            let error =
                 CliError::new(CliExitCode::Usage, format!("there is no agent {name:?} in agent_servers"));
-            Err(exit.with_hint(format!("{meant}there is: {}", known.collect::<Vec<_>>().join(", "))))
+            Err(error.with_hint(format!("{suggestion}there is: {}", names.collect::<Vec<_>>().join(", "))))
         }
     }
 }
 
 /// Looks for the program of an agent that is one.
-pub(crate) fn locate_program(server: &AgentServer, place: &ProgramLookup<'_>) -> Option<Option<PathBuf>> {
+pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -> Option<Option<PathBuf>> {
     match &server.reach {
         AgentTransport::Program { command, env, .. } => {
-            let own = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
-            let path = own.or_else(|| place.env.get("PATH")).map_or(PATH_UNSAID, String::as_str);
-            Some(find_program(command, path, place.cwd))
+            let own_path = env.iter().find(|(name, _)| name == "PATH").map(|(_, path)| path);
+            let path = own_path.or_else(|| lookup.env.get("PATH")).map_or(DEFAULT_PATH, String::as_str);
+            Some(find_program(command, path, lookup.cwd))
         }
         AgentTransport::Socket { .. } => None,
     }
@@ -102,11 +102,12 @@ pub(crate) fn locate_program(server: &AgentServer, place: &ProgramLookup<'_>) ->
 
 /// Finds a program as the system does: a name in the folders of `PATH`, anything with a slash where it says.
 fn find_program(program: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
-    let runs = |file: &PathBuf| {
-        fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    let is_executable = |file: &PathBuf| {
+        fs::metadata(file)
+            .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
     if program.contains('/') {
-        return Some(cwd.join(program)).filter(runs);
+        return Some(cwd.join(program)).filter(is_executable);
     }
-    path.split(':').map(|folder| cwd.join(folder).join(program)).find(runs)
+    path.split(':').map(|dir| cwd.join(dir).join(program)).find(is_executable)
 }

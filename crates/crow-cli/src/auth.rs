@@ -12,16 +12,16 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthStatus {
     /// There is a model to ask, as far as can be told without asking it.
-    Usable,
+    Ready,
     /// Nothing is configured, and there is a terminal to do it in.
-    ToSetUp,
+    NeedsSetup,
 }
 
 /// Says for each provider in use whether its key is there.
 pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatus, CliError> {
     if settings.models.is_empty() {
         if io::stdin().is_terminal() && io::stderr().is_terminal() {
-            return Ok(AuthStatus::ToSetUp);
+            return Ok(AuthStatus::NeedsSetup);
         }
         settings.find_model(None)?;
     }
@@ -48,6 +48,6 @@ pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatu
                 format!("put {variable} into {}", settings.dir.join(crate::settings::ENV_FILE).display());
             Err(CliError::new(CliExitCode::Config, message).with_hint(hint))
         }
-        (Some(_), _) | (None, None) => Ok(AuthStatus::Usable),
+        (Some(_), _) | (None, None) => Ok(AuthStatus::Ready),
     }
 }

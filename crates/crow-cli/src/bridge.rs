@@ -1,6 +1,6 @@
 //! `crow-cli acp-bridge`: any agent that speaks on stdin and stdout, for clients over WebSocket; one program for each.
 
-mod words;
+mod arguments;
 
 use std::{
     fs::{self, OpenOptions},
@@ -29,23 +29,24 @@ use crate::{
 const HOST: &str = "127.0.0.1";
 
 /// How long a client may take to read what an agent said last, when something of the agent holds its output open.
-const LAST_LINES: Duration = Duration::from_secs(10);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Serves until the system asks for the end.
 pub(crate) fn run(
     args: BridgeArgs,
-    (dir, volume): (&Path, LogVerbosity),
+    (dir, verbosity): (&Path, LogVerbosity),
     env: &Environment,
-    here: &Path,
+    current_dir: &Path,
 ) -> Result<(), CliError> {
-    let (options, words) = words::split_arguments(args).unwrap_or_else(|wrong| wrong.exit());
-    let command = CommandSpec { env: options.env, ..agent_command(words, options.cwd, env, here)? };
+    let (options, command_line) = arguments::split_arguments(args).unwrap_or_else(|error| error.exit());
+    let command =
+        CommandSpec { env: options.env, ..agent_command(command_line, options.cwd, env, current_dir)? };
     let log = match options.log_file {
-        Some(file) => check_log_file(&here.join(file))?,
+        Some(file) => check_log_file(&current_dir.join(file))?,
         None => log::default_log_file(dir),
     };
-    log::start_logging_to(log, volume, StderrLogging::OfPrograms(options.log.unwrap_or(Level::INFO)));
-    let key = match options.no_token {
+    log::start_logging_to(log, verbosity, StderrLogging::Programs(options.log.unwrap_or(Level::INFO)));
+    let token = match options.no_token {
         true => None,
         false => Some(ServerToken::load_or_create(dir, "acp-bridge", options.token_file.as_deref())?),
     };
@@ -53,46 +54,48 @@ pub(crate) fn run(
         Some("*") => None,
         path => Some(path.unwrap_or(PATH).to_owned()),
     };
-    let entrance = ListenOptions { key, path, origins: options.allow_origin };
+    let listen_options = ListenOptions { token, path, origins: options.allow_origin };
     let host = options.host.unwrap_or_else(|| HOST.to_owned());
-    let place = ListenAddress { host, port: options.port.unwrap_or_default() };
+    let listen_address = ListenAddress { host, port: options.port.unwrap_or_default() };
     // What the person typed may do what the person may; only its end is watched over.
-    let warden = agent::agent_info().program.map(|exe| SandboxWrapper::new(exe, SandboxDefaults::default()));
-    let launcher = AgentLauncher::new(warden);
-    let agents = launcher.clone();
+    let sandbox = agent::agent_info().program.map(|exe| SandboxWrapper::new(exe, SandboxDefaults::default()));
+    let launcher = AgentLauncher::new(sandbox);
+    let client_launcher = launcher.clone();
     let runtime = agent::tokio_runtime()?;
-    let served = runtime.block_on(socket::serve_clients(&place, &entrance, move |lines, cut| {
-        serve_client(lines, agents.clone(), command.clone(), cut)
-    }));
+    let result = runtime.block_on(socket::serve_clients(
+        &listen_address,
+        &listen_options,
+        move |transport, cancel| serve_client(transport, client_launcher.clone(), command.clone(), cancel),
+    ));
     launcher.kill_all();
     runtime.shutdown_background();
-    served
+    result
 }
 
 /// Makes sure of the program before anybody is told where to come.
 fn agent_command(
-    words: Vec<String>,
+    command_line: Vec<String>,
     cwd: Option<PathBuf>,
     env: &Environment,
-    here: &Path,
+    current_dir: &Path,
 ) -> Result<CommandSpec, CliError> {
-    let cwd = cwd.map_or_else(|| here.to_owned(), |cwd| here.join(cwd));
+    let cwd = cwd.map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
     if !cwd.is_dir() {
         return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", cwd.display())));
     }
-    let cwd = crate::require_utf8_folder(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
-    let mut args = words.into_iter();
+    let cwd = crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
+    let mut args = command_line.into_iter();
     let program = args.next().unwrap_or_default();
     let found = if program.contains('/') {
-        Some(here.join(&program))
+        Some(current_dir.join(&program))
     } else {
-        let folders = env.get("PATH").map(String::as_str).unwrap_or_default();
-        std::env::split_paths(folders).map(|folder| here.join(folder).join(&program)).find(is_program)
+        let search_path = env.get("PATH").map(String::as_str).unwrap_or_default();
+        std::env::split_paths(search_path).map(|dir| current_dir.join(dir).join(&program)).find(is_program)
     };
     let found = found.filter(is_program).and_then(|path| path.into_os_string().into_string().ok());
     let Some(found) = found else {
-        let exit = CliError::new(CliExitCode::Usage, format!("there is no program {program}"));
-        return Err(exit.with_hint("name the command that starts the agent, such as `acp-bridge codex-acp`"));
+        let error = CliError::new(CliExitCode::Usage, format!("there is no program {program}"));
+        return Err(error.with_hint("name the command that starts the agent, such as `acp-bridge codex-acp`"));
     };
     Ok(CommandSpec { program: found, args: args.collect(), cwd, env: Vec::new(), env_removed: Vec::new() })
 }
@@ -102,22 +105,22 @@ fn is_program(path: &PathBuf) -> bool {
 }
 
 /// Makes sure that the log can be written.
-fn check_log_file(log: &Path) -> Result<PathBuf, CliError> {
-    match OpenOptions::new().append(true).create(true).mode(0o600).open(log) {
-        Ok(_) => Ok(log.to_owned()),
+fn check_log_file(path: &Path) -> Result<PathBuf, CliError> {
+    match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
+        Ok(_) => Ok(path.to_owned()),
         Err(error) => Err(CliError::new(
             CliExitCode::Failed,
-            format!("could not write the log {}: {error}", log.display()),
+            format!("could not write the log {}: {error}", path.display()),
         )),
     }
 }
 
 /// Starts an agent for one client and passes on what they say until either leaves.
 async fn serve_client(
-    lines: LineTransport,
+    transport: LineTransport,
     launcher: AgentLauncher,
     command: CommandSpec,
-    cut: CancellationToken,
+    cancel: CancellationToken,
 ) -> CloseReason {
     let name = command.program.rsplit('/').next().unwrap_or_default().to_owned();
     let (agent_lines, mut program) = match launcher.start(&name, command).await {
@@ -129,28 +132,28 @@ async fn serve_client(
         }
     };
     tracing::info!(name, "a client came");
-    let left = {
-        let mut passing_on = Box::pin(splice_transports(lines, agent_lines));
+    let ended_by = {
+        let mut splice = Box::pin(splice_transports(transport, agent_lines));
         tokio::select! {
-            left = &mut passing_on => Some(left),
-            _ = program.wait_for_exit() => Some(timeout(LAST_LINES, passing_on).await.unwrap_or(SplicePeer::Agent)),
-            () = cut.cancelled() => None,
+            left = &mut splice => Some(left),
+            _ = program.wait_for_exit() => Some(timeout(DRAIN_TIMEOUT, splice).await.unwrap_or(SplicePeer::Agent)),
+            () = cancel.cancelled() => None,
         }
     };
-    let end = program.shut_down().await;
-    let farewell = match left {
+    let exit = program.shut_down().await;
+    let close_reason = match ended_by {
         Some(SplicePeer::Client) => CloseReason::Over,
         Some(SplicePeer::Agent) => {
-            CloseReason::AgentEnded { how: describe_end(&end), words: last_words(end) }
+            CloseReason::AgentEnded { how: describe_end(&exit), words: exit_output(exit) }
         }
         None => CloseReason::GoingAway,
     };
-    tracing::info!(name, ?left, "a client is done");
-    farewell
+    tracing::info!(name, ?ended_by, "a client is done");
+    close_reason
 }
 
-fn describe_end(end: &AgentExit) -> String {
-    match end.ended {
+fn describe_end(exit: &AgentExit) -> String {
+    match exit.ended {
         Some(ExitReason::Exited(code)) => format!("the agent ended with exit code {code}"),
         Some(ExitReason::Signalled(signal)) => format!("the agent was ended by signal {signal}"),
         Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => "the agent ended".to_owned(),
@@ -158,6 +161,6 @@ fn describe_end(end: &AgentExit) -> String {
 }
 
 /// What tells most about why it ended.
-fn last_words(end: AgentExit) -> String {
-    if end.stderr.is_empty() { end.stray.unwrap_or_default() } else { end.stderr }
+fn exit_output(exit: AgentExit) -> String {
+    if exit.stderr.is_empty() { exit.stray.unwrap_or_default() } else { exit.stderr }
 }

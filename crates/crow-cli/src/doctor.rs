@@ -72,17 +72,17 @@ impl CheckResult {
 struct CheckReport<'a, W> {
     out: &'a mut W,
     is_json: bool,
-    findings: Vec<CheckResult>,
+    checks: Vec<CheckResult>,
 }
 
 impl<W: Write> CheckReport<'_, W> {
-    fn add(&mut self, finding: CheckResult) -> Result<(), CliError> {
+    fn add(&mut self, check: CheckResult) -> Result<(), CliError> {
         if !self.is_json {
-            let (state, name) = (finding.state.as_str(), table::sanitize_line(&finding.name));
-            writeln!(self.out, "{state:<8} {name:<16} {}", table::sanitize_line(&finding.text))?;
+            let (state, name) = (check.state.as_str(), table::sanitize_line(&check.name));
+            writeln!(self.out, "{state:<8} {name:<16} {}", table::sanitize_line(&check.text))?;
             self.out.flush()?;
         }
-        self.findings.push(finding);
+        self.checks.push(check);
         Ok(())
     }
 }
@@ -94,7 +94,7 @@ pub(crate) async fn run(
     cwd: PathBuf,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let mut report = CheckReport { out, is_json: args.json, findings: Vec::new() };
+    let mut report = CheckReport { out, is_json: args.json, checks: Vec::new() };
     let loaded = Settings::load(dir, env);
     let shell = loaded.as_ref().map_or_else(|_| usual_shell(env), |(settings, _)| settings.shell.clone());
     if args.salvage {
@@ -104,13 +104,15 @@ pub(crate) async fn run(
     match loaded {
         Ok((settings, warnings)) => {
             let file = dir.join(crate::settings::CONFIG_FILE).display().to_string();
-            let (odd, retired): (Vec<ConfigWarning>, Vec<ConfigWarning>) =
-                warnings.into_iter().partition(|warning| warning.kind == ConfigWarningKind::Odd);
-            for warning in &odd {
+            let (suspicious, retired): (Vec<ConfigWarning>, Vec<ConfigWarning>) =
+                warnings.into_iter().partition(|warning| warning.kind == ConfigWarningKind::Suspicious);
+            for warning in &suspicious {
                 report.add(CheckResult::new("config", CheckState::Warning, warning.to_string()))?;
             }
             match dir.join(crate::settings::CONFIG_FILE).exists() {
-                true if odd.is_empty() => report.add(CheckResult::new("config", CheckState::Ok, file))?,
+                true if suspicious.is_empty() => {
+                    report.add(CheckResult::new("config", CheckState::Ok, file))?
+                }
                 true => {}
                 false => {
                     report.add(CheckResult::new(
@@ -122,7 +124,7 @@ pub(crate) async fn run(
             }
             report_retired_keys(&retired, &mut report)?;
             check_private_files(&settings, &mut report)?;
-            check_python_folder(dir, env, &mut report)?;
+            check_python_dir(dir, env, &mut report)?;
             check_models(&settings, &mut report).await?;
             check_database(&settings.database, &mut report).await?;
             check_mcp_servers(&settings, cwd.clone(), &mut report).await?;
@@ -131,7 +133,7 @@ pub(crate) async fn run(
         Err(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             report.add(CheckResult::new("config", CheckState::Problem, format!("{error}{hint}")))?;
-            check_python_folder(dir, env, &mut report)?;
+            check_python_dir(dir, env, &mut report)?;
         }
     }
     check_machine(&shell, &mut report).await?;
@@ -158,24 +160,24 @@ fn check_private_files<W: Write>(
     report: &mut CheckReport<'_, W>,
 ) -> Result<(), CliError> {
     for ExposedPath { path, exposure } in privacy::find_exposed(settings) {
-        let what = if path.is_dir() { "700" } else { "600" };
+        let mode = if path.is_dir() { "700" } else { "600" };
         let path = path.display();
-        let text = format!("{path}: {}; `chmod {what} {path}`", privacy::describe_exposure(exposure));
+        let text = format!("{path}: {}; `chmod {mode} {path}`", privacy::describe_exposure(exposure));
         report.add(CheckResult::new("private", CheckState::Warning, text))?;
     }
     Ok(())
 }
 
 fn finish_report<W: Write>(report: CheckReport<'_, W>) -> Result<(), CliError> {
-    let CheckReport { out, is_json, findings } = report;
+    let CheckReport { out, is_json, checks } = report;
     if is_json {
-        let checks = findings.iter().map(
-            |finding| json!({ "name": finding.name, "state": finding.state.as_str(), "text": finding.text }),
-        );
-        writeln!(out, "{}", json!({ "checks": checks.collect::<Vec<_>>() }))?;
+        let documents = checks
+            .iter()
+            .map(|check| json!({ "name": check.name, "state": check.state.as_str(), "text": check.text }));
+        writeln!(out, "{}", json!({ "checks": documents.collect::<Vec<_>>() }))?;
     }
     let problems: Vec<&CheckResult> =
-        findings.iter().filter(|finding| finding.state == CheckState::Problem).collect();
+        checks.iter().filter(|check| check.state == CheckState::Problem).collect();
     match problems.as_slice() {
         [] => Ok(()),
         problems if problems.iter().any(|problem| ["config", "models"].contains(&problem.name.as_str())) => {
@@ -185,15 +187,15 @@ fn finish_report<W: Write>(report: CheckReport<'_, W>) -> Result<(), CliError> {
     }
 }
 
-fn check_python_folder<W: Write>(
+fn check_python_dir<W: Write>(
     dir: &Path,
     env: &Environment,
     report: &mut CheckReport<'_, W>,
 ) -> Result<(), CliError> {
-    let Some(folder) = init::find_python_config(dir, env) else { return Ok(()) };
-    let folder = folder.display();
+    let Some(directory) = init::find_python_config(dir, env) else { return Ok(()) };
+    let directory = directory.display();
     let text = format!(
-        "{folder} has a configuration of the Python version; `crow-cli init --from {folder}` brings it over"
+        "{directory} has a configuration of the Python version; `crow-cli init --from {directory}` brings it over"
     );
     report.add(CheckResult::new("python version", CheckState::Warning, text))
 }
@@ -216,7 +218,7 @@ async fn check_models<W: Write>(
             return report.add(CheckResult::new("network", CheckState::Problem, failure.sentence));
         }
     };
-    let ask = async |provider| {
+    let list = async |provider| {
         let listing = list_models(&http, provider, LIST_WAIT).await?;
         if listing.server == Some(ModelServerKind::OpenRouter) {
             // Its list is open to everybody, so it says nothing of the key.
@@ -228,11 +230,11 @@ async fn check_models<W: Write>(
         Ok(listing)
     };
     let providers = providers::configured_providers(settings);
-    let answers = join_all(providers.iter().map(|provider| ask(provider))).await;
-    for (provider, answer) in providers.into_iter().zip(answers) {
-        let used = settings.models.iter().filter(|model| model.provider.name == provider.name);
-        let (state, text) = match answer {
-            Ok(listing) => compare_models(&listing, used),
+    let results = join_all(providers.iter().map(|provider| list(provider))).await;
+    for (provider, result) in providers.into_iter().zip(results) {
+        let models = settings.models.iter().filter(|model| model.provider.name == provider.name);
+        let (state, text) = match result {
+            Ok(listing) => compare_models(&listing, models),
             Err(failure) => (CheckState::Problem, failure.sentence),
         };
         report.add(CheckResult::new(provider.name.clone(), state, text))?;
@@ -243,16 +245,16 @@ async fn check_models<W: Write>(
 /// Compares what is configured with what the provider has.
 fn compare_models<'a>(
     listing: &ModelListing,
-    used: impl Iterator<Item = &'a ModelSettings>,
+    models: impl Iterator<Item = &'a ModelSettings>,
 ) -> (CheckState, String) {
-    let (mut missing, mut odd, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
-    for model in used {
+    let (mut missing, mut window_problems, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
+    for model in models {
         let Some(listed) = listing.find_model(&model.model) else {
             missing.push(model.model.as_str());
             continue;
         };
         match providers::window_problem(listing.server, model, listed) {
-            Some(problem) => odd.push(problem),
+            Some(problem) => window_problems.push(problem),
             None if providers::has_window_only_when_loaded(listing.server, listed) => {
                 unknown.push(listed.id.as_str());
             }
@@ -260,42 +262,45 @@ fn compare_models<'a>(
         }
     }
     let n = listing.models.len();
-    let mut said = vec![format!("answers, and knows {n} model{}", if n == 1 { "" } else { "s" })];
+    let mut parts = vec![format!("answers, and knows {n} model{}", if n == 1 { "" } else { "s" })];
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        said.push(format!("does not list {missing}; `crow-cli models --available` shows what it has"));
+        parts.push(format!("does not list {missing}; `crow-cli models --available` shows what it has"));
     }
-    let state = if missing.is_empty() && odd.is_empty() { CheckState::Ok } else { CheckState::Warning };
-    said.extend(odd);
+    let state =
+        if missing.is_empty() && window_problems.is_empty() { CheckState::Ok } else { CheckState::Warning };
+    parts.extend(window_problems);
     if !unknown.is_empty() {
-        said.push(format!("tells the window of {} when it is loaded", unknown.join(", ")));
+        parts.push(format!("tells the window of {} when it is loaded", unknown.join(", ")));
     }
-    (state, said.join("; "))
+    (state, parts.join("; "))
 }
 
 async fn check_database<W: Write>(
     address: &DatabaseAddress,
     report: &mut CheckReport<'_, W>,
 ) -> Result<(), CliError> {
-    let found = async {
+    let integrity = async {
         match Store::open_existing(address).await? {
             Some(store) => store.check_integrity().await.map(Some),
             None => Ok(None),
         }
     };
-    let finding = match found.await {
+    let check = match integrity.await {
         Ok(None) => (CheckState::Ok, format!("{address} is made with the first session")),
-        Ok(Some(findings)) if findings.is_empty() => (CheckState::Ok, format!("{address} is sound")),
-        Ok(Some(findings)) => {
-            let what = findings.join("; ");
+        Ok(Some(problems)) if problems.is_empty() => (CheckState::Ok, format!("{address} is sound")),
+        Ok(Some(problems)) => {
+            let damage = problems.join("; ");
             (
                 CheckState::Problem,
-                format!("{address} is damaged ({what}); `crow-cli doctor --salvage` saves what can be read"),
+                format!(
+                    "{address} is damaged ({damage}); `crow-cli doctor --salvage` saves what can be read"
+                ),
             )
         }
         Err(error) => (CheckState::Problem, error.to_string()),
     };
-    report.add(CheckResult::new("database", finding.0, finding.1))
+    report.add(CheckResult::new("database", check.0, check.1))
 }
 
 async fn check_mcp_servers<W: Write>(
@@ -306,69 +311,69 @@ async fn check_mcp_servers<W: Write>(
     if settings.mcp_servers.is_empty() {
         return Ok(());
     }
-    let home = McpEnvironment {
+    let environment = McpEnvironment {
         roots: vec![cwd.clone()],
         cwd,
         secret_variables: settings.secret_variables.clone(),
         variables: watch::Sender::default().subscribe(),
         auth_dir: settings.dir.join(MCP_AUTH_DIR),
     };
-    let own = ToolRegistry::with_builtin_tools(builtin_tool_config(settings));
+    let builtin_tools = ToolRegistry::with_builtin_tools(builtin_tool_config(settings));
     for server in &settings.mcp_servers {
-        let one = McpServers::start(vec![server.clone()], home.clone(), &own);
-        one.wait_until_settled(SERVERS_WAIT_MAX).await;
-        let (tools, news) = (one.tools(), one.take_notices());
-        let finding = match (tools.len(), news.as_slice()) {
+        let connection = McpServers::start(vec![server.clone()], environment.clone(), &builtin_tools);
+        connection.wait_until_settled(SERVERS_WAIT_MAX).await;
+        let (tools, notices) = (connection.tools(), connection.take_notices());
+        let check = match (tools.len(), notices.as_slice()) {
             (0, []) => (CheckState::Warning, "brings no tools".to_owned()),
-            (0, news) => (CheckState::Problem, news.join(" ")),
+            (0, notices) => (CheckState::Problem, notices.join(" ")),
             (n, []) => (CheckState::Ok, format!("brings {n} tools")),
-            (n, news) => (CheckState::Warning, format!("brings {n} tools; {}", news.join(" "))),
+            (n, notices) => (CheckState::Warning, format!("brings {n} tools; {}", notices.join(" "))),
         };
-        report.add(CheckResult::new(format!("mcp {}", server.name), finding.0, finding.1))?;
+        report.add(CheckResult::new(format!("mcp {}", server.name), check.0, check.1))?;
     }
-    own.stop_programs();
+    builtin_tools.stop_programs();
     Ok(())
 }
 
 /// Looks for the programs of agents; starts none and connects to none.
 fn check_agents<W: Write>(
     settings: &Settings,
-    place: &ProgramLookup<'_>,
+    lookup: &ProgramLookup<'_>,
     report: &mut CheckReport<'_, W>,
 ) -> Result<(), CliError> {
     for server in &settings.agent_servers {
-        let written = &settings.agents_written[&server.name];
-        let finding = match agents::locate_program(server, place) {
+        let description = &settings.agent_descriptions[&server.name];
+        let check = match agents::locate_program(server, lookup) {
             Some(Some(program)) => {
                 (CheckState::Ok, format!("{} is there, it was not started", program.display()))
             }
             Some(None) => {
-                let program = written.split(' ').next().unwrap_or_default();
+                let program = description.split(' ').next().unwrap_or_default();
                 let name = &server.name;
                 let text = format!(
                     "there is no program {program}; install it, or name its path in agent_servers.{name}.command"
                 );
                 (CheckState::Problem, text)
             }
-            None => match settings.agents_broken.get(&server.name) {
-                Some(why) => (CheckState::Problem, format!("{written} cannot be used: {why}")),
-                None => (CheckState::Untried, format!("{written} is an address, nobody was asked there")),
+            None => match settings.unreachable_agents.get(&server.name) {
+                Some(reason) => (CheckState::Problem, format!("{description} cannot be used: {reason}")),
+                None => (CheckState::Untried, format!("{description} is an address, nobody was asked there")),
             },
         };
-        report.add(CheckResult::new(format!("agent {}", server.name), finding.0, finding.1))?;
+        report.add(CheckResult::new(format!("agent {}", server.name), check.0, check.1))?;
     }
     Ok(())
 }
 
 async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>) -> Result<(), CliError> {
     let (name, program) = (shell.name(), shell.program());
-    let finding = match Path::new(program).exists() {
+    let check = match Path::new(program).exists() {
         true => (CheckState::Ok, format!("{name} runs commands")),
         false => {
             (CheckState::Problem, format!("there is no {program}, which runs every command; install a shell"))
         }
     };
-    report.add(CheckResult::new("shell", finding.0, finding.1))?;
+    report.add(CheckResult::new("shell", check.0, check.1))?;
     let support = match agent_info().program {
         Some(exe) => SandboxWrapper::new(exe, SandboxDefaults::default()).sandbox_support().await.clone(),
         None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },
@@ -382,8 +387,8 @@ async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>)
 
 fn run_salvage(address: &DatabaseAddress, out: &mut impl Write) -> Result<(), CliError> {
     let DatabaseAddress::File(path) = address else {
-        let why = "a database on a server is mended there; restore a backup of it";
-        return Err(CliError::new(CliExitCode::Failed, why));
+        let reason = "a database on a server is mended there; restore a backup of it";
+        return Err(CliError::new(CliExitCode::Failed, reason));
     };
     let SalvageReport { n_sessions, n_messages, damaged } = salvage_database(path)?;
     let (path, damaged) = (path.display(), damaged.display());

@@ -10,7 +10,7 @@ use crate::settings::ConfigError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CliExitCode {
     /// All went well.
-    Done = 0,
+    Success = 0,
     /// The work failed.
     Failed = 1,
     /// The command line is wrong.
@@ -48,8 +48,8 @@ impl CliError {
 
     /// Ends because a session is not there.
     pub(crate) fn no_session(id: &str) -> Self {
-        let exit = Self::new(CliExitCode::NoSession, format!("there is no session {id}"));
-        exit.with_hint("`crow-cli inspect` lists the sessions")
+        let error = Self::new(CliExitCode::NoSession, format!("there is no session {id}"));
+        error.with_hint("`crow-cli inspect` lists the sessions")
     }
 
     /// Adds what to do next.
@@ -74,10 +74,10 @@ impl From<ConfigError> for CliError {
         let code = match error {
             ConfigError::UnknownModel { .. } => CliExitCode::Usage,
             ConfigError::Unreadable { .. }
-            | ConfigError::Wrong { .. }
+            | ConfigError::Invalid { .. }
             | ConfigError::NotConfigured { .. }
             | ConfigError::NoHome
-            | ConfigError::NotText { .. } => CliExitCode::Config,
+            | ConfigError::NotUtf8 { .. } => CliExitCode::Config,
         };
         Self { code, message: Some(error.to_string()), hint: error.hint() }
     }
@@ -96,7 +96,7 @@ impl From<StoreError> for CliError {
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
-            return Self::without_message(CliExitCode::Done);
+            return Self::without_message(CliExitCode::Success);
         }
         Self::new(CliExitCode::Failed, format!("could not write the result: {error}"))
     }

@@ -1,15 +1,15 @@
 //! `crow-cli init`: from keys to a configuration that works. The only command that writes the two files.
 
-mod chosen;
-mod found;
-mod local;
+mod config_files;
+mod config_text;
+mod environment_scan;
+mod local_servers;
+mod model_choice;
 mod python;
-mod search;
 #[cfg(test)]
 mod tests;
-mod text;
+mod web_search;
 mod wizard;
-mod write;
 
 use std::{
     io::{self, IsTerminal},
@@ -20,12 +20,12 @@ use std::{
 use crow_core::Failure;
 use crow_model::{ListedModel, ModelListing, ProviderSettings};
 
-pub(crate) use self::local::{LocalModelServer, USUAL_PLACES};
+pub(crate) use self::local_servers::{LocalModelServer, USUAL_SERVERS};
 use self::{
-    chosen::ModelChoice,
-    found::{EnvironmentScan, ProviderChoice},
-    local::LocalScan,
-    search::{ExistingFiles, SearchChoice},
+    environment_scan::{EnvironmentScan, ProviderChoice},
+    local_servers::LocalScan,
+    model_choice::ModelChoice,
+    web_search::{ExistingFiles, SearchChoice},
 };
 use crate::{
     cli::InitArgs,
@@ -42,7 +42,7 @@ pub(crate) struct InitContext<'a, List> {
     /// Asks a provider for its models, and waits so long.
     pub(crate) list: &'a List,
     /// Where servers on this machine are looked for.
-    pub(crate) places: &'a [LocalModelServer],
+    pub(crate) servers: &'a [LocalModelServer],
 }
 
 /// Sets up, from the environment or by asking.
@@ -50,7 +50,7 @@ pub(crate) async fn run<List>(
     args: &InitArgs,
     dir: &Path,
     env: &Environment,
-    outside: &InitContext<'_, List>,
+    context: &InitContext<'_, List>,
     log: &mut impl io::Write,
 ) -> Result<(), CliError>
 where
@@ -60,21 +60,21 @@ where
         return python::import_python_config(from, dir, env, log);
     }
     if args.yes {
-        if let Some(folder) = find_python_config(dir, env) {
-            let folder = folder.display();
+        if let Some(directory) = find_python_config(dir, env) {
+            let directory = directory.display();
             writeln!(
                 log,
-                "note: the Python version is configured in {folder}; `--from {folder}` brings that over"
+                "note: the Python version is configured in {directory}; `--from {directory}` brings that over"
             )?;
         }
-        return init_from_environment(dir, env, outside, log).await;
+        return init_from_environment(dir, env, context, log).await;
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let message = "init asks questions and there is no terminal to ask them in";
         return Err(CliError::new(CliExitCode::Usage, message)
             .with_hint("`crow-cli init -y` takes the keys from the environment"));
     }
-    wizard::run_wizard(dir, env, outside).await
+    wizard::run_wizard(dir, env, context).await
 }
 
 /// Tells where the Python version has a configuration that can be brought over.
@@ -85,7 +85,7 @@ pub(crate) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBu
 async fn init_from_environment<List>(
     dir: &Path,
     env: &Environment,
-    outside: &InitContext<'_, List>,
+    context: &InitContext<'_, List>,
     log: &mut impl io::Write,
 ) -> Result<(), CliError>
 where
@@ -97,28 +97,28 @@ where
         return Err(CliError::new(CliExitCode::Config, message)
             .with_hint("edit it, move it away, or run `crow-cli init` to be asked"));
     }
-    let (whole, kept) = settings::merge_env_file(dir, env)?;
-    let EnvironmentScan { mut providers, notes } = found::scan_environment(&whole);
-    let LocalScan { found, notes: seen } =
-        local::scan_local_servers(outside.places, &providers, outside.list).await;
-    for note in notes.into_iter().chain(seen) {
+    let (merged_env, file_variables) = settings::merge_env_file(dir, env)?;
+    let EnvironmentScan { mut providers, notes } = environment_scan::scan_environment(&merged_env);
+    let LocalScan { servers, notes: local_notes } =
+        local_servers::scan_local_servers(context.servers, &providers, context.list).await;
+    for note in notes.into_iter().chain(local_notes) {
         writeln!(log, "note: {note}")?;
     }
-    if providers.is_empty() && found.is_empty() {
+    if providers.is_empty() && servers.is_empty() {
         let hint = "set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, \
                     or start a server such as Ollama on this machine";
         return Err(CliError::new(CliExitCode::Config, "the environment names no provider").with_hint(hint));
     }
     for provider in providers.iter_mut().filter(|provider| provider.models.is_empty()) {
-        match (outside.list)(provider.to_settings(), LIST_WAIT).await {
+        match (context.list)(provider.to_settings(), LIST_WAIT).await {
             Ok(listing) => choose_models(provider, &listing, log)?,
             Err(failure) => {
-                let (name, why, variable) = (&provider.name, failure.sentence, provider.model_variable());
-                writeln!(log, "note: could not list the models of {name}: {why}; {variable} names one")?;
+                let (name, reason, variable) = (&provider.name, failure.sentence, provider.model_variable());
+                writeln!(log, "note: could not list the models of {name}: {reason}; {variable} names one")?;
             }
         }
     }
-    for (mut provider, listing) in found {
+    for (mut provider, listing) in servers {
         choose_models(&mut provider, &listing, log)?;
         providers.push(provider);
     }
@@ -128,11 +128,15 @@ where
         return Err(CliError::new(CliExitCode::Failed, "no provider named a model, so nothing was written")
             .with_hint(hint));
     }
-    let search = SearchChoice::from_environment(&whole);
-    write::write_config_files(dir, (&providers, search.url_to_store(&whole).as_deref()), &kept)?;
+    let search = SearchChoice::from_environment(&merged_env);
+    config_files::write_config_files(
+        dir,
+        (&providers, search.url_to_store(&merged_env).as_deref()),
+        &file_variables,
+    )?;
     report_written(&config, &providers, log)?;
-    if search == SearchChoice::Own && search::write_search_files(dir, ExistingFiles::Stay)? {
-        writeln!(log, "to search the web, start the SearXNG it set up: {}", search::start_command(dir))?;
+    if search == SearchChoice::Docker && web_search::write_search_files(dir, ExistingFiles::Keep)? {
+        writeln!(log, "to search the web, start the SearXNG it set up: {}", web_search::start_command(dir))?;
     }
     Ok(())
 }
@@ -142,10 +146,11 @@ fn choose_models(
     listing: &ModelListing,
     log: &mut impl io::Write,
 ) -> io::Result<()> {
-    let is_for_chat = |model: &&ListedModel| model.chats.unwrap_or(true) && found::is_chat_model(&model.id);
+    let is_for_chat =
+        |model: &&ListedModel| model.chats.unwrap_or(true) && environment_scan::is_chat_model(&model.id);
     let mut models: Vec<&ListedModel> = listing.models.iter().filter(is_for_chat).collect();
     models.sort_by_key(|model| model.takes_tools == Some(false));
-    let (models, notes) = chosen::select_models(listing, models.into_iter().take(MODELS_MAX));
+    let (models, notes) = model_choice::select_models(listing, models.into_iter().take(MODELS_MAX));
     if models.is_empty() {
         writeln!(log, "note: {} lists no model that chats", provider.name)?;
     }

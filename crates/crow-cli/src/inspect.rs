@@ -3,11 +3,11 @@
 mod compactions;
 mod export;
 mod messages;
-mod missing;
 mod tasks;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unknown_session;
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crow_store::{
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::{export::ExportFormat, missing::unknown_session_error};
+pub(crate) use self::{export::ExportFormat, unknown_session::unknown_session_error};
 use crate::{cli::InspectArgs, failure::CliError, money, table};
 
 /// A screen of sessions or hits.
@@ -47,24 +47,25 @@ pub(crate) async fn run(
     }
     let Some(id) = session else {
         // A tree is found by whatever in it was spoken in last.
-        let begun_by = if args.all || args.tree { CreatorFilter::Anyone } else { CreatorFilter::Person };
-        let rows = store.list_sessions(ListQuery { cwd: None, begun_by, before: None, limit }).await?;
+        let creator = if args.all || args.tree { CreatorFilter::Anyone } else { CreatorFilter::Person };
+        let rows =
+            store.list_sessions(ListQuery { cwd: None, begun_by: creator, before: None, limit }).await?;
         return match args.tree {
             true => tree::show_trees(args, &store, &rows, now, out).await,
             false => show_sessions(args, &rows, now, out),
         };
     };
-    let found = find_session(&store, &id).await?;
+    let row = find_session(&store, &id).await?;
     if args.tree {
         return tree::show_tree(args, &store, &id, now, out).await;
     }
     if args.messages {
-        return messages::show_messages(args, &store, &found, out).await;
+        return messages::show_messages(args, &store, &row, out).await;
     }
     let mut stored = store.load_session(&id).await?.ok_or_else(|| CliError::no_session(id.as_str()))?;
     stored.entries.extend(stored.unfinished.take().map(TranscriptEntry::Reply));
     match args.export {
-        Some(form) => export::write_export(form, &store, &stored, out).await,
+        Some(format) => export::write_export(format, &store, &stored, out).await,
         None => {
             let task = match store.find_task(&id).await? {
                 Some(task) => Some(tasks::refresh_task_state(&store, task).await),
@@ -154,11 +155,11 @@ fn show_overview(
         ("created", format_age(row.created, now)),
         ("updated", format_age(row.updated, now)),
     ];
-    let bill = stored.total_usage();
-    if bill.total_tokens() > 0 {
-        lines.push(("tokens", format!("{} read, {} written", bill.input, bill.output)));
+    let usage = stored.total_usage();
+    if usage.total_tokens() > 0 {
+        lines.push(("tokens", format!("{} read, {} written", usage.input, usage.output)));
     }
-    lines.extend(bill.cost.map(|cost| ("cost", money::format_dollars(cost))));
+    lines.extend(usage.cost.map(|cost| ("cost", money::format_dollars(cost))));
     lines.extend(row.parent.as_ref().map(|parent| ("child of", parent.to_string())));
     if row.parent.is_some() || row.agent_type.is_some() {
         lines.push(("agent", tasks::agent_name(row).to_owned()));

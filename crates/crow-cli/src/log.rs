@@ -20,7 +20,7 @@ use tracing_subscriber::{
 };
 
 use self::session::SessionLogs;
-pub(crate) use self::session::keep_session_logs;
+pub(crate) use self::session::enable_session_logs;
 
 /// A file of this size still opens in an editor.
 const FILE_BYTES_MAX: u64 = 5 * 1024 * 1024;
@@ -44,9 +44,9 @@ pub(crate) enum LogVerbosity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StderrLogging {
     /// Nobody's: it may quote what people said.
-    Nobodys,
+    Off,
     /// That of the programs we start, beside what we say of this level: whoever starts them for us looks for it there.
-    OfPrograms(Level),
+    Programs(Level),
 }
 
 /// Where the log is unless it is wanted elsewhere.
@@ -55,26 +55,28 @@ pub(crate) fn default_log_file(dir: &Path) -> PathBuf {
 }
 
 /// Starts to log to `DIR/logs/crow-cli.log`. The file is made with the first line, so that a quiet run leaves none.
-pub(crate) fn start_logging(dir: &Path, volume: LogVerbosity) {
-    start_logging_to(default_log_file(dir), volume, StderrLogging::Nobodys);
+pub(crate) fn start_logging(dir: &Path, verbosity: LogVerbosity) {
+    start_logging_to(default_log_file(dir), verbosity, StderrLogging::Off);
 }
 
 /// Starts to log to a file, which is made with the first line.
-pub(crate) fn start_logging_to(file: PathBuf, volume: LogVerbosity, complaints: StderrLogging) {
+pub(crate) fn start_logging_to(file: PathBuf, verbosity: LogVerbosity, stderr_logging: StderrLogging) {
     // Ours alone: libraries log what passes through them, prompts and keys among it.
-    let ours = |level: Level| Targets::new().with_target("crow", level);
-    let in_file = match complaints {
-        StderrLogging::Nobodys => ours(Level::INFO),
-        StderrLogging::OfPrograms(level) => ours(level).with_target("crow_process::stderr", Level::DEBUG),
+    let own_targets = |level: Level| Targets::new().with_target("crow", level);
+    let file_filter = match stderr_logging {
+        StderrLogging::Off => own_targets(Level::INFO),
+        StderrLogging::Programs(level) => {
+            own_targets(level).with_target("crow_process::stderr", Level::DEBUG)
+        }
     };
-    let sessions = file.parent().map(|folder| SessionLogs::in_folder(folder.join(SESSIONS_DIR)));
-    let of_session = ours(Level::INFO).with_target(crow_agent::SESSION_SPAN, Level::INFO);
-    let sessions = sessions.map(|sessions| sessions.with_filter(of_session));
-    let file = RotatingLog { file, open: Mutex::default() };
-    let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(in_file);
-    let stderr = (volume == LogVerbosity::Verbose).then(|| {
+    let sessions = file.parent().map(|directory| SessionLogs::in_dir(directory.join(SESSIONS_DIR)));
+    let session_filter = own_targets(Level::INFO).with_target(crow_agent::SESSION_SPAN, Level::INFO);
+    let sessions = sessions.map(|sessions| sessions.with_filter(session_filter));
+    let file = RotatingLog { file, current: Mutex::default() };
+    let file = fmt::layer().with_writer(file).with_ansi(false).with_filter(file_filter);
+    let stderr = (verbosity == LogVerbosity::Verbose).then(|| {
         let layer = fmt::layer().with_writer(io::stderr).with_ansi(console::colors_enabled_stderr());
-        layer.with_filter(ours(Level::DEBUG))
+        layer.with_filter(own_targets(Level::DEBUG))
     });
     Registry::default().with(file).with(sessions).with(stderr).init();
 }
@@ -82,7 +84,7 @@ pub(crate) fn start_logging_to(file: PathBuf, volume: LogVerbosity, complaints: 
 /// A log file with its older ones.
 struct RotatingLog {
     file: PathBuf,
-    open: Mutex<Option<(File, u64)>>,
+    current: Mutex<Option<(File, u64)>>,
 }
 
 impl RotatingLog {
@@ -95,8 +97,8 @@ impl RotatingLog {
     }
 
     fn open_file(&self) -> io::Result<(File, u64)> {
-        if let Some(folder) = self.file.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(directory) = self.file.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         }
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.file)?;
         let n_bytes = file.metadata()?.len();
@@ -104,17 +106,17 @@ impl RotatingLog {
     }
 
     fn write_line(&self, line: &[u8]) -> io::Result<()> {
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut file, n_bytes) = match open.take() {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut file, n_bytes) = match current.take() {
             Some((_, n_bytes)) if n_bytes >= FILE_BYTES_MAX => {
                 self.rotate()?;
                 self.open_file()?
             }
-            Some(open) => open,
+            Some(current) => current,
             None => self.open_file()?,
         };
         file.write_all(line)?;
-        *open = Some((file, n_bytes + line.len() as u64));
+        *current = Some((file, n_bytes + line.len() as u64));
         Ok(())
     }
 
@@ -155,8 +157,8 @@ mod tests {
 
     #[test]
     fn a_full_file_becomes_an_old_one_and_the_oldest_goes() {
-        let folder = tempfile::tempdir().unwrap();
-        let log = RotatingLog { file: default_log_file(folder.path()), open: Mutex::default() };
+        let directory = tempfile::tempdir().unwrap();
+        let log = RotatingLog { file: default_log_file(directory.path()), current: Mutex::default() };
         let full = vec![b'x'; usize::try_from(FILE_BYTES_MAX).unwrap()];
         for round in 0..5 {
             log.write_line(format!("round {round}\n").as_bytes()).unwrap();
@@ -173,10 +175,10 @@ mod tests {
     #[test]
     fn only_the_owner_may_read() {
         use std::os::unix::fs::PermissionsExt;
-        let folder = tempfile::tempdir().unwrap();
-        let log = RotatingLog { file: default_log_file(folder.path()), open: Mutex::default() };
+        let directory = tempfile::tempdir().unwrap();
+        let log = RotatingLog { file: default_log_file(directory.path()), current: Mutex::default() };
         log.write_line(b"hello\n").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!((mode(&folder.path().join("logs")), mode(&log.path_by_age(0))), (0o700, 0o600));
+        assert_eq!((mode(&directory.path().join("logs")), mode(&log.path_by_age(0))), (0o700, 0o600));
     }
 }

@@ -4,7 +4,6 @@ mod agent;
 mod agents;
 mod auth;
 mod bridge;
-mod came_over;
 mod cli;
 mod demo;
 mod doctor;
@@ -13,6 +12,7 @@ mod init;
 mod inspect;
 mod log;
 mod mcp;
+mod migration_notice;
 mod models;
 mod money;
 mod permissions;
@@ -21,6 +21,7 @@ mod providers;
 mod run;
 mod sessions;
 mod settings;
+mod shown_warnings;
 mod sign_in;
 mod socket;
 mod speckit;
@@ -29,7 +30,6 @@ mod token;
 mod tools;
 mod trust;
 mod undo;
-mod warned;
 
 use std::{
     io::{self, Write},
@@ -43,13 +43,13 @@ use crow_store::{DatabaseAddress, Timestamp};
 
 use crate::{
     agent::ConfigSource,
-    came_over::MigrationNotice,
     cli::{
         AcpArgs, AuthArgs, Cli, CliCommand, InitArgs, InspectArgs, ModelsArgs, RunArgs, SessionsSubcommand,
     },
     failure::{CliError, CliExitCode},
-    init::{InitContext, USUAL_PLACES},
+    init::{InitContext, USUAL_SERVERS},
     log::LogVerbosity,
+    migration_notice::MigrationNotice,
     settings::{Environment, Settings},
 };
 
@@ -60,15 +60,15 @@ fn main() -> ExitCode {
         crow_process::hide_environment();
     }
     // Every command of a session comes through here, so it is looked at before anything else is made.
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == crow_process::WORD) {
-        return crow_process::run_sandbox_exec(words);
+    let mut args = std::env::args_os().skip(1);
+    if args.next().is_some_and(|word| word == crow_process::WORD) {
+        return crow_process::run_sandbox_exec(args);
     }
     crow_process::ignore_file_size_signal();
     crow_process::raise_descriptor_limit();
     match run_command(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(exit) => exit.report(&mut io::stderr().lock()),
+        Err(error) => error.report(&mut io::stderr().lock()),
     }
 }
 
@@ -76,7 +76,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
     let mut out = io::BufWriter::new(io::stdout());
     let env = settings::read_environment();
     let dir = settings::config_dir(cli.config_dir, &env)?;
-    let volume = if cli.verbose { LogVerbosity::Verbose } else { LogVerbosity::Normal };
+    let verbosity = if cli.verbose { LogVerbosity::Verbose } else { LogVerbosity::Normal };
     let load = || load_settings(&dir, &env);
     match cli.command {
         CliCommand::Auth(AuthArgs { server: Some(server), forget }) => {
@@ -84,22 +84,22 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         }
         CliCommand::Auth(AuthArgs { server: None, .. }) | CliCommand::Acp(AcpArgs { set_up: true, .. }) => {
             match auth::run(&load()?, &mut out)? {
-                auth::AuthStatus::Usable => {}
-                auth::AuthStatus::ToSetUp => run_init(&InitArgs { yes: false, from: None }, &dir, &env)?,
+                auth::AuthStatus::Ready => {}
+                auth::AuthStatus::NeedsSetup => run_init(&InitArgs { yes: false, from: None }, &dir, &env)?,
             }
         }
         CliCommand::Acp(AcpArgs { set_up: false, listen, token_file }) => {
-            log::start_logging(&dir, volume);
+            log::start_logging(&dir, verbosity);
             agent::serve_agent(ConfigSource::new(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
-        CliCommand::AcpBridge(args) => bridge::run(args, (&dir, volume), &env, &current_dir()?)?,
+        CliCommand::AcpBridge(args) => bridge::run(args, (&dir, verbosity), &env, &current_dir()?)?,
         CliCommand::Run(args) => {
-            log::start_logging(&dir, volume);
+            log::start_logging(&dir, verbosity);
             prompt(args, dir, env)?;
         }
         CliCommand::Demo => demo::run(run::terminal_output(), demo::choose_pace(), &mut out)?,
         CliCommand::Mcp(args) => {
-            log::start_logging(&dir, volume);
+            log::start_logging(&dir, verbosity);
             mcp::run(&args, &load()?, &current_dir()?)?;
         }
         CliCommand::Tools(args) => tools::run(&args, &load()?, &mut out)?,
@@ -109,7 +109,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Sessions { command } => change_sessions(&command, &load()?.database, &mut out)?,
         CliCommand::Undo(args) => {
             let database = load()?.database;
-            let _copies = MigrationNotice::for_database(&database);
+            let _migration_notice = MigrationNotice::for_database(&database);
             let at = (&database, &*current_dir()?);
             agent::tokio_runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
         }
@@ -129,8 +129,8 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
 
 fn prompt(args: RunArgs, dir: PathBuf, env: Environment) -> Result<(), CliError> {
     let settings = load_settings(&dir, &env)?;
-    let _copies = MigrationNotice::for_database(&settings.database);
-    let source = ConfigSource { wishes: args.wishes.clone(), ..ConfigSource::new(dir, env) };
+    let _migration_notice = MigrationNotice::for_database(&settings.database);
+    let source = ConfigSource { overrides: args.wishes.clone(), ..ConfigSource::new(dir, env) };
     run::run(args, &settings, source, &current_dir()?)
 }
 
@@ -139,7 +139,7 @@ fn inspect_sessions(
     database: &DatabaseAddress,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let _copies = MigrationNotice::for_database(database);
+    let _migration_notice = MigrationNotice::for_database(database);
     agent::tokio_runtime()?.block_on(inspect::run(args, database, current_time(), out))
 }
 
@@ -148,9 +148,9 @@ fn change_sessions(
     database: &DatabaseAddress,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let _copies = MigrationNotice::for_database(database);
-    let (at, ask) = ((database, current_time()), sessions::ask_confirmation);
-    agent::tokio_runtime()?.block_on(sessions::run(command, at, ask, out))
+    let _migration_notice = MigrationNotice::for_database(database);
+    let (at, confirm) = ((database, current_time()), sessions::ask_confirmation);
+    agent::tokio_runtime()?.block_on(sessions::run(command, at, confirm, out))
 }
 
 fn run_sign_in(
@@ -183,8 +183,8 @@ fn run_models(args: &ModelsArgs, settings: &Settings, out: &mut impl Write) -> R
 
 fn run_init(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), CliError> {
     let list = async |provider, wait| list_models(&HttpClients::new()?, &provider, wait).await;
-    let outside = InitContext { list: &list, places: &USUAL_PLACES };
-    agent::tokio_runtime()?.block_on(init::run(args, dir, env, &outside, &mut io::stderr()))
+    let context = InitContext { list: &list, servers: &USUAL_SERVERS };
+    agent::tokio_runtime()?.block_on(init::run(args, dir, env, &context, &mut io::stderr()))
 }
 
 fn write_completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {
@@ -197,29 +197,27 @@ fn write_completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::R
 /// The folder the person stands in; `run` works there unless told otherwise.
 #[expect(clippy::disallowed_methods, reason = "asked once, before anything runs")]
 fn current_dir() -> Result<PathBuf, CliError> {
-    let here = std::env::current_dir().map_err(|error| {
+    let dir = std::env::current_dir().map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("could not find the current folder: {error}"))
     })?;
-    require_utf8_folder(here)
+    require_utf8_dir(dir)
 }
 
 /// Takes a folder to work in: one whose name is no text cannot be told to an agent.
-pub(crate) fn require_utf8_folder(folder: PathBuf) -> Result<PathBuf, CliError> {
-    if folder.to_str().is_some() {
-        return Ok(folder);
+pub(crate) fn require_utf8_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
+    if dir.to_str().is_some() {
+        return Ok(dir);
     }
-    let exit = CliError::new(
-        CliExitCode::Usage,
-        format!("the name of the folder {} is not UTF-8", folder.display()),
-    );
-    Err(exit.with_hint("rename it, or the one above it that is not, or work in another"))
+    let error =
+        CliError::new(CliExitCode::Usage, format!("the name of the folder {} is not UTF-8", dir.display()));
+    Err(error.with_hint("rename it, or the one above it that is not, or work in another"))
 }
 
 /// Reads the settings and says on stderr what is odd in them, once until something changes.
 fn load_settings(dir: &Path, env: &Environment) -> Result<Settings, CliError> {
     let (settings, warnings) = Settings::load(dir, env)?;
     let mut stderr = io::stderr().lock();
-    for warning in warned::unseen_warnings(dir, warnings) {
+    for warning in shown_warnings::unseen_warnings(dir, warnings) {
         // When stderr is gone there is nobody left to tell.
         let _ = writeln!(stderr, "warning: {warning}");
     }

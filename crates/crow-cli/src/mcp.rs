@@ -18,28 +18,28 @@ use crate::{
 };
 
 /// Serves until the client leaves or the system asks for the end.
-pub(crate) fn run(args: &McpArgs, settings: &Settings, here: &Path) -> Result<(), CliError> {
-    let cwd = args.cwd.as_ref().map_or_else(|| here.to_owned(), |cwd| here.join(cwd));
+pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Result<(), CliError> {
+    let cwd = args.cwd.as_ref().map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
     if !cwd.is_dir() {
         return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", cwd.display())));
     }
-    let offer =
-        mcp_serve_config(settings, crate::require_utf8_folder(crow_tools::resolve_links(&cwd)).map(|_| cwd)?);
+    let config =
+        mcp_serve_config(settings, crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?);
     let runtime = agent::tokio_runtime()?;
-    let served = runtime.block_on(async {
-        let cut = CancellationToken::new();
-        let stop = cut.clone();
-        let served = async {
+    let result = runtime.block_on(async {
+        let cancel = CancellationToken::new();
+        let stop = cancel.clone();
+        let serving = async {
             match args.http {
-                Some(address) => serve_over_http(offer, address, &settings.dir, cut).await,
-                None => Ok(serve_stdio(offer, (tokio::io::stdin(), tokio::io::stdout()), cut).await?),
+                Some(address) => serve_over_http(config, address, &settings.dir, cancel).await,
+                None => Ok(serve_stdio(config, (tokio::io::stdin(), tokio::io::stdout()), cancel).await?),
             }
         };
-        agent::serve_until_stopped(Box::pin(served), &stop).await
+        agent::serve_until_stopped(Box::pin(serving), &stop).await
     });
     // Whoever still reads stdin would hold everything up.
     runtime.shutdown_background();
-    served
+    result
 }
 
 fn mcp_serve_config(settings: &Settings, cwd: PathBuf) -> McpServeConfig {
@@ -57,26 +57,27 @@ fn mcp_serve_config(settings: &Settings, cwd: PathBuf) -> McpServeConfig {
 
 /// Opens a door on this machine, says where it is and where its key is, and serves.
 async fn serve_over_http(
-    offer: McpServeConfig,
+    config: McpServeConfig,
     address: SocketAddr,
     dir: &Path,
-    cut: CancellationToken,
+    cancel: CancellationToken,
 ) -> Result<(), CliError> {
     if !address.ip().is_loopback() {
-        let exit = CliError::new(CliExitCode::Usage, format!("{address} can be reached from other machines"));
+        let error =
+            CliError::new(CliExitCode::Usage, format!("{address} can be reached from other machines"));
         return Err(
-            exit.with_hint("use 127.0.0.1, and a tunnel with encryption where others have to reach it")
+            error.with_hint("use 127.0.0.1, and a tunnel with encryption where others have to reach it")
         );
     }
-    let refused = |what: &str, error: &dyn std::fmt::Display| {
+    let failed = |what: &str, error: &dyn std::fmt::Display| {
         CliError::new(CliExitCode::Failed, format!("could not {what}: {error}"))
     };
-    let listener = TcpListener::bind(address).await.map_err(|error| refused("listen", &error))?;
-    let key =
-        ServerToken::create_temporary(dir, "mcp").map_err(|error| refused("write the token", &error))?;
-    let entrance = McpHttpEndpoint { listener, token: key.token.clone() };
-    token::announce_server(&entrance.url()?, Some(&key))?;
-    serve_http(offer, entrance, cut).await?;
+    let listener = TcpListener::bind(address).await.map_err(|error| failed("listen", &error))?;
+    let token =
+        ServerToken::create_temporary(dir, "mcp").map_err(|error| failed("write the token", &error))?;
+    let endpoint = McpHttpEndpoint { listener, token: token.bearer.clone() };
+    token::announce_server(&endpoint.url()?, Some(&token))?;
+    serve_http(config, endpoint, cancel).await?;
     Ok(())
 }
 

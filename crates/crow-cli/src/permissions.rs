@@ -15,37 +15,39 @@ use crate::table;
 pub(crate) fn run(
     args: &PermissionsArgs,
     dir: &Path,
-    here: &Path,
+    current_dir: &Path,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let around = |folder: Option<&Path>| {
-        find_repository_root(&folder.map_or_else(|| here.to_owned(), |folder| here.join(folder)))
+    let project_root = |directory: Option<&Path>| {
+        find_repository_root(
+            &directory.map_or_else(|| current_dir.to_owned(), |directory| current_dir.join(directory)),
+        )
     };
     match &args.command {
         None | Some(PermissionsSubcommand::List) => list_grants(dir, args.json, out),
-        Some(PermissionsSubcommand::Remove { number, folder }) => {
-            let project = around(folder.as_deref());
-            let allowed = grants_in(dir, &project)?;
-            let found = number.checked_sub(1).and_then(|index| allowed.iter().nth(index)).cloned();
+        Some(PermissionsSubcommand::Remove { number, folder: directory }) => {
+            let project = project_root(directory.as_deref());
+            let grants = grants_in(dir, &project)?;
+            let found = number.checked_sub(1).and_then(|index| grants.iter().nth(index)).cloned();
             let Some(grant) = found else {
-                let what = format!("{} has no answer number {number}", display_path(&project));
-                return Err(CliError::new(CliExitCode::Usage, what)
+                let message = format!("{} has no answer number {number}", display_path(&project));
+                return Err(CliError::new(CliExitCode::Usage, message)
                     .with_hint("`crow-cli permissions` lists the answers"));
             };
-            let mut left = allowed;
-            left.remove(&grant);
-            revoke_grants(dir, &project, (&left, &[grant]), args.json, out)
+            let mut remaining = grants;
+            remaining.remove(&grant);
+            revoke_grants(dir, &project, (&remaining, &[grant]), args.json, out)
         }
-        Some(PermissionsSubcommand::Clear { folder }) => {
-            let project = around(folder.as_deref());
-            let allowed: Vec<Grant> = grants_in(dir, &project)?.iter().cloned().collect();
-            revoke_grants(dir, &project, (&GrantSet::default(), &allowed), args.json, out)
+        Some(PermissionsSubcommand::Clear { folder: directory }) => {
+            let project = project_root(directory.as_deref());
+            let grants: Vec<Grant> = grants_in(dir, &project)?.iter().cloned().collect();
+            revoke_grants(dir, &project, (&GrantSet::default(), &grants), args.json, out)
         }
     }
 }
 
 fn list_grants(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliError> {
-    let (mut n_listed, mut broken) = (0, Vec::new());
+    let (mut n_listed, mut unreadable) = (0, Vec::new());
     for listed in list_permissions(dir) {
         n_listed += 1;
         match listed {
@@ -59,20 +61,20 @@ fn list_grants(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliEr
                     writeln!(out, "  {}. {}", index + 1, table::sanitize_line(&grant.description()))?;
                 }
             }
-            Err(why) => broken.push(why),
+            Err(reason) => unreadable.push(reason),
         }
     }
     if n_listed == 0 && !json {
         writeln!(out, "nothing is always allowed yet; a question offers it")?;
     }
-    match broken.as_slice() {
+    match unreadable.as_slice() {
         [] => Ok(()),
-        broken => {
-            let exit = CliError::new(
+        unreadable => {
+            let error = CliError::new(
                 CliExitCode::Failed,
-                format!("could not read {}", table::sanitize_line(&broken.join(", "))),
+                format!("could not read {}", table::sanitize_line(&unreadable.join(", "))),
             );
-            Err(exit.with_hint("nothing in it counts; remove the file to begin anew"))
+            Err(error.with_hint("nothing in it counts; remove the file to begin anew"))
         }
     }
 }
@@ -82,8 +84,8 @@ fn grants_in(dir: &Path, project: &Path) -> Result<GrantSet, CliError> {
     match listed.find(|listed| listed.project == project) {
         Some(listed) => Ok(listed.grants),
         None => {
-            let what = format!("nothing is always allowed in {}", display_path(project));
-            Err(CliError::new(CliExitCode::Failed, what)
+            let message = format!("nothing is always allowed in {}", display_path(project));
+            Err(CliError::new(CliExitCode::Failed, message)
                 .with_hint("`crow-cli permissions` lists the projects"))
         }
     }
@@ -92,11 +94,11 @@ fn grants_in(dir: &Path, project: &Path) -> Result<GrantSet, CliError> {
 fn revoke_grants(
     dir: &Path,
     project: &Path,
-    (left, removed): (&GrantSet, &[Grant]),
+    (remaining, removed): (&GrantSet, &[Grant]),
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    set_permissions(dir, project, left).map_err(|error| {
+    set_permissions(dir, project, remaining).map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("could not take the answers back: {error}"))
     })?;
     if json {

@@ -20,48 +20,48 @@ pub(crate) struct ExposedPath {
 /// What should be private, the folder first: in a private one nothing else can be reached.
 fn private_paths(settings: &Settings) -> Vec<PathBuf> {
     let log = log::default_log_file(&settings.dir);
-    let folders = [Some(settings.dir.as_path()), log.parent()].into_iter().flatten().map(Path::to_owned);
-    let folders: Vec<PathBuf> = folders.filter(|path| path.is_dir()).collect();
+    let directories = [Some(settings.dir.as_path()), log.parent()].into_iter().flatten().map(Path::to_owned);
+    let directories: Vec<PathBuf> = directories.filter(|path| path.is_dir()).collect();
     let database = match &settings.database {
         DatabaseAddress::File(database) => Some(database.clone()),
         DatabaseAddress::Server { .. } => None,
     };
     let files = [Some(settings.dir.join(ENV_FILE)), database, Some(log)].into_iter().flatten();
-    folders.into_iter().chain(files.filter(|path| path.is_file())).collect()
+    directories.into_iter().chain(files.filter(|path| path.is_file())).collect()
 }
 
 /// Finds what others can read.
 pub(crate) fn find_exposed(settings: &Settings) -> Vec<ExposedPath> {
     let user = crow_process::effective_uid();
-    let found = private_paths(settings)
+    let exposed = private_paths(settings)
         .into_iter()
         .map(|path| ExposedPath { exposure: file_exposure(&path, user), path });
-    found.filter(|found| found.exposure != FileExposure::Nobody).collect()
+    exposed.filter(|exposed| exposed.exposure != FileExposure::Nobody).collect()
 }
 
 /// Makes everything private that is the person's, and says what was done and what could not be; nothing when all was well.
 pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
     let user = crow_process::effective_uid();
-    let (mut made, mut left) = (Vec::new(), Vec::new());
+    let (mut fixed, mut remaining) = (Vec::new(), Vec::new());
     for ExposedPath { path, exposure } in find_exposed(settings) {
-        let shown = path.display();
+        let shown_path = path.display();
         match exposure {
             FileExposure::Nobody => {}
             FileExposure::Others => match make_private(&path, user) {
-                Ok(()) => made.push(shown.to_string()),
-                Err(error) => left.push(format!("{shown} ({error})")),
+                Ok(()) => fixed.push(shown_path.to_string()),
+                Err(error) => remaining.push(format!("{shown_path} ({error})")),
             },
             FileExposure::OthersByLink | FileExposure::ItsOwner | FileExposure::Everybody => {
-                left.push(format!("{shown} ({})", describe_exposure(exposure)));
+                remaining.push(format!("{shown_path} ({})", describe_exposure(exposure)));
             }
         }
     }
-    let sentence =
+    let list_sentence =
         |what: &str, paths: &[String]| (!paths.is_empty()).then(|| format!("{what}: {}.", paths.join(", ")));
-    let made = sentence("Other users could read these, which are private now", &made);
-    let left = sentence("Other users can read these, which Crow leaves as they are", &left);
-    let said: Vec<String> = made.into_iter().chain(left).collect();
-    (!said.is_empty()).then(|| said.join(" "))
+    let fixed = list_sentence("Other users could read these, which are private now", &fixed);
+    let remaining = list_sentence("Other users can read these, which Crow leaves as they are", &remaining);
+    let sentences: Vec<String> = fixed.into_iter().chain(remaining).collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// Says what is wrong with something that others can read.

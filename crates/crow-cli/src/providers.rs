@@ -24,16 +24,16 @@ pub(crate) fn window_problem(
     listed: &ListedModel,
 ) -> Option<String> {
     let (name, configured) = (&model.name, model.context_window);
-    let most = listed.window.or(listed.window_max).filter(|most| *most < configured)?;
-    let set = format!("set models.{name}.context_window to {most}");
+    let limit = listed.window.or(listed.window_max).filter(|most| *most < configured)?;
+    let setting = format!("set models.{name}.context_window to {limit}");
     // Where the model itself can read no more, nothing at the server helps.
     let wanted = listed.window_max.map_or(configured, |max| max.min(configured));
-    let more = if wanted > most { server.and_then(|server| window_remedy(server, wanted)) } else { None };
-    let what = match more {
-        Some(more) => format!("{set}, or {more}"),
-        None => set,
+    let remedy = if wanted > limit { server.and_then(|server| window_remedy(server, wanted)) } else { None };
+    let advice = match remedy {
+        Some(remedy) => format!("{setting}, or {remedy}"),
+        None => setting,
     };
-    Some(format!("{name} is configured with {configured} tokens and may read {most}: {what}"))
+    Some(format!("{name} is configured with {configured} tokens and may read {limit}: {advice}"))
 }
 
 /// Tells whether a server gives a model a window of its own choice, and says which only when the model is loaded.

@@ -23,13 +23,13 @@ pub(crate) enum ConfirmAnswer {
     Yes,
     No,
     /// There is nobody to ask.
-    Nothing,
+    Unavailable,
 }
 
 /// Asks on the terminal.
 pub(crate) fn ask_confirmation(question: &str) -> io::Result<ConfirmAnswer> {
     if !(io::stdin().is_terminal() && io::stderr().is_terminal()) {
-        return Ok(ConfirmAnswer::Nothing);
+        return Ok(ConfirmAnswer::Unavailable);
     }
     let mut err = io::stderr().lock();
     write!(err, "{question} [y/N] ")?;
@@ -46,20 +46,20 @@ pub(crate) fn ask_confirmation(question: &str) -> io::Result<ConfirmAnswer> {
 pub(crate) async fn run(
     command: &SessionsSubcommand,
     (database, now): (&DatabaseAddress, Timestamp),
-    ask: impl Fn(&str) -> io::Result<ConfirmAnswer>,
+    confirm: impl Fn(&str) -> io::Result<ConfirmAnswer>,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let (how, found, is_dry) = match command {
+    let (how, selection, is_dry_run) = match command {
         SessionsSubcommand::List { limit, all, json } => {
             let args = InspectArgs { limit: *limit, all: *all, json: *json, ..InspectArgs::default() };
             return inspect::run(&args, database, now, out).await;
         }
         SessionsSubcommand::Prune(PruneArgs { older_than, dry_run, how }) => {
-            let found = match Store::open_existing(database).await? {
+            let selection = match Store::open_existing(database).await? {
                 Some(store) => Some((store.sessions_older_than(older_than.cutoff_time(now)).await?, store)),
                 None => None,
             };
-            (how, found, *dry_run)
+            (how, selection, *dry_run)
         }
         SessionsSubcommand::Delete(DeleteArgs { sessions, how }) => {
             let Some(store) = Store::open_existing(database).await? else {
@@ -68,7 +68,7 @@ pub(crate) async fn run(
             (how, Some((find_sessions(&store, sessions).await?, store)), false)
         }
     };
-    let Some((rows, store)) = found.filter(|(rows, _)| !rows.is_empty()) else {
+    let Some((rows, store)) = selection.filter(|(rows, _)| !rows.is_empty()) else {
         return match how.json {
             true => DeleteReport::default().print_report(how, out),
             false => Ok(writeln!(out, "no session is that old; nothing was deleted")?),
@@ -78,21 +78,22 @@ pub(crate) async fn run(
         inspect::write_session_table(&rows, now, out)?;
         out.flush()?;
     }
-    if is_dry {
-        return DeleteReport { would: rows, ..DeleteReport::default() }.print_report(how, out);
+    if is_dry_run {
+        return DeleteReport { would_delete: rows, ..DeleteReport::default() }.print_report(how, out);
     }
-    confirm_deletion(how, rows.len(), ask)?;
+    confirm_deletion(how, rows.len(), confirm)?;
     let before = database_size(database);
-    let is_left_out = match command {
-        SessionsSubcommand::Prune(_) => BusySessions::LeftOut,
-        SessionsSubcommand::Delete(_) | SessionsSubcommand::List { .. } => BusySessions::Refused,
+    let busy = match command {
+        SessionsSubcommand::Prune(_) => BusySessions::Skip,
+        SessionsSubcommand::Delete(_) | SessionsSubcommand::List { .. } => BusySessions::Fail,
     };
-    let mut done = delete_sessions(&store, rows, is_left_out).await?;
+    let mut report = delete_sessions(&store, rows, busy).await?;
     store.close().await?;
-    if !done.deleted.is_empty() {
-        done.freed = before.zip(database_size(database)).map(|(before, after)| before.saturating_sub(after));
+    if !report.deleted.is_empty() {
+        report.freed =
+            before.zip(database_size(database)).map(|(before, after)| before.saturating_sub(after));
     }
-    done.print_report(how, out)
+    report.print_report(how, out)
 }
 
 /// Finds the sessions that were named, each once.
@@ -112,7 +113,7 @@ async fn find_sessions(store: &Store, ids: &[String]) -> Result<Vec<SessionRow>,
 fn confirm_deletion(
     how: &DeleteOptions,
     n_rows: usize,
-    ask: impl Fn(&str) -> io::Result<ConfirmAnswer>,
+    confirm: impl Fn(&str) -> io::Result<ConfirmAnswer>,
 ) -> Result<(), CliError> {
     if how.yes {
         return Ok(());
@@ -122,13 +123,13 @@ fn confirm_deletion(
         n_rows => format!("Delete these {n_rows} sessions and those they started?"),
     };
     // A script that wants JSON shows no list to say yes to.
-    let said = if how.json { ConfirmAnswer::Nothing } else { ask(&question)? };
-    match said {
+    let answer = if how.json { ConfirmAnswer::Unavailable } else { confirm(&question)? };
+    match answer {
         ConfirmAnswer::Yes => Ok(()),
         ConfirmAnswer::No => Err(CliError::new(CliExitCode::Failed, "nothing was deleted")),
-        ConfirmAnswer::Nothing => {
-            let exit = CliError::new(CliExitCode::Denied, "nobody could be asked, so nothing was deleted");
-            Err(exit.with_hint("say yes with -y"))
+        ConfirmAnswer::Unavailable => {
+            let error = CliError::new(CliExitCode::Denied, "nobody could be asked, so nothing was deleted");
+            Err(error.with_hint("say yes with -y"))
         }
     }
 }
@@ -136,8 +137,8 @@ fn confirm_deletion(
 /// What to do about sessions at work elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BusySessions {
-    Refused,
-    LeftOut,
+    Fail,
+    Skip,
 }
 
 async fn delete_sessions(
@@ -145,16 +146,16 @@ async fn delete_sessions(
     mut rows: Vec<SessionRow>,
     busy: BusySessions,
 ) -> Result<DeleteReport, CliError> {
-    let mut at_work = Vec::new();
+    let mut busy_sessions = Vec::new();
     loop {
         let ids: Vec<SessionId> = rows.iter().map(|row| row.id.clone()).collect();
         match store.prune_sessions(ids).await {
-            Ok(_) => return Ok(DeleteReport { deleted: rows, at_work, ..DeleteReport::default() }),
+            Ok(_) => return Ok(DeleteReport { deleted: rows, busy_sessions, ..DeleteReport::default() }),
             Err(StoreError::Busy { session, .. })
-                if busy == BusySessions::LeftOut && rows.iter().any(|row| row.id == session) =>
+                if busy == BusySessions::Skip && rows.iter().any(|row| row.id == session) =>
             {
                 rows.retain(|row| row.id != session);
-                at_work.push(session);
+                busy_sessions.push(session);
             }
             Err(error) => return Err(error.into()),
         }
@@ -166,28 +167,28 @@ async fn delete_sessions(
 struct DeleteReport {
     deleted: Vec<SessionRow>,
     /// What would have been deleted.
-    would: Vec<SessionRow>,
-    at_work: Vec<SessionId>,
+    would_delete: Vec<SessionRow>,
+    busy_sessions: Vec<SessionId>,
     /// Bytes of disk, where they can be counted.
     freed: Option<u64>,
 }
 
 impl DeleteReport {
     fn print_report(&self, how: &DeleteOptions, out: &mut impl Write) -> Result<(), CliError> {
-        let Self { deleted, would, at_work, freed } = self;
+        let Self { deleted, would_delete, busy_sessions, freed } = self;
         if how.json {
             let ids = |rows: &[SessionRow]| rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>();
-            let at_work: Vec<&str> = at_work.iter().map(SessionId::as_str).collect();
+            let busy_sessions: Vec<&str> = busy_sessions.iter().map(SessionId::as_str).collect();
             let document = json!({
-                "deleted": ids(deleted), "would_delete": ids(would), "at_work": at_work, "freed_bytes": freed,
+                "deleted": ids(deleted), "would_delete": ids(would_delete), "at_work": busy_sessions, "freed_bytes": freed,
             });
             return Ok(writeln!(out, "{}", table::json_line(&document))?);
         }
-        for session in at_work {
+        for session in busy_sessions {
             writeln!(out, "left out {session}, which is at work in another process")?;
         }
-        if !would.is_empty() {
-            return Ok(writeln!(out, "would delete {}", describe_count(would))?);
+        if !would_delete.is_empty() {
+            return Ok(writeln!(out, "would delete {}", describe_count(would_delete))?);
         }
         // What was in the log only takes no room in the file before.
         let freed = freed.filter(|&bytes| bytes > 0).map(|bytes| format!("; {} freed", format_bytes(bytes)));

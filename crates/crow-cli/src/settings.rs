@@ -4,7 +4,7 @@
 
 mod error;
 mod file;
-mod known;
+mod known_keys;
 mod load;
 #[cfg(test)]
 mod tests;
@@ -25,7 +25,7 @@ use crow_tools::{Shell, TerminalPreference, WebConfig};
 
 pub(crate) use self::{
     error::{ConfigError, ConfigWarning, ConfigWarningKind},
-    known::nearest_name,
+    known_keys::nearest_name,
     load::{DATABASE_KEYS, RepositoryReader, usual_shell},
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
@@ -90,9 +90,9 @@ pub(crate) struct Settings {
     /// The agents that can be driven, beside Crow itself.
     pub(crate) agent_servers: Vec<AgentServer>,
     /// How each of them is reached, by its name, as the file says it: a variable may hold a key.
-    pub(crate) agents_written: BTreeMap<String, String>,
+    pub(crate) agent_descriptions: BTreeMap<String, String>,
     /// Why some of them cannot be reached, by their names.
-    pub(crate) agents_broken: BTreeMap<String, String>,
+    pub(crate) unreachable_agents: BTreeMap<String, String>,
     /// How far a tree of agents may grow.
     pub(crate) tree_limits: TreeLimits,
     /// How many levels below a root agent this process was started.
@@ -104,7 +104,7 @@ pub(crate) struct Settings {
     /// Where git worktrees of tasks are made.
     pub(crate) worktrees_dir: PathBuf,
     /// Where older versions made them.
-    pub(crate) former_worktrees_dir: PathBuf,
+    pub(crate) legacy_worktrees_dir: PathBuf,
     /// How the web is reached.
     pub(crate) web: WebConfig,
     /// Where everything is kept that is asked of models and answered, if anywhere.
@@ -124,7 +124,7 @@ impl Settings {
     /// Whether a configured model reads images; so it is taken where no model says what it reads. Cheap, for an answer
     /// that comes before the configuration is loaded.
     pub(crate) fn reads_images(dir: &Path, env: &Environment) -> bool {
-        if !load::says_modality(dir) {
+        if !load::mentions_modality(dir) {
             return true;
         }
         let models = load::load_settings(dir, env).map(|(settings, _)| settings.models).unwrap_or_default();
@@ -139,7 +139,7 @@ impl Settings {
         let Some(name) = name else { return Ok(default) };
         self.models.iter().find(|model| model.name == name).ok_or_else(|| {
             let names: Vec<String> = self.models.iter().map(|model| model.name.clone()).collect();
-            let nearest = known::nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
+            let nearest = known_keys::nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
             ConfigError::UnknownModel { name: name.to_owned(), nearest, names }
         })
     }
@@ -159,27 +159,27 @@ pub(crate) fn merge_env_file(
     dir: &Path,
     env: &Environment,
 ) -> Result<(Environment, Vec<String>), ConfigError> {
-    let (mut whole, _) = load::read_env_file(&dir.join(ENV_FILE))?;
-    let names = whole.keys().cloned().collect();
-    whole.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
-    Ok((whole, names))
+    let (mut merged_env, _) = load::read_env_file(&dir.join(ENV_FILE))?;
+    let names = merged_env.keys().cloned().collect();
+    merged_env.extend(env.iter().map(|(name, value)| (name.clone(), value.clone())));
+    Ok((merged_env, names))
 }
 
 /// Reads the environment, once, at the start. Variables that are not text are nobody's here.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub(crate) fn read_environment() -> Environment {
-    let texts = std::env::vars_os()
+    let variables = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    texts.collect()
+    variables.collect()
 }
 
 /// Tells the configuration folder: the one asked for, or `.crow` in the home folder.
-pub(crate) fn config_dir(asked: Option<PathBuf>, env: &Environment) -> Result<PathBuf, ConfigError> {
+pub(crate) fn config_dir(requested: Option<PathBuf>, env: &Environment) -> Result<PathBuf, ConfigError> {
     let home = || env.get("HOME").filter(|home| !home.is_empty());
     let dir =
-        asked.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)?;
+        requested.or_else(|| home().map(|home| Path::new(home).join(".crow"))).ok_or(ConfigError::NoHome)?;
     if dir.to_str().is_none() || crow_tools::resolve_links(&dir).to_str().is_none() {
-        return Err(ConfigError::NotText { path: dir });
+        return Err(ConfigError::NotUtf8 { path: dir });
     }
     Ok(dir)
 }

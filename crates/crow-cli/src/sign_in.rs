@@ -18,18 +18,18 @@ pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -
     let failed = |error: SignInError| {
         CliError::new(CliExitCode::Failed, format!("could not sign in at the MCP server {name}: {error}"))
     };
-    let begun = McpSignIn::start(server, &settings.dir.join(MCP_AUTH_DIR)).await.map_err(failed)?;
+    let flow = McpSignIn::start(server, &settings.dir.join(MCP_AUTH_DIR)).await.map_err(failed)?;
     let mut stderr = io::stderr().lock();
     // When stderr is gone there is nobody to sign in.
     let _ =
-        writeln!(stderr, "Open this address in a browser to sign in:\n\n  {}\n", begun.authorization_url());
+        writeln!(stderr, "Open this address in a browser to sign in:\n\n  {}\n", flow.authorization_url());
     drop(stderr);
     if io::stderr().is_terminal()
-        && let Err(error) = open_in_browser(begun.authorization_url())
+        && let Err(error) = open_in_browser(flow.authorization_url())
     {
         tracing::debug!(%error, "no browser was opened");
     }
-    begun.finish().await.map_err(failed)?;
+    flow.finish().await.map_err(failed)?;
     Ok(writeln!(out, "signed in at {name}")?)
 }
 
@@ -49,13 +49,13 @@ pub(crate) fn sign_out(settings: &Settings, name: &str, out: &mut impl Write) ->
 pub(crate) fn list_sign_ins(settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for server in settings.mcp_servers.iter().filter(|server| server.transport.url().is_some()) {
-        let standing = match sign_in_status(server, &settings.dir.join(MCP_AUTH_DIR)) {
-            Ok(SignInStatus::NotWanted) => "a key among its headers".to_owned(),
-            Ok(SignInStatus::Yes) => "signed in".to_owned(),
-            Ok(SignInStatus::No) => format!("none; where it wants one: crow-cli auth {}", server.name),
+        let status = match sign_in_status(server, &settings.dir.join(MCP_AUTH_DIR)) {
+            Ok(SignInStatus::NotApplicable) => "a key among its headers".to_owned(),
+            Ok(SignInStatus::SignedIn) => "signed in".to_owned(),
+            Ok(SignInStatus::SignedOut) => format!("none; where it wants one: crow-cli auth {}", server.name),
             Err(error) => error.to_string(),
         };
-        rows.push([server.name.clone(), standing]);
+        rows.push([server.name.clone(), status]);
     }
     if rows.is_empty() {
         return Ok(());
@@ -69,7 +69,7 @@ fn find_server<'a>(settings: &'a Settings, name: &str) -> Result<&'a McpServer, 
         let file = settings.dir.join(CONFIG_FILE);
         let names = settings.mcp_servers.iter().map(|server| server.name.as_str());
         let hint = match nearest_name(name, names) {
-            Some(meant) => format!("did you mean {meant}?"),
+            Some(suggestion) => format!("did you mean {suggestion}?"),
             None => format!("name it under `mcpServers` in {}", file.display()),
         };
         CliError::new(CliExitCode::Config, format!("there is no MCP server {name}")).with_hint(hint)

@@ -30,24 +30,24 @@ impl FromStr for ListenAddress {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, &'static str> {
-        let wrong = "expected HOST:PORT, such as 127.0.0.1:8766, [::1]:8766 or localhost:0";
-        let (host, port) = text.rsplit_once(':').ok_or(wrong)?;
+        let invalid = "expected HOST:PORT, such as 127.0.0.1:8766, [::1]:8766 or localhost:0";
+        let (host, port) = text.rsplit_once(':').ok_or(invalid)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         if host.is_empty() || bare.is_none() && host.contains(':') {
-            return Err(wrong);
+            return Err(invalid);
         }
-        Ok(Self { host: bare.unwrap_or(host).to_owned(), port: port.parse().map_err(|_| wrong)? })
+        Ok(Self { host: bare.unwrap_or(host).to_owned(), port: port.parse().map_err(|_| invalid)? })
     }
 }
 
 impl ListenAddress {
     async fn resolve_address(&self) -> Result<SocketAddr, CliError> {
-        let wrong = |why: &str| {
-            CliError::new(CliExitCode::Usage, format!("could not listen on {}: {why}", self.host))
+        let invalid = |reason: &str| {
+            CliError::new(CliExitCode::Usage, format!("could not listen on {}: {reason}", self.host))
         };
-        let mut found = lookup_host((self.host.as_str(), self.port)).await;
-        let found = found.as_mut().map_err(|_| wrong("there is no such host"))?;
-        found.next().ok_or_else(|| wrong("it has no address"))
+        let mut addresses = lookup_host((self.host.as_str(), self.port)).await;
+        let addresses = addresses.as_mut().map_err(|_| invalid("there is no such host"))?;
+        addresses.next().ok_or_else(|| invalid("it has no address"))
     }
 }
 
@@ -58,7 +58,7 @@ pub(crate) const PATH: &str = "/acp";
 #[derive(Debug)]
 pub(crate) struct ListenOptions {
     /// The key; nothing where everyone who reaches the address may come in.
-    pub(crate) key: Option<ServerToken>,
+    pub(crate) token: Option<ServerToken>,
     /// The path; any without one.
     pub(crate) path: Option<String>,
     /// The origins whose pages may come.
@@ -67,21 +67,21 @@ pub(crate) struct ListenOptions {
 
 impl ListenOptions {
     /// The usual one, behind a key.
-    pub(crate) fn with_token(key: ServerToken) -> Self {
-        Self { key: Some(key), path: Some(PATH.to_owned()), origins: Vec::new() }
+    pub(crate) fn with_token(token: ServerToken) -> Self {
+        Self { token: Some(token), path: Some(PATH.to_owned()), origins: Vec::new() }
     }
 
     /// Refuses to open a door without a key to other machines, and says aloud what an open one means.
     fn check_exposure(&self, address: SocketAddr) -> Result<(), CliError> {
-        if self.key.is_some() {
+        if self.token.is_some() {
             return Ok(());
         }
         if !address.ip().is_loopback() {
-            let exit = CliError::new(
+            let error = CliError::new(
                 CliExitCode::Usage,
                 format!("{} can be reached from other machines, so a token is needed", address.ip()),
             );
-            return Err(exit.with_hint("leave out --no-token, or listen on 127.0.0.1"));
+            return Err(error.with_hint("leave out --no-token, or listen on 127.0.0.1"));
         }
         let warning =
             "warning: no token is asked for: every program on this machine, of any user, can drive the agent";
@@ -93,20 +93,20 @@ impl ListenOptions {
 
 /// Serves every client that knows the key; `serve` ends when the client leaves or the token says so.
 pub(crate) async fn serve_clients<F>(
-    place: &ListenAddress,
-    entrance: &ListenOptions,
+    listen_address: &ListenAddress,
+    listen_options: &ListenOptions,
     serve: impl Fn(LineTransport, CancellationToken) -> F + Send + Sync + 'static,
 ) -> Result<(), CliError>
 where
     F: Future<Output = CloseReason> + Send + 'static,
 {
-    let address = place.resolve_address().await?;
-    entrance.check_exposure(address)?;
-    let refused = |error: io::Error| {
+    let address = listen_address.resolve_address().await?;
+    listen_options.check_exposure(address)?;
+    let failed = |error: io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not listen on {address}: {error}"))
     };
-    let listener = TcpListener::bind(address).await.map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     if !address.ip().is_loopback() {
         let warning = format!(
             "warning: {address} can be reached from other machines, and nothing is encrypted: whoever reads along has the token"
@@ -114,24 +114,25 @@ where
         // When stderr is gone there is nobody left to tell.
         let _ = writeln!(io::stderr(), "{warning}");
     }
-    for origin in &entrance.origins {
+    for origin in &listen_options.origins {
         let _ = writeln!(io::stderr(), "warning: pages of {origin} can drive the agent");
     }
-    let name = place.host.parse::<IpAddr>().is_err().then(|| place.host.clone());
+    let name = listen_address.host.parse::<IpAddr>().is_err().then(|| listen_address.host.clone());
     let admission = AdmissionPolicy {
-        token: entrance.key.as_ref().map(|key| key.token.clone()),
-        path: entrance.path.clone(),
-        origins: entrance.origins.clone(),
+        token: listen_options.token.as_ref().map(|key| key.bearer.clone()),
+        path: listen_options.path.clone(),
+        origins: listen_options.origins.clone(),
     };
-    let door = SocketListener { listener, name, admission };
-    let url = door.url().map_err(refused)?;
-    let cut = CancellationToken::new();
-    let stop = cut.clone();
-    let listened = async {
-        token::announce_server(&url, entrance.key.as_ref())?;
-        let ends = cut.clone();
-        crow_acp::serve_socket(door, cut, move |lines| serve(lines, ends.clone())).await;
+    let socket_listener = SocketListener { listener, name, admission };
+    let url = socket_listener.url().map_err(failed)?;
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    let serving = async {
+        token::announce_server(&url, listen_options.token.as_ref())?;
+        let client_cancel = cancel.clone();
+        crow_acp::serve_socket(socket_listener, cancel, move |lines| serve(lines, client_cancel.clone()))
+            .await;
         Ok(())
     };
-    agent::serve_until_stopped(Box::pin(listened), &stop).await
+    agent::serve_until_stopped(Box::pin(serving), &stop).await
 }

@@ -8,8 +8,8 @@ use crow_agent::WorkflowConfig;
 use crow_speckit::{
     CreatedFeature, Feature, FeatureNumbering, FeatureOrigin, FeaturePrerequisite, FeatureSelector,
     NewFeature, PageTemplate, SpeckitError, SpeckitProject, check_feature_prerequisites, compose_page,
-    create_feature, existing, init_project, list_docs, page_layers, parse_number, preview_feature,
-    resolve_feature, resume_feature, setup_plan, setup_tasks, write_pointer,
+    create_feature, find_existing_feature, init_project, list_docs, page_layers, parse_number,
+    preview_feature, resolve_feature, resume_feature, setup_plan, setup_tasks, write_pointer,
 };
 use serde_json::{Value, json};
 
@@ -27,23 +27,21 @@ pub(crate) fn run(
     cwd: &Path,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let more = &mut io::stderr();
+    let stderr = &mut io::stderr();
     let workflow = &settings.workflow;
     let variables = &workflow.variables;
     let cwd = args.dir.as_ref().map_or_else(|| cwd.to_owned(), |dir| cwd.join(dir));
-    let cwd = crate::require_utf8_folder(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
+    let cwd = crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
     let found = SpeckitProject::find_project(&cwd, variables.init_dir.as_deref())?;
-    let own = settings.prompts_dir.join("speckit");
+    let prompts_dir = settings.prompts_dir.join("speckit");
     let is_json = args.json;
     if let SpeckitSubcommand::NewFeature(new) = &args.command {
         let project = match found {
             Some(project) => project,
-            None => {
-                SpeckitProject::from_root(cwd.canonicalize().map_err(|error| folder_error(&cwd, &error))?)
-            }
+            None => SpeckitProject::from_root(cwd.canonicalize().map_err(|error| dir_error(&cwd, &error))?),
         };
-        let step = SpeckitStep { project, own: &own, workflow, named: None };
-        return step.new_feature(new, is_json, out, more);
+        let step = SpeckitStep { project, prompts_dir: &prompts_dir, workflow, feature: None };
+        return step.new_feature(new, is_json, out, stderr);
     }
     let project = found.ok_or_else(|| {
         let missing = format!("there is no .specify/ in {} or above", cwd.display());
@@ -51,11 +49,11 @@ pub(crate) fn run(
             "`/speckit init` begins a project, `crow-cli speckit new-feature` begins it with a feature";
         CliError::new(CliExitCode::Failed, missing).with_hint(hint)
     })?;
-    let step = SpeckitStep { project, own: &own, workflow, named: args.feature.as_deref() };
-    let printed = match &args.command {
+    let step = SpeckitStep { project, prompts_dir: &prompts_dir, workflow, feature: args.feature.as_deref() };
+    let document = match &args.command {
         SpeckitSubcommand::Paths => step.paths_json()?,
-        SpeckitSubcommand::Prereq(needed) => step.check_prerequisites(needed)?,
-        SpeckitSubcommand::SetupPlan => step.setup_plan(more)?,
+        SpeckitSubcommand::Prereq(prereq_args) => step.check_prerequisites(prereq_args)?,
+        SpeckitSubcommand::SetupPlan => step.setup_plan(stderr)?,
         SpeckitSubcommand::SetupTasks => step.setup_tasks()?,
         SpeckitSubcommand::Tasks => return step.print_tasks(is_json, out),
         SpeckitSubcommand::ResolveTemplate { name } => {
@@ -67,26 +65,26 @@ pub(crate) fn run(
         }
         SpeckitSubcommand::NewFeature(_) => return Ok(()),
     };
-    print_document(&printed, is_json, out)
+    print_document(&document, is_json, out)
 }
 
 /// What every step looks at.
 struct SpeckitStep<'a> {
     project: SpeckitProject,
-    own: &'a Path,
+    prompts_dir: &'a Path,
     workflow: &'a WorkflowConfig,
-    named: Option<&'a str>,
+    feature: Option<&'a str>,
 }
 
 impl SpeckitStep<'_> {
     fn load_page(&self, name: &str) -> Result<PageTemplate, SpeckitError> {
-        compose_page(&self.project, Some(self.own), name)
+        compose_page(&self.project, Some(self.prompts_dir), name)
     }
 
     fn feature_query(&self) -> FeatureSelector<'_> {
         FeatureSelector {
-            named: self.named,
-            bound: None,
+            typed: self.feature,
+            session_dir: None,
             variables: &self.workflow.variables,
             specs_root: &self.workflow.specs_root,
         }
@@ -126,18 +124,18 @@ impl SpeckitStep<'_> {
         check_feature_prerequisites(&self.project, &feature, &needs)?;
         let mut docs = list_docs(&feature);
         docs.extend((args.include_tasks && feature.tasks_path().is_file()).then_some("tasks.md"));
-        let mut printed = json!({"FEATURE_DIR": feature.dir, "AVAILABLE_DOCS": docs});
+        let mut document = json!({"FEATURE_DIR": feature.dir, "AVAILABLE_DOCS": docs});
         if let Some(name) = &args.template {
-            printed["TEMPLATE_CONTENT"] = self.load_page(name)?.text.into();
+            document["TEMPLATE_CONTENT"] = self.load_page(name)?.text.into();
         }
-        Ok(printed)
+        Ok(document)
     }
 
-    fn setup_plan(&self, more: &mut impl Write) -> Result<Value, CliError> {
+    fn setup_plan(&self, stderr: &mut impl Write) -> Result<Value, CliError> {
         let feature = self.find_feature()?;
         let is_new = setup_plan(&self.project, &feature, &jiff::Zoned::now(), &|name| self.load_page(name))?;
         let plan = self.project.display_path(&feature.plan_path());
-        print_note(more, &if is_new { format!("{plan} is new") } else { format!("{plan} stays as it is") });
+        print_note(stderr, &if is_new { format!("{plan} is new") } else { format!("{plan} stays as it is") });
         Ok(json!({
             "FEATURE_SPEC": feature.spec_path(),
             "IMPL_PLAN": feature.plan_path(),
@@ -159,7 +157,7 @@ impl SpeckitStep<'_> {
 
     /// Where the strongest layer of a template is; empty when it is ours.
     fn template_path(&self, name: &str) -> Result<String, SpeckitError> {
-        let strongest = page_layers(&self.project, Some(self.own), name)?.into_iter().next();
+        let strongest = page_layers(&self.project, Some(self.prompts_dir), name)?.into_iter().next();
         let file = strongest.and_then(|layer| layer.file);
         Ok(file.map(|file| self.project.resolve_path(file).display().to_string()).unwrap_or_default())
     }
@@ -193,12 +191,12 @@ impl SpeckitStep<'_> {
         args: &NewFeatureArgs,
         is_json: bool,
         out: &mut impl Write,
-        more: &mut impl Write,
+        stderr: &mut impl Write,
     ) -> Result<(), CliError> {
         let numbering = match (&args.number, args.timestamp) {
             (number, true) => {
                 if number.is_some() {
-                    print_note(more, "the number is not used: a timestamp stands in its place");
+                    print_note(stderr, "the number is not used: a timestamp stands in its place");
                 }
                 FeatureNumbering::Timestamp
             }
@@ -216,42 +214,42 @@ impl SpeckitStep<'_> {
             now: &jiff::Zoned::now(),
         };
         let existing = match args.allow_existing_branch {
-            true => existing(&self.project, &new)?,
+            true => find_existing_feature(&self.project, &new)?,
             false => None,
         };
         let created = match (args.dry_run, existing) {
-            (true, Some(there)) => there,
+            (true, Some(existing_feature)) => existing_feature,
             (true, None) => preview_feature(&self.project, &new)?,
-            (false, there) => self.made(&new, there)?,
+            (false, existing_feature) => self.create_or_resume_feature(&new, existing_feature)?,
         };
         for text in &created.notes {
-            print_note(more, text);
+            print_note(stderr, text);
         }
-        let mut printed = json!({
+        let mut document = json!({
             "BRANCH_NAME": created.feature.name,
             "SPEC_FILE": created.feature.spec_path(),
             "FEATURE_NUM": created.prefix,
         });
         if args.dry_run {
-            printed["DRY_RUN"] = true.into();
+            document["DRY_RUN"] = true.into();
         }
-        print_document(&printed, is_json, out)
+        print_document(&document, is_json, out)
     }
 
     /// Makes a feature, or completes the one that is there, and points the project at it.
-    fn made(
+    fn create_or_resume_feature(
         &self,
         new: &NewFeature<'_>,
-        there: Option<CreatedFeature>,
+        existing_feature: Option<CreatedFeature>,
     ) -> Result<CreatedFeature, SpeckitError> {
         let pages = |name: &str| self.load_page(name);
         if !self.project.is_initialized() {
             init_project(&self.project, &pages)?;
         }
-        let created = match there {
-            Some(there) => {
-                resume_feature(&self.project, &there.feature, new.description, new.now, &pages)?;
-                there
+        let created = match existing_feature {
+            Some(existing_feature) => {
+                resume_feature(&self.project, &existing_feature.feature, new.description, new.now, &pages)?;
+                existing_feature
             }
             None => create_feature(&self.project, new, &pages)?,
         };
@@ -263,11 +261,11 @@ impl SpeckitStep<'_> {
 }
 
 /// Prints one JSON document, or a line for each thing.
-fn print_document(printed: &Value, is_json: bool, out: &mut impl Write) -> Result<(), CliError> {
+fn print_document(document: &Value, is_json: bool, out: &mut impl Write) -> Result<(), CliError> {
     if is_json {
-        return Ok(writeln!(out, "{}", table::json_line(printed))?);
+        return Ok(writeln!(out, "{}", table::json_line(document))?);
     }
-    for (name, value) in printed.as_object().into_iter().flatten() {
+    for (name, value) in document.as_object().into_iter().flatten() {
         match value {
             Value::String(text) if text.contains('\n') => {
                 writeln!(out, "{name}:\n{}", table::sanitize_text(text))?;
@@ -285,12 +283,12 @@ fn print_document(printed: &Value, is_json: bool, out: &mut impl Write) -> Resul
     Ok(())
 }
 
-fn print_note(more: &mut impl Write, text: &str) {
+fn print_note(stderr: &mut impl Write, text: &str) {
     // When stderr is gone there is nobody left to tell.
-    let _ = writeln!(more, "note: {}", table::sanitize_line(text));
+    let _ = writeln!(stderr, "note: {}", table::sanitize_line(text));
 }
 
-fn folder_error(dir: &Path, error: &io::Error) -> CliError {
+fn dir_error(dir: &Path, error: &io::Error) -> CliError {
     CliError::new(CliExitCode::Failed, format!("could not work in {}: {error}", dir.display()))
 }
 

@@ -24,34 +24,38 @@ const CHARS_MIN: usize = 16;
 const CHARS_MAX: usize = 4096;
 
 /// Letters that chance gives the name of a key's file; a person calls none of theirs so.
-const NAME_CHARS: usize = 16;
+const RANDOM_CHARS: usize = 16;
 
 /// How the names of keys' files end.
-const SUFFIX: &str = ".token";
+const TOKEN_SUFFIX: &str = ".token";
 
 /// A key, and where clients find it.
 #[derive(Debug)]
 pub(crate) struct ServerToken {
-    pub(crate) token: BearerToken,
+    pub(crate) bearer: BearerToken,
     file: ServerTokenFile,
 }
 
 #[derive(Debug)]
 enum ServerTokenFile {
     /// Ours: gone with us.
-    Ours(NamedTempFile),
+    Temporary(NamedTempFile),
     /// The person's: it stays.
-    Named(PathBuf),
+    Persistent(PathBuf),
 }
 
 impl ServerToken {
     /// Takes the key of the file that was named, or makes one that lasts as long as we do.
-    pub(crate) fn load_or_create(dir: &Path, prefix: &str, named: Option<&Path>) -> Result<Self, CliError> {
+    pub(crate) fn load_or_create(
+        dir: &Path,
+        prefix: &str,
+        token_file: Option<&Path>,
+    ) -> Result<Self, CliError> {
         let failed = |error: io::Error| {
-            let file = named.map(|file| format!(" {}", file.display())).unwrap_or_default();
+            let file = token_file.map(|file| format!(" {}", file.display())).unwrap_or_default();
             CliError::new(CliExitCode::Failed, format!("could not use the token file{file}: {error}"))
         };
-        match named {
+        match token_file {
             Some(file) => Self::from_file(file).map_err(failed),
             None => Self::create_temporary(dir, prefix).map_err(failed),
         }
@@ -63,41 +67,42 @@ impl ServerToken {
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         let prefix = format!("{prefix}-");
         remove_stale_tokens(dir, &prefix)?;
-        let mut named = tempfile::Builder::new();
-        let mut file = named.prefix(&prefix).suffix(SUFFIX).rand_bytes(NAME_CHARS).tempfile_in(dir)?;
+        let mut builder = tempfile::Builder::new();
+        let mut file =
+            builder.prefix(&prefix).suffix(TOKEN_SUFFIX).rand_bytes(RANDOM_CHARS).tempfile_in(dir)?;
         // Before anything is in it: the next to come takes what is locked, or empty, for a living one's.
         file.as_file().lock()?;
         file.write_all(token.as_bytes())?;
         file.flush()?;
-        Ok(Self { token: BearerToken::new(token), file: ServerTokenFile::Ours(file) })
+        Ok(Self { bearer: BearerToken::new(token), file: ServerTokenFile::Temporary(file) })
     }
 
     fn from_file(path: &Path) -> io::Result<Self> {
-        let file = ServerTokenFile::Named(std::path::absolute(path)?);
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-        let token = match made {
-            Ok(mut made) => {
+        let file = ServerTokenFile::Persistent(std::path::absolute(path)?);
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let token = match created {
+            Ok(mut created) => {
                 let token = random_token()?;
-                made.write_all(token.as_bytes())?;
+                created.write_all(token.as_bytes())?;
                 token
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => read_token(path)?,
             Err(error) => return Err(error),
         };
-        Ok(Self { token: BearerToken::new(token), file })
+        Ok(Self { bearer: BearerToken::new(token), file })
     }
 
     fn path(&self) -> &Path {
         match &self.file {
-            ServerTokenFile::Ours(file) => file.path(),
-            ServerTokenFile::Named(path) => path,
+            ServerTokenFile::Temporary(file) => file.path(),
+            ServerTokenFile::Persistent(path) => path,
         }
     }
 }
 
 /// Says on stdout where the door is and where its key, in one line for whoever started us.
-pub(crate) fn announce_server(url: &str, key: Option<&ServerToken>) -> Result<(), CliError> {
-    let line = json!({"url": url, "token_file": key.map(ServerToken::path), "pid": std::process::id()});
+pub(crate) fn announce_server(url: &str, token: Option<&ServerToken>) -> Result<(), CliError> {
+    let line = json!({"url": url, "token_file": token.map(ServerToken::path), "pid": std::process::id()});
     let mut out = io::stdout();
     // Where nobody hears of the key, nobody can come.
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
@@ -109,12 +114,13 @@ pub(crate) fn announce_server(url: &str, key: Option<&ServerToken>) -> Result<()
 fn remove_stale_tokens(dir: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(dir)?.flatten() {
         let name = entry.file_name();
-        let chance = name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(SUFFIX));
-        let is_ours = chance.is_some_and(|chance| {
-            chance.len() == NAME_CHARS && chance.chars().all(|c| c.is_ascii_alphanumeric())
+        let random_part =
+            name.to_str().and_then(|name| name.strip_prefix(prefix)?.strip_suffix(TOKEN_SUFFIX));
+        let is_ours = random_part.is_some_and(|random_part| {
+            random_part.len() == RANDOM_CHARS && random_part.chars().all(|c| c.is_ascii_alphanumeric())
         });
         let Some(file) = is_ours.then(|| File::open(entry.path()).ok()).flatten() else { continue };
-        if file.try_lock().is_ok() && file.metadata().is_ok_and(|found| found.len() > 0) {
+        if file.try_lock().is_ok() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
             // Another that starts may have done it meanwhile.
             let _ = fs::remove_file(entry.path());
         }
@@ -129,11 +135,11 @@ fn random_token() -> io::Result<String> {
 }
 
 fn read_token(path: &Path) -> io::Result<String> {
-    let found = fs::metadata(path)?;
-    if !found.is_file() {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    if found.permissions().mode() & 0o077 != 0 {
+    if metadata.permissions().mode() & 0o077 != 0 {
         return Err(io::Error::other("others may read it; `chmod 600` it"));
     }
     let mut text = String::new();
@@ -150,12 +156,12 @@ mod tests {
     use super::*;
 
     fn check(text: &str, mode: u32, expected: &str) {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("token");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
         fs::write(&file, text).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let read =
-            ServerToken::from_file(&file).map(|key| key.token == BearerToken::new(text.trim().to_owned()));
+            ServerToken::from_file(&file).map(|key| key.bearer == BearerToken::new(text.trim().to_owned()));
         assert_eq!(read.map_or_else(|error| error.to_string(), |same| same.to_string()), expected);
     }
 
@@ -174,33 +180,33 @@ mod tests {
 
     #[test]
     fn a_file_that_is_not_there_is_written_for_its_owner_and_stays() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("token");
-        let made = ServerToken::from_file(&file).unwrap().token;
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("token");
+        let token = ServerToken::from_file(&file).unwrap().bearer;
         assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
-        assert_eq!(made, ServerToken::from_file(&file).unwrap().token);
+        assert_eq!(token, ServerToken::from_file(&file).unwrap().bearer);
     }
 
     #[test]
     fn the_key_of_a_dead_server_goes_with_the_next_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| directory.path().join(name);
         let names = ["acp-0123456789abcdef.token", "acp-mine.token", "acp-bridge-0123456789abcdef.token"];
         names.iter().for_each(|name| fs::write(file(name), "x").unwrap());
-        let alive = ServerToken::create_temporary(folder.path(), "acp").unwrap();
-        let next = ServerToken::create_temporary(folder.path(), "acp").unwrap();
+        let alive = ServerToken::create_temporary(directory.path(), "acp").unwrap();
+        let next = ServerToken::create_temporary(directory.path(), "acp").unwrap();
         assert_eq!(names.map(|name| file(name).exists()), [false, true, true]);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 4);
         drop((alive, next));
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
     }
 
     #[test]
     fn a_key_of_ours_goes_with_us() {
-        let folder = tempfile::tempdir().unwrap();
-        let key = ServerToken::create_temporary(folder.path(), "acp").unwrap();
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let directory = tempfile::tempdir().unwrap();
+        let key = ServerToken::create_temporary(directory.path(), "acp").unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
         drop(key);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
     }
 }

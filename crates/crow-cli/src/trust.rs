@@ -22,129 +22,137 @@ use crate::{
 pub(crate) fn run(
     args: &TrustArgs,
     settings: &Settings,
-    here: &Path,
-    ask: impl Fn(&str) -> io::Result<ConfirmAnswer>,
+    current_dir: &Path,
+    confirm: impl Fn(&str) -> io::Result<ConfirmAnswer>,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     match &args.command {
         None | Some(TrustSubcommand::List) => list_trusted(&settings.dir, args.json, out),
-        Some(TrustSubcommand::Show { folder }) => {
-            let look = load_trust(settings, here, folder.as_deref())?;
-            if args.json { show_trust_json(&look, out) } else { show_trust(&look, out) }
+        Some(TrustSubcommand::Show { folder: directory }) => {
+            let scan = load_trust(settings, current_dir, directory.as_deref())?;
+            if args.json { show_trust_json(&scan, out) } else { show_trust(&scan, out) }
         }
-        Some(TrustSubcommand::Add { folder, yes }) => {
-            let look = load_trust(settings, here, folder.as_deref())?;
-            add_trust(&look, *yes, args.json, &ask, out)
+        Some(TrustSubcommand::Add { folder: directory, yes }) => {
+            let scan = load_trust(settings, current_dir, directory.as_deref())?;
+            add_trust(&scan, *yes, args.json, &confirm, out)
         }
-        Some(TrustSubcommand::Remove { folder }) => {
-            let repository = find_repository_root(&target_folder(here, folder.as_deref()));
+        Some(TrustSubcommand::Remove { folder: directory }) => {
+            let repository = find_repository_root(&target_dir(current_dir, directory.as_deref()));
             let is_forgotten = forget_trust(&settings.dir, &repository).map_err(|error| {
                 CliError::new(CliExitCode::Failed, format!("could not remove the trust: {error}"))
             })?;
-            let shown = repository.display().to_string();
+            let repository_path = repository.display().to_string();
             match (is_forgotten, args.json) {
                 (_, true) => {
                     writeln!(
                         out,
                         "{}",
-                        table::json_line(&json!({"repository": shown, "removed": is_forgotten}))
+                        table::json_line(&json!({"repository": repository_path, "removed": is_forgotten}))
                     )?;
                 }
-                (true, false) => writeln!(out, "removed the trust in {}", table::sanitize_line(&shown))?,
-                (false, false) => writeln!(out, "nothing was trusted in {}", table::sanitize_line(&shown))?,
+                (true, false) => {
+                    writeln!(out, "removed the trust in {}", table::sanitize_line(&repository_path))?
+                }
+                (false, false) => {
+                    writeln!(out, "nothing was trusted in {}", table::sanitize_line(&repository_path))?
+                }
             }
             Ok(())
         }
     }
 }
 
-fn target_folder(here: &Path, folder: Option<&Path>) -> PathBuf {
-    folder.map_or_else(|| here.to_owned(), |folder| here.join(folder))
+fn target_dir(current_dir: &Path, directory: Option<&Path>) -> PathBuf {
+    directory.map_or_else(|| current_dir.to_owned(), |directory| current_dir.join(directory))
 }
 
 /// Reads a repository once, and says on stderr what is odd in it.
-fn load_trust(settings: &Settings, here: &Path, folder: Option<&Path>) -> Result<RepositoryTrust, CliError> {
-    let folder = target_folder(here, folder);
-    if !folder.is_dir() {
-        return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", folder.display())));
+fn load_trust(
+    settings: &Settings,
+    current_dir: &Path,
+    directory: Option<&Path>,
+) -> Result<RepositoryTrust, CliError> {
+    let directory = target_dir(current_dir, directory);
+    if !directory.is_dir() {
+        return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", directory.display())));
     }
-    let folder = crate::require_utf8_folder(crow_tools::resolve_links(&folder))?;
+    let directory = crate::require_utf8_dir(crow_tools::resolve_links(&directory))?;
     let repositories = Arc::new(settings.repositories.clone());
-    let (look, problems) = RepositoryTrust::scan_repository(&folder, &settings.dir, repositories);
+    let (scan, problems) = RepositoryTrust::scan_repository(&directory, &settings.dir, repositories);
     let mut stderr = io::stderr().lock();
     for problem in problems {
         // When stderr is gone there is nobody left to tell.
         let _ = writeln!(stderr, "warning: {}", table::sanitize_line(&problem));
     }
-    Ok(look)
+    Ok(scan)
 }
 
 fn list_trusted(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliError> {
-    let (mut n_listed, mut broken) = (0, Vec::new());
+    let (mut n_listed, mut unreadable) = (0, Vec::new());
     for listed in list_trust(dir) {
         match listed {
             Ok(trusted) if json => {
                 let line = json!({
                     "repository": trusted.repository,
                     "trusted": trusted.trusted,
-                    "refused": trusted.refused,
+                    "refused": trusted.rejected,
                 });
                 writeln!(out, "{}", table::json_line(&line))?;
             }
             Ok(trusted) => {
                 writeln!(out, "{}", table::sanitize_line(&trusted.repository))?;
-                for (what, paths) in [("trusted", &trusted.trusted), ("refused", &trusted.refused)] {
+                for (label, paths) in [("trusted", &trusted.trusted), ("refused", &trusted.rejected)] {
                     for path in paths {
-                        writeln!(out, "  {what}  {}", table::sanitize_line(path))?;
+                        writeln!(out, "  {label}  {}", table::sanitize_line(path))?;
                     }
                 }
             }
-            Err(why) => broken.push(why),
+            Err(reason) => unreadable.push(reason),
         }
         n_listed += 1;
     }
     if n_listed == 0 && !json {
         writeln!(out, "no repository is trusted yet")?;
     }
-    match broken.as_slice() {
+    match unreadable.as_slice() {
         [] => Ok(()),
-        broken => {
-            let exit = CliError::new(
+        unreadable => {
+            let error = CliError::new(
                 CliExitCode::Failed,
-                format!("could not read {}", table::sanitize_line(&broken.join(", "))),
+                format!("could not read {}", table::sanitize_line(&unreadable.join(", "))),
             );
-            Err(exit.with_hint("what it says counts as nothing; remove the file to be asked again"))
+            Err(error.with_hint("what it says counts as nothing; remove the file to be asked again"))
         }
     }
 }
 
-fn show_trust(look: &RepositoryTrust, out: &mut impl Write) -> Result<(), CliError> {
-    let files = look.list_files();
+fn show_trust(scan: &RepositoryTrust, out: &mut impl Write) -> Result<(), CliError> {
+    let files = scan.list_files();
     if files.is_empty() {
-        let repository = look.repository().display().to_string();
+        let repository = scan.repository().display().to_string();
         writeln!(out, "{} supplies nothing that needs trust", table::sanitize_line(&repository))?;
         return Ok(());
     }
     for RepositoryFileTrust { path, trust, .. } in &files {
         writeln!(out, "{:<9}{}", trust_label(*trust), table::sanitize_line(path))?;
     }
-    if let Some(text) = look.untrusted_text() {
+    if let Some(text) = scan.untrusted_text() {
         write!(out, "\n{text}")?;
     }
     Ok(())
 }
 
-fn show_trust_json(look: &RepositoryTrust, out: &mut impl Write) -> Result<(), CliError> {
-    let files = look
+fn show_trust_json(scan: &RepositoryTrust, out: &mut impl Write) -> Result<(), CliError> {
+    let files = scan
         .list_files()
         .into_iter()
         .map(|file| json!({"path": file.path, "sha256": file.sha256, "trust": trust_label(file.trust)}));
     let files: Vec<Value> = files.collect();
-    let repository = look.repository().display().to_string();
+    let repository = scan.repository().display().to_string();
     writeln!(
         out,
         "{}",
-        table::json_line(&json!({"repository": repository, "files": files, "text": look.untrusted_text()}))
+        table::json_line(&json!({"repository": repository, "files": files, "text": scan.untrusted_text()}))
     )?;
     Ok(())
 }
@@ -159,17 +167,17 @@ fn trust_label(trust: TrustState) -> &'static str {
 
 /// Shows what is not trusted, asks, and trusts what was shown: the files are read once.
 fn add_trust(
-    look: &RepositoryTrust,
+    scan: &RepositoryTrust,
     yes: bool,
     json: bool,
-    ask: &impl Fn(&str) -> io::Result<ConfirmAnswer>,
+    confirm: &impl Fn(&str) -> io::Result<ConfirmAnswer>,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let Some(text) = look.untrusted_text() else {
+    let Some(text) = scan.untrusted_text() else {
         if json {
-            return show_trust_json(look, out);
+            return show_trust_json(scan, out);
         }
-        let repository = look.repository().display().to_string();
+        let repository = scan.repository().display().to_string();
         writeln!(out, "{} supplies nothing that is not trusted already", table::sanitize_line(&repository))?;
         return Ok(());
     };
@@ -177,24 +185,24 @@ fn add_trust(
         writeln!(out, "{text}")?;
         out.flush()?;
     }
-    let said = if yes { ConfirmAnswer::Yes } else { ask("Use all of this until it changes?")? };
-    match said {
+    let answer = if yes { ConfirmAnswer::Yes } else { confirm("Use all of this until it changes?")? };
+    match answer {
         ConfirmAnswer::Yes => {}
         ConfirmAnswer::No => return Err(CliError::new(CliExitCode::Failed, "nothing was trusted")),
-        ConfirmAnswer::Nothing => {
-            let exit = CliError::new(CliExitCode::Denied, "nobody can be asked here");
+        ConfirmAnswer::Unavailable => {
+            let error = CliError::new(CliExitCode::Denied, "nobody can be asked here");
             return Err(
-                exit.with_hint("look at it with `crow-cli trust show`, then use `crow-cli trust add --yes`")
+                error.with_hint("look at it with `crow-cli trust show`, then use `crow-cli trust add --yes`")
             );
         }
     }
-    look.trust_all()
+    scan.trust_all()
         .map_err(|error| CliError::new(CliExitCode::Failed, format!("could not keep the trust: {error}")))?;
-    let repository = look.repository().display().to_string();
+    let repository = scan.repository().display().to_string();
     match json {
         true => {
             let files =
-                look.list_files().into_iter().map(|file| json!({"path": file.path, "sha256": file.sha256}));
+                scan.list_files().into_iter().map(|file| json!({"path": file.path, "sha256": file.sha256}));
             let trusted = json!({"repository": repository, "trusted": files.collect::<Vec<_>>()});
             writeln!(out, "{}", table::json_line(&trusted))?;
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::checklist::{check_box_changes, check_checklist};
 use crate::clarifications::count_clarifications;
-use crate::gather::constitution_facts;
+use crate::fact_gathering::constitution_facts;
 use crate::lint::{
     LintProblem, check_constitution, check_plan, check_quickstart, check_research, check_spec, check_tasks,
     summarize_spec,
@@ -28,15 +28,15 @@ pub struct StepBaseline {
 impl StepBaseline {
     /// Takes down what stands there now.
     pub fn capture(project: &SpeckitProject, feature: Option<&Feature>) -> Result<Self, SpeckitError> {
-        let mut before = Self {
+        let mut baseline = Self {
             constitution: SpeckitProject::read_file(&project.constitution_path())?,
             ..Self::default()
         };
         if let Some(feature) = feature {
-            before.checklists = read_checklists(feature)?;
-            before.n_done = feature.read_task_list()?.done_count();
+            baseline.checklists = read_checklists(feature)?;
+            baseline.n_done = feature.read_task_list()?.done_count();
         }
-        Ok(before)
+        Ok(baseline)
     }
 
     /// Marks it as taken when the step had begun: what the step wrote before is in it, and cannot be told from what was there.
@@ -47,11 +47,11 @@ impl StepBaseline {
 
     /// Says how many ticks are gone since then, as they are when a task list was written anew; `None` where none is.
     pub fn describe_lost_ticks(&self, feature: &Feature) -> Result<Option<String>, SpeckitError> {
-        let n_gone = self.n_done.saturating_sub(feature.read_task_list()?.done_count());
-        Ok((n_gone > 0).then(|| {
+        let n_lost = self.n_done.saturating_sub(feature.read_task_list()?.done_count());
+        Ok((n_lost > 0).then(|| {
             let n_done = self.n_done;
             format!(
-                "tasks.md: {n_gone} of {n_done} ticks of the earlier list are gone; tick again what is done"
+                "tasks.md: {n_lost} of {n_done} ticks of the earlier list are gone; tick again what is done"
             )
         }))
     }
@@ -71,20 +71,20 @@ fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, Specki
 pub fn check_step(
     project: &SpeckitProject,
     feature: Option<&Feature>,
-    (command, before): (WorkflowCommand, &StepBaseline),
+    (command, baseline): (WorkflowCommand, &StepBaseline),
     pages: &PageLoader<'_>,
 ) -> Result<Vec<String>, SpeckitError> {
     let mut problems = ProblemList::default();
     if command == WorkflowCommand::Constitution {
         let text = SpeckitProject::read_file(&project.constitution_path())?.unwrap_or_default();
-        problems.add_problems("constitution.md", check_constitution(before.constitution.as_deref(), &text));
+        problems.add_problems("constitution.md", check_constitution(baseline.constitution.as_deref(), &text));
     }
     let Some(feature) = feature else { return Ok(problems.0) };
     match command {
         WorkflowCommand::Specify | WorkflowCommand::Clarify => {
             let template = pages("spec-template")?.text;
             problems.add_problems("spec.md", check_spec(&read_or_empty(&feature.spec_path())?, &template));
-            check_requirements(feature, before, &mut problems)?;
+            check_requirements(feature, baseline, &mut problems)?;
         }
         WorkflowCommand::Plan => {
             let template = pages("plan-template")?.text;
@@ -100,16 +100,16 @@ pub fn check_step(
         }
         WorkflowCommand::Checklist => {
             let (after, template) = (read_checklists(feature)?, pages("checklist-template")?.text);
-            let changed = after.iter().filter(|(name, text)| before.checklists.get(*name) != Some(text));
+            let changed = after.iter().filter(|(name, text)| baseline.checklists.get(*name) != Some(text));
             let mut n_changed = 0;
             for (name, text) in changed.filter(|(name, _)| *name != REQUIREMENTS) {
                 n_changed += 1;
                 problems.add_problems(
                     name,
-                    check_checklist(before.checklists.get(name).map(String::as_str), text, &template),
+                    check_checklist(baseline.checklists.get(name).map(String::as_str), text, &template),
                 );
             }
-            let is_written = before.is_late && after.keys().any(|name| *name != REQUIREMENTS);
+            let is_written = baseline.is_late && after.keys().any(|name| *name != REQUIREMENTS);
             if n_changed == 0 && !is_written {
                 problems.0.push("no checklist was written; write one file in checklists/".to_owned());
             }
@@ -138,10 +138,10 @@ fn read_or_empty(path: &Path) -> Result<String, SpeckitError> {
 /// Nothing but ticks may change in the list that every spec has, once it is there.
 fn check_requirements(
     feature: &Feature,
-    before: &StepBaseline,
+    baseline: &StepBaseline,
     problems: &mut ProblemList,
 ) -> Result<(), SpeckitError> {
-    let Some(old) = before.checklists.get(REQUIREMENTS) else { return Ok(()) };
+    let Some(old) = baseline.checklists.get(REQUIREMENTS) else { return Ok(()) };
     let new = SpeckitProject::read_file(&feature.checklists_dir().join(REQUIREMENTS))?.unwrap_or_default();
     problems.add_problems(REQUIREMENTS, check_box_changes(old, &new));
     Ok(())
@@ -151,8 +151,8 @@ fn check_requirements(
 struct ProblemList(Vec<String>);
 
 impl ProblemList {
-    fn add_problems(&mut self, file: &str, found: Vec<LintProblem>) {
-        self.0.extend(found.into_iter().map(|problem| format!("{file}: {problem}")));
+    fn add_problems(&mut self, file: &str, problems: Vec<LintProblem>) {
+        self.0.extend(problems.into_iter().map(|problem| format!("{file}: {problem}")));
     }
 }
 
@@ -225,15 +225,15 @@ fn checklist_lines(feature: &Feature) -> Result<Vec<String>, SpeckitError> {
 
 fn tasks_line(list: &TaskList) -> String {
     let n_parallel = list.tasks.iter().filter(|task| task.parallel).count();
-    let n_phases = list
+    let phases_with_tasks = list
         .phases
         .iter()
         .enumerate()
-        .filter(|(at, _)| list.tasks.iter().any(|task| task.phase == Some(*at)));
+        .filter(|(phase_index, _)| list.tasks.iter().any(|task| task.phase == Some(*phase_index)));
     format!(
         "tasks.md: {} tasks in {} phases, {} done, {n_parallel} marked [P]",
         list.tasks.len(),
-        n_phases.count(),
+        phases_with_tasks.count(),
         list.done_count()
     )
 }

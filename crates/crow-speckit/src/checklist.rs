@@ -47,20 +47,20 @@ fn next_item_number(text: &str) -> u32 {
 pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<LintProblem> {
     let before = before.unwrap_or_default();
     // Boxes are the reviewers', who may tick while the model writes.
-    let Some(added) = clear_boxes(after)
+    let Some(added_text) = clear_boxes(after)
         .strip_prefix(&clear_boxes(before))
-        .map(|added| &after[after.len() - added.len()..])
+        .map(|added_text| &after[after.len() - added_text.len()..])
     else {
         return vec![LintProblem::for_page(
             "what was in the checklist before has changed; put it back as it was and add new items below it",
         )];
     };
-    let n_kept = before.lines().count();
+    let n_lines_before = before.lines().count();
     // What an item is about is spelled alike in the template and in a list that was made from it.
-    let bare =
+    let template_without_references =
         REFERENCES.iter().fold(template.to_owned(), |bare, word| bare.replace(&format!("[{word}]"), ""));
-    let mut problems = find_placeholders(after, &bare);
-    problems.retain(|problem| problem.line.is_none_or(|line| line > n_kept));
+    let mut problems = find_placeholders(after, &template_without_references);
+    problems.retain(|problem| problem.line.is_none_or(|line| line > n_lines_before));
     let template = markdown::visible_text(template);
     let samples: HashSet<&str> = markdown::split_lines(&template)
         .filter_map(|line| Some(markdown::parse_checkbox(line.text)?.text))
@@ -68,8 +68,8 @@ pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str)
     let mut expected = next_item_number(before);
     let (mut n_new, mut n_referenced) = (0, 0);
     let visible = markdown::visible_text(after);
-    let kept = after.len() - added.len();
-    for line in markdown::split_lines(&visible).filter(|line| line.start >= kept) {
+    let before_len = after.len() - added_text.len();
+    for line in markdown::split_lines(&visible).filter(|line| line.start >= before_len) {
         let Some(item) = markdown::parse_checkbox(line.text) else { continue };
         n_new += 1;
         n_referenced += usize::from(has_reference(item.text));
@@ -107,9 +107,9 @@ pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str)
 
 /// Says what is wrong with [`REQUIREMENTS`] after a model went through it: nothing but boxes may differ.
 pub(crate) fn check_box_changes(before: &str, after: &str) -> Vec<LintProblem> {
-    let (emptied_before, emptied_after) = (clear_boxes(before), clear_boxes(after));
-    let mut lines_after = markdown::split_lines(&emptied_after);
-    for line in markdown::split_lines(&emptied_before) {
+    let (cleared_before, cleared_after) = (clear_boxes(before), clear_boxes(after));
+    let mut lines_after = markdown::split_lines(&cleared_after);
+    for line in markdown::split_lines(&cleared_before) {
         if lines_after.next().is_none_or(|other| other.text != line.text) {
             let text = format!("only boxes may change here; the line was: {}", line.text.trim());
             return vec![LintProblem::at_line(line.number, text)];
@@ -127,44 +127,47 @@ pub(crate) fn check_box_changes(before: &str, after: &str) -> Vec<LintProblem> {
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReviewOutcome {
     /// It is there as it was.
-    Whole,
+    Unchanged,
     /// Boxes were changed; this is the text with them as they were, and those of new items empty.
-    Boxes(String),
+    BoxesRestored(String),
     /// A line is gone or says something else.
-    Lost,
+    Broken,
 }
 
 /// Says what became of a reviewed checklist in a text that was written over it. Lines between those that were there are no
 /// loss.
 pub fn compare_reviewed(before: &str, after: &str) -> ReviewOutcome {
-    let Some(pairs) = pair_lines(before, after) else { return ReviewOutcome::Lost };
+    let Some(pairs) = pair_lines(before, after) else { return ReviewOutcome::Broken };
     let (visible_before, visible_after) = (markdown::visible_text(before), markdown::visible_text(after));
     let boxes_before: Vec<Option<ItemBox>> = markdown::split_lines(&visible_before).map(parse_box).collect();
     let mut text = after.to_owned();
-    for (at, line) in markdown::split_lines(&visible_after).enumerate() {
-        let Some(now) = parse_box(line) else { continue };
-        let kept = pairs.get(&at).and_then(|before| boxes_before.get(*before).copied().flatten());
-        let is_ticked = kept.is_some_and(|kept| kept.is_ticked);
-        if is_ticked != now.is_ticked {
-            text.replace_range(now.at..=now.at, if is_ticked { "x" } else { " " });
+    for (index, line) in markdown::split_lines(&visible_after).enumerate() {
+        let Some(box_after) = parse_box(line) else { continue };
+        let box_before =
+            pairs.get(&index).and_then(|index_before| boxes_before.get(*index_before).copied().flatten());
+        let is_ticked = box_before.is_some_and(|box_before| box_before.is_ticked);
+        if is_ticked != box_after.is_ticked {
+            text.replace_range(box_after.offset..=box_after.offset, if is_ticked { "x" } else { " " });
         }
     }
-    if text == after { ReviewOutcome::Whole } else { ReviewOutcome::Boxes(text) }
+    if text == after { ReviewOutcome::Unchanged } else { ReviewOutcome::BoxesRestored(text) }
 }
 
 /// Adopts boxes that a person changed in a checklist that a model has added to; `None` where they changed more than that.
-pub(crate) fn adopt_boxes(kept: &str, seen: &str, now: &str) -> Option<String> {
-    if clear_boxes(seen) != clear_boxes(now) {
+pub(crate) fn adopt_boxes(current: &str, reviewed_from: &str, reviewed: &str) -> Option<String> {
+    if clear_boxes(reviewed_from) != clear_boxes(reviewed) {
         return None;
     }
-    let pairs = pair_lines(kept, now)?;
-    let (visible_kept, visible_now) = (markdown::visible_text(kept), markdown::visible_text(now));
-    let boxes_kept: Vec<Option<ItemBox>> = markdown::split_lines(&visible_kept).map(parse_box).collect();
-    let mut text = kept.to_owned();
-    for (at, line) in markdown::split_lines(&visible_now).enumerate() {
-        let pair = pairs.get(&at).and_then(|kept| boxes_kept.get(*kept).copied().flatten());
-        if let (Some(kept), Some(now)) = (pair, parse_box(line)) {
-            text.replace_range(kept.at..=kept.at, if now.is_ticked { "x" } else { " " });
+    let pairs = pair_lines(current, reviewed)?;
+    let (visible_current, visible_reviewed) =
+        (markdown::visible_text(current), markdown::visible_text(reviewed));
+    let current_boxes: Vec<Option<ItemBox>> =
+        markdown::split_lines(&visible_current).map(parse_box).collect();
+    let mut text = current.to_owned();
+    for (at, line) in markdown::split_lines(&visible_reviewed).enumerate() {
+        let current_box = pairs.get(&at).and_then(|kept| current_boxes.get(*kept).copied().flatten());
+        if let (Some(kept), Some(now)) = (current_box, parse_box(line)) {
+            text.replace_range(kept.offset..=kept.offset, if now.is_ticked { "x" } else { " " });
         }
     }
     Some(text)
@@ -173,48 +176,49 @@ pub(crate) fn adopt_boxes(kept: &str, seen: &str, now: &str) -> Option<String> {
 #[derive(Debug, Clone, Copy)]
 struct ItemBox {
     /// Where the byte between its brackets is in the text.
-    at: usize,
+    offset: usize,
     is_ticked: bool,
 }
 
 fn parse_box(line: markdown::MarkdownLine<'_>) -> Option<ItemBox> {
     let item = markdown::parse_checkbox(line.text)?;
-    Some(ItemBox { at: line.start + item.marker, is_ticked: item.is_ticked })
+    Some(ItemBox { offset: line.start + item.marker, is_ticked: item.is_ticked })
 }
 
 /// Pairs the lines of a text, whatever is in their boxes, with those that were there before, in order; `None` where one of
 /// those is missing, or hidden by what stands around it now. Empty lines are nobody's loss.
 fn pair_lines(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
     let (before, after) = (clear_boxes(before), clear_boxes(after));
-    let (shown_before, shown_after) = (markdown::visible_text(&before), markdown::visible_text(&after));
-    let mut after = whole_lines(&after, &shown_after).enumerate();
+    let (visible_before, visible_after) = (markdown::visible_text(&before), markdown::visible_text(&after));
+    let mut after = whole_lines(&after, &visible_after).enumerate();
     let mut pairs = HashMap::new();
-    let wanted = whole_lines(&before, &shown_before).enumerate().filter(|(_, (line, _))| !line.is_empty());
-    for (at_before, line) in wanted {
-        let (at, _) = after.find(|(_, other)| *other == line)?;
-        pairs.insert(at, at_before);
+    let lines_before =
+        whole_lines(&before, &visible_before).enumerate().filter(|(_, (line, _))| !line.is_empty());
+    for (index_before, line) in lines_before {
+        let (index, _) = after.find(|(_, other)| *other == line)?;
+        pairs.insert(index, index_before);
     }
     Some(pairs)
 }
 
 /// The lines of a text without their ends, each with what of it is shown.
-fn whole_lines<'a>(text: &'a str, shown: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
+fn whole_lines<'a>(text: &'a str, visible: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     // What is hidden is spaces, those of a byte order mark too.
-    let shown = markdown::split_lines(shown).map(|line| line.text.trim());
-    markdown::split_lines(text).map(|line| line.text.trim_end()).zip(shown)
+    let visible = markdown::split_lines(visible).map(|line| line.text.trim());
+    markdown::split_lines(text).map(|line| line.text.trim_end()).zip(visible)
 }
 
 /// The text with every box empty.
 fn clear_boxes(text: &str) -> String {
     let visible = markdown::visible_text(text);
-    let mut emptied = text.to_owned();
+    let mut cleared = text.to_owned();
     for line in markdown::split_lines(&visible) {
         if let Some(item) = markdown::parse_checkbox(line.text) {
-            let at = line.start + item.marker;
-            emptied.replace_range(at..=at, " ");
+            let offset = line.start + item.marker;
+            cleared.replace_range(offset..=offset, " ");
         }
     }
-    emptied
+    cleared
 }
 
 /// The number of an item that begins with `CHK001`.

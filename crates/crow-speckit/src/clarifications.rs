@@ -7,7 +7,7 @@ const SECTION: &str = "Clarifications";
 
 /// Adds an answer to a spec, under its day, and makes the places for it where they are missing. Nothing else changes.
 pub fn add_clarification(text: &str, today: &str, question: &str, answer: &str) -> String {
-    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let line_ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let bullet = format!("- Q: {} → A: {}", sanitize_answer(question), sanitize_answer(answer));
     let session = format!("### Session {today}");
     let visible = markdown::visible_text(text);
@@ -15,28 +15,42 @@ pub fn add_clarification(text: &str, today: &str, question: &str, answer: &str) 
         .filter_map(|line| Some((line, markdown::parse_heading(line.text)?)))
         .collect();
     let Some(section) = headings.iter().position(|(_, heading)| is_clarifications_heading(heading)) else {
-        let at = section_position(&headings, text.len());
-        let made = format!("## {SECTION}{end}{end}{session}{end}{end}{bullet}{end}");
-        return insert_lines(text, at, &made, LineSpacing::Blank);
+        let offset = section_position(&headings, text.len());
+        let new_section = format!(
+            "## {SECTION}{line_ending}{line_ending}{session}{line_ending}{line_ending}{bullet}{line_ending}"
+        );
+        return insert_lines(text, offset, &new_section, LineSpacing::Blank);
     };
-    let within =
+    let is_subheading =
         |(_, heading): &&(MarkdownLine<'_>, MarkdownHeading<'_>)| heading.level > headings[section].1.level;
-    let ours = &headings[section..=section + headings[section + 1..].iter().take_while(within).count()];
-    let after = |at: usize, headings: &[(MarkdownLine<'_>, MarkdownHeading<'_>)]| {
-        headings.get(at + 1).map_or(text.len(), |(line, _)| line.start)
+    let section_headings =
+        &headings[section..=section + headings[section + 1..].iter().take_while(is_subheading).count()];
+    let next_heading_start = |heading_index: usize, headings: &[(MarkdownLine<'_>, MarkdownHeading<'_>)]| {
+        headings.get(heading_index + 1).map_or(text.len(), |(line, _)| line.start)
     };
-    match ours.iter().position(|(_, heading)| is_session_heading(heading, today)) {
-        Some(found) => {
-            let is_new = text[ours[found].0.start..after(section + found, &headings)]
+    match section_headings.iter().position(|(_, heading)| is_session_heading(heading, today)) {
+        Some(session_index) => {
+            let is_new = text[section_headings[session_index].0.start
+                ..next_heading_start(section + session_index, &headings)]
                 .lines()
                 .skip(1)
                 .all(str::is_empty);
-            let gap = if is_new { LineSpacing::Blank } else { LineSpacing::None };
-            insert_lines(text, after(section + found, &headings), &format!("{bullet}{end}"), gap)
+            let spacing = if is_new { LineSpacing::Blank } else { LineSpacing::None };
+            insert_lines(
+                text,
+                next_heading_start(section + session_index, &headings),
+                &format!("{bullet}{line_ending}"),
+                spacing,
+            )
         }
         None => {
-            let at = after(section + ours.len() - 1, &headings);
-            insert_lines(text, at, &format!("{session}{end}{end}{bullet}{end}"), LineSpacing::Blank)
+            let offset = next_heading_start(section + section_headings.len() - 1, &headings);
+            insert_lines(
+                text,
+                offset,
+                &format!("{session}{line_ending}{line_ending}{bullet}{line_ending}"),
+                LineSpacing::Blank,
+            )
         }
     }
 }
@@ -44,15 +58,15 @@ pub fn add_clarification(text: &str, today: &str, question: &str, answer: &str) 
 /// How many answers a spec has of this day.
 pub(crate) fn count_clarifications(text: &str, today: &str) -> usize {
     let visible = markdown::visible_text(text);
-    let (mut is_ours, mut is_today) = (false, false);
+    let (mut in_section, mut in_session) = (false, false);
     let mut n_answers = 0;
     for line in markdown::split_lines(&visible) {
         match markdown::parse_heading(line.text) {
             Some(heading) if heading.level <= 2 => {
-                (is_ours, is_today) = (is_clarifications_heading(&heading), false);
+                (in_section, in_session) = (is_clarifications_heading(&heading), false);
             }
-            Some(heading) => is_today = is_ours && is_session_heading(&heading, today),
-            None => n_answers += usize::from(is_today && line.text.trim_start().starts_with("- Q: ")),
+            Some(heading) => in_session = in_section && is_session_heading(&heading, today),
+            None => n_answers += usize::from(in_session && line.text.trim_start().starts_with("- Q: ")),
         }
     }
     n_answers
@@ -68,10 +82,11 @@ fn is_session_heading(heading: &MarkdownHeading<'_>, today: &str) -> bool {
 
 /// Where the section goes: before the scenarios, which are the first part behind the overview.
 fn section_position(headings: &[(MarkdownLine<'_>, MarkdownHeading<'_>)], end: usize) -> usize {
-    let parts = || headings.iter().filter(|(_, heading)| heading.level == 2);
-    let is_named = |title: &str| title.starts_with("User Scenarios") || title.starts_with("Requirements");
-    let named = parts().find(|(_, heading)| is_named(heading.title));
-    named.or_else(|| parts().nth(1)).map_or(end, |(line, _)| line.start)
+    let level_2_headings = || headings.iter().filter(|(_, heading)| heading.level == 2);
+    let is_anchor_title =
+        |title: &str| title.starts_with("User Scenarios") || title.starts_with("Requirements");
+    let anchor = level_2_headings().find(|(_, heading)| is_anchor_title(heading.title));
+    anchor.or_else(|| level_2_headings().nth(1)).map_or(end, |(line, _)| line.start)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,26 +96,26 @@ enum LineSpacing {
 }
 
 /// Puts lines at a place where a line begins, behind the last one that is not blank.
-fn insert_lines(text: &str, at: usize, lines: &str, gap: LineSpacing) -> String {
-    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let before = text[..at].trim_end();
-    let rest = &text[at..];
-    let mut longer = before.to_owned();
+fn insert_lines(text: &str, offset: usize, lines: &str, spacing: LineSpacing) -> String {
+    let line_ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let before = text[..offset].trim_end();
+    let rest = &text[offset..];
+    let mut result = before.to_owned();
     if !before.is_empty() {
-        longer.push_str(end);
-        longer.push_str(if gap == LineSpacing::Blank { end } else { "" });
+        result.push_str(line_ending);
+        result.push_str(if spacing == LineSpacing::Blank { line_ending } else { "" });
     }
-    longer.push_str(lines);
+    result.push_str(lines);
     if !rest.is_empty() {
-        longer.push_str(end);
-        longer.push_str(rest);
+        result.push_str(line_ending);
+        result.push_str(rest);
     }
-    longer
+    result
 }
 
 /// Words that stay on their line, and do not look like the other half of it.
-fn sanitize_answer(words: &str) -> String {
-    let line = one_line(words).replace('→', "->").replace("[NEEDS CLARIFICATION", "[needs clarification");
+fn sanitize_answer(text: &str) -> String {
+    let line = one_line(text).replace('→', "->").replace("[NEEDS CLARIFICATION", "[needs clarification");
     if line.matches('`').count() % 2 == 1 { line.replace('`', "'") } else { line }
 }
 

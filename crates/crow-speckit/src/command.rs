@@ -125,7 +125,7 @@ pub enum SpeckitRequest {
     /// A step of it.
     Step(CommandInvocation),
     /// Something about it.
-    About(SpeckitAction),
+    Action(SpeckitAction),
     /// A command of an extension, if the project has it.
     Extension {
         /// Its name, such as `speckit.git.commit`.
@@ -186,7 +186,7 @@ impl SpeckitRequest {
     pub fn parse(name: &str, arguments: &str) -> Option<Result<Self, String>> {
         let rest = name.strip_prefix("speckit")?;
         if rest.is_empty() {
-            return Some(Ok(Self::About(parse_action(arguments.trim()))));
+            return Some(Ok(Self::Action(parse_action(arguments.trim()))));
         }
         let step = rest.strip_prefix(['.', '-'])?;
         if let Some(command) = WorkflowCommand::parse(step) {
@@ -218,7 +218,7 @@ fn parse_action(text: &str) -> SpeckitAction {
 
 /// Takes the options off the beginning. What is spelled like one and is none is what the person wants to say.
 fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<CommandInvocation, String> {
-    let mut asked =
+    let mut invocation =
         CommandInvocation { command, feature: None, naming: FeatureNaming::default(), text: String::new() };
     let mut rest = arguments.trim_start();
     loop {
@@ -227,47 +227,50 @@ fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<Command
             rest = after.trim_start();
             break;
         }
-        let (name, given) = match word.split_once('=') {
+        let (name, inline_value) = match word.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (word, None),
         };
         let is_option = match name {
             "--feature" => command != WorkflowCommand::Specify && command != WorkflowCommand::Constitution,
             "--short-name" | "--number" | "--timestamp" | "--dir" => command == WorkflowCommand::Specify,
-            "SPECIFY_FEATURE_DIRECTORY" => given.is_some() && command != WorkflowCommand::Constitution,
-            "GIT_BRANCH_NAME" => given.is_some() && command == WorkflowCommand::Specify,
+            "SPECIFY_FEATURE_DIRECTORY" => inline_value.is_some() && command != WorkflowCommand::Constitution,
+            "GIT_BRANCH_NAME" => inline_value.is_some() && command == WorkflowCommand::Specify,
             _ => false,
         };
         if !is_option {
             break;
         }
         if name == "--timestamp" {
-            asked.naming.timestamp = true;
+            invocation.naming.timestamp = true;
             rest = after.trim_start();
             continue;
         }
         let before = &rest[..rest.len() - after.len()];
-        let from = match given {
+        let value_text = match inline_value {
             Some(value) => &rest[before.len() - value.len()..],
             None => after.trim_start(),
         };
-        let (value, after) = split_value(from).ok_or_else(|| format!("{name} wants a value behind it."))?;
+        let (value, after) =
+            split_value(value_text).ok_or_else(|| format!("{name} wants a value behind it."))?;
         let value = value.to_owned();
         match name {
-            "--feature" => asked.feature = Some(value),
-            "--short-name" => asked.naming.short_name = Some(value),
+            "--feature" => invocation.feature = Some(value),
+            "--short-name" => invocation.naming.short_name = Some(value),
             "--number" => {
                 let number = value.parse().map_err(|_| format!("--number wants a number, not {value}."))?;
-                asked.naming.number = Some(number);
+                invocation.naming.number = Some(number);
             }
-            "GIT_BRANCH_NAME" => asked.naming.branch = Some(value),
-            "SPECIFY_FEATURE_DIRECTORY" if command != WorkflowCommand::Specify => asked.feature = Some(value),
-            _ => asked.naming.directory = Some(PathBuf::from(value)),
+            "GIT_BRANCH_NAME" => invocation.naming.branch = Some(value),
+            "SPECIFY_FEATURE_DIRECTORY" if command != WorkflowCommand::Specify => {
+                invocation.feature = Some(value)
+            }
+            _ => invocation.naming.directory = Some(PathBuf::from(value)),
         }
         rest = after.trim_start();
     }
-    asked.text = rest.to_owned();
-    Ok(asked)
+    invocation.text = rest.to_owned();
+    Ok(invocation)
 }
 
 /// Takes one value off the beginning, in quotes or up to a space.

@@ -9,17 +9,16 @@ use std::time::Duration;
 use crate::feature::{FeatureDirSource, check_feature_dir};
 use crate::{
     Feature, FeatureNumbering, PageLoader, SpeckitError, SpeckitProject, SpecsLink, SpecsRoot,
-    init::ensure_crow_folder,
-    number,
-    open::{self, LinkPolicy, OpenOutcome},
-    roots,
+    init::ensure_crow_dir,
+    numbering,
+    safe_open::{self, LinkPolicy, OpenOutcome},
     scaffold::{PageHeader, fill_header},
-    slug,
+    slug, specs_root,
 };
 
 /// A feature is made in milliseconds: who holds the lock for so long hangs.
-const LOCK_WAITS_MAX: u32 = 80;
-const LOCK_WAIT: Duration = Duration::from_millis(25);
+const LOCK_ATTEMPTS_MAX: u32 = 80;
+const LOCK_RETRY_DELAY: Duration = Duration::from_millis(25);
 
 /// Each attempt takes the next number; so many taken between two looks are no accident.
 const ATTEMPTS_MAX: u32 = 100;
@@ -57,40 +56,42 @@ pub struct CreatedFeature {
 /// Tells which feature would be made. Writes nothing.
 pub fn preview_feature(
     project: &SpeckitProject,
-    new: &NewFeature<'_>,
+    request: &NewFeature<'_>,
 ) -> Result<CreatedFeature, SpeckitError> {
-    let slug = resolve_slug(new)?;
-    match new.dir {
-        Some(spelled) => prepare_named_feature(project, (spelled, new.specs_root)),
+    let slug = resolve_slug(request)?;
+    match request.dir {
+        Some(path_text) => prepare_named_feature(project, (path_text, request.specs_root)),
         None => prepare_numbered_feature(
             project,
-            new,
+            request,
             (&slug, 0),
-            &roots::resolve_specs_root(project, new.specs_root)?,
+            &specs_root::resolve_specs_root(project, request.specs_root)?,
         ),
     }
 }
 
 /// Finds the feature that has the name already which this one would get; only a number that was wished for, or a time, can.
-pub fn existing(
+pub fn find_existing_feature(
     project: &SpeckitProject,
-    new: &NewFeature<'_>,
+    request: &NewFeature<'_>,
 ) -> Result<Option<CreatedFeature>, SpeckitError> {
-    let slug = resolve_slug(new)?;
-    let prefix = match new.numbering {
-        FeatureNumbering::Prefer(number) => number::format_number(number),
-        FeatureNumbering::Timestamp => timestamp(new.now),
+    let slug = resolve_slug(request)?;
+    let prefix = match request.numbering {
+        FeatureNumbering::Prefer(number) => numbering::format_number(number),
+        FeatureNumbering::Timestamp => timestamp(request.now),
         FeatureNumbering::Next => return Ok(None),
     };
-    let name = slug::fit_folder_name(&prefix, &slug);
-    for root in roots::all_specs_roots(project, new.specs_root) {
+    let name = slug::fit_dir_name(&prefix, &slug);
+    for root in specs_root::all_specs_roots(project, request.specs_root) {
         let dir = root.join(&name);
         if !dir.is_dir() {
             continue;
         }
-        check_feature_dir(project, &dir, (FeatureDirSource::Project, new.specs_root)).map_err(|why| {
-            SpeckitError::broken(&dir, why.to_message("choose another name with --short-name"))
-        })?;
+        check_feature_dir(project, &dir, (FeatureDirSource::Project, request.specs_root)).map_err(
+            |reason| {
+                SpeckitError::invalid_file(&dir, reason.to_message("choose another name with --short-name"))
+            },
+        )?;
         let feature = Feature::from_dir(dir);
         feature.check_pages()?;
         let notes = vec![format!("{} is there already", project.display_path(&feature.dir))];
@@ -103,19 +104,19 @@ pub fn existing(
 /// is written.
 pub fn create_feature(
     project: &SpeckitProject,
-    new: &NewFeature<'_>,
+    request: &NewFeature<'_>,
     pages: &PageLoader<'_>,
 ) -> Result<CreatedFeature, SpeckitError> {
     // Whatever refuses the feature does so before the first folder.
-    preview_feature(project, new)?;
-    let slug = resolve_slug(new)?;
+    preview_feature(project, request)?;
+    let slug = resolve_slug(request)?;
     let spec = pages("spec-template")?;
     let requirements = pages("requirements-template")?;
-    ensure_crow_folder(project)?;
+    ensure_crow_dir(project)?;
     let _lock = lock_creation(project)?;
-    let created = match new.dir {
-        Some(spelled) => {
-            let created = prepare_named_feature(project, (spelled, new.specs_root))?;
+    let created = match request.dir {
+        Some(path_text) => {
+            let created = prepare_named_feature(project, (path_text, request.specs_root))?;
             created.feature.check_pages()?;
             let dir = &created.feature.dir;
             // Outside only where the name says so, not where a link does.
@@ -125,10 +126,10 @@ pub fn create_feature(
             fs::create_dir_all(dir).map_err(|error| SpeckitError::io(dir, error))?;
             created
         }
-        None => create_numbered_feature(project, new, &slug)?,
+        None => create_numbered_feature(project, request, &slug)?,
     };
-    let date = new.now.date().to_string();
-    let header = PageHeader { name: &created.feature.name, date: &date, description: new.description };
+    let date = request.now.date().to_string();
+    let header = PageHeader { name: &created.feature.name, date: &date, description: request.description };
     let checklists = created.feature.checklists_dir();
     fs::create_dir_all(&checklists).map_err(|error| SpeckitError::io(&checklists, error))?;
     SpeckitProject::write_new_file(&created.feature.spec_path(), &fill_header(&spec.text, header))?;
@@ -139,19 +140,19 @@ pub fn create_feature(
     Ok(created)
 }
 
-fn resolve_slug(new: &NewFeature<'_>) -> Result<String, SpeckitError> {
-    if new.description.trim().is_empty() {
-        let why = "there is no description; say what to build and why";
-        return Err(SpeckitError::Invalid(why.to_owned()));
+fn resolve_slug(request: &NewFeature<'_>) -> Result<String, SpeckitError> {
+    if request.description.trim().is_empty() {
+        let reason = "there is no description; say what to build and why";
+        return Err(SpeckitError::Invalid(reason.to_owned()));
     }
-    let slug = match new.short_name {
+    let slug = match request.short_name {
         Some(name) => slug::clean_short_name(name),
-        None => slug::slug_from_description(new.description),
+        None => slug::slug_from_description(request.description),
     };
-    if slug.is_empty() && new.dir.is_none() {
-        let why =
+    if slug.is_empty() && request.dir.is_none() {
+        let reason =
             "the name has neither a letter nor a digit; choose one with --short-name, such as user-auth";
-        return Err(SpeckitError::Invalid(why.to_owned()));
+        return Err(SpeckitError::Invalid(reason.to_owned()));
     }
     Ok(slug)
 }
@@ -159,17 +160,18 @@ fn resolve_slug(new: &NewFeature<'_>) -> Result<String, SpeckitError> {
 /// The feature of a folder that the person named, which may be outside and may be there without a spec.
 fn prepare_named_feature(
     project: &SpeckitProject,
-    (spelled, specs_root): (&str, &SpecsRoot),
+    (path_text, specs_root): (&str, &SpecsRoot),
 ) -> Result<CreatedFeature, SpeckitError> {
-    let dir = project.resolve_path(spelled);
+    let dir = project.resolve_path(path_text);
     check_feature_dir(project, &dir, (FeatureDirSource::Person, specs_root))
-        .map_err(|why| SpeckitError::broken(&dir, why.to_message("name another folder")))?;
+        .map_err(|reason| SpeckitError::invalid_file(&dir, reason.to_message("name another folder")))?;
     let feature = Feature::from_dir(dir);
     if feature.spec_path().symlink_metadata().is_ok() {
-        let why = format!("{} has a spec already; name another folder", project.display_path(&feature.dir));
-        return Err(SpeckitError::Invalid(why));
+        let reason =
+            format!("{} has a spec already; name another folder", project.display_path(&feature.dir));
+        return Err(SpeckitError::Invalid(reason));
     }
-    let prefix = number::parse_folder_prefix(&feature.name).unwrap_or_default().to_owned();
+    let prefix = numbering::parse_dir_prefix(&feature.name).unwrap_or_default().to_owned();
     Ok(CreatedFeature { feature, prefix, notes: Vec::new() })
 }
 
@@ -180,48 +182,53 @@ fn timestamp(now: &jiff::Zoned) -> String {
 /// The feature with the next number, at least the floor.
 fn prepare_numbered_feature(
     project: &SpeckitProject,
-    new: &NewFeature<'_>,
+    request: &NewFeature<'_>,
     (slug, floor): (&str, u64),
     root: &Path,
 ) -> Result<CreatedFeature, SpeckitError> {
     let mut notes = Vec::new();
-    let next = |preferred| {
-        number::next_number(
-            &number::list_folder_names(&roots::all_specs_roots(project, new.specs_root))?,
+    let next_number = |preferred| {
+        numbering::next_number(
+            &numbering::list_dir_names(&specs_root::all_specs_roots(project, request.specs_root))?,
             preferred,
             floor,
         )
     };
-    let (prefix, note) = match new.numbering {
-        FeatureNumbering::Timestamp => (timestamp(new.now), None),
-        FeatureNumbering::Next => next(None).map(|(number, note)| (number::format_number(number), note))?,
-        FeatureNumbering::Prefer(wanted) => {
-            next(Some(wanted)).map(|(number, note)| (number::format_number(number), note))?
+    let (prefix, note) = match request.numbering {
+        FeatureNumbering::Timestamp => (timestamp(request.now), None),
+        FeatureNumbering::Next => {
+            next_number(None).map(|(number, note)| (numbering::format_number(number), note))?
+        }
+        FeatureNumbering::Prefer(preferred) => {
+            next_number(Some(preferred)).map(|(number, note)| (numbering::format_number(number), note))?
         }
     };
     notes.extend(note);
-    let name = slug::fit_folder_name(&prefix, slug);
+    let name = slug::fit_dir_name(&prefix, slug);
     if name.len() < prefix.len() + 1 + slug.len() {
         notes.push(format!("the name is too long for a branch and was cut to {} bytes", name.len()));
     }
     let dir = root.join(name);
-    check_feature_dir(project, &dir, (FeatureDirSource::Project, new.specs_root)).map_err(|why| {
-        SpeckitError::broken(root, why.to_message("put a folder in its place, or set speckit.specs_root"))
+    check_feature_dir(project, &dir, (FeatureDirSource::Project, request.specs_root)).map_err(|reason| {
+        SpeckitError::invalid_file(
+            root,
+            reason.to_message("put a folder in its place, or set speckit.specs_root"),
+        )
     })?;
     Ok(CreatedFeature { feature: Feature::from_dir(dir), prefix, notes })
 }
 
 fn create_numbered_feature(
     project: &SpeckitProject,
-    new: &NewFeature<'_>,
+    request: &NewFeature<'_>,
     slug: &str,
 ) -> Result<CreatedFeature, SpeckitError> {
-    let root = roots::resolve_specs_root(project, new.specs_root)?;
-    project.create_folder(&root)?;
-    let link = roots::link_specs(project, &root, new.specs_link);
+    let root = specs_root::resolve_specs_root(project, request.specs_root)?;
+    project.create_dir(&root)?;
+    let link = specs_root::link_specs(project, &root, request.specs_link);
     let mut floor = 0;
     for _ in 0..ATTEMPTS_MAX {
-        let mut created = prepare_numbered_feature(project, new, (slug, floor), &root)?;
+        let mut created = prepare_numbered_feature(project, request, (slug, floor), &root)?;
         let dir = &created.feature.dir;
         match fs::create_dir(dir) {
             Ok(()) => {
@@ -236,38 +243,44 @@ fn create_numbered_feature(
             Err(error) => return Err(SpeckitError::io(dir, error)),
         }
     }
-    let why = "a folder of that name is there already; try again, or choose another name with --short-name";
-    Err(SpeckitError::Invalid(why.to_owned()))
+    let reason =
+        "a folder of that name is there already; try again, or choose another name with --short-name";
+    Err(SpeckitError::Invalid(reason.to_owned()))
 }
 
 /// Waits until nobody else makes a feature in this project. The lock goes with its file.
 fn lock_creation(project: &SpeckitProject) -> Result<Option<File>, SpeckitError> {
     let path = project.specify_path("crow/lock");
     project.check_inside(&path)?;
-    let failed = |error| SpeckitError::io(&path, error);
+    let io_error = |error| SpeckitError::io(&path, error);
     // Whoever makes it first makes a file, and whatever else is there is not opened.
-    let made =
-        open::set_safe_flags(File::options().create_new(true).append(true), LinkPolicy::Refused).open(&path);
-    let file = match made {
+    let opened = safe_open::set_safe_flags(File::options().create_new(true).append(true), LinkPolicy::Reject)
+        .open(&path);
+    let file = match opened {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            match open::open_with(File::options().append(true), &path, LinkPolicy::Refused).map_err(failed)? {
+            match safe_open::open_with(File::options().append(true), &path, LinkPolicy::Reject)
+                .map_err(io_error)?
+            {
                 OpenOutcome::File(file, _) => file,
                 OpenOutcome::Missing | OpenOutcome::Other => {
-                    return Err(SpeckitError::broken(&path, "it is not a file; remove it"));
+                    return Err(SpeckitError::invalid_file(&path, "it is not a file; remove it"));
                 }
             }
         }
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(io_error(error)),
     };
-    for _ in 0..LOCK_WAITS_MAX {
+    for _ in 0..LOCK_ATTEMPTS_MAX {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_WAIT),
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_DELAY),
             // Disks without locks still make a folder only once.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::Error(error)) => return Err(io_error(error)),
         }
     }
-    Err(SpeckitError::broken(&path, "another process has held it for seconds; try again when it is done"))
+    Err(SpeckitError::invalid_file(
+        &path,
+        "another process has held it for seconds; try again when it is done",
+    ))
 }

@@ -10,23 +10,23 @@ use crate::{WorkflowCommand, sanitize_text};
 #[derive(Debug, thiserror::Error)]
 pub enum SpeckitError {
     /// Something has to be there first.
-    #[error("{}", sanitize_text(why))]
-    Unmet {
+    #[error("{}", sanitize_text(reason))]
+    MissingPrerequisite {
         /// What is missing, a whole sentence.
-        why: String,
+        reason: String,
         /// The command that makes it.
-        next: Option<WorkflowCommand>,
+        command: Option<WorkflowCommand>,
     },
     /// What was asked for is not possible.
     #[error("{}", sanitize_text(.0))]
     Invalid(String),
     /// A file of the project says what nobody can use.
-    #[error("{} cannot be used: {}", display_path(path), sanitize_text(why))]
-    Broken {
+    #[error("{} cannot be used: {}", display_path(path), sanitize_text(reason))]
+    InvalidFile {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        why: String,
+        reason: String,
     },
     /// The disk said no.
     #[error("{}: {error}", display_path(path))]
@@ -42,8 +42,10 @@ impl SpeckitError {
     /// What helps, where its sentence does not say so.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Unmet { next, .. } => next.map(|next| format!("run {next} first")),
-            Self::Invalid(_) | Self::Broken { .. } | Self::Io { .. } => None,
+            Self::MissingPrerequisite { command: next, .. } => {
+                next.map(|command| format!("run {command} first"))
+            }
+            Self::Invalid(_) | Self::InvalidFile { .. } | Self::Io { .. } => None,
         }
     }
 
@@ -51,8 +53,8 @@ impl SpeckitError {
         Self::Io { path: path.to_owned(), error }
     }
 
-    pub(crate) fn broken(path: &Path, why: impl Into<String>) -> Self {
-        Self::Broken { path: path.to_owned(), why: why.into() }
+    pub(crate) fn invalid_file(path: &Path, reason: impl Into<String>) -> Self {
+        Self::InvalidFile { path: path.to_owned(), reason: reason.into() }
     }
 }
 
@@ -66,9 +68,10 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_made_by_a_command() {
-        let unmet = |next| SpeckitError::Unmet { why: "there is no plan".to_owned(), next };
-        assert_eq!(unmet(Some(WorkflowCommand::Plan)).hint().as_deref(), Some("run /speckit.plan first"));
-        assert_eq!(unmet(None).hint(), None);
+        let error =
+            |command| SpeckitError::MissingPrerequisite { reason: "there is no plan".to_owned(), command };
+        assert_eq!(error(Some(WorkflowCommand::Plan)).hint().as_deref(), Some("run /speckit.plan first"));
+        assert_eq!(error(None).hint(), None);
         assert_eq!(SpeckitError::Invalid("no".to_owned()).hint(), None);
     }
 }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::confined;
-use crate::registry::{self, EXTENSIONS, InstalledPackage};
+use crate::confined_files;
+use crate::registry::{self, EXTENSIONS_DIR, InstalledPackage};
 use crate::{SpeckitError, SpeckitProject, sanitize_text};
 
 /// What an extension says of itself.
@@ -41,60 +41,61 @@ pub struct ExtensionCommands {
 
 /// Lists the commands of enabled extensions; what is wrong with one of them does not hide the others.
 pub fn list_extension_commands(project: &SpeckitProject) -> Result<ExtensionCommands, SpeckitError> {
-    let mut all = ExtensionCommands::default();
+    let mut result = ExtensionCommands::default();
     for extension in registry::list_extensions(project)? {
         match read_commands(project, &extension) {
             Ok(commands) => {
                 for command in commands {
-                    if all.commands.iter().all(|other| other.name != command.name) {
-                        all.commands.push(command);
+                    if result.commands.iter().all(|other| other.name != command.name) {
+                        result.commands.push(command);
                     }
                 }
             }
-            Err(error) => all.problems.push(error.to_string()),
+            Err(error) => result.problems.push(error.to_string()),
         }
     }
-    Ok(all)
+    Ok(result)
 }
 
 fn read_commands(
     project: &SpeckitProject,
     extension: &InstalledPackage,
 ) -> Result<Vec<ExtensionCommand>, SpeckitError> {
-    let path = extension.folder.join(MANIFEST);
-    let Some(text) = confined::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
-    let manifest = confined::parse_yaml(&path, &text)?;
-    let broken = |why: String| SpeckitError::broken(&path, why);
-    let Some(listed) = manifest.pointer("/provides/commands") else { return Ok(Vec::new()) };
-    let listed = listed.as_array().ok_or_else(|| broken("its commands are not a list".to_owned()))?;
-    if listed.len() > COMMANDS_MAX {
-        return Err(broken(format!("it has more than {COMMANDS_MAX} commands")));
+    let path = extension.directory.join(MANIFEST);
+    let Some(text) = confined_files::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
+    let manifest = confined_files::parse_yaml(&path, &text)?;
+    let manifest_error = |reason: String| SpeckitError::invalid_file(&path, reason);
+    let Some(entries) = manifest.pointer("/provides/commands") else { return Ok(Vec::new()) };
+    let entries =
+        entries.as_array().ok_or_else(|| manifest_error("its commands are not a list".to_owned()))?;
+    if entries.len() > COMMANDS_MAX {
+        return Err(manifest_error(format!("it has more than {COMMANDS_MAX} commands")));
     }
     let mut commands = Vec::new();
-    for entry in listed {
-        let word = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, file) = (word("name"), word("file"));
-        let of_extension = name.strip_prefix("speckit.").and_then(|rest| rest.split_once('.'));
-        if !of_extension.is_some_and(|(id, name)| id == extension.id && confined::is_name(name)) {
-            let want = format!("speckit.{}.NAME", extension.id);
-            return Err(broken(format!("the command {name:?} is not named {want}")));
+    for entry in entries {
+        let text_field = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (name, file) = (text_field("name"), text_field("file"));
+        let qualified_name = name.strip_prefix("speckit.").and_then(|rest| rest.split_once('.'));
+        if !qualified_name.is_some_and(|(id, name)| id == extension.id && confined_files::is_name(name)) {
+            let expected = format!("speckit.{}.NAME", extension.id);
+            return Err(manifest_error(format!("the command {name:?} is not named {expected}")));
         }
-        if !confined::is_below(file) {
-            return Err(broken(format!("the file {file:?} of {name} leads out of the extension")));
+        if !confined_files::is_below(file) {
+            return Err(manifest_error(format!("the file {file:?} of {name} leads out of the extension")));
         }
         commands.push(ExtensionCommand {
             name: name.to_owned(),
             extension: extension.id.clone(),
-            description: menu_line(word("description")),
-            file: project.relative_path(&extension.folder.join(file)),
+            description: menu_line(text_field("description")),
+            file: project.relative_path(&extension.directory.join(file)),
         });
     }
     Ok(commands)
 }
 
 /// Makes words of a stranger fit into a line.
-pub(crate) fn menu_line(words: &str) -> String {
-    let words = words.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+pub(crate) fn menu_line(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     sanitize_text(&words.collect::<Vec<_>>().join(" ")).chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
@@ -106,13 +107,13 @@ pub(crate) fn settings_files(id: &str) -> [String; 3] {
 /// The settings of an extension: its defaults, then the project's, then those of this machine. What cannot be read says
 /// nothing, as in the real tool.
 pub(crate) fn extension_settings(project: &SpeckitProject, id: &str) -> Map<String, Value> {
-    let folder = project.specify_path(EXTENSIONS).join(id);
-    let read = |file: &str| {
-        let path = folder.join(file);
-        let text = confined::read_specify_file(project, &path).ok().flatten()?;
-        confined::parse_yaml(&path, &text).ok()
+    let directory = project.specify_path(EXTENSIONS_DIR).join(id);
+    let parse_file = |file: &str| {
+        let path = directory.join(file);
+        let text = confined_files::read_specify_file(project, &path).ok().flatten()?;
+        confined_files::parse_yaml(&path, &text).ok()
     };
-    let [manifest, shared, local] = settings_files(id).map(|file| read(&file));
+    let [manifest, shared, local] = settings_files(id).map(|file| parse_file(&file));
     let defaults = manifest.and_then(|manifest| manifest.pointer("/config/defaults").cloned());
     let mut settings = Map::new();
     for layer in [defaults, shared, local] {
@@ -123,12 +124,12 @@ pub(crate) fn extension_settings(project: &SpeckitProject, id: &str) -> Map<Stri
     settings
 }
 
-fn merge_settings(below: &mut Map<String, Value>, above: Map<String, Value>) {
-    for (key, value) in above {
-        match (below.get_mut(&key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => merge_settings(below, above),
+fn merge_settings(base: &mut Map<String, Value>, overrides: Map<String, Value>) {
+    for (key, value) in overrides {
+        match (base.get_mut(&key), value) {
+            (Some(Value::Object(base)), Value::Object(overrides)) => merge_settings(base, overrides),
             (_, value) => {
-                below.insert(key, value);
+                base.insert(key, value);
             }
         }
     }

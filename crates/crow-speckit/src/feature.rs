@@ -1,15 +1,15 @@
 //! Features: the folders with a spec, a plan and tasks, and which of them is meant. Writes nothing.
 
-mod place;
+mod dir_check;
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::{
-    SpeckitError, SpeckitProject, SpeckitVariables, SpecsRoot, WorkflowCommand, git, number,
-    pointer::read_pointer, project::follow_links, roots, sanitize_text,
+    SpeckitError, SpeckitProject, SpeckitVariables, SpecsRoot, WorkflowCommand,
+    feature_pointer::read_pointer, git, numbering, project::follow_links, sanitize_text, specs_root,
 };
 
-pub(crate) use place::{FeatureDirSource, check_feature_dir};
+pub(crate) use dir_check::{FeatureDirSource, check_feature_dir};
 
 /// Names that a sentence lists before it stops; the rest is in `/speckit status`.
 const NAMES_LISTED_MAX: usize = 12;
@@ -44,7 +44,7 @@ impl Feature {
     /// The feature of this folder.
     pub fn from_dir(dir: PathBuf) -> Self {
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        Self { number: number::parse_folder_number(&name), dir, name: sanitize_text(&name) }
+        Self { number: numbering::parse_dir_number(&name), dir, name: sanitize_text(&name) }
     }
 
     /// What to build, and why.
@@ -92,11 +92,11 @@ impl Feature {
     pub fn page_path(&self, name: &str) -> Result<PathBuf, SpeckitError> {
         let path = self.dir.join(name);
         if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(SpeckitError::broken(&path, "it is no page of the feature"));
+            return Err(SpeckitError::invalid_file(&path, "it is no page of the feature"));
         }
         match (follow_links(&path), follow_links(&self.dir)) {
-            (Some(real), Some(dir)) if real.starts_with(&dir) && real != dir => Ok(path),
-            (_, _) => Err(SpeckitError::broken(
+            (Some(canonical), Some(dir)) if canonical.starts_with(&dir) && canonical != dir => Ok(path),
+            (_, _) => Err(SpeckitError::invalid_file(
                 &path,
                 "a link in it leads out of the feature's folder; put a file in its place",
             )),
@@ -123,35 +123,36 @@ impl Feature {
 
 /// Lists the features of the project in the order of their numbers, each once, whatever links lead to it.
 pub fn list_features(project: &SpeckitProject, specs_root: &SpecsRoot) -> Result<Vec<Feature>, SpeckitError> {
-    let mut found: Vec<Feature> = Vec::new();
-    for root in roots::all_specs_roots(project, specs_root) {
-        for name in number::list_folder_names(&[&root])? {
-            let spelled = root.join(name);
-            let Some(dir) = follow_links(&spelled) else { continue };
-            if check_feature_dir(project, &spelled, (FeatureDirSource::Project, specs_root)).is_err() {
+    let mut features: Vec<Feature> = Vec::new();
+    for root in specs_root::all_specs_roots(project, specs_root) {
+        for name in numbering::list_dir_names(&[&root])? {
+            let unresolved = root.join(name);
+            let Some(dir) = follow_links(&unresolved) else { continue };
+            if check_feature_dir(project, &unresolved, (FeatureDirSource::Project, specs_root)).is_err() {
                 continue;
             }
-            let inside =
+            let relative =
                 follow_links(project.root()).and_then(|root| Some(dir.strip_prefix(root).ok()?.to_owned()));
-            let feature = Feature::from_dir(inside.map_or(spelled, |inside| project.resolve_path(inside)));
-            let is_one =
-                number::parse_folder_prefix(&feature.name).is_some() || feature.spec_path().is_file();
-            if is_one && !found.iter().any(|other| other.dir == feature.dir) {
-                found.push(feature);
+            let feature =
+                Feature::from_dir(relative.map_or(unresolved, |relative| project.resolve_path(relative)));
+            let is_feature =
+                numbering::parse_dir_prefix(&feature.name).is_some() || feature.spec_path().is_file();
+            if is_feature && !features.iter().any(|other| other.dir == feature.dir) {
+                features.push(feature);
             }
         }
     }
-    found.sort_by(|a, b| (a.number, &a.name).cmp(&(b.number, &b.name)));
-    Ok(found)
+    features.sort_by(|a, b| (a.number, &a.name).cmp(&(b.number, &b.name)));
+    Ok(features)
 }
 
 /// Who says which feature is meant, the strongest first.
 #[derive(Debug, Clone, Copy)]
 pub struct FeatureSelector<'a> {
     /// What the person typed: a number, a name, or a folder from the root.
-    pub named: Option<&'a str>,
+    pub typed: Option<&'a str>,
     /// What the session works on.
-    pub bound: Option<&'a Path>,
+    pub session_dir: Option<&'a Path>,
     /// What the environment says.
     pub variables: &'a SpeckitVariables,
     /// Where features are beside the places that all projects have.
@@ -162,9 +163,9 @@ pub struct FeatureSelector<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureOrigin {
     /// The person, just now.
-    Named,
+    Typed,
     /// The session.
-    Bound,
+    Session,
     /// The environment.
     Variable,
     /// The pointer of the project.
@@ -178,36 +179,48 @@ pub enum FeatureOrigin {
 /// Finds the feature that is meant, and who said so.
 pub fn resolve_feature(
     project: &SpeckitProject,
-    asked: FeatureSelector<'_>,
+    selector: FeatureSelector<'_>,
 ) -> Result<(Feature, FeatureOrigin), SpeckitError> {
-    if let Some(named) = asked.named {
-        return Ok((find_named_feature(project, named, asked.specs_root)?, FeatureOrigin::Named));
+    if let Some(typed) = selector.typed {
+        return Ok((find_named_feature(project, typed, selector.specs_root)?, FeatureOrigin::Typed));
     }
     if let Some(dir) =
-        asked.bound.map(|dir| project.resolve_path(dir)).filter(|dir| dir.symlink_metadata().is_ok())
+        selector.session_dir.map(|dir| project.resolve_path(dir)).filter(|dir| dir.symlink_metadata().is_ok())
     {
         check_feature_dir(
             project,
             &dir,
-            (FeatureDirSource::for_session_dir(project, &dir), asked.specs_root),
+            (FeatureDirSource::for_session_dir(project, &dir), selector.specs_root),
         )
-        .map_err(|why| SpeckitError::broken(&dir, why.to_message("choose another with /speckit use")))?;
-        return Ok((Feature::from_dir(dir), FeatureOrigin::Bound));
-    }
-    if let Some(spelled) = &asked.variables.feature_directory {
-        let dir = project.resolve_path(spelled);
-        check_feature_dir(project, &dir, (FeatureDirSource::Person, asked.specs_root)).map_err(|why| {
-            SpeckitError::broken(&dir, why.to_message("let SPECIFY_FEATURE_DIRECTORY name another"))
+        .map_err(|reason| {
+            SpeckitError::invalid_file(&dir, reason.to_message("choose another with /speckit use"))
         })?;
+        return Ok((Feature::from_dir(dir), FeatureOrigin::Session));
+    }
+    if let Some(path_text) = &selector.variables.feature_directory {
+        let dir = project.resolve_path(path_text);
+        check_feature_dir(project, &dir, (FeatureDirSource::Person, selector.specs_root)).map_err(
+            |reason| {
+                SpeckitError::invalid_file(
+                    &dir,
+                    reason.to_message("let SPECIFY_FEATURE_DIRECTORY name another"),
+                )
+            },
+        )?;
         return Ok((Feature::from_dir(dir), FeatureOrigin::Variable));
     }
     if let Some(dir) = read_pointer(project)? {
-        check_feature_dir(project, &dir, (FeatureDirSource::Project, asked.specs_root)).map_err(|why| {
-            SpeckitError::broken(&project.specify_path("feature.json"), why.to_pointer_message(&dir))
-        })?;
+        check_feature_dir(project, &dir, (FeatureDirSource::Project, selector.specs_root)).map_err(
+            |reason| {
+                SpeckitError::invalid_file(
+                    &project.specify_path("feature.json"),
+                    reason.to_pointer_message(&dir),
+                )
+            },
+        )?;
         return Ok((Feature::from_dir(dir), FeatureOrigin::Pointer));
     }
-    infer_feature(project, asked.specs_root)
+    infer_feature(project, selector.specs_root)
 }
 
 /// Finds the feature of a project that says nothing, as a fresh clone does.
@@ -217,14 +230,14 @@ fn infer_feature(
 ) -> Result<(Feature, FeatureOrigin), SpeckitError> {
     let mut features = list_features(project, specs_root)?;
     let branch = git::current_branch(project.root());
-    let prefix = branch.as_deref().and_then(|branch| number::parse_folder_prefix(branch.rsplit('/').next()?));
+    let prefix = branch.as_deref().and_then(|branch| numbering::parse_dir_prefix(branch.rsplit('/').next()?));
     if let Some(prefix) = prefix {
-        let start = format!("{prefix}-");
-        let of_branch: Vec<&Feature> =
-            features.iter().filter(|feature| feature.name.starts_with(&start)).collect();
-        match of_branch.as_slice() {
+        let name_prefix = format!("{prefix}-");
+        let matching: Vec<&Feature> =
+            features.iter().filter(|feature| feature.name.starts_with(&name_prefix)).collect();
+        match matching.as_slice() {
             [] => {}
-            [one] => return Ok(((*one).clone(), FeatureOrigin::Branch)),
+            [feature] => return Ok(((*feature).clone(), FeatureOrigin::Branch)),
             several => {
                 return Err(ambiguous_feature_error(
                     "the branch fits several features",
@@ -234,9 +247,9 @@ fn infer_feature(
         }
     }
     match features.len() {
-        0 => Err(SpeckitError::Unmet {
-            why: "the project has no feature yet".to_owned(),
-            next: Some(WorkflowCommand::Specify),
+        0 => Err(SpeckitError::MissingPrerequisite {
+            reason: "the project has no feature yet".to_owned(),
+            command: Some(WorkflowCommand::Specify),
         }),
         1 => Ok((features.remove(0), FeatureOrigin::Only)),
         _ => Err(ambiguous_feature_error("nothing says which feature is meant", features.iter())),
@@ -246,25 +259,25 @@ fn infer_feature(
 /// Finds what the person named: a folder from the root, a name, or a number.
 fn find_named_feature(
     project: &SpeckitProject,
-    named: &str,
+    typed: &str,
     specs_root: &SpecsRoot,
 ) -> Result<Feature, SpeckitError> {
-    let named = named.trim();
-    if named.is_empty() {
+    let typed = typed.trim();
+    if typed.is_empty() {
         return Err(SpeckitError::Invalid(
             "the feature has no name; say its number or its folder".to_owned(),
         ));
     }
     let features = list_features(project, specs_root)?;
-    if let Some(feature) = features.iter().find(|feature| feature.name == named) {
+    if let Some(feature) = features.iter().find(|feature| feature.name == typed) {
         return Ok(feature.clone());
     }
-    if let Ok(number) = number::parse_number(named) {
-        let fitting: Vec<&Feature> =
+    if let Ok(number) = numbering::parse_number(typed) {
+        let matching: Vec<&Feature> =
             features.iter().filter(|feature| feature.number == Some(number)).collect();
-        match fitting.as_slice() {
+        match matching.as_slice() {
             [] => {}
-            [one] => return Ok((*one).clone()),
+            [feature] => return Ok((*feature).clone()),
             several => {
                 return Err(ambiguous_feature_error(
                     "several features have this number",
@@ -273,25 +286,25 @@ fn find_named_feature(
             }
         }
     }
-    let dir = project.resolve_path(named);
+    let dir = project.resolve_path(typed);
     if dir.is_dir() {
         check_feature_dir(project, &dir, (FeatureDirSource::Person, specs_root))
-            .map_err(|why| SpeckitError::broken(&dir, why.to_message("choose another")))?;
+            .map_err(|reason| SpeckitError::invalid_file(&dir, reason.to_message("choose another")))?;
         return Ok(Feature::from_dir(dir));
     }
-    Err(ambiguous_feature_error(&format!("there is no feature {named:?}"), features.iter()))
+    Err(ambiguous_feature_error(&format!("there is no feature {typed:?}"), features.iter()))
 }
 
-fn ambiguous_feature_error<'a>(why: &str, features: impl Iterator<Item = &'a Feature>) -> SpeckitError {
+fn ambiguous_feature_error<'a>(reason: &str, features: impl Iterator<Item = &'a Feature>) -> SpeckitError {
     let names: Vec<&str> = features.map(|feature| feature.name.as_str()).collect();
-    let more = names.len().saturating_sub(NAMES_LISTED_MAX);
+    let n_more = names.len().saturating_sub(NAMES_LISTED_MAX);
     let listed = names.iter().take(NAMES_LISTED_MAX).copied().collect::<Vec<_>>().join(", ");
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let next = match names.as_slice() {
+    let suffix = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
+    let advice = match names.as_slice() {
         [] => "make one with /speckit.specify".to_owned(),
-        _ => format!("choose with /speckit use or --feature: {listed}{rest}"),
+        _ => format!("choose with /speckit use or --feature: {listed}{suffix}"),
     };
-    SpeckitError::Invalid(format!("{why}; {next}"))
+    SpeckitError::Invalid(format!("{reason}; {advice}"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ const REF_LEVELS_MAX: usize = 16;
 /// The git folder of a project.
 struct GitDirs {
     /// The folder that has `.git`.
-    top: PathBuf,
+    work_tree: PathBuf,
     /// Where the branch is said.
     head: PathBuf,
     /// Where what all checkouts share is; `None` when a file leads there that does not prove its right to.
@@ -39,21 +39,21 @@ pub fn is_repository(root: &Path) -> bool {
 /// The address of a remote, as the repository's own configuration says it.
 pub(crate) fn remote_address(root: &Path, remote: &str) -> Option<String> {
     let config = SpeckitProject::read_file(&find_git_dirs(root)?.common?.join("config")).ok()??;
-    setting(&config, ("remote", Some(remote)), "url")
+    config_value(&config, ("remote", Some(remote)), "url")
 }
 
 /// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
 /// another format than files are not known, nor are those of a folder elsewhere that does not name this checkout.
 pub fn list_branches(root: &Path) -> Vec<String> {
-    let Some(common) = find_git_dirs(root).and_then(|git| git.common) else { return Vec::new() };
+    let Some(common) = find_git_dirs(root).and_then(|dirs| dirs.common) else { return Vec::new() };
     let mut refs = RefNames { names: Vec::new(), n_entries_left: ENTRIES_MAX };
-    for place in ["refs/heads", "refs/remotes"] {
-        refs.collect_refs(&common, place, REF_LEVELS_MAX);
+    for ref_path in ["refs/heads", "refs/remotes"] {
+        refs.collect_refs(&common, ref_path, REF_LEVELS_MAX);
     }
     let mut refs = refs.names;
     let packed = SpeckitProject::read_file(&common.join("packed-refs")).ok().flatten().unwrap_or_default();
-    let named = packed.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
-    refs.extend(named.take(REFS_MAX));
+    let packed_refs = packed.lines().filter_map(|line| line.split_once(' ')).map(|(_, name)| name.to_owned());
+    refs.extend(packed_refs.take(REFS_MAX));
     let mut names: Vec<String> = refs
         .iter()
         .filter_map(|name| match name.strip_prefix("refs/heads/") {
@@ -74,14 +74,14 @@ struct RefNames {
 
 impl RefNames {
     /// Adds the names below a place.
-    fn collect_refs(&mut self, common: &Path, place: &str, n_levels: usize) {
-        let Ok(entries) = fs::read_dir(common.join(place)) else { return };
-        for entry in entries.filter_map(Result::ok) {
-            let Some(n_left) = self.n_entries_left.checked_sub(1) else { return };
-            self.n_entries_left = n_left;
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let name = format!("{place}/{name}");
-            match entry.file_type() {
+    fn collect_refs(&mut self, common: &Path, ref_path: &str, n_levels: usize) {
+        let Ok(entries) = fs::read_dir(common.join(ref_path)) else { return };
+        for git_entry in entries.filter_map(Result::ok) {
+            let Some(n_entries_left) = self.n_entries_left.checked_sub(1) else { return };
+            self.n_entries_left = n_entries_left;
+            let Ok(name) = git_entry.file_name().into_string() else { continue };
+            let name = format!("{ref_path}/{name}");
+            match git_entry.file_type() {
                 Ok(kind) if kind.is_dir() && n_levels > 0 => self.collect_refs(common, &name, n_levels - 1),
                 Ok(kind) if kind.is_file() && self.names.len() < REFS_MAX => self.names.push(name),
                 Ok(_) | Err(_) => {}
@@ -92,16 +92,16 @@ impl RefNames {
 
 /// Keeps a file of the project out of git on this machine only; says whether that is news.
 pub(crate) fn exclude_file(root: &Path, file: &str) -> Result<bool, SpeckitError> {
-    let Some(git) = find_git_dirs(root) else { return Ok(false) };
-    let Some(common) = git.common else { return Ok(false) };
-    let list = common.join("info/exclude");
-    let is_inside = follow_links(&list).is_some_and(|list| list.starts_with(&common));
-    let below = root.strip_prefix(&git.top).ok().and_then(Path::to_str);
-    let (true, Some(below)) = (is_inside, below) else { return Ok(false) };
-    let below = if below.is_empty() { String::new() } else { format!("/{}", escape_pattern(below)) };
-    let line = format!("{below}/{file}");
-    let mut text = SpeckitProject::read_file(&list)?.unwrap_or_default();
-    if text.lines().any(|other| other == line) {
+    let Some(dirs) = find_git_dirs(root) else { return Ok(false) };
+    let Some(common) = dirs.common else { return Ok(false) };
+    let exclude_path = common.join("info/exclude");
+    let is_inside = follow_links(&exclude_path).is_some_and(|canonical| canonical.starts_with(&common));
+    let relative = root.strip_prefix(&dirs.work_tree).ok().and_then(Path::to_str);
+    let (true, Some(relative)) = (is_inside, relative) else { return Ok(false) };
+    let relative = if relative.is_empty() { String::new() } else { format!("/{}", escape_pattern(relative)) };
+    let line = format!("{relative}/{file}");
+    let mut text = SpeckitProject::read_file(&exclude_path)?.unwrap_or_default();
+    if text.lines().any(|existing| existing == line) {
         return Ok(false);
     }
     if !text.is_empty() && !text.ends_with('\n') {
@@ -109,7 +109,7 @@ pub(crate) fn exclude_file(root: &Path, file: &str) -> Result<bool, SpeckitError
     }
     let info = common.join("info");
     fs::create_dir_all(&info).map_err(|error| SpeckitError::io(&info, error))?;
-    SpeckitProject::write_file(&list, &format!("{text}{line}\n"))?;
+    SpeckitProject::write_file(&exclude_path, &format!("{text}{line}\n"))?;
     Ok(true)
 }
 
@@ -119,19 +119,19 @@ fn escape_pattern(path: &str) -> String {
 }
 
 fn find_git_dirs(root: &Path) -> Option<GitDirs> {
-    for top in root.ancestors() {
-        let entry = top.join(".git");
-        let Ok(found) = fs::symlink_metadata(&entry) else { continue };
-        let top = top.to_owned();
-        if found.is_dir() {
-            let common = fs::canonicalize(&entry).ok();
-            return Some(GitDirs { top, head: entry.join("HEAD"), common });
+    for work_tree in root.ancestors() {
+        let git_entry = work_tree.join(".git");
+        let Ok(metadata) = fs::symlink_metadata(&git_entry) else { continue };
+        let work_tree = work_tree.to_owned();
+        if metadata.is_dir() {
+            let common = fs::canonicalize(&git_entry).ok();
+            return Some(GitDirs { work_tree, head: git_entry.join("HEAD"), common });
         }
-        if found.is_file() {
-            let text = SpeckitProject::read_file(&entry).ok()??;
-            let dir = top.join(text.trim().strip_prefix("gitdir:")?.trim_start());
-            let common = find_common_dir(&dir, &entry);
-            return Some(GitDirs { top, head: dir.join("HEAD"), common });
+        if metadata.is_file() {
+            let text = SpeckitProject::read_file(&git_entry).ok()??;
+            let dir = work_tree.join(text.trim().strip_prefix("gitdir:")?.trim_start());
+            let common = find_common_dir(&dir, &git_entry);
+            return Some(GitDirs { work_tree, head: dir.join("HEAD"), common });
         }
         return None;
     }
@@ -140,15 +140,15 @@ fn find_git_dirs(root: &Path) -> Option<GitDirs> {
 
 /// Finds what the checkouts share that a file leads to. Its own folder names the one where that file is: a file that a
 /// stranger wrote into the project cannot arrange that.
-fn find_common_dir(dir: &Path, entry: &Path) -> Option<PathBuf> {
-    let Some(back) = SpeckitProject::read_file(&dir.join("gitdir")).ok()? else {
+fn find_common_dir(dir: &Path, git_entry: &Path) -> Option<PathBuf> {
+    let Some(back_link) = SpeckitProject::read_file(&dir.join("gitdir")).ok()? else {
         // The folder of a submodule is shared as it is.
         let config = SpeckitProject::read_file(&dir.join("config")).ok()??;
-        let checkout = setting(&config, ("core", None), "worktree")?;
-        let is_its_own = follow_links(&dir.join(checkout))? == follow_links(entry.parent()?)?;
-        return is_its_own.then(|| fs::canonicalize(dir).ok()).flatten();
+        let checkout = config_value(&config, ("core", None), "worktree")?;
+        let is_submodule_of_parent = follow_links(&dir.join(checkout))? == follow_links(git_entry.parent()?)?;
+        return is_submodule_of_parent.then(|| fs::canonicalize(dir).ok()).flatten();
     };
-    if follow_links(&dir.join(back.trim()))? != follow_links(entry)? {
+    if follow_links(&dir.join(back_link.trim()))? != follow_links(git_entry)? {
         return None;
     }
     let common = SpeckitProject::read_file(&dir.join("commondir")).ok()??;
@@ -156,24 +156,24 @@ fn find_common_dir(dir: &Path, entry: &Path) -> Option<PathBuf> {
 }
 
 /// What the configuration of a repository says last of a setting.
-fn setting(config: &str, (section, subsection): (&str, Option<&str>), name: &str) -> Option<String> {
-    let mut is_there = false;
-    let mut found = None;
+fn config_value(config: &str, (section, subsection): (&str, Option<&str>), name: &str) -> Option<String> {
+    let mut is_in_section = false;
+    let mut last_value = None;
     for line in config.lines().map(str::trim) {
         if let Some(header) = line.strip_prefix('[').and_then(|header| header.split_once(']')) {
-            let (its_section, rest) = header.0.split_once(char::is_whitespace).unwrap_or((header.0, ""));
-            let its_subsection = rest.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-            is_there = its_section.eq_ignore_ascii_case(section) && its_subsection == subsection;
+            let (line_section, rest) = header.0.split_once(char::is_whitespace).unwrap_or((header.0, ""));
+            let line_subsection = rest.trim().strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+            is_in_section = line_section.eq_ignore_ascii_case(section) && line_subsection == subsection;
         } else if let Some((key, value)) = line.split_once('=')
-            && is_there
+            && is_in_section
             && key.trim().eq_ignore_ascii_case(name)
         {
             let value = value.trim();
             let value = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
-            found = Some(value.replace("\\\"", "\"").replace("\\\\", "\\"));
+            last_value = Some(value.replace("\\\"", "\"").replace("\\\\", "\\"));
         }
     }
-    found
+    last_value
 }
 
 #[cfg(test)]

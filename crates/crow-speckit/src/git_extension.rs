@@ -9,16 +9,16 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::hooks::HookTiming;
-use crate::registry::EXTENSIONS;
-use crate::{SpeckitError, SpeckitProject, WorkflowCommand, confined};
+use crate::registry::EXTENSIONS_DIR;
+use crate::{SpeckitError, SpeckitProject, WorkflowCommand, confined_files};
 
 pub use branch::{BranchFacts, BranchNumber, BranchRequest, FeatureBranch, exact_branch_name, name_branch};
 
 /// The extension's settings.
-const FILE: &str = "git/git-config.yml";
+const CONFIG_FILE: &str = "git/git-config.yml";
 
 /// The first commit of a repository, where the settings do not say.
-const INIT_MESSAGE: &str = "Begin the project";
+const DEFAULT_INIT_MESSAGE: &str = "Begin the project";
 
 /// The subject of a commit and a few lines; what is longer is a file in the wrong place.
 const MESSAGE_CHARS_MAX: usize = 2000;
@@ -52,7 +52,7 @@ pub struct GitExtensionConfig {
     pub init_commit_message: String,
     /// Who words a commit.
     pub commit_style: CommitStyle,
-    is_commit_default: bool,
+    commits_by_default: bool,
     commits: BTreeMap<String, AutoCommit>,
 }
 
@@ -65,35 +65,37 @@ struct AutoCommit {
 impl GitExtensionConfig {
     /// Reads them; without a file nothing is committed and branches are called as usual.
     pub fn read(project: &SpeckitProject) -> Result<Self, SpeckitError> {
-        Self::parse(&confined::read_specify_file(project, &Self::config_path(project))?.unwrap_or_default())
+        Self::parse(
+            &confined_files::read_specify_file(project, &Self::config_path(project))?.unwrap_or_default(),
+        )
     }
 
     /// The file they stand in.
     pub fn config_path(project: &SpeckitProject) -> PathBuf {
-        project.specify_path(EXTENSIONS).join(FILE)
+        project.specify_path(EXTENSIONS_DIR).join(CONFIG_FILE)
     }
 
     /// Reads them from the text of that file.
     pub fn parse(text: &str) -> Result<Self, SpeckitError> {
-        Ok(Self::from_yaml(&confined::parse_yaml(Path::new(FILE), text)?))
+        Ok(Self::from_yaml(&confined_files::parse_yaml(Path::new(CONFIG_FILE), text)?))
     }
 
     /// What a commit at this event says; `None` where nothing is to be committed.
-    pub fn commit_message(&self, when: HookTiming, command: WorkflowCommand) -> Option<String> {
-        let commit = self.commits.get(&when.event_name(command));
-        let is_enabled = commit.map_or(self.is_commit_default, |commit| commit.is_enabled);
+    pub fn commit_message(&self, timing: HookTiming, command: WorkflowCommand) -> Option<String> {
+        let commit = self.commits.get(&timing.event_name(command));
+        let is_enabled = commit.map_or(self.commits_by_default, |commit| commit.is_enabled);
         let message = commit.and_then(|commit| commit.message.clone());
-        is_enabled.then(|| message.unwrap_or_else(|| format!("Save the work {when} {command}")))
+        is_enabled.then(|| message.unwrap_or_else(|| format!("Save the work {timing} {command}")))
     }
 
-    fn from_yaml(said: &Value) -> Self {
-        let word = |key: &str| message_text(said.get(key)).unwrap_or_default();
-        let template = word("branch_template");
-        let prefix = word("branch_prefix");
-        let commits = said.get("auto_commit").and_then(Value::as_object);
-        let events = commits.into_iter().flatten().filter(|(event, _)| *event != "default");
+    fn from_yaml(value: &Value) -> Self {
+        let text_value = |key: &str| message_text(value.get(key)).unwrap_or_default();
+        let template = text_value("branch_template");
+        let prefix = text_value("branch_prefix");
+        let auto_commit = value.get("auto_commit").and_then(Value::as_object);
+        let events = auto_commit.into_iter().flatten().filter(|(event, _)| *event != "default");
         Self {
-            numbering: match word("branch_numbering").as_str() {
+            numbering: match text_value("branch_numbering").as_str() {
                 "timestamp" => BranchNumbering::Timestamp,
                 _ => BranchNumbering::Sequential,
             },
@@ -103,28 +105,28 @@ impl GitExtensionConfig {
                 }
                 (true, true) | (false, _) => template,
             },
-            init_commit_message: message_text(said.get("init_commit_message"))
-                .unwrap_or_else(|| INIT_MESSAGE.to_owned()),
-            commit_style: match word("commit_style").as_str() {
+            init_commit_message: message_text(value.get("init_commit_message"))
+                .unwrap_or_else(|| DEFAULT_INIT_MESSAGE.to_owned()),
+            commit_style: match text_value("commit_style").as_str() {
                 "conventional" => CommitStyle::Conventional,
                 _ => CommitStyle::Fixed,
             },
-            is_commit_default: said.pointer("/auto_commit/default") == Some(&Value::Bool(true)),
-            commits: events.map(|(event, said)| (event.clone(), AutoCommit::from_yaml(said))).collect(),
+            commits_by_default: value.pointer("/auto_commit/default") == Some(&Value::Bool(true)),
+            commits: events.map(|(event, value)| (event.clone(), AutoCommit::from_yaml(value))).collect(),
         }
     }
 }
 
 impl AutoCommit {
     /// Reads `true`, or a section. A section that does not say so is not enabled, whatever the default is.
-    fn from_yaml(said: &Value) -> Self {
-        let is_enabled = said.get("enabled").unwrap_or(said) == &Value::Bool(true);
-        Self { is_enabled, message: message_text(said.get("message")) }
+    fn from_yaml(value: &Value) -> Self {
+        let is_enabled = value.get("enabled").unwrap_or(value) == &Value::Bool(true);
+        Self { is_enabled, message: message_text(value.get("message")) }
     }
 }
 
-fn message_text(said: Option<&Value>) -> Option<String> {
-    let text = said?.as_str()?.trim();
+fn message_text(value: Option<&Value>) -> Option<String> {
+    let text = value?.as_str()?.trim();
     (!text.is_empty()).then(|| text.chars().filter(|c| *c != '\0').take(MESSAGE_CHARS_MAX).collect())
 }
 

@@ -27,50 +27,50 @@ impl fmt::Display for GithubRepository {
 
 /// The repository that the project's remote names; an error that says what is wrong where it names none on GitHub.
 pub fn github_repository(project: &SpeckitProject) -> Result<GithubRepository, SpeckitError> {
-    let invalid = |why: String| Err(SpeckitError::Invalid(why));
+    let invalid = |reason: String| Err(SpeckitError::Invalid(reason));
     let Some(address) = git::remote_address(project.root(), REMOTE) else {
         return invalid(format!(
             "issues go to the repository on GitHub that the remote {REMOTE} names, and this project has no such \
              remote; add it with `git remote add {REMOTE} https://github.com/OWNER/REPO.git`"
         ));
     };
-    let Some((host, path)) = split(&address) else {
+    let Some((host, path)) = split_address(&address) else {
         return invalid(format!(
             "issues go to the repository on GitHub that the remote {REMOTE} names, and that names a folder; no issue \
              is made"
         ));
     };
-    if !HOSTS.iter().any(|known| known.eq_ignore_ascii_case(host)) {
+    if !HOSTS.iter().any(|host_name| host_name.eq_ignore_ascii_case(host)) {
         return invalid(format!(
             "the remote {REMOTE} is at {host:?} and not on GitHub; issues are made on GitHub only, so none is made"
         ));
     }
-    repository(path).map_or_else(
+    parse_repository(path).map_or_else(
         || invalid(format!("the remote {REMOTE} is on GitHub, but does not name OWNER/REPO there")),
         Ok,
     )
 }
 
 /// The host and the path of an address, without who signs in.
-fn split(address: &str) -> Option<(&str, &str)> {
-    let (place, path) = match address.split_once("://") {
+fn split_address(address: &str) -> Option<(&str, &str)> {
+    let (authority, path) = match address.split_once("://") {
         Some((scheme, rest)) => {
             let is_known = ["https", "http", "ssh", "git", "git+ssh"].contains(&scheme);
             rest.split_once('/').filter(|_| is_known)?
         }
-        None => address.split_once(':').filter(|(place, _)| !place.contains('/'))?,
+        None => address.split_once(':').filter(|(authority, _)| !authority.contains('/'))?,
     };
-    let host = place.rsplit_once('@').map_or(place, |(_, host)| host);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     let host = host.split_once(':').map_or(host, |(host, _)| host);
     (!host.is_empty()).then_some((host, path))
 }
 
-fn repository(path: &str) -> Option<GithubRepository> {
+fn parse_repository(path: &str) -> Option<GithubRepository> {
     let path = path.trim_matches('/');
     let (owner, name) = path.strip_suffix(".git").unwrap_or(path).split_once('/')?;
     let is_name = |name: &str| {
-        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_letter)
+        let is_allowed_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_allowed_byte)
     };
     (is_name(owner) && is_name(name))
         .then(|| GithubRepository { owner: owner.to_owned(), name: name.to_owned() })
@@ -82,9 +82,9 @@ mod tests {
 
     #[track_caller]
     fn check(address: &str, expected: &str) {
-        let shown = match split(address) {
+        let shown = match split_address(address) {
             None => "no host".to_owned(),
-            Some((host, path)) => match repository(path) {
+            Some((host, path)) => match parse_repository(path) {
                 Some(repository) => format!("{host} {repository}"),
                 None => format!("{host} no repository"),
             },

@@ -1,19 +1,19 @@
 //! Which files a command may write, and putting back what a shell wrote behind that. Knows no tool and no session.
 
-mod aside;
-mod reviewed;
+mod change_watch;
+mod reviewed_checklists;
+mod set_aside;
 mod snapshot;
-mod watch;
 
 use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::project::FOLDER;
-use crate::{WorkflowCommand, number};
+use crate::project::SPECIFY_DIR;
+use crate::{WorkflowCommand, numbering};
 
-pub use snapshot::{GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE};
-pub use watch::{BackgroundWork, ChangeWatch};
+pub use change_watch::{BackgroundWork, ChangeWatch};
+pub use snapshot::{GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE_DIR};
 
 /// Names of one folder that are looked at; behind so many there is nothing that a person made.
 const NAMES_MAX: usize = 4096;
@@ -23,14 +23,14 @@ const NAMES_MAX: usize = 4096;
 pub struct WriteGuard {
     command: WorkflowCommand,
     root: PathBuf,
-    feature: Option<PathBuf>,
+    feature_dir: Option<PathBuf>,
 }
 
 impl WriteGuard {
     /// The guard of a command in a project; without a feature there is nothing of one to write.
     pub fn new(command: WorkflowCommand, project_root: &Path, feature_dir: Option<&Path>) -> Self {
-        let real = |path: &Path| resolve_path(project_root, path).unwrap_or_else(|_| path.to_owned());
-        Self { command, root: real(project_root), feature: feature_dir.map(real) }
+        let resolve = |path: &Path| resolve_path(project_root, path).unwrap_or_else(|_| path.to_owned());
+        Self { command, root: resolve(project_root), feature_dir: feature_dir.map(resolve) }
     }
 
     /// Tells whether a path may be written; if not, why, in words for the model.
@@ -38,38 +38,40 @@ impl WriteGuard {
         let path = resolve_path(&self.root, path)
             .map_err(|error| format!("{} leads nowhere that can be checked: {error}", path.display()))?;
         let command = self.command;
-        let refused = |allowed: &str| {
-            let shown = path.strip_prefix(&self.root).unwrap_or(&path).display();
-            Err(format!("{command} writes {allowed}; {shown} stays as it is"))
+        let reject = |allowed: &str| {
+            let relative = path.strip_prefix(&self.root).unwrap_or(&path).display();
+            Err(format!("{command} writes {allowed}; {relative} stays as it is"))
         };
-        let within = self.feature.as_ref().and_then(|feature| path.strip_prefix(feature).ok());
-        let within = within.filter(|within| !within.as_os_str().is_empty());
+        let in_feature =
+            self.feature_dir.as_ref().and_then(|feature_dir| path.strip_prefix(feature_dir).ok());
+        let in_feature = in_feature.filter(|within| !within.as_os_str().is_empty());
         match command {
             WorkflowCommand::Constitution if path == self.constitution_path() => Ok(()),
-            WorkflowCommand::Constitution => refused("the constitution only"),
+            WorkflowCommand::Constitution => reject("the constitution only"),
             WorkflowCommand::Specify
             | WorkflowCommand::Clarify
             | WorkflowCommand::Plan
-            | WorkflowCommand::Tasks => match within {
+            | WorkflowCommand::Tasks => match in_feature {
                 Some(_) => Ok(()),
-                None => refused("the feature's folder only"),
+                None => reject("the feature's folder only"),
             },
-            WorkflowCommand::Checklist => match within {
-                Some(within)
-                    if is_checklist(within) && !is_same_name(within, "checklists/requirements.md") =>
+            WorkflowCommand::Checklist => match in_feature {
+                Some(in_feature)
+                    if is_checklist(in_feature)
+                        && !is_same_name(in_feature, "checklists/requirements.md") =>
                 {
                     Ok(())
                 }
-                Some(_) | None => refused("the feature's checklists only, and not requirements.md"),
+                Some(_) | None => reject("the feature's checklists only, and not requirements.md"),
             },
-            WorkflowCommand::Analyze | WorkflowCommand::TasksToIssues => refused("no file"),
-            WorkflowCommand::Converge => refused("no file; new tasks go through speckit_converge"),
-            WorkflowCommand::Implement => match within {
-                Some(within) if is_same_name(within, "tasks.md") => {
-                    refused("no task list; report tasks with speckit_task")
+            WorkflowCommand::Analyze | WorkflowCommand::TasksToIssues => reject("no file"),
+            WorkflowCommand::Converge => reject("no file; new tasks go through speckit_converge"),
+            WorkflowCommand::Implement => match in_feature {
+                Some(in_feature) if is_same_name(in_feature, "tasks.md") => {
+                    reject("no task list; report tasks with speckit_task")
                 }
-                Some(within) if is_same_name(within, "spec.md") || is_checklist(within) => {
-                    refused("no spec and no checklist")
+                Some(in_feature) if is_same_name(in_feature, "spec.md") || is_checklist(in_feature) => {
+                    reject("no spec and no checklist")
                 }
                 Some(_) | None => Ok(()),
             },
@@ -77,7 +79,7 @@ impl WriteGuard {
     }
 
     fn constitution_path(&self) -> PathBuf {
-        self.root.join(FOLDER).join("memory/constitution.md")
+        self.root.join(SPECIFY_DIR).join("memory/constitution.md")
     }
 
     /// Tells whether files that appear in protected places are nobody's but the command's.
@@ -87,24 +89,30 @@ impl WriteGuard {
 
     /// The files that this command has no business with, and the folders of which each file is one.
     fn protected_paths(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let feature = |names: &[&str]| -> Vec<PathBuf> {
-            self.feature.iter().flat_map(|feature| names.iter().map(|name| feature.join(name))).collect()
+        let in_feature_dir = |names: &[&str]| -> Vec<PathBuf> {
+            self.feature_dir
+                .iter()
+                .flat_map(|feature_dir| names.iter().map(|name| feature_dir.join(name)))
+                .collect()
         };
         match self.command {
-            WorkflowCommand::Constitution => (Vec::new(), vec![self.root.join(FOLDER).join("templates")]),
+            WorkflowCommand::Constitution => {
+                (Vec::new(), vec![self.root.join(SPECIFY_DIR).join("templates")])
+            }
             WorkflowCommand::Specify
             | WorkflowCommand::Clarify
             | WorkflowCommand::Plan
             | WorkflowCommand::Tasks => (vec![self.constitution_path()], Vec::new()),
             WorkflowCommand::Checklist => {
-                let mut files = feature(&["spec.md", "plan.md", "tasks.md", "checklists/requirements.md"]);
+                let mut files =
+                    in_feature_dir(&["spec.md", "plan.md", "tasks.md", "checklists/requirements.md"]);
                 files.push(self.constitution_path());
                 (files, Vec::new())
             }
             WorkflowCommand::Analyze | WorkflowCommand::Converge | WorkflowCommand::TasksToIssues => {
-                (vec![self.constitution_path()], self.feature.iter().cloned().collect())
+                (vec![self.constitution_path()], self.feature_dir.iter().cloned().collect())
             }
-            WorkflowCommand::Implement => (feature(&["spec.md"]), feature(&["checklists"])),
+            WorkflowCommand::Implement => (in_feature_dir(&["spec.md"]), in_feature_dir(&["checklists"])),
         }
     }
 }
@@ -116,31 +124,33 @@ impl WriteGuard {
         if self.command == WorkflowCommand::Implement {
             return Vec::new();
         }
-        let roots = [self.root.join(FOLDER).join("specs"), self.root.join("specs")];
-        let beside = self.feature.as_deref().and_then(Path::parent).map(Path::to_owned);
-        let mut found = Vec::new();
-        for root in roots.into_iter().chain(beside) {
-            let Ok(names) = resolve_path(&self.root, &root).and_then(fs::read_dir) else { continue };
-            let folders = names.take(NAMES_MAX).filter_map(Result::ok).filter(|name| {
-                name.file_type().is_ok_and(|kind| kind.is_dir())
-                    && (name
+        let roots = [self.root.join(SPECIFY_DIR).join("specs"), self.root.join("specs")];
+        let siblings_root = self.feature_dir.as_deref().and_then(Path::parent).map(Path::to_owned);
+        let mut dirs = Vec::new();
+        for root in roots.into_iter().chain(siblings_root) {
+            let Ok(entries) = resolve_path(&self.root, &root).and_then(fs::read_dir) else { continue };
+            let directories = entries.take(NAMES_MAX).filter_map(Result::ok).filter(|entry| {
+                entry.file_type().is_ok_and(|kind| kind.is_dir())
+                    && (entry
                         .file_name()
                         .to_str()
-                        .is_some_and(|name| number::parse_folder_prefix(name).is_some())
-                        || name.path().join("spec.md").is_file())
+                        .is_some_and(|name| numbering::parse_dir_prefix(name).is_some())
+                        || entry.path().join("spec.md").is_file())
             });
-            found.extend(folders.map(|name| name.path()));
+            dirs.extend(directories.map(|entry| entry.path()));
         }
-        let is_own = |path: &PathBuf| self.feature.as_ref().is_some_and(|feature| feature.starts_with(path));
-        found.retain(|path| !is_own(path));
-        found.sort();
-        found.dedup();
-        found
+        let is_own_feature = |path: &PathBuf| {
+            self.feature_dir.as_ref().is_some_and(|feature_dir| feature_dir.starts_with(path))
+        };
+        dirs.retain(|path| !is_own_feature(path));
+        dirs.sort();
+        dirs.dedup();
+        dirs
     }
 
     /// Returns the folder whose lists belong to their reviewers, in the step that adds to them.
     fn reviewed_dir(&self) -> Option<PathBuf> {
-        let feature = self.feature.as_ref().filter(|_| self.command == WorkflowCommand::Checklist)?;
+        let feature = self.feature_dir.as_ref().filter(|_| self.command == WorkflowCommand::Checklist)?;
         Some(feature.join("checklists"))
     }
 }
@@ -150,25 +160,28 @@ fn is_same_name(path: &Path, name: &str) -> bool {
     path.to_str().is_some_and(|path| path.replace('\\', "/").eq_ignore_ascii_case(name))
 }
 
-fn is_checklist(within: &Path) -> bool {
-    within.components().next().is_some_and(|first| is_same_name(Path::new(first.as_os_str()), "checklists"))
+fn is_checklist(in_feature: &Path) -> bool {
+    in_feature
+        .components()
+        .next()
+        .is_some_and(|first| is_same_name(Path::new(first.as_os_str()), "checklists"))
 }
 
 /// Where a path leads: every link on the way is followed, and what is not there yet counts by its name.
 fn resolve_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut at = PathBuf::new();
+    let mut resolved = PathBuf::new();
     for component in root.join(path).components() {
         match component {
             Component::CurDir => {}
             Component::ParentDir => {
-                at.pop();
+                resolved.pop();
             }
-            Component::Prefix(_) | Component::RootDir => at.push(component),
+            Component::Prefix(_) | Component::RootDir => resolved.push(component),
             Component::Normal(name) => {
-                at.push(name);
-                match fs::symlink_metadata(&at) {
+                resolved.push(name);
+                match fs::symlink_metadata(&resolved) {
                     // A link that leads nowhere yet would be followed by whoever writes.
-                    Ok(found) if found.is_symlink() => at = fs::canonicalize(&at)?,
+                    Ok(metadata) if metadata.is_symlink() => resolved = fs::canonicalize(&resolved)?,
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                     Err(error) if error.kind() == io::ErrorKind::NotADirectory => {}
@@ -177,7 +190,7 @@ fn resolve_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
             }
         }
     }
-    Ok(at)
+    Ok(resolved)
 }
 
 #[cfg(test)]

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use crate::confined::{self, is_truthy};
+use crate::confined_files::{self, is_truthy};
 use crate::extension::menu_line;
 use crate::{SpeckitError, SpeckitProject, WorkflowCommand, registry};
 
 use condition::HookCondition;
 
 /// Where hooks are written down.
-const FILE: &str = "extensions.yml";
+const CONFIG_FILE: &str = "extensions.yml";
 
 /// All bundled extensions together have four for one event; each may cost the person a question.
 const HOOKS_MAX: usize = 32;
@@ -71,7 +71,7 @@ pub struct SpeckitHooks {
 impl SpeckitHooks {
     /// Reads them; a project without the file has none. An error does not stop a command: it is shown, and no hook is run.
     pub fn read(project: &SpeckitProject) -> Result<Self, SpeckitError> {
-        match confined::read_specify_file(project, &Self::config_path(project))? {
+        match confined_files::read_specify_file(project, &Self::config_path(project))? {
             Some(text) => Self::parse(project, &text),
             None => Ok(Self { project: project.clone(), events: Map::new() }),
         }
@@ -79,26 +79,26 @@ impl SpeckitHooks {
 
     /// The file they stand in.
     pub fn config_path(project: &SpeckitProject) -> PathBuf {
-        project.specify_path(FILE)
+        project.specify_path(CONFIG_FILE)
     }
 
     /// Reads them from the text of that file.
     pub fn parse(project: &SpeckitProject, text: &str) -> Result<Self, SpeckitError> {
         let path = Self::config_path(project);
-        let events = match confined::parse_yaml(&path, text)? {
-            Value::Object(mut said) => match said.remove("hooks") {
+        let events = match confined_files::parse_yaml(&path, text)? {
+            Value::Object(mut config) => match config.remove("hooks") {
                 Some(Value::Object(events)) => events,
                 _ => Map::new(),
             },
             Value::Null => Map::new(),
             Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                return Err(SpeckitError::broken(&path, "it is not a list of settings"));
+                return Err(SpeckitError::invalid_file(&path, "it is not a list of settings"));
             }
         };
         let is_long = |list: &Value| list.as_array().is_some_and(|list| list.len() > HOOKS_MAX);
         if let Some((event, _)) = events.iter().find(|(_, list)| is_long(list)) {
-            let why = format!("it has more than {HOOKS_MAX} hooks for {}", menu_line(event));
-            return Err(SpeckitError::broken(&path, why));
+            let reason = format!("it has more than {HOOKS_MAX} hooks for {}", menu_line(event));
+            return Err(SpeckitError::invalid_file(&path, reason));
         }
         Ok(Self { project: project.clone(), events })
     }
@@ -106,19 +106,19 @@ impl SpeckitHooks {
     /// The hooks of an event whose conditions hold, in the order in which they run.
     pub fn matching_hooks(
         &self,
-        when: HookTiming,
+        timing: HookTiming,
         command: WorkflowCommand,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Vec<SpeckitHook> {
-        self.enabled_entries(when, command)
+        self.enabled_entries(timing, command)
             .filter(|hook| self.is_condition_met(hook, env))
             .filter_map(parse_hook)
             .collect()
     }
 
     /// The hooks of an event, whatever their conditions say.
-    pub fn enabled_hooks(&self, when: HookTiming, command: WorkflowCommand) -> Vec<SpeckitHook> {
-        self.enabled_entries(when, command).filter_map(parse_hook).collect()
+    pub fn enabled_hooks(&self, timing: HookTiming, command: WorkflowCommand) -> Vec<SpeckitHook> {
+        self.enabled_entries(timing, command).filter_map(parse_hook).collect()
     }
 
     /// All hooks, with their events.
@@ -126,8 +126,8 @@ impl SpeckitHooks {
         let events = WorkflowCommand::ALL
             .into_iter()
             .flat_map(|command| [(HookTiming::Before, command), (HookTiming::After, command)]);
-        events.flat_map(|(when, command)| {
-            self.enabled_hooks(when, command).into_iter().map(move |hook| (when, command, hook))
+        events.flat_map(|(timing, command)| {
+            self.enabled_hooks(timing, command).into_iter().map(move |hook| (timing, command, hook))
         })
     }
 
@@ -136,28 +136,28 @@ impl SpeckitHooks {
         let events = WorkflowCommand::ALL
             .into_iter()
             .flat_map(|command| [(HookTiming::Before, command), (HookTiming::After, command)]);
-        let hooks = events.flat_map(|(when, command)| self.enabled_entries(when, command));
-        let asked = hooks.filter(|hook| {
+        let hooks = events.flat_map(|(timing, command)| self.enabled_entries(timing, command));
+        let with_conditions = hooks.filter(|hook| {
             let condition = hook.get("condition").and_then(Value::as_str).and_then(HookCondition::parse);
             condition.is_some_and(|condition| condition.reads_settings())
         });
-        let ids = asked.map(|hook| string_field(hook, "extension").to_owned());
-        ids.filter(|id| confined::is_name(id)).collect()
+        let ids = with_conditions.map(|hook| string_field(hook, "extension").to_owned());
+        ids.filter(|id| confined_files::is_name(id)).collect()
     }
 
-    fn enabled_entries(&self, when: HookTiming, command: WorkflowCommand) -> impl Iterator<Item = &Value> {
-        let listed = self.events.get(&when.event_name(command)).and_then(Value::as_array);
-        let is_wanted = |hook: &&Value| hook.get("enabled").is_none_or(is_truthy);
-        let mut hooks: Vec<&Value> = listed.into_iter().flatten().filter(is_wanted).collect();
+    fn enabled_entries(&self, timing: HookTiming, command: WorkflowCommand) -> impl Iterator<Item = &Value> {
+        let entries = self.events.get(&timing.event_name(command)).and_then(Value::as_array);
+        let is_enabled = |hook: &&Value| hook.get("enabled").is_none_or(is_truthy);
+        let mut hooks: Vec<&Value> = entries.into_iter().flatten().filter(is_enabled).collect();
         hooks.sort_by_key(|hook| registry::parse_priority(hook.get("priority")));
         hooks.into_iter()
     }
 
     fn is_condition_met(&self, hook: &Value, env: &dyn Fn(&str) -> Option<String>) -> bool {
         match hook.get("condition") {
-            Some(said) if is_truthy(said) => {
+            Some(condition) if is_truthy(condition) => {
                 let extension = string_field(hook, "extension");
-                let condition = said.as_str().and_then(HookCondition::parse);
+                let condition = condition.as_str().and_then(HookCondition::parse);
                 condition.is_some_and(|condition| condition.is_met(&self.project, extension, env))
             }
             Some(_) | None => true,
@@ -165,23 +165,23 @@ impl SpeckitHooks {
     }
 }
 
-fn parse_hook(said: &Value) -> Option<SpeckitHook> {
-    let command = string_field(said, "command").trim();
+fn parse_hook(value: &Value) -> Option<SpeckitHook> {
+    let command = string_field(value, "command").trim();
     // It is looked up among commands, and shown to the person.
-    if !command.split('.').all(confined::is_name) {
+    if !command.split('.').all(confined_files::is_name) {
         return None;
     }
     Some(SpeckitHook {
-        extension: menu_line(string_field(said, "extension")),
+        extension: menu_line(string_field(value, "extension")),
         command: command.to_owned(),
-        is_optional: said.get("optional").is_none_or(is_truthy),
-        prompt: menu_line(string_field(said, "prompt")),
-        description: menu_line(string_field(said, "description")),
+        is_optional: value.get("optional").is_none_or(is_truthy),
+        prompt: menu_line(string_field(value, "prompt")),
+        description: menu_line(string_field(value, "description")),
     })
 }
 
-fn string_field<'a>(said: &'a Value, key: &str) -> &'a str {
-    said.get(key).and_then(Value::as_str).unwrap_or_default()
+fn string_field<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -10,30 +10,30 @@ pub type PageLoader<'a> = dyn Fn(&str) -> Result<PageTemplate, SpeckitError> + '
 
 /// Begins a project, or completes one; gives what is new. What is there already stays as it is.
 pub fn init_project(project: &SpeckitProject, pages: &PageLoader<'_>) -> Result<Vec<PathBuf>, SpeckitError> {
-    let rules = project.constitution_path();
-    project.check_inside(&rules)?;
-    let page = match rules.exists() {
+    let constitution = project.constitution_path();
+    project.check_inside(&constitution)?;
+    let template = match constitution.exists() {
         true => None,
         false => Some(pages("constitution-template")?),
     };
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     let memory = project.specify_path("memory");
-    if project.create_folder(&memory)? {
-        made.push(memory);
+    if project.create_dir(&memory)? {
+        created.push(memory);
     }
-    if let Some(page) = page
-        && SpeckitProject::write_new_file(&rules, &page.text)?
+    if let Some(template) = template
+        && SpeckitProject::write_new_file(&constitution, &template.text)?
     {
-        made.push(rules);
+        created.push(constitution);
     }
-    made.extend(ensure_crow_folder(project)?);
-    Ok(made)
+    created.extend(ensure_crow_dir(project)?);
+    Ok(created)
 }
 
 /// Makes the folder for what only this machine needs, which git never sees; gives it when it is new.
-pub(crate) fn ensure_crow_folder(project: &SpeckitProject) -> Result<Option<PathBuf>, SpeckitError> {
-    let folder = project.specify_path("crow");
-    let is_new = project.create_folder(&folder)?;
-    SpeckitProject::write_new_file(&folder.join(".gitignore"), "*\n")?;
-    Ok(is_new.then_some(folder))
+pub(crate) fn ensure_crow_dir(project: &SpeckitProject) -> Result<Option<PathBuf>, SpeckitError> {
+    let directory = project.specify_path("crow");
+    let is_new = project.create_dir(&directory)?;
+    SpeckitProject::write_new_file(&directory.join(".gitignore"), "*\n")?;
+    Ok(is_new.then_some(directory))
 }

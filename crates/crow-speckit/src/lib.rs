@@ -4,57 +4,58 @@
 mod agent_context;
 mod check;
 mod checklist;
-mod choosing;
 mod clarifications;
 mod command;
-mod confined;
+mod confined_files;
 mod create;
 mod error;
 mod extension;
+mod fact_gathering;
 mod feature;
+mod feature_files;
+mod feature_lock;
+mod feature_pointer;
 #[cfg(test)]
 mod fixture;
-mod gather;
 mod git;
 mod git_extension;
 mod github;
 mod guard;
-mod hold;
 mod hooks;
 mod init;
-mod kept;
 mod lint;
 mod markdown;
-mod number;
-mod open;
-mod page;
-mod plain;
+mod numbering;
+mod page_template;
 mod plan_view;
-mod pointer;
 mod prerequisites;
 mod project;
 mod prompt;
 mod prompt_source;
 mod question;
 mod registry;
-mod roots;
+mod resume;
+mod safe_open;
+mod safe_text;
 mod scaffold;
+mod selection_files;
 mod slug;
-mod supplied;
-mod take_up;
+mod specs_root;
 mod tasks;
+mod untrusted_files;
 
 pub use agent_context::AgentContext;
 pub use check::{StepBaseline, check_step, summarize_step, unfilled_constitution_note};
 pub use checklist::{REQUIREMENTS, ReviewOutcome, compare_reviewed};
-pub use choosing::hook_config_files;
 pub use clarifications::add_clarification;
 pub use command::{CommandInvocation, FeatureNaming, SpeckitAction, SpeckitRequest, WorkflowCommand};
-pub use create::{CreatedFeature, NewFeature, create_feature, existing, preview_feature};
+pub use create::{CreatedFeature, NewFeature, create_feature, find_existing_feature, preview_feature};
 pub use error::SpeckitError;
 pub use extension::{ExtensionCommand, ExtensionCommands, list_extension_commands};
+pub use fact_gathering::{PathFormatter, StepLimits, checklist_facts, gather_facts};
 pub use feature::{Feature, FeatureOrigin, FeatureSelector, list_features, resolve_feature};
-pub use gather::{PathFormatter, StepLimits, checklist_facts, gather_facts};
+pub use feature_lock::FeatureLock;
+pub use feature_pointer::{read_pointer, write_pointer};
 pub use git::{is_repository, list_branches};
 pub use git_extension::{
     BranchFacts, BranchNumber, BranchNumbering, BranchRequest, CommitStyle, FeatureBranch,
@@ -62,16 +63,16 @@ pub use git_extension::{
 };
 pub use github::{GithubRepository, github_repository};
 pub use guard::{
-    BackgroundWork, ChangeWatch, GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE, WriteGuard,
+    BackgroundWork, ChangeWatch, GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE_DIR,
+    WriteGuard,
 };
-pub use hold::FeatureLock;
 pub use hooks::{HookTiming, SpeckitHook, SpeckitHooks};
 pub use init::{PageLoader, init_project};
-pub use number::{FeatureNumbering, default_numbering, parse_number};
-pub use page::{LayerInfo, LayerOrigin, PageTemplate, PromptPart, compose_page, page_layers, page_names};
-pub use plain::sanitize_text;
+pub use numbering::{FeatureNumbering, default_numbering, parse_number};
+pub use page_template::{
+    LayerInfo, LayerOrigin, PageTemplate, PromptPart, compose_page, page_layers, page_names,
+};
 pub use plan_view::{TaskPlanEntry, TaskPlanPriority, TaskPlanStatus, build_plan_view};
-pub use pointer::{read_pointer, write_pointer};
 pub use prerequisites::{
     FeaturePrerequisite, check_feature_prerequisites, list_docs, prerequisites_for, setup_plan, setup_tasks,
 };
@@ -84,11 +85,13 @@ pub use prompt::{
 pub use prompt_source::{PromptSource, command_prompt, extension_prompt, prompt_layers};
 pub use question::{QuestionAnswer, QuestionOption, StepQuestion};
 pub use registry::LayerStrategy;
-pub use roots::{SpecsLink, SpecsRoot, resolve_specs_root};
+pub use resume::{is_untouched, resume_feature};
+pub use safe_text::sanitize_text;
+pub use selection_files::hook_config_files;
 pub use slug::clean_short_name;
-pub use supplied::{UntrustedFile, list_untrusted_files};
-pub use take_up::{is_untouched, resume_feature};
+pub use specs_root::{SpecsLink, SpecsRoot, resolve_specs_root};
 pub use tasks::{
     ConvergenceGap, GapKind, PhaseKind, TaskId, TaskItem, TaskList, TaskPhase, TasksError, TickState,
     append_convergence, set_task_ticked,
 };
+pub use untrusted_files::{UntrustedFile, list_untrusted_files};

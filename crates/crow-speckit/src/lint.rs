@@ -1,7 +1,7 @@
 //! Says what is wrong with what a model wrote, in words that it can act on. Text in, text out; knows no file.
 
+mod common;
 mod constitution;
-mod page;
 mod plan;
 mod spec;
 mod tasks;
@@ -55,7 +55,7 @@ pub(crate) fn first_problems(mut problems: Vec<LintProblem>) -> Vec<LintProblem>
     problems
 }
 
-pub(crate) use page::find_placeholders;
+pub(crate) use common::find_placeholders;
 
 #[cfg(test)]
 pub(crate) fn render_problems(problems: &[LintProblem]) -> String {

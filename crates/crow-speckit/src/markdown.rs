@@ -42,10 +42,10 @@ pub(crate) struct CheckboxItem<'a> {
 /// The lines of a text, the first without a byte order mark.
 pub(crate) fn split_lines(text: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
     let mut start = byte_order_mark_len(text);
-    text[start..].split_inclusive('\n').enumerate().map(move |(at, whole)| {
-        let line = whole.strip_suffix('\n').unwrap_or(whole);
-        let line = MarkdownLine { number: at + 1, start, text: line.strip_suffix('\r').unwrap_or(line) };
-        start += whole.len();
+    text[start..].split_inclusive('\n').enumerate().map(move |(index, full_line)| {
+        let line = full_line.strip_suffix('\n').unwrap_or(full_line);
+        let line = MarkdownLine { number: index + 1, start, text: line.strip_suffix('\r').unwrap_or(line) };
+        start += full_line.len();
         line
     })
 }
@@ -59,8 +59,11 @@ pub(crate) fn parse_heading(line: &str) -> Option<MarkdownHeading<'_>> {
         return None;
     }
     let title = title.trim();
-    let open = title.trim_end_matches('#');
-    Some(MarkdownHeading { level, title: if open.ends_with([' ', '\t']) { open.trim_end() } else { title } })
+    let without_hashes = title.trim_end_matches('#');
+    Some(MarkdownHeading {
+        level,
+        title: if without_hashes.ends_with([' ', '\t']) { without_hashes.trim_end() } else { title },
+    })
 }
 
 /// Reads a line as a list item; gives what stands behind the bullet.
@@ -94,7 +97,7 @@ pub(crate) fn parse_checkbox(line: &str) -> Option<CheckboxItem<'_>> {
 
 /// The text with front matter, code blocks and comments blanked.
 pub(crate) fn visible_text(text: &str) -> String {
-    blank_ranges(text, &find_hidden_ranges(text, CodeSpanVisibility::Shown))
+    blank_ranges(text, &find_hidden_ranges(text, CodeSpanVisibility::Visible))
 }
 
 /// The text with code spans blanked too.
@@ -104,57 +107,59 @@ pub(crate) fn prose_text(text: &str) -> String {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CodeSpanVisibility {
-    Shown,
+    Visible,
     Hidden,
 }
 
 fn blank_ranges(text: &str, hidden: &[Range<usize>]) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut at = 0;
+    let mut blanked = String::with_capacity(text.len());
+    let mut position = 0;
     for range in hidden {
-        shown.push_str(&text[at..range.start]);
+        blanked.push_str(&text[position..range.start]);
         for char in text[range.clone()].chars() {
             match char {
-                '\n' | '\r' => shown.push(char),
-                _ => shown.extend(std::iter::repeat_n(' ', char.len_utf8())),
+                '\n' | '\r' => blanked.push(char),
+                _ => blanked.extend(std::iter::repeat_n(' ', char.len_utf8())),
             }
         }
-        at = range.end;
+        position = range.end;
     }
-    shown.push_str(&text[at..]);
-    shown
+    blanked.push_str(&text[position..]);
+    blanked
 }
 
 /// What is hidden, in order and apart from each other.
-fn find_hidden_ranges(text: &str, spans: CodeSpanVisibility) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    let mut at = front_matter_end(text);
-    let begin = at.max(byte_order_mark_len(text));
-    if begin > 0 {
-        found.push(0..begin);
+fn find_hidden_ranges(text: &str, code_span_visibility: CodeSpanVisibility) -> Vec<Range<usize>> {
+    let mut hidden = Vec::new();
+    let mut position = front_matter_end(text);
+    let start = position.max(byte_order_mark_len(text));
+    if start > 0 {
+        hidden.push(0..start);
     }
     let mut fence: Option<(&str, usize)> = None;
-    let mut seeker = CommentEndFinder::default();
+    let mut comment_ends = CommentEndFinder::default();
     for line in split_lines(text) {
-        if line.start < at {
+        if line.start < position {
             continue;
         }
         let end = line.start + line.text.len();
         match fence {
-            Some((mark, start)) => {
-                if closes_fence(mark, line.text) {
-                    found.push(start..end);
+            Some((fence_mark, start)) => {
+                if closes_fence(fence_mark, line.text) {
+                    hidden.push(start..end);
                     fence = None;
                 }
             }
             None => match fence_marker(line.text) {
-                Some(mark) => fence = Some((mark, line.start)),
-                None => at = scan_line(text, line, spans, &mut seeker, &mut found),
+                Some(fence_mark) => fence = Some((fence_mark, line.start)),
+                None => {
+                    position = scan_line(text, line, code_span_visibility, &mut comment_ends, &mut hidden)
+                }
             },
         }
     }
-    found.extend(fence.map(|(_, start)| start..text.len()));
-    found
+    hidden.extend(fence.map(|(_, start)| start..text.len()));
+    hidden
 }
 
 /// Where front matter ends; 0 if there is none.
@@ -164,91 +169,98 @@ fn front_matter_end(text: &str) -> usize {
         return 0;
     }
     // A rule on top of a page that has another further down would hide all that is between.
-    let mut before =
+    let mut front_matter =
         lines.take_while(|line| parse_heading(line.text).is_none_or(|heading| heading.level != 2));
-    before.find(|line| line.text.trim_end() == "---").map_or(0, |line| line.start + line.text.len())
+    front_matter.find(|line| line.text.trim_end() == "---").map_or(0, |line| line.start + line.text.len())
 }
 
 /// The mark with which a line begins a code block.
 fn fence_marker(line: &str) -> Option<&str> {
     // In a list item a block may begin with its bullet.
     let line = parse_bullet(line).unwrap_or(line).trim_start();
-    let mark = ['`', '~'].into_iter().find(|char| line.starts_with(*char))?;
-    let n = line.chars().take_while(|char| *char == mark).count();
-    let is_span = mark == '`' && line[n..].contains('`');
-    (n >= 3 && !is_span).then(|| &line[..n])
+    let fence_char = ['`', '~'].into_iter().find(|char| line.starts_with(*char))?;
+    let n_marks = line.chars().take_while(|char| *char == fence_char).count();
+    let is_span = fence_char == '`' && line[n_marks..].contains('`');
+    (n_marks >= 3 && !is_span).then(|| &line[..n_marks])
 }
 
-fn closes_fence(mark: &str, line: &str) -> bool {
+fn closes_fence(fence_mark: &str, line: &str) -> bool {
     let line = line.trim();
-    line.len() >= mark.len() && line.starts_with(mark) && line.trim_start_matches(&mark[..1]).is_empty()
+    line.len() >= fence_mark.len()
+        && line.starts_with(fence_mark)
+        && line.trim_start_matches(&fence_mark[..1]).is_empty()
 }
 
 /// Finds what is hidden in a line, and comments that begin in it; gives where to read on.
 fn scan_line(
     text: &str,
     line: MarkdownLine<'_>,
-    spans: CodeSpanVisibility,
-    seeker: &mut CommentEndFinder,
-    found: &mut Vec<Range<usize>>,
+    code_span_visibility: CodeSpanVisibility,
+    comment_ends: &mut CommentEndFinder,
+    hidden: &mut Vec<Range<usize>>,
 ) -> usize {
     let end = line.start + line.text.len();
     let code = code_spans(line);
     let mut code = code.iter().peekable();
-    let mut at = line.start;
-    let indented = end - line.text.trim_start().len();
-    let begun = |from: usize| text.get(from..end).and_then(|rest| rest.find("<!--")).map(|at| from + at);
-    let mut comment = begun(at);
-    while at < end {
-        if comment.is_some_and(|comment| comment < at) {
-            comment = begun(at);
+    let mut position = line.start;
+    let text_start = end - line.text.trim_start().len();
+    let next_comment =
+        |from: usize| text.get(from..end).and_then(|rest| rest.find("<!--")).map(|position| from + position);
+    let mut comment_start = next_comment(position);
+    while position < end {
+        if comment_start.is_some_and(|comment_start| comment_start < position) {
+            comment_start = next_comment(position);
         }
-        while code.next_if(|span| span.start < at).is_some() {}
-        match (code.peek(), comment) {
-            (Some(span), comment) if comment.is_none_or(|comment| span.start < comment) => {
-                if spans == CodeSpanVisibility::Hidden {
-                    found.push((*span).clone());
+        while code.next_if(|span| span.start < position).is_some() {}
+        match (code.peek(), comment_start) {
+            (Some(span), comment_start) if comment_start.is_none_or(|comment| span.start < comment) => {
+                if code_span_visibility == CodeSpanVisibility::Hidden {
+                    hidden.push((*span).clone());
                 }
-                at = span.end;
+                position = span.end;
             }
-            (_, Some(comment)) => {
-                let close = match comment == indented {
-                    true => Some(seeker.block_comment_end(text, comment)),
-                    false => seeker.inline_comment_end(text, comment),
+            (_, Some(comment_start)) => {
+                let comment_end = match comment_start == text_start {
+                    true => Some(comment_ends.block_comment_end(text, comment_start)),
+                    false => comment_ends.inline_comment_end(text, comment_start),
                 };
-                found.extend(close.map(|close| comment..close));
-                at = close.unwrap_or(comment + "<!--".len());
+                hidden.extend(comment_end.map(|comment_end| comment_start..comment_end));
+                position = comment_end.unwrap_or(comment_start + "<!--".len());
             }
             (_, None) => break,
         }
     }
-    at
+    position
 }
 
 /// The code spans of a line.
 fn code_spans(line: MarkdownLine<'_>) -> Vec<Range<usize>> {
     let bytes = line.text.as_bytes();
     let mut runs: Vec<Range<usize>> = Vec::new();
-    for (at, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'`') {
+    for (backtick, _) in bytes.iter().enumerate().filter(|(_, byte)| **byte == b'`') {
         match runs.last_mut() {
-            Some(run) if run.end == at => run.end += 1,
-            Some(_) | None => runs.push(at..at + 1),
+            Some(run) if run.end == backtick => run.end += 1,
+            Some(_) | None => runs.push(backtick..backtick + 1),
         }
     }
     // From the right, so that each mark finds the next one of its length without a search.
-    let mut last = HashMap::new();
-    let mut closers: Vec<Option<usize>> =
-        runs.iter().enumerate().rev().map(|(at, run)| last.insert(run.len(), at)).collect();
+    let mut next_run_by_len = HashMap::new();
+    let mut closers: Vec<Option<usize>> = runs
+        .iter()
+        .enumerate()
+        .rev()
+        .map(|(position, run)| next_run_by_len.insert(run.len(), position))
+        .collect();
     closers.reverse();
     let mut spans = Vec::new();
-    let mut at = 0;
-    while at < runs.len() {
-        match closers[at] {
+    let mut backtick = 0;
+    while backtick < runs.len() {
+        match closers[backtick] {
             Some(closer) => {
-                spans.push(line.start + runs[at].start..line.start + runs[closer].end);
-                at = closer + 1;
+                spans.push(line.start + runs[backtick].start..line.start + runs[closer].end);
+                backtick = closer + 1;
             }
-            None => at += 1,
+            None => backtick += 1,
         }
     }
     spans
@@ -258,9 +270,9 @@ fn code_spans(line: MarkdownLine<'_>) -> Vec<Range<usize>> {
 #[derive(Default)]
 struct CommentEndFinder {
     /// The end that was found last; none before a search, the page's length where there is none.
-    next: Option<usize>,
+    last_end: Option<usize>,
     /// No comment that begins in a line before this one ends.
-    none_before: usize,
+    unclosed_before: usize,
 }
 
 impl CommentEndFinder {
@@ -272,26 +284,29 @@ impl CommentEndFinder {
     /// Where the comment ends that begins amid a line here; none if its paragraph is over before.
     fn inline_comment_end(&mut self, text: &str, start: usize) -> Option<usize> {
         let inner = start + "<!--".len();
-        if inner < self.none_before {
+        if inner < self.unclosed_before {
             return None;
         }
-        let close = self.next_end(text, inner);
-        let within = &text[inner..close];
-        let is_blank = |at: usize| within[at + 1..].starts_with('\n') || within[at + 1..].starts_with("\r\n");
-        match within.match_indices('\n').find(|(at, _)| is_blank(*at)) {
-            Some((at, _)) => self.none_before = inner + at,
-            None if within.ends_with("-->") => return Some(close),
-            None => self.none_before = text.len(),
+        let comment_end = self.next_end(text, inner);
+        let comment_text = &text[inner..comment_end];
+        let is_blank = |at: usize| {
+            comment_text[at + 1..].starts_with('\n') || comment_text[at + 1..].starts_with("\r\n")
+        };
+        match comment_text.match_indices('\n').find(|(position, _)| is_blank(*position)) {
+            Some((position, _)) => self.unclosed_before = inner + position,
+            None if comment_text.ends_with("-->") => return Some(comment_end),
+            None => self.unclosed_before = text.len(),
         }
         None
     }
 
     fn next_end(&mut self, text: &str, from: usize) -> usize {
-        match self.next {
+        match self.last_end {
             Some(end) if end >= from + "-->".len() || end == text.len() => end,
             Some(_) | None => {
-                let end = text[from..].find("-->").map_or(text.len(), |at| from + at + "-->".len());
-                self.next = Some(end);
+                let end =
+                    text[from..].find("-->").map_or(text.len(), |position| from + position + "-->".len());
+                self.last_end = Some(end);
                 end
             }
         }

@@ -55,7 +55,7 @@ pub struct TaskPlanEntry {
 }
 
 /// The whole plan. Where it is long, what is done of each phase is one entry, so that it gets shorter as work goes on.
-pub fn build_plan_view(list: &TaskList, at_work: &[TaskId]) -> Vec<TaskPlanEntry> {
+pub fn build_plan_view(list: &TaskList, in_progress: &[TaskId]) -> Vec<TaskPlanEntry> {
     let is_long = list.tasks.len() > ENTRIES_MAX;
     let mut counts: HashMap<Option<usize>, ChecklistCounts> = HashMap::new();
     for task in &list.tasks {
@@ -68,13 +68,13 @@ pub fn build_plan_view(list: &TaskList, at_work: &[TaskId]) -> Vec<TaskPlanEntry
         let counts = counts.remove(&task.phase).filter(|counts| is_long && counts.n_checked > 0);
         entries.extend(counts.map(|counts| folded_entry(list, task, counts)));
         if !(is_long && task.done) {
-            entries.push(task_entry(list, task, at_work));
+            entries.push(task_entry(list, task, in_progress));
         }
     }
     entries
 }
 
-fn task_entry(list: &TaskList, task: &TaskItem, at_work: &[TaskId]) -> TaskPlanEntry {
+fn task_entry(list: &TaskList, task: &TaskItem, in_progress: &[TaskId]) -> TaskPlanEntry {
     let labels: Vec<String> = task.stories.iter().map(|story| format!("US{story}")).collect();
     let label = if labels.is_empty() { String::new() } else { format!("[{}] ", labels.join("+")) };
     let phase = list.phase_for(task);
@@ -86,7 +86,7 @@ fn task_entry(list: &TaskList, task: &TaskItem, at_work: &[TaskId]) -> TaskPlanE
         } else {
             phase_priority(kind, &task.stories)
         },
-        status: match (task.done, at_work.contains(&task.id)) {
+        status: match (task.done, in_progress.contains(&task.id)) {
             (true, _) => TaskPlanStatus::Completed,
             (false, true) => TaskPlanStatus::InProgress,
             (false, false) => TaskPlanStatus::Pending,
@@ -116,7 +116,7 @@ fn folded_entry(list: &TaskList, first: &TaskItem, counts: ChecklistCounts) -> T
 }
 
 fn phase_priority(kind: PhaseKind, stories: &[u32]) -> TaskPlanPriority {
-    let of_story = |rank: u32| match rank {
+    let story_priority = |rank: u32| match rank {
         0 | 1 => TaskPlanPriority::High,
         2 => TaskPlanPriority::Medium,
         _ => TaskPlanPriority::Low,
@@ -124,10 +124,12 @@ fn phase_priority(kind: PhaseKind, stories: &[u32]) -> TaskPlanPriority {
     match kind {
         PhaseKind::Setup | PhaseKind::Foundational => TaskPlanPriority::High,
         // Stories are numbered by their priority, where a heading does not say it.
-        PhaseKind::Story { number, priority } => of_story(priority.unwrap_or(number)),
+        PhaseKind::Story { number, priority } => story_priority(priority.unwrap_or(number)),
         PhaseKind::Polish => TaskPlanPriority::Low,
         PhaseKind::Convergence => TaskPlanPriority::Medium,
-        PhaseKind::Other => stories.iter().min().map_or(TaskPlanPriority::Medium, |story| of_story(*story)),
+        PhaseKind::Other => {
+            stories.iter().min().map_or(TaskPlanPriority::Medium, |story| story_priority(*story))
+        }
     }
 }
 
@@ -135,8 +137,8 @@ fn truncate_entry(text: &str) -> String {
     if text.chars().count() <= ENTRY_CHARS_MAX {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(ENTRY_CHARS_MAX - 1).collect();
-    format!("{}…", kept.trim_end())
+    let truncated: String = text.chars().take(ENTRY_CHARS_MAX - 1).collect();
+    format!("{}…", truncated.trim_end())
 }
 
 #[cfg(test)]

@@ -41,33 +41,37 @@ pub fn prerequisites_for(command: WorkflowCommand) -> Option<&'static [FeaturePr
 pub fn check_feature_prerequisites(
     project: &SpeckitProject,
     feature: &Feature,
-    needs: &[FeaturePrerequisite],
+    prerequisites: &[FeaturePrerequisite],
 ) -> Result<(), SpeckitError> {
-    let shown = project.display_path(&feature.dir);
-    let unmet = |why: String, next| Err(SpeckitError::Unmet { why, next: Some(next) });
+    let display_path = project.display_path(&feature.dir);
+    let missing =
+        |reason: String, command| Err(SpeckitError::MissingPrerequisite { reason, command: Some(command) });
     if !feature.dir.is_dir() {
-        return unmet(format!("the folder {shown} of the feature is not there"), WorkflowCommand::Specify);
+        return missing(
+            format!("the folder {display_path} of the feature is not there"),
+            WorkflowCommand::Specify,
+        );
     }
     feature.check_pages()?;
-    for need in needs {
-        let (path, next) = match need {
+    for prerequisite in prerequisites {
+        let (path, command) = match prerequisite {
             FeaturePrerequisite::Plan | FeaturePrerequisite::PlanFile => {
                 (feature.plan_path(), WorkflowCommand::Plan)
             }
             FeaturePrerequisite::Spec => (feature.spec_path(), WorkflowCommand::Specify),
             FeaturePrerequisite::Tasks => (feature.tasks_path(), WorkflowCommand::Tasks),
         };
-        let shown = project.display_path(&path);
-        let found = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
-        match found {
-            None => return unmet(format!("{shown} is not there"), next),
-            Some(found) if *need == FeaturePrerequisite::Plan && found.len() == 0 => {
-                return unmet(format!("{shown} is empty; fill it, or remove it"), next);
+        let display_path = project.display_path(&path);
+        let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
+        match metadata {
+            None => return missing(format!("{display_path} is not there"), command),
+            Some(metadata) if *prerequisite == FeaturePrerequisite::Plan && metadata.len() == 0 => {
+                return missing(format!("{display_path} is empty; fill it, or remove it"), command);
             }
             Some(_) => {}
         }
     }
-    if needs.contains(&FeaturePrerequisite::Tasks) {
+    if prerequisites.contains(&FeaturePrerequisite::Tasks) {
         feature.read_task_list()?;
     }
     Ok(())
@@ -82,7 +86,7 @@ pub fn list_docs(feature: &Feature) -> Vec<&'static str> {
         ("contracts/", has_contracts),
         ("quickstart.md", feature.quickstart_path().is_file()),
     ];
-    docs.into_iter().filter_map(|(name, is_there)| is_there.then_some(name)).collect()
+    docs.into_iter().filter_map(|(name, exists)| exists.then_some(name)).collect()
 }
 
 /// Begins the plan of a feature; says whether it is new. A plan that is there stays as it is.
@@ -95,15 +99,15 @@ pub fn setup_plan(
     if feature.page_path("plan.md")?.is_file() {
         return Ok(false);
     }
-    let page = pages("plan-template")?;
-    if page.text.is_empty() {
-        let why = format!("the page template {} is empty; restore it, or remove it", page.name);
-        return Err(SpeckitError::Invalid(why));
+    let template = pages("plan-template")?;
+    if template.text.is_empty() {
+        let reason = format!("the page template {} is empty; restore it, or remove it", template.name);
+        return Err(SpeckitError::Invalid(reason));
     }
     create_dir(project, &feature.dir)?;
     let date = now.date().to_string();
     let header = PageHeader { name: &feature.name, date: &date, description: "" };
-    SpeckitProject::write_new_file(&feature.plan_path(), &fill_header(&page.text, header))
+    SpeckitProject::write_new_file(&feature.plan_path(), &fill_header(&template.text, header))
 }
 
 /// Checks what a task list needs and finds the page it begins as.
@@ -124,6 +128,6 @@ pub fn setup_tasks(
 fn create_dir(project: &SpeckitProject, dir: &Path) -> Result<(), SpeckitError> {
     match dir.is_dir() {
         true => Ok(()),
-        false => project.create_folder(dir).map(drop),
+        false => project.create_dir(dir).map(drop),
     }
 }

@@ -7,14 +7,14 @@ use std::path::{Component, Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::open::{self, LinkPolicy, OpenOutcome};
-use crate::{SpeckitError, confined, sanitize_text};
+use crate::safe_open::{self, LinkPolicy, OpenOutcome};
+use crate::{SpeckitError, confined_files, sanitize_text};
 
 /// Files that people and models write for each other; the largest seen in public projects have 200 KB.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// Where a project keeps what Spec Kit knows of it.
-pub(crate) const FOLDER: &str = ".specify";
+pub(crate) const SPECIFY_DIR: &str = ".specify";
 
 /// Names the root of the project for programs that stand elsewhere.
 const INIT_DIR: &str = "SPECIFY_INIT_DIR";
@@ -36,14 +36,15 @@ pub struct SpeckitVariables {
 
 impl SpeckitVariables {
     /// Takes them from somebody who may read the environment.
-    pub fn from_env(look: impl Fn(&str) -> Option<String>) -> Self {
-        let look = |name| look(name).filter(|text| !text.is_empty());
+    pub fn from_env(read_variable: impl Fn(&str) -> Option<String>) -> Self {
+        let read_variable = |name| read_variable(name).filter(|text| !text.is_empty());
         Self {
-            init_dir: look(INIT_DIR).map(PathBuf::from),
-            feature_directory: look("SPECIFY_FEATURE_DIRECTORY"),
-            feature: look("SPECIFY_FEATURE"),
-            no_persist: look("SPECIFY_FEATURE_NO_PERSIST").is_some_and(|text| text == "1" || text == "true"),
-            home: look("HOME").map(PathBuf::from),
+            init_dir: read_variable(INIT_DIR).map(PathBuf::from),
+            feature_directory: read_variable("SPECIFY_FEATURE_DIRECTORY"),
+            feature: read_variable("SPECIFY_FEATURE"),
+            no_persist: read_variable("SPECIFY_FEATURE_NO_PERSIST")
+                .is_some_and(|text| text == "1" || text == "true"),
+            home: read_variable("HOME").map(PathBuf::from),
         }
     }
 }
@@ -62,12 +63,12 @@ impl SpeckitProject {
 
     /// Finds the project that the person stands in: the one they named, or else the nearest folder upwards with a `.specify/`.
     pub fn find_project(cwd: &Path, init_dir: Option<&Path>) -> Result<Option<Self>, SpeckitError> {
-        if let Some(named) = init_dir {
-            let root = fs::canonicalize(cwd.join(named)).ok().filter(|root| root.is_dir());
-            let root = root.ok_or_else(|| init_dir_error(named, "which is not a folder"))?;
+        if let Some(dir) = init_dir {
+            let root = fs::canonicalize(cwd.join(dir)).ok().filter(|root| root.is_dir());
+            let root = root.ok_or_else(|| init_dir_error(dir, "which is not a folder"))?;
             return match is_project_root(&root)? {
                 true => Ok(Some(Self::from_root(root))),
-                false => Err(init_dir_error(named, "which has no .specify/")),
+                false => Err(init_dir_error(dir, "which has no .specify/")),
             };
         }
         let cwd = fs::canonicalize(cwd).map_err(|error| SpeckitError::io(cwd, error))?;
@@ -85,8 +86,8 @@ impl SpeckitProject {
     }
 
     /// A place in `.specify/`.
-    pub fn specify_path(&self, place: &str) -> PathBuf {
-        self.root.join(FOLDER).join(place)
+    pub fn specify_path(&self, relative_path: &str) -> PathBuf {
+        self.root.join(SPECIFY_DIR).join(relative_path)
     }
 
     /// Where the ground rules are.
@@ -96,12 +97,12 @@ impl SpeckitProject {
 
     /// Tells whether there is a `.specify/` already.
     pub fn is_initialized(&self) -> bool {
-        self.root.join(FOLDER).is_dir()
+        self.root.join(SPECIFY_DIR).is_dir()
     }
 
     /// Tells the absolute path of a place that is spelled from the root, without doubled or trailing slashes.
-    pub fn resolve_path(&self, spelled: impl AsRef<Path>) -> PathBuf {
-        self.root.join(spelled).components().collect()
+    pub fn resolve_path(&self, path_text: impl AsRef<Path>) -> PathBuf {
+        self.root.join(path_text).components().collect()
     }
 
     /// Tells whether a path stays in the project when every link in it is followed.
@@ -116,12 +117,12 @@ impl SpeckitProject {
     pub(crate) fn check_inside(&self, path: &Path) -> Result<(), SpeckitError> {
         match self.contains_path(path) {
             true => Ok(()),
-            false => Err(SpeckitError::broken(path, "a link in it leads out of the project")),
+            false => Err(SpeckitError::invalid_file(path, "a link in it leads out of the project")),
         }
     }
 
     /// Makes a folder of the project, with those above it; says whether it is new.
-    pub(crate) fn create_folder(&self, path: &Path) -> Result<bool, SpeckitError> {
+    pub(crate) fn create_dir(&self, path: &Path) -> Result<bool, SpeckitError> {
         self.check_inside(path)?;
         if path.is_dir() {
             return Ok(false);
@@ -142,25 +143,25 @@ impl SpeckitProject {
 
     /// Reads a file of the project whole, wherever in the project its links lead; `None` where there is none.
     pub fn read_project_file(&self, path: &Path) -> Result<Option<String>, SpeckitError> {
-        confined::read_file_in(self, &self.root, path)
+        confined_files::read_file_in(self, &self.root, path)
     }
 
     /// Reads a file whole, wherever its links lead; `None` where there is none.
     pub fn read_file(path: &Path) -> Result<Option<String>, SpeckitError> {
-        read_opened(path, open::open_file(path, LinkPolicy::Followed))
+        read_opened(path, safe_open::open_file(path, LinkPolicy::Follow))
     }
 
     /// Reads a file whole by a path without links, where it was judged to be; `None` where there is none.
     pub(crate) fn read_resolved(path: &Path) -> Result<Option<String>, SpeckitError> {
-        read_opened(path, open::open_resolved(path))
+        read_opened(path, safe_open::open_resolved(path))
     }
 
     /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there. Nothing is written through a
     /// link, nor in the place of one.
     pub fn write_file(path: &Path, text: &str) -> Result<(), SpeckitError> {
         match fs::symlink_metadata(path) {
-            Ok(found) if !found.is_file() => {
-                return Err(SpeckitError::broken(path, "it is not a file; move it away"));
+            Ok(metadata) if !metadata.is_file() => {
+                return Err(SpeckitError::invalid_file(path, "it is not a file; move it away"));
             }
             // What else is wrong shows when it is written.
             Ok(_) | Err(_) => {}
@@ -175,7 +176,7 @@ impl SpeckitProject {
             Ok(_) => Ok(true),
             Err(error) if error.error.kind() == ErrorKind::AlreadyExists => match path.is_file() {
                 true => Ok(false),
-                false => Err(SpeckitError::broken(path, "it is not a file; move it away")),
+                false => Err(SpeckitError::invalid_file(path, "it is not a file; move it away")),
             },
             Err(error) => Err(SpeckitError::io(path, error.error)),
         }
@@ -183,20 +184,20 @@ impl SpeckitProject {
 }
 
 /// Reads the text of a file that was opened. A pipe would never end, and a device has no end.
-fn read_opened(path: &Path, opened: io::Result<OpenOutcome>) -> Result<Option<String>, SpeckitError> {
-    let file = match opened.map_err(|error| SpeckitError::io(path, error))? {
+fn read_opened(path: &Path, open_result: io::Result<OpenOutcome>) -> Result<Option<String>, SpeckitError> {
+    let file = match open_result.map_err(|error| SpeckitError::io(path, error))? {
         OpenOutcome::File(file, _) => file,
         OpenOutcome::Missing => return Ok(None),
-        OpenOutcome::Other => return Err(SpeckitError::broken(path, "it is not a file")),
+        OpenOutcome::Other => return Err(SpeckitError::invalid_file(path, "it is not a file")),
     };
     let mut text = String::new();
     match file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text) {
         Ok(n_bytes) if n_bytes as u64 > FILE_BYTES_MAX => {
-            Err(SpeckitError::broken(path, format!("it has more than {FILE_BYTES_MAX} bytes")))
+            Err(SpeckitError::invalid_file(path, format!("it has more than {FILE_BYTES_MAX} bytes")))
         }
         Ok(_) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::InvalidData => {
-            Err(SpeckitError::broken(path, "it is not UTF-8"))
+            Err(SpeckitError::invalid_file(path, "it is not UTF-8"))
         }
         Err(error) => Err(SpeckitError::io(path, error)),
     }
@@ -204,47 +205,49 @@ fn read_opened(path: &Path, opened: io::Result<OpenOutcome>) -> Result<Option<St
 
 /// Puts the text beside the file it is for, with the rights of the file that is there.
 fn stage_file(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
-    let failed = |error| SpeckitError::io(path, error);
-    let folder = path.parent().ok_or_else(|| failed(ErrorKind::InvalidInput.into()))?;
-    let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder).map_err(failed)?;
-    staged.write_all(text.as_bytes()).map_err(failed)?;
-    if let Some(found) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
-        staged.as_file().set_permissions(found.permissions()).map_err(failed)?;
+    let io_error = |error| SpeckitError::io(path, error);
+    let parent = path.parent().ok_or_else(|| io_error(ErrorKind::InvalidInput.into()))?;
+    let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(parent).map_err(io_error)?;
+    staged.write_all(text.as_bytes()).map_err(io_error)?;
+    if let Some(metadata) = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file) {
+        staged.as_file().set_permissions(metadata.permissions()).map_err(io_error)?;
     } else {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            staged.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(failed)?;
+            staged.as_file().set_permissions(fs::Permissions::from_mode(0o644)).map_err(io_error)?;
         }
     }
-    staged.as_file().sync_all().map_err(failed)?;
+    staged.as_file().sync_all().map_err(io_error)?;
     Ok(staged)
 }
 
 /// Tells whether a project begins at this folder, which is spelled without links.
 fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
-    let folder = root.join(FOLDER);
-    match fs::canonicalize(&folder) {
-        Ok(real) if !real.is_dir() => {
-            Err(SpeckitError::broken(&folder, "it is not a folder; move it away, or work elsewhere"))
-        }
-        Ok(real) if !real.starts_with(root) => Err(SpeckitError::broken(
-            &folder,
+    let specify_dir = root.join(SPECIFY_DIR);
+    match fs::canonicalize(&specify_dir) {
+        Ok(canonical) if !canonical.is_dir() => Err(SpeckitError::invalid_file(
+            &specify_dir,
+            "it is not a folder; move it away, or work elsewhere",
+        )),
+        Ok(canonical) if !canonical.starts_with(root) => Err(SpeckitError::invalid_file(
+            &specify_dir,
             "it is a link that leads out of the project; put a folder in its place",
         )),
         Ok(_) => Ok(true),
-        Err(_) if fs::symlink_metadata(&folder).is_ok() => {
-            Err(SpeckitError::broken(&folder, "it is a link that leads nowhere; put a folder in its place"))
-        }
+        Err(_) if fs::symlink_metadata(&specify_dir).is_ok() => Err(SpeckitError::invalid_file(
+            &specify_dir,
+            "it is a link that leads nowhere; put a folder in its place",
+        )),
         // What may not be looked at is not ours either.
         Err(_) => Ok(false),
     }
 }
 
-fn init_dir_error(named: &Path, why: &str) -> SpeckitError {
-    let named = named.display();
+fn init_dir_error(dir: &Path, reason: &str) -> SpeckitError {
+    let dir = dir.display();
     SpeckitError::Invalid(format!(
-        "{INIT_DIR} names {named}, {why}; let it name a folder with a .specify/, or unset it"
+        "{INIT_DIR} names {dir}, {reason}; let it name a folder with a .specify/, or unset it"
     ))
 }
 
@@ -253,17 +256,19 @@ fn init_dir_error(named: &Path, why: &str) -> SpeckitError {
 pub(crate) fn follow_links(path: &Path) -> Option<PathBuf> {
     for ancestor in path.ancestors() {
         match fs::canonicalize(ancestor) {
-            Ok(mut real) => {
+            Ok(mut canonical) => {
                 for part in path.strip_prefix(ancestor).ok()?.components() {
                     match part {
-                        Component::ParentDir => drop(real.pop()),
-                        Component::Normal(name) => real.push(name),
+                        Component::ParentDir => drop(canonical.pop()),
+                        Component::Normal(name) => canonical.push(name),
                         Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
                     }
                 }
-                return Some(real);
+                return Some(canonical);
             }
-            Err(_) if fs::symlink_metadata(ancestor).is_ok_and(|found| found.is_symlink()) => return None,
+            Err(_) if fs::symlink_metadata(ancestor).is_ok_and(|metadata| metadata.is_symlink()) => {
+                return None;
+            }
             Err(_) => {}
         }
     }
@@ -282,7 +287,7 @@ mod tests {
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
         assert!(SpeckitProject::read_file(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
         assert!(SpeckitProject::write_file(&pipe, "").unwrap_err().to_string().contains("it is not a file"));
-        assert!(open::open_with(fs::File::options().append(true), &pipe, LinkPolicy::Refused).is_ok());
+        assert!(safe_open::open_with(fs::File::options().append(true), &pipe, LinkPolicy::Reject).is_ok());
         let (inner, outer) = (project.root().join("inner"), project.root().join("outer"));
         std::os::unix::fs::symlink(project.constitution_path(), &inner).unwrap();
         std::os::unix::fs::symlink("/etc/hosts", &outer).unwrap();

@@ -17,7 +17,7 @@ pub use facts::{
 };
 
 /// Our longest prompt takes under a thousand steps; a thousand phases and a loop over them take about ten thousand.
-const STEPS_MAX: u64 = 50_000;
+const FUEL_MAX: u64 = 50_000;
 
 /// About 128 000 tokens: with a longer prompt most models have no room left to work.
 const PROMPT_BYTES_MAX: usize = 512 * 1024;
@@ -37,49 +37,53 @@ pub enum PromptKind {
 /// Makes a prompt of its source. The source must be one that the person trusts: it cannot loop for ever or come out longer
 /// than a bound, but what it holds in between has none.
 pub fn render_prompt(source: &str, kind: PromptKind, facts: &PromptFacts) -> Result<String, SpeckitError> {
-    let mut page = PromptBuffer { bytes: Vec::new(), is_full: false };
-    let written = match kind {
-        PromptKind::Jinja => write_jinja(source, facts, &mut page),
+    let mut buffer = PromptBuffer { bytes: Vec::new(), is_full: false };
+    let result = match kind {
+        PromptKind::Jinja => write_jinja(source, facts, &mut buffer),
         PromptKind::Markdown => {
-            write_markdown(source, &facts.args, &mut page).map_err(|error| error.to_string())
+            write_markdown(source, &facts.args, &mut buffer).map_err(|error| error.to_string())
         }
     };
-    if page.is_full {
+    if buffer.is_full {
         return Err(SpeckitError::Invalid(format!(
             "the prompt would have more than {PROMPT_BYTES_MAX} bytes; shorten the template or what was typed"
         )));
     }
-    written.map_err(|why| SpeckitError::Invalid(format!("the prompt template does not render: {why}")))?;
-    String::from_utf8(page.bytes)
+    result
+        .map_err(|reason| SpeckitError::Invalid(format!("the prompt template does not render: {reason}")))?;
+    String::from_utf8(buffer.bytes)
         .map_err(|_| SpeckitError::Invalid("the prompt template does not render to text".to_owned()))
 }
 
-fn write_jinja(source: &str, facts: &PromptFacts, page: &mut PromptBuffer) -> Result<(), String> {
+fn write_jinja(source: &str, facts: &PromptFacts, buffer: &mut PromptBuffer) -> Result<(), String> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment.set_fuel(Some(STEPS_MAX));
+    environment.set_fuel(Some(FUEL_MAX));
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     let values = minijinja::value::Serde(facts);
     environment
         .template_from_named_str("prompt", source)
-        .and_then(|template| template.render_captured_to(values, page))
+        .and_then(|template| template.render_captured_to(values, buffer))
         .map(drop)
         .map_err(|error| error.to_string())
 }
 
 /// Puts the person's words in, in one pass, so that words which look like a place stay words.
-fn write_markdown(source: &str, args: &str, page: &mut PromptBuffer) -> io::Result<()> {
+fn write_markdown(source: &str, args: &str, buffer: &mut PromptBuffer) -> io::Result<()> {
     let mut rest = source;
     loop {
-        let next = MARKDOWN_ARGS.iter().filter_map(|place| Some((rest.find(place)?, place.len()))).min();
-        let Some((at, n_bytes)) = next else {
-            return page.write_all(rest.as_bytes());
+        let next_placeholder = MARKDOWN_ARGS
+            .iter()
+            .filter_map(|placeholder| Some((rest.find(placeholder)?, placeholder.len())))
+            .min();
+        let Some((offset, n_bytes)) = next_placeholder else {
+            return buffer.write_all(rest.as_bytes());
         };
-        page.write_all(&rest.as_bytes()[..at])?;
-        page.write_all(args.as_bytes())?;
-        rest = &rest[at + n_bytes..];
+        buffer.write_all(&rest.as_bytes()[..offset])?;
+        buffer.write_all(args.as_bytes())?;
+        rest = &rest[offset + n_bytes..];
     }
 }
 
@@ -90,13 +94,13 @@ struct PromptBuffer {
 }
 
 impl Write for PromptBuffer {
-    fn write(&mut self, more: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + more.len() > PROMPT_BYTES_MAX {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + data.len() > PROMPT_BYTES_MAX {
             self.is_full = true;
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.bytes.extend_from_slice(more);
-        Ok(more.len())
+        self.bytes.extend_from_slice(data);
+        Ok(data.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

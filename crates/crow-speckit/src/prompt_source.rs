@@ -9,17 +9,19 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::choosing::SelectionFiles;
-use crate::confined;
-use crate::page::{LayerSource, LayerStack, SearchDepth, TemplateLayer, compose_layers, describe_layers};
+use crate::confined_files;
+use crate::page_template::{
+    LayerSource, LayerStack, SearchDepth, TemplateLayer, compose_layers, describe_layers,
+};
 use crate::registry::ProvidedKind;
+use crate::selection_files::SelectionFiles;
 use crate::{
     ExtensionCommand, LayerInfo, LayerOrigin, LayerStrategy, PromptKind, PromptPart, SpeckitError,
     SpeckitProject, WorkflowCommand, built_in_prompt, list_extension_commands,
 };
 
 /// Where a project keeps prompts for Crow.
-const PROMPTS: &str = ".crow/prompts";
+const PROMPTS_DIR: &str = ".crow/prompts";
 
 /// What the generic integration put into the project, with hashes.
 pub(crate) const MANIFEST: &str = "integrations/generic.manifest.json";
@@ -38,21 +40,21 @@ pub struct PromptSource {
 /// Finds the prompt of a command. `own` is the person's folder of prompts.
 pub fn command_prompt(
     project: &SpeckitProject,
-    own: Option<&Path>,
+    user_dir: Option<&Path>,
     command: WorkflowCommand,
 ) -> Result<PromptSource, SpeckitError> {
-    let choosers = SelectionFiles::read(project);
-    let found = find_prompt_layers(project, own, command, SearchDepth::Base)?;
-    compose_source(project, &command_name(command), &found, choosers)
+    let selection_files = SelectionFiles::read(project);
+    let layers = find_prompt_layers(project, user_dir, command, SearchDepth::FirstReplacement)?;
+    compose_source(project, &command_name(command), &layers, selection_files)
 }
 
 /// Names every layer of a command's prompt, the strongest first, and whether it has a part in it.
 pub fn prompt_layers(
     project: &SpeckitProject,
-    own: Option<&Path>,
+    user_dir: Option<&Path>,
     command: WorkflowCommand,
 ) -> Result<Vec<LayerInfo>, SpeckitError> {
-    Ok(describe_layers(project, &find_prompt_layers(project, own, command, SearchDepth::All)?))
+    Ok(describe_layers(project, &find_prompt_layers(project, user_dir, command, SearchDepth::Full)?))
 }
 
 /// Finds the prompt of an extension's command; overrides and presets of the project may change it.
@@ -60,21 +62,21 @@ pub fn extension_prompt(
     project: &SpeckitProject,
     command: &ExtensionCommand,
 ) -> Result<PromptSource, SpeckitError> {
-    let choosers = SelectionFiles::read(project);
+    let selection_files = SelectionFiles::read(project);
     if !list_extension_commands(project)?.commands.contains(command) {
-        let why = format!("the extension {} names it otherwise now; try again", command.extension);
-        return Err(SpeckitError::broken(&command.file, why));
+        let reason = format!("the extension {} names it otherwise now; try again", command.extension);
+        return Err(SpeckitError::invalid_file(&command.file, reason));
     }
-    let mut stack = LayerStack::new(project, SearchDepth::Base);
+    let mut stack = LayerStack::new(project, SearchDepth::FirstReplacement);
     stack.add_file(LayerOrigin::Override, override_path(project, &command.name))?;
     stack.add_presets(ProvidedKind::Command, &command.name, &[&conventional_path(&command.name)])?;
     stack.add_file(LayerOrigin::Extension(command.extension.clone()), project.root().join(&command.file))?;
-    let found = stack.into_layers();
-    if found.is_empty() {
-        let why = "it is not there; install the extension again";
-        return Err(SpeckitError::broken(&command.file, why));
+    let layers = stack.into_layers();
+    if layers.is_empty() {
+        let reason = "it is not there; install the extension again";
+        return Err(SpeckitError::invalid_file(&command.file, reason));
     }
-    compose_source(project, &command.name, &found, choosers)
+    compose_source(project, &command.name, &layers, selection_files)
 }
 
 fn command_name(command: WorkflowCommand) -> String {
@@ -91,26 +93,26 @@ fn conventional_path(name: &str) -> String {
 
 fn find_prompt_layers(
     project: &SpeckitProject,
-    own: Option<&Path>,
+    user_dir: Option<&Path>,
     command: WorkflowCommand,
-    reach: SearchDepth,
+    depth: SearchDepth,
 ) -> Result<Vec<TemplateLayer>, SpeckitError> {
     let file = format!("speckit_{}.jinja2", command.as_str());
     let name = command_name(command);
-    let mut stack = LayerStack::new(project, reach);
-    let ours = project.root().join(PROMPTS).join(&file);
-    if confined::read_file_in(project, project.root(), &ours)?.is_some() {
-        stack.push_layer(LayerOrigin::Project, LayerStrategy::Replace, LayerSource::Project(ours));
+    let mut stack = LayerStack::new(project, depth);
+    let project_prompt = project.root().join(PROMPTS_DIR).join(&file);
+    if confined_files::read_file_in(project, project.root(), &project_prompt)?.is_some() {
+        stack.push_layer(LayerOrigin::Project, LayerStrategy::Replace, LayerSource::Project(project_prompt));
     }
     stack.add_file(LayerOrigin::Override, override_path(project, &name))?;
     if !stack.is_done()
         && let Some(path) = find_edited_command(project, command)?
     {
-        stack.push_layer(LayerOrigin::Edited, LayerStrategy::Replace, LayerSource::Project(path));
+        stack.push_layer(LayerOrigin::EditedCommand, LayerStrategy::Replace, LayerSource::Project(path));
     }
     stack.add_presets(ProvidedKind::Command, &name, &[&conventional_path(&name)])?;
-    if let Some(own) = own {
-        stack.add_user_file(own.join(&file));
+    if let Some(user_dir) = user_dir {
+        stack.add_user_file(user_dir.join(&file));
     }
     stack.add_built_in(built_in_prompt(command));
     Ok(stack.into_layers())
@@ -123,24 +125,27 @@ fn find_edited_command(
     command: WorkflowCommand,
 ) -> Result<Option<PathBuf>, SpeckitError> {
     let manifest = project.specify_path(MANIFEST);
-    let Some(text) = confined::read_specify_file(project, &manifest)? else { return Ok(None) };
-    let broken = |_| SpeckitError::broken(&manifest, "it is not a manifest of installed files");
-    let manifest: Value = serde_json::from_str(&text).map_err(broken)?;
+    let Some(text) = confined_files::read_specify_file(project, &manifest)? else { return Ok(None) };
+    let manifest_error = |_| SpeckitError::invalid_file(&manifest, "it is not a manifest of installed files");
+    let manifest: Value = serde_json::from_str(&text).map_err(manifest_error)?;
     let name = command.as_str();
-    let ends = [format!("speckit.{name}.md"), format!("speckit-{name}/SKILL.md")];
-    let is_it = |path: &&String| ends.iter().any(|end| Path::new(path.as_str()).ends_with(end));
+    let path_suffixes = [format!("speckit.{name}.md"), format!("speckit-{name}/SKILL.md")];
+    let is_command_file =
+        |path: &&String| path_suffixes.iter().any(|suffix| Path::new(path.as_str()).ends_with(suffix));
     let files = manifest.get("files").and_then(Value::as_object);
-    let Some((path, hash)) = files.and_then(|files| files.iter().find(|(path, _)| is_it(path))) else {
+    let Some((path, hash)) = files.and_then(|files| files.iter().find(|(path, _)| is_command_file(path)))
+    else {
         return Ok(None);
     };
-    if !confined::is_below(path) {
-        let why = format!("the file {path:?} leads out of the project");
-        return Err(SpeckitError::broken(&project.specify_path(MANIFEST), why));
+    if !confined_files::is_below(path) {
+        let reason = format!("the file {path:?} leads out of the project");
+        return Err(SpeckitError::invalid_file(&project.specify_path(MANIFEST), reason));
     }
     let path = project.root().join(path);
-    let Some(text) = confined::read_file_in(project, project.root(), &path)? else { return Ok(None) };
-    let is_stock = hash.as_str().is_some_and(|hash| hash.eq_ignore_ascii_case(&sha256_hex(text.as_bytes())));
-    Ok(if is_stock { None } else { Some(path) })
+    let Some(text) = confined_files::read_file_in(project, project.root(), &path)? else { return Ok(None) };
+    let is_unedited =
+        hash.as_str().is_some_and(|hash| hash.eq_ignore_ascii_case(&sha256_hex(text.as_bytes())));
+    Ok(if is_unedited { None } else { Some(path) })
 }
 
 fn sha256_hex(bytes: &[u8]) -> String {
@@ -151,12 +156,12 @@ fn sha256_hex(bytes: &[u8]) -> String {
 fn compose_source(
     project: &SpeckitProject,
     name: &str,
-    found: &[TemplateLayer],
-    choosers: SelectionFiles,
+    layers: &[TemplateLayer],
+    selection_files: SelectionFiles,
 ) -> Result<PromptSource, SpeckitError> {
     let mut texts = Vec::new();
     let mut files = Vec::new();
-    for layer in found {
+    for layer in layers {
         let text = layer.read(project)?;
         if let LayerSource::Project(path) = &layer.source {
             files.push((project.relative_path(path), text.clone().into_bytes()));
@@ -164,7 +169,8 @@ fn compose_source(
         texts.push((layer, text));
     }
     let mut script = None;
-    for (layer, text) in texts.iter().filter(|(layer, _)| prompt_kind(&layer.place) == PromptKind::Markdown) {
+    for (layer, text) in texts.iter().filter(|(layer, _)| prompt_kind(&layer.origin) == PromptKind::Markdown)
+    {
         script = rewrite::script_line(project, text, layer_extension(layer))?;
         if script.is_some() {
             break;
@@ -172,7 +178,7 @@ fn compose_source(
     }
     let mut parts = Vec::new();
     for (layer, text) in texts {
-        let kind = prompt_kind(&layer.place);
+        let kind = prompt_kind(&layer.origin);
         let text = match kind {
             PromptKind::Jinja => text,
             PromptKind::Markdown => {
@@ -181,15 +187,15 @@ fn compose_source(
         };
         parts.push((layer, PromptPart { kind, text }));
     }
-    files.extend(choosers.for_layers(project, found, script.is_some())?);
-    Ok(PromptSource { parts: compose_layers(name, parts)?, layers: describe_layers(project, found), files })
+    files.extend(selection_files.for_layers(project, layers, script.is_some())?);
+    Ok(PromptSource { parts: compose_layers(name, parts)?, layers: describe_layers(project, layers), files })
 }
 
-fn prompt_kind(place: &LayerOrigin) -> PromptKind {
-    match place {
-        LayerOrigin::Project | LayerOrigin::Own | LayerOrigin::BuiltIn => PromptKind::Jinja,
+fn prompt_kind(origin: &LayerOrigin) -> PromptKind {
+    match origin {
+        LayerOrigin::Project | LayerOrigin::User | LayerOrigin::BuiltIn => PromptKind::Jinja,
         LayerOrigin::Override
-        | LayerOrigin::Edited
+        | LayerOrigin::EditedCommand
         | LayerOrigin::Preset(_)
         | LayerOrigin::Extension(_)
         | LayerOrigin::Core => PromptKind::Markdown,
@@ -197,14 +203,14 @@ fn prompt_kind(place: &LayerOrigin) -> PromptKind {
 }
 
 fn layer_extension(layer: &TemplateLayer) -> Option<&str> {
-    match &layer.place {
+    match &layer.origin {
         LayerOrigin::Extension(id) => Some(id),
         LayerOrigin::Project
         | LayerOrigin::Override
-        | LayerOrigin::Edited
+        | LayerOrigin::EditedCommand
         | LayerOrigin::Preset(_)
         | LayerOrigin::Core
-        | LayerOrigin::Own
+        | LayerOrigin::User
         | LayerOrigin::BuiltIn => None,
     }
 }

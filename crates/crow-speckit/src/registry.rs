@@ -4,17 +4,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::confined::{self, is_truthy};
+use crate::confined_files::{self, is_truthy};
 use crate::{SpeckitError, SpeckitProject};
 
 /// Where presets are.
-pub(crate) const PRESETS: &str = "presets";
+pub(crate) const PRESETS_DIR: &str = "presets";
 
 /// Where extensions are.
-pub(crate) const EXTENSIONS: &str = "extensions";
+pub(crate) const EXTENSIONS_DIR: &str = "extensions";
 
 /// The file that says what is installed.
-pub(crate) const REGISTRY: &str = ".registry";
+pub(crate) const REGISTRY_FILE: &str = ".registry";
 
 /// What counts where nobody said how much.
 pub(crate) const PRIORITY_DEFAULT: i64 = 10;
@@ -26,7 +26,7 @@ const INSTALLED_MAX: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstalledPackage {
     pub(crate) id: String,
-    pub(crate) folder: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 /// How a layer goes with what is below it.
@@ -81,43 +81,43 @@ pub(crate) struct ProvidedEntry {
 
 /// The presets that count, the strongest first. Without a registry that can be read, every folder is one.
 pub(crate) fn list_presets(project: &SpeckitProject) -> Result<Vec<InstalledPackage>, SpeckitError> {
-    let folder = project.specify_path(PRESETS);
-    let registry = folder.join(REGISTRY);
-    let entries =
-        confined::read_specify_file(project, &registry)?.and_then(|text| parse_entries(&text, PRESETS));
+    let directory = project.specify_path(PRESETS_DIR);
+    let registry = directory.join(REGISTRY_FILE);
+    let entries = confined_files::read_specify_file(project, &registry)?
+        .and_then(|text| parse_entries(&text, PRESETS_DIR));
     let ids = match entries {
         Some(entries) => read_priorities(&registry, &entries)?,
-        None => confined::list_folders(project, &folder)?
+        None => confined_files::list_dirs(project, &directory)?
             .into_iter()
             .map(|name| (PRIORITY_DEFAULT, name))
             .collect(),
     };
-    sort_installed(project, PRESETS, ids)
+    sort_installed(project, PRESETS_DIR, ids)
 }
 
 /// The extensions that count, the strongest first: those of the registry, and folders that it does not name.
 pub(crate) fn list_extensions(project: &SpeckitProject) -> Result<Vec<InstalledPackage>, SpeckitError> {
-    let folder = project.specify_path(EXTENSIONS);
-    let registry = folder.join(REGISTRY);
+    let directory = project.specify_path(EXTENSIONS_DIR);
+    let registry = directory.join(REGISTRY_FILE);
     let entries = extension_entries(project)?;
     let mut ids = read_priorities(&registry, &entries)?;
-    for name in confined::list_folders(project, &folder)? {
+    for name in confined_files::list_dirs(project, &directory)? {
         if !entries.contains_key(&name) {
             ids.push((PRIORITY_DEFAULT, name));
         }
     }
     ids.sort_unstable();
-    sort_installed(project, EXTENSIONS, ids)
+    sort_installed(project, EXTENSIONS_DIR, ids)
 }
 
 /// What the registry of extensions says, by id; nothing where there is none.
 pub(crate) fn extension_entries(project: &SpeckitProject) -> Result<Map<String, Value>, SpeckitError> {
-    let registry = project.specify_path(EXTENSIONS).join(REGISTRY);
-    match confined::read_specify_file(project, &registry)? {
-        Some(text) => parse_entries(&text, EXTENSIONS)
-            .ok_or_else(|| SpeckitError::broken(&registry, "it is not a registry of extensions")),
+    let registry = project.specify_path(EXTENSIONS_DIR).join(REGISTRY_FILE);
+    match confined_files::read_specify_file(project, &registry)? {
+        Some(text) => parse_entries(&text, EXTENSIONS_DIR)
+            .ok_or_else(|| SpeckitError::invalid_file(&registry, "it is not a registry of extensions")),
         None if registry.symlink_metadata().is_ok() => {
-            Err(SpeckitError::broken(&registry, "it is not a file"))
+            Err(SpeckitError::invalid_file(&registry, "it is not a file"))
         }
         None => Ok(Map::new()),
     }
@@ -128,32 +128,35 @@ pub(crate) fn read_provided_entries(
     project: &SpeckitProject,
     preset: &InstalledPackage,
 ) -> Result<Vec<ProvidedEntry>, SpeckitError> {
-    let path = preset.folder.join("preset.yml");
-    let Some(text) = confined::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
-    let manifest = confined::parse_yaml(&path, &text)?;
-    let broken = |why: &str| SpeckitError::broken(&path, why);
+    let path = preset.directory.join("preset.yml");
+    let Some(text) = confined_files::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
+    let manifest = confined_files::parse_yaml(&path, &text)?;
+    let manifest_error = |reason: &str| SpeckitError::invalid_file(&path, reason);
     let templates = manifest.pointer("/provides/templates").and_then(Value::as_array);
-    let templates = templates.filter(|list| !list.is_empty()).ok_or_else(|| broken("it provides nothing"))?;
+    let templates =
+        templates.filter(|list| !list.is_empty()).ok_or_else(|| manifest_error("it provides nothing"))?;
     templates
         .iter()
         .map(|entry| {
             parse_provided_entry(entry).ok_or_else(|| {
-                broken("each template needs a type, a name, a file, and a strategy that exists, if any")
+                manifest_error(
+                    "each template needs a type, a name, a file, and a strategy that exists, if any",
+                )
             })
         })
         .collect()
 }
 
 fn parse_provided_entry(entry: &Value) -> Option<ProvidedEntry> {
-    let word = |key: &str| entry.get(key)?.as_str();
-    let kind = match word("type")? {
+    let text_field = |key: &str| entry.get(key)?.as_str();
+    let kind = match text_field("type")? {
         "template" => ProvidedKind::Page,
         "command" => ProvidedKind::Command,
         "script" => ProvidedKind::Script,
         _ => return None,
     };
     let strategy = match entry.get("strategy") {
-        Some(said) => Some(LayerStrategy::parse(said.as_str()?)?),
+        Some(value) => Some(LayerStrategy::parse(value.as_str()?)?),
         None => None,
     };
     if kind == ProvidedKind::Script
@@ -161,12 +164,17 @@ fn parse_provided_entry(entry: &Value) -> Option<ProvidedEntry> {
     {
         return None;
     }
-    Some(ProvidedEntry { kind, name: word("name")?.to_owned(), file: word("file")?.to_owned(), strategy })
+    Some(ProvidedEntry {
+        kind,
+        name: text_field("name")?.to_owned(),
+        file: text_field("file")?.to_owned(),
+        strategy,
+    })
 }
 
 /// Reads a priority as the real tool does: what is none counts as the usual one.
-pub(crate) fn parse_priority(said: Option<&Value>) -> i64 {
-    let number = match said {
+pub(crate) fn parse_priority(value: Option<&Value>) -> i64 {
+    let number = match value {
         Some(Value::Number(number)) => {
             number.as_i64().or_else(|| number.as_f64().map(|float| float.trunc() as i64))
         }
@@ -190,14 +198,14 @@ fn read_priorities(
     entries: &Map<String, Value>,
 ) -> Result<Vec<(i64, String)>, SpeckitError> {
     let mut ids = Vec::new();
-    for (id, said) in entries {
+    for (id, value) in entries {
         // It becomes a part of a path.
-        if !confined::is_name(id) {
-            let why = format!("{id:?} is not an id: ids have small letters, digits and hyphens");
-            return Err(SpeckitError::broken(registry, why));
+        if !confined_files::is_name(id) {
+            let reason = format!("{id:?} is not an id: ids have small letters, digits and hyphens");
+            return Err(SpeckitError::invalid_file(registry, reason));
         }
-        if said.is_object() && said.get("enabled").is_none_or(is_truthy) {
-            ids.push((parse_priority(said.get("priority")), id.clone()));
+        if value.is_object() && value.get("enabled").is_none_or(is_truthy) {
+            ids.push((parse_priority(value.get("priority")), id.clone()));
         }
     }
     ids.sort_unstable();
@@ -206,14 +214,17 @@ fn read_priorities(
 
 fn sort_installed(
     project: &SpeckitProject,
-    place: &str,
+    kind_dir: &str,
     ids: Vec<(i64, String)>,
 ) -> Result<Vec<InstalledPackage>, SpeckitError> {
-    let folder = project.specify_path(place);
+    let directory = project.specify_path(kind_dir);
     if ids.len() > INSTALLED_MAX {
-        return Err(SpeckitError::broken(&folder, format!("more than {INSTALLED_MAX} are installed")));
+        return Err(SpeckitError::invalid_file(
+            &directory,
+            format!("more than {INSTALLED_MAX} are installed"),
+        ));
     }
-    Ok(ids.into_iter().map(|(_, id)| InstalledPackage { folder: folder.join(&id), id }).collect())
+    Ok(ids.into_iter().map(|(_, id)| InstalledPackage { directory: directory.join(&id), id }).collect())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub(crate) fn fill_header(page: &str, header: PageHeader<'_>) -> String {
     let title = title_from_name(header.name);
     // A header is one line, whatever was typed into it.
     let description = header.description.split_whitespace().collect::<Vec<_>>().join(" ");
-    let places = [
+    let placeholders = [
         ("[FEATURE NAME]", title.as_str()),
         ("[FEATURE]", title.as_str()),
         ("[###-feature-name]", header.name),
@@ -26,12 +26,13 @@ pub(crate) fn fill_header(page: &str, header: PageHeader<'_>) -> String {
     ];
     let mut filled = String::with_capacity(page.len());
     let mut rest = page;
-    while let Some(at) = rest.find(['[', '$']) {
-        let (before, after) = rest.split_at(at);
+    while let Some(offset) = rest.find(['[', '$']) {
+        let (before, after) = rest.split_at(offset);
         filled.push_str(before);
-        let place = places.iter().find(|(place, text)| after.starts_with(place) && !text.is_empty());
-        let (n_bytes, text) = match place {
-            Some((place, text)) => (place.len(), *text),
+        let placeholder =
+            placeholders.iter().find(|(place, text)| after.starts_with(place) && !text.is_empty());
+        let (n_bytes, text) = match placeholder {
+            Some((placeholder, text)) => (placeholder.len(), *text),
             None => (1, &after[..1]),
         };
         filled.push_str(text);
@@ -43,11 +44,11 @@ pub(crate) fn fill_header(page: &str, header: PageHeader<'_>) -> String {
 
 /// Makes a title of a folder's name.
 fn title_from_name(name: &str) -> String {
-    let words = crate::number::parse_folder_prefix(name)
+    let words = crate::numbering::parse_dir_prefix(name)
         .map_or(name, |prefix| &name[prefix.len() + 1..])
         .replace('-', " ");
-    let mut letters = words.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    let mut chars = words.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -18,19 +18,20 @@ const WORDS_MAX: usize = 3;
 
 /// Makes a short name from what a feature is; empty when there is neither a letter nor a digit.
 pub(crate) fn slug_from_description(description: &str) -> String {
-    let lowered = description.to_ascii_lowercase();
-    join_significant_words(&split_words(&lowered), description)
+    let lowercase = description.to_ascii_lowercase();
+    join_significant_words(&split_words(&lowercase), description)
 }
 
 /// Joins the words of a description, lowered, that say most.
 pub(crate) fn join_significant_words(words: &[&str], description: &str) -> String {
-    let telling: Vec<&str> = words.iter().copied().filter(|word| is_significant(word, description)).collect();
-    let taken = match telling.len() {
+    let significant: Vec<&str> =
+        words.iter().copied().filter(|word| is_significant(word, description)).collect();
+    let selected = match significant.len() {
         0 => words.get(..WORDS_MAX).unwrap_or(words),
-        4 => &telling,
-        _ => telling.get(..WORDS_MAX).unwrap_or(&telling),
+        4 => &significant,
+        _ => significant.get(..WORDS_MAX).unwrap_or(&significant),
     };
-    taken.join("-")
+    selected.join("-")
 }
 
 /// Cleans a short name that somebody chose; empty when there is neither a letter nor a digit.
@@ -39,11 +40,12 @@ pub fn clean_short_name(short_name: &str) -> String {
 }
 
 /// Joins the prefix and the short name, as much of it as fits.
-pub(crate) fn fit_folder_name(prefix: &str, slug: &str) -> String {
-    let room = NAME_BYTES_MAX.saturating_sub(prefix.len() + 1);
-    let cut = &slug[..slug.floor_char_boundary(room)];
-    let cut = if cut.len() < slug.len() { cut.trim_end_matches('-') } else { cut };
-    format!("{prefix}-{cut}")
+pub(crate) fn fit_dir_name(prefix: &str, slug: &str) -> String {
+    let n_bytes_left = NAME_BYTES_MAX.saturating_sub(prefix.len() + 1);
+    let short_slug = &slug[..slug.floor_char_boundary(n_bytes_left)];
+    let short_slug =
+        if short_slug.len() < slug.len() { short_slug.trim_end_matches('-') } else { short_slug };
+    format!("{prefix}-{short_slug}")
 }
 
 /// Splits at everything that is neither a letter nor a decimal digit, in any script.
@@ -65,11 +67,12 @@ fn is_significant(word: &str, description: &str) -> bool {
 
 /// Tells whether a word stands somewhere without a letter, a digit or an underscore of ASCII beside it.
 fn is_standalone_word(word: &str, text: &str) -> bool {
-    let is_part = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+    let is_word_byte =
+        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let bytes = text.as_bytes();
-    bytes.windows(word.len()).enumerate().any(|(at, window)| {
-        let before = at.checked_sub(1).and_then(|before| bytes.get(before));
-        window == word.as_bytes() && !is_part(before) && !is_part(bytes.get(at + word.len()))
+    bytes.windows(word.len()).enumerate().any(|(offset, window)| {
+        let before = offset.checked_sub(1).and_then(|before| bytes.get(before));
+        window == word.as_bytes() && !is_word_byte(before) && !is_word_byte(bytes.get(offset + word.len()))
     })
 }
 
@@ -120,10 +123,10 @@ mod tests {
 
     #[test]
     fn a_long_name_is_cut_between_characters() {
-        assert_eq!(fit_folder_name("001", "a-b"), "001-a-b");
-        let name = fit_folder_name("001", &"写".repeat(100));
+        assert_eq!(fit_dir_name("001", "a-b"), "001-a-b");
+        let name = fit_dir_name("001", &"写".repeat(100));
         assert_eq!((name.len(), name.chars().count()), (4 + 240, 4 + 80));
-        let name = fit_folder_name("1000", &format!("{}-tail", "a".repeat(238)));
+        let name = fit_dir_name("1000", &format!("{}-tail", "a".repeat(238)));
         assert_eq!(name, format!("1000-{}", "a".repeat(238)));
     }
 }

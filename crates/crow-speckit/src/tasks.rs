@@ -1,21 +1,21 @@
 //! A `tasks.md`: what it lists, read from every spelling seen in public projects, and the two changes that are made to it,
 //! a tick and a new phase at its end. Text in, text out; knows no file.
 
-mod append;
-mod path;
-mod read;
-mod select;
+mod convergence;
+mod file_paths;
+mod parsing;
+mod selection;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use crate::markdown;
 
-pub(crate) use append::one_line;
-pub use append::{ConvergenceGap, GapKind, append_convergence};
-pub(crate) use path::{find_paths, has_path};
-pub(crate) use read::{find_priority, find_story_number};
-use read::{is_phase_heading, parse_digits, parse_phase, parse_story_label, parse_task};
+pub(crate) use convergence::one_line;
+pub use convergence::{ConvergenceGap, GapKind, append_convergence};
+pub(crate) use file_paths::{find_paths, has_path};
+pub(crate) use parsing::{find_priority, find_story_number};
+use parsing::{is_phase_heading, parse_digits, parse_phase, parse_story_label, parse_task};
 
 /// Digits an id may have: with more it is no task's.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 3..=9;
@@ -146,9 +146,9 @@ pub struct TaskList {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TickState {
     /// Ticked.
-    Yes,
+    Ticked,
     /// Empty.
-    No,
+    Unticked,
 }
 
 /// Why a list was not changed.
@@ -156,40 +156,40 @@ pub enum TickState {
 pub enum TasksError {
     /// No task has the id.
     #[error("tasks.md has no task {0}; read it for the ids there are")]
-    Unknown(TaskId),
+    UnknownId(TaskId),
     /// Several tasks have the id.
-    #[error("tasks.md has {id} twice, in lines {first} and {second}; give one of them another id")]
-    Twice {
+    #[error("tasks.md has {id} twice, in lines {first_line} and {second_line}; give one of them another id")]
+    DuplicateId {
         /// The id.
         id: TaskId,
         /// One line.
-        first: usize,
+        first_line: usize,
         /// Another.
-        second: usize,
+        second_line: usize,
     },
     /// A new task says nothing.
     #[error("new task {0} needs a text and a source")]
-    Empty(usize),
+    EmptyGap(usize),
     /// There is no number left for a new task.
     #[error("tasks.md has no ids left after its highest; give that task a lower id")]
     NoIdsLeft,
     /// It has more than anybody can go through.
-    #[error("tasks.md has more than {max} {what}; split it")]
+    #[error("tasks.md has more than {max} {unit}; split it")]
     TooLarge {
         /// How many there may be.
         max: usize,
         /// Of what.
-        what: &'static str,
+        unit: &'static str,
     },
     /// What is added at the end would not be seen as tasks.
     #[error("tasks.md ends in a code block or a comment that is not closed; close it first")]
-    Unclosed,
+    UnclosedBlock,
 }
 
 impl TaskList {
     /// Reads a list that is to be worked on; one that is too large is refused.
     pub fn parse_checked(text: &str) -> Result<Self, TasksError> {
-        let too_large = |max, what| Err(TasksError::TooLarge { max, what });
+        let too_large = |max, unit| Err(TasksError::TooLarge { max, unit });
         if text.split('\n').any(|line| line.len() > LINE_BYTES_MAX) {
             return too_large(LINE_BYTES_MAX, "bytes in a line");
         }
@@ -219,9 +219,11 @@ impl TaskList {
                 break;
             }
             if let Some(heading) = markdown::parse_heading(line.text) {
-                let found = parse_phase(heading, line.number);
-                if heading.level <= 2 || found.as_ref().is_some_and(|found| found.number.is_some()) {
-                    section = found;
+                let parsed_phase = parse_phase(heading, line.number);
+                if heading.level <= 2
+                    || parsed_phase.as_ref().is_some_and(|parsed_phase| parsed_phase.number.is_some())
+                {
+                    section = parsed_phase;
                     phase = None;
                 }
                 // A phase that says so counts before it has tasks.
@@ -268,20 +270,21 @@ impl TaskList {
 
     /// The number behind the highest phase's.
     fn next_phase_number(&self) -> u32 {
-        let major = |phase: &TaskPhase| phase.number.as_deref()?.split('.').next()?.parse::<u32>().ok();
-        self.phases.iter().filter_map(major).max().unwrap_or(0).saturating_add(1)
+        let major_number =
+            |phase: &TaskPhase| phase.number.as_deref()?.split('.').next()?.parse::<u32>().ok();
+        self.phases.iter().filter_map(major_number).max().unwrap_or(0).saturating_add(1)
     }
 
     /// Finds the stories whose heading does not say so in English, by what their tasks say.
     fn infer_stories(&mut self) {
-        let mut said: HashMap<usize, HashSet<&[u32]>> = HashMap::new();
+        let mut stories_by_phase: HashMap<usize, HashSet<&[u32]>> = HashMap::new();
         for task in &self.tasks {
             if let Some(phase) = task.phase {
-                said.entry(phase).or_default().insert(&task.stories);
+                stories_by_phase.entry(phase).or_default().insert(&task.stories);
             }
         }
-        for (at, phase) in self.phases.iter_mut().enumerate() {
-            let stories: Vec<&[u32]> = said.get(&at).into_iter().flatten().copied().collect();
+        for (index, phase) in self.phases.iter_mut().enumerate() {
+            let stories: Vec<&[u32]> = stories_by_phase.get(&index).into_iter().flatten().copied().collect();
             if let (PhaseKind::Other, [[number]]) = (phase.kind, stories.as_slice()) {
                 phase.kind = PhaseKind::Story { number: *number, priority: find_priority(&phase.title) };
             }
@@ -297,22 +300,26 @@ fn bounded_prefix(text: &str) -> &str {
 }
 
 /// Ticks or empties one box, which changes one byte; a box that says so already stays as it is.
-pub fn set_task_ticked(text: &str, id: &TaskId, done: TickState) -> Result<String, TasksError> {
+pub fn set_task_ticked(text: &str, id: &TaskId, state: TickState) -> Result<String, TasksError> {
     let list = TaskList::parse_checked(text)?;
-    let mut found = list.tasks.iter().filter(|task| task.id == *id);
-    let task = found.next().ok_or_else(|| TasksError::Unknown(id.clone()))?;
-    if let Some(other) = found.next() {
-        return Err(TasksError::Twice { id: id.clone(), first: task.line, second: other.line });
+    let mut matching = list.tasks.iter().filter(|task| task.id == *id);
+    let task = matching.next().ok_or_else(|| TasksError::UnknownId(id.clone()))?;
+    if let Some(duplicate) = matching.next() {
+        return Err(TasksError::DuplicateId {
+            id: id.clone(),
+            first_line: task.line,
+            second_line: duplicate.line,
+        });
     }
-    let mut flipped = text.to_owned();
-    let marker = match done {
-        TickState::Yes => "X",
-        TickState::No => " ",
+    let mut updated = text.to_owned();
+    let marker = match state {
+        TickState::Ticked => "X",
+        TickState::Unticked => " ",
     };
-    if task.done != (done == TickState::Yes) {
-        flipped.replace_range(task.marker..=task.marker, marker);
+    if task.done != (state == TickState::Ticked) {
+        updated.replace_range(task.marker..=task.marker, marker);
     }
-    Ok(flipped)
+    Ok(updated)
 }
 
 #[cfg(test)]

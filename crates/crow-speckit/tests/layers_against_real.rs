@@ -231,7 +231,7 @@ fn command_prompts() {
         stack(&mut dice, project.root(), "command", "speckit.plan");
         write(project.root(), ".specify/presets/.registry", &sound_registry(&mut dice));
         let found = prompt_layers(&project, None, WorkflowCommand::Plan).unwrap();
-        let theirs: Vec<_> = found.iter().filter(|layer| layer.place != LayerOrigin::BuiltIn).collect();
+        let theirs: Vec<_> = found.iter().filter(|layer| layer.origin != LayerOrigin::BuiltIn).collect();
         // Without a base in the project, theirs is their own prompt and ours is ours.
         if !theirs.iter().any(|layer| layer.strategy.as_str() == "replace") {
             n_ours += 1;
@@ -403,8 +403,13 @@ fn branches() {
         args.extend(number.into_iter().flat_map(|number| ["--number".to_owned(), number.to_string()]));
         let theirs = oracle.ask(&json!(["branch", root, branches, "Ada L.", args]));
         let app = root.file_name().unwrap().to_str().unwrap();
-        let facts = BranchFacts { directories: &directories, branches: &branches, author: "Ada L.", app };
-        let number = number.map_or(BranchNumber::Next, BranchNumber::Given);
+        let facts = BranchFacts {
+            directories: &directories,
+            branches: &branches,
+            author: "Ada L.",
+            project_name: app,
+        };
+        let number = number.map_or(BranchNumber::Next, BranchNumber::Exact);
         let wish = BranchRequest { number, short_name: short, description: &description };
         let ours = name_branch(&GitExtensionConfig::read(&project).unwrap(), &facts, &wish)
             .ok()

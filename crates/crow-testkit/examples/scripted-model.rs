@@ -25,20 +25,20 @@ fn main() -> io::Result<ExitCode> {
             "requests" => {
                 let requests = server.requests().split_off(n_told);
                 n_told += requests.len();
-                server.replace(Script::default());
+                server.replace_answers(Script::default());
                 Value::Array(requests).to_string()
             }
             line => {
                 match line.strip_prefix("aside ") {
-                    Some(answer) => server.aside(answer),
-                    None => server.add(line),
+                    Some(answer) => server.set_side_answers(answer),
+                    None => server.add_answers(line),
                 }
                 "ok".to_owned()
             }
         };
         println!("{said}");
     }
-    let refused = server.refused();
+    let refused = server.rejections();
     for why in &refused {
         eprintln!("the model refused {why}");
     }

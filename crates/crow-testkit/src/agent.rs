@@ -22,24 +22,24 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 /// The word that has a test binary be the agent.
-const SERVE: &str = "serve";
+const SERVE_ARG: &str = "serve";
 
 /// Lines that were read and not yet looked at; a client that sends more has to wait.
-const LINES_WAITING: usize = 64;
+const LINES_QUEUED_MAX: usize = 64;
 
 /// How often a file is looked for while no line comes.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Some megabytes, far more than a pipe holds.
 const NOISE_LINES: usize = 10_000;
 
 /// The harness of the tests speaks on stdout; nobody hears it, and the agent speaks where stdout was.
-const START: &str = r#"exec "$0" "$@" 3>&1 >/dev/null"#;
+const START_SCRIPT: &str = r#"exec "$0" "$@" 3>&1 >/dev/null"#;
 
 /// What a shell ignores is ignored by the program that it becomes.
-const START_STUBBORN: &str = r#"trap '' HUP INT TERM; exec "$0" "$@" 3>&1 >/dev/null"#;
+const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@" 3>&1 >/dev/null"#;
 
-const SPEAKS_ON: &str = "/dev/fd/3";
+const OUTPUT_PATH: &str = "/dev/fd/3";
 
 /// Makes the command line of an agent: this very test binary, running only the test `entry`, which has to call
 /// [`serve_when_asked`]. It echoes a prompt in two pieces and edits a file in words only. More words make it do
@@ -69,174 +69,178 @@ const SPEAKS_ON: &str = "/dev/fd/3";
 ///
 /// # Panics
 /// When the test binary is not known to the system.
-pub fn command(entry: &str, words: &[&str]) -> (String, Vec<String>) {
+pub fn command(test_name: &str, behaviors: &[&str]) -> (String, Vec<String>) {
     let program = std::env::current_exe().expect("a test is a program");
-    let ignores = words.iter().any(|word| ["deaf", "stubborn"].contains(word));
-    let start = if ignores { START_STUBBORN } else { START };
+    let ignores_signals = behaviors.iter().any(|behavior| ["deaf", "stubborn"].contains(behavior));
+    let script = if ignores_signals { STUBBORN_START_SCRIPT } else { START_SCRIPT };
     let program = program.display().to_string();
-    let mut args: Vec<String> = ["-c", start, &program, entry, "--exact", "-q"].map(str::to_owned).to_vec();
+    let mut args: Vec<String> =
+        ["-c", script, &program, test_name, "--exact", "-q"].map(str::to_owned).to_vec();
     // To the harness these are names of tests that there are not.
-    args.extend([SERVE].iter().chain(words).map(|word| format!("agent:{word}")));
+    args.extend([SERVE_ARG].iter().chain(behaviors).map(|behavior| format!("agent:{behavior}")));
     ("sh".to_owned(), args)
 }
 
 /// Is the agent until its input ends and exits, in a binary that was started for it; does nothing in any other.
-pub fn serve_when_asked() {
-    let words = std::env::args().filter_map(|word| word.strip_prefix("agent:").map(str::to_owned));
-    let words: Vec<String> = words.collect();
-    if words.iter().any(|word| word == SERVE) {
-        Agent::new(words).serve();
+pub fn serve_if_requested() {
+    let behaviors =
+        std::env::args().filter_map(|behavior| behavior.strip_prefix("agent:").map(str::to_owned));
+    let behaviors: Vec<String> = behaviors.collect();
+    if behaviors.iter().any(|behavior| behavior == SERVE_ARG) {
+        FakeAgent::new(behaviors).serve();
     }
 }
 
-struct Agent {
-    words: Vec<String>,
-    out: File,
+struct FakeAgent {
+    behaviors: Vec<String>,
+    output: File,
     lines: Receiver<String>,
     /// Messages that wait for the end of a prompt.
-    waiting: VecDeque<Value>,
+    queued: VecDeque<Value>,
     /// The answer to the latest question.
-    answer: Option<Value>,
-    n_asked: usize,
+    last_response: Option<Value>,
+    n_requests: usize,
     /// The folder of each session.
     sessions: BTreeMap<String, String>,
     /// The session of the prompt that runs.
-    running: Option<String>,
-    is_cut: bool,
-    has_spoken_later: bool,
+    prompt_session: Option<String>,
+    is_cancelled: bool,
+    has_sent_late_message: bool,
     mode: String,
     model: String,
 }
 
-impl Agent {
-    fn new(words: Vec<String>) -> Self {
-        let (line_read, lines) = sync_channel(LINES_WAITING);
+impl FakeAgent {
+    fn new(behaviors: Vec<String>) -> Self {
+        let (line_sender, lines) = sync_channel(LINES_QUEUED_MAX);
         thread::spawn(move || {
-            let read = io::stdin().lock().lines().map_while(Result::ok);
+            let stdin_lines = io::stdin().lock().lines().map_while(Result::ok);
             // Nobody is left to read for when this fails.
-            let _ = read.map(|line| line_read.send(line)).find(Result::is_err);
+            let _ = stdin_lines.map(|line| line_sender.send(line)).find(Result::is_err);
         });
         Self {
-            words,
-            out: File::options().write(true).open(SPEAKS_ON).expect("the client listens"),
+            behaviors,
+            output: File::options().write(true).open(OUTPUT_PATH).expect("the client listens"),
             lines,
-            waiting: VecDeque::new(),
-            answer: None,
-            n_asked: 0,
+            queued: VecDeque::new(),
+            last_response: None,
+            n_requests: 0,
             sessions: BTreeMap::new(),
-            running: None,
-            is_cut: false,
-            has_spoken_later: false,
+            prompt_session: None,
+            is_cancelled: false,
+            has_sent_late_message: false,
             mode: "ask".into(),
             model: "small".into(),
         }
     }
 
-    fn is(&self, word: &str) -> bool {
-        self.words.iter().any(|other| other == word)
+    fn has_behavior(&self, behavior: &str) -> bool {
+        self.behaviors.iter().any(|known| known == behavior)
     }
 
     /// What the words say of a thing, as in `reads=PATH`.
-    fn said_of(&self, thing: &str) -> Option<String> {
-        self.all_said_of(thing).next()
+    fn option_value(&self, option: &str) -> Option<String> {
+        self.option_values(option).next()
     }
 
-    fn all_said_of(&self, thing: &str) -> impl Iterator<Item = String> {
-        self.words
+    fn option_values(&self, option: &str) -> impl Iterator<Item = String> {
+        self.behaviors
             .iter()
-            .filter_map(move |word| word.strip_prefix(thing)?.strip_prefix('=').map(str::to_owned))
+            .filter_map(move |behavior| behavior.strip_prefix(option)?.strip_prefix('=').map(str::to_owned))
     }
 
     fn serve(mut self) -> ! {
-        if self.is("broken") {
-            complain("cannot find the frobnicator\n");
+        if self.has_behavior("broken") {
+            write_stderr("cannot find the frobnicator\n");
             process::exit(3);
         }
-        if self.is("noisy") {
-            (0..NOISE_LINES).for_each(|line| complain(&format!("{line} {}\n", "noise".repeat(100))));
+        if self.has_behavior("noisy") {
+            (0..NOISE_LINES).for_each(|line| write_stderr(&format!("{line} {}\n", "noise".repeat(100))));
         }
         loop {
-            while let Some(message) = self.waiting.pop_front() {
-                self.hear(&message);
+            while let Some(message) = self.queued.pop_front() {
+                self.handle_message(&message);
             }
-            self.speak_later();
-            self.listen(LOOK);
+            self.send_late_message();
+            self.receive_line(POLL_INTERVAL);
         }
     }
 
     /// Takes in the next line if it comes in time.
-    fn listen(&mut self, patience: Duration) {
-        match self.lines.recv_timeout(patience) {
+    fn receive_line(&mut self, timeout: Duration) {
+        match self.lines.recv_timeout(timeout) {
             // Answers without an id are about our garbage.
-            Ok(line) => self.take(serde_json::from_str(&line).unwrap_or_default()),
+            Ok(line) => self.accept_message(serde_json::from_str(&line).unwrap_or_default()),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) if self.is("stubborn") || self.is("deaf") => {
-                thread::sleep(LOOK);
+            Err(RecvTimeoutError::Disconnected)
+                if self.has_behavior("stubborn") || self.has_behavior("deaf") =>
+            {
+                thread::sleep(POLL_INTERVAL);
             }
             Err(RecvTimeoutError::Disconnected) => process::exit(0),
         }
     }
 
-    fn take(&mut self, message: Value) {
+    fn accept_message(&mut self, message: Value) {
         match message["method"].as_str() {
             Some("session/cancel") => self.cancel(&message["params"]["sessionId"]),
-            Some(_) => self.waiting.push_back(message),
-            None if message["id"] == self.question_id() => self.answer = Some(message),
+            Some(_) => self.queued.push_back(message),
+            None if message["id"] == self.question_id() => self.last_response = Some(message),
             None => {}
         }
     }
 
     fn cancel(&mut self, session: &Value) {
-        if self.is("deaf") || self.is("flood-deaf") {
+        if self.has_behavior("deaf") || self.has_behavior("flood-deaf") {
             return;
         }
-        if session.as_str() == self.running.as_deref() {
-            self.is_cut = true;
+        if session.as_str() == self.prompt_session.as_deref() {
+            self.is_cancelled = true;
         }
-        let is_of = |message: &Value| {
+        let is_prompt_of_session = |message: &Value| {
             message["method"] == "session/prompt" && message["params"]["sessionId"] == *session
         };
-        let (cut, waiting): (VecDeque<_>, _) = self.waiting.drain(..).partition(is_of);
-        self.waiting = waiting;
-        for prompt in cut {
+        let (cancelled, queued): (VecDeque<_>, _) = self.queued.drain(..).partition(is_prompt_of_session);
+        self.queued = queued;
+        for prompt in cancelled {
             self.reply(&prompt["id"], json!({"stopReason": "cancelled"}));
         }
     }
 
-    fn write(&mut self, text: &str) {
-        let written = self.out.write_all(format!("{text}\n").as_bytes());
+    fn write_line(&mut self, text: &str) {
+        let result = self.output.write_all(format!("{text}\n").as_bytes());
         // Who does not read does not want it.
-        if written.is_err() && !self.is("stubborn") && !self.is("deaf") {
+        if result.is_err() && !self.has_behavior("stubborn") && !self.has_behavior("deaf") {
             process::exit(0);
         }
     }
 
-    fn say(&mut self, message: Value) {
-        if self.is("garbage") {
-            self.write(
+    fn send(&mut self, message: Value) {
+        if self.has_behavior("garbage") {
+            self.write_line(
                 "Listening on port 3000 ...\n\n\u{1b}[1m{\"jsonrpc\": \"2.0\", \"id\"\n[]\n{\"hello\": 1}",
             );
-            self.write(
+            self.write_line(
                 &json!({"jsonrpc": "2.0", "id": 99_999, "result": {"stopReason": "end_turn"}}).to_string(),
             );
         }
-        self.write(&message.to_string());
+        self.write_line(&message.to_string());
     }
 
     fn reply(&mut self, id: &Value, result: Value) {
-        self.say(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
-    fn refuse(&mut self, id: &Value, code: i64, message: &str) {
-        self.say(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+    fn reply_error(&mut self, id: &Value, code: i64, message: &str) {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
     }
 
     fn update(&mut self, session: &str, update: Value) {
         let params = json!({"sessionId": session, "update": update});
-        self.say(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
+        self.send(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
 
-    fn chunk(&mut self, session: &str, text: &str) {
+    fn send_text(&mut self, session: &str, text: &str) {
         let content = json!({"type": "text", "text": text});
         self.update(
             session,
@@ -244,61 +248,61 @@ impl Agent {
         );
     }
 
-    fn hear(&mut self, message: &Value) {
+    fn handle_message(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
         match message["method"].as_str().unwrap_or_default() {
-            _ if self.is("silent") => {}
-            "initialize" => self.hello(id),
-            "session/new" | "session/load" if self.is("locked") => {
-                self.refuse(id, -32000, "Authentication required");
+            _ if self.has_behavior("silent") => {}
+            "initialize" => self.initialize(id),
+            "session/new" | "session/load" if self.has_behavior("locked") => {
+                self.reply_error(id, -32000, "Authentication required");
             }
             "session/new" => {
                 let session = format!("session-{}", self.sessions.len() + 1);
-                self.open(&session, params);
-                let mut opened = json!({"sessionId": session});
-                if self.is("options") {
-                    opened["configOptions"] = self.options();
+                self.add_session(&session, params);
+                let mut response = json!({"sessionId": session});
+                if self.has_behavior("options") {
+                    response["configOptions"] = self.config_options();
                 }
-                self.reply(id, opened);
+                self.reply(id, response);
             }
-            "session/load" if !self.is("no-load") => {
+            "session/load" if !self.has_behavior("no-load") => {
                 let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
-                self.open(&session, params);
+                self.add_session(&session, params);
                 let content = json!({"type": "text", "text": "hello"});
                 self.update(&session, json!({"sessionUpdate": "user_message_chunk", "content": content}));
-                self.chunk(&session, "echo: hello");
+                self.send_text(&session, "echo: hello");
                 self.reply(id, json!({}));
             }
-            "session/set_config_option" if self.is("options") => self.set_option(id, params),
-            "session/prompt" => self.turn(id, params),
-            _ if !id.is_null() => self.refuse(id, -32601, "Method not found"),
+            "session/set_config_option" if self.has_behavior("options") => self.set_option(id, params),
+            "session/prompt" => self.run_prompt(id, params),
+            _ if !id.is_null() => self.reply_error(id, -32601, "Method not found"),
             _ => {}
         }
     }
 
-    fn hello(&mut self, id: &Value) {
-        let version = self.said_of("version").and_then(|version| version.parse().ok()).unwrap_or(1);
-        let mut hello = json!({
+    fn initialize(&mut self, id: &Value) {
+        let version = self.option_value("version").and_then(|version| version.parse().ok()).unwrap_or(1);
+        let mut response = json!({
             "protocolVersion": version,
-            "agentCapabilities": {"loadSession": !self.is("no-load")},
+            "agentCapabilities": {"loadSession": !self.has_behavior("no-load")},
             "agentInfo": {"name": "test", "version": "1"},
         });
-        if self.is("steers") {
-            hello["_meta"] = json!({"steering": {"supported": true}});
+        if self.has_behavior("steers") {
+            response["_meta"] = json!({"steering": {"supported": true}});
         }
-        self.reply(id, hello);
+        self.reply(id, response);
     }
 
-    fn open(&mut self, session: &str, params: &Value) {
+    fn add_session(&mut self, session: &str, params: &Value) {
         let cwd = params["cwd"].as_str().unwrap_or_default();
         self.sessions.insert(session.to_owned(), cwd.to_owned());
     }
 
-    fn options(&self) -> Value {
-        let option = |id: &str, chosen: &str, values: [&str; 2]| {
+    fn config_options(&self) -> Value {
+        let option = |id: &str, current: &str, values: [&str; 2]| {
             let values = values.map(|value| json!({"value": value, "name": value}));
             json!({
-                "id": id, "name": id, "category": id, "type": "select", "currentValue": chosen, "options": values,
+                "id": id, "name": id, "category": id, "type": "select", "currentValue": current, "options": values,
             })
         };
         json!(
@@ -311,51 +315,53 @@ impl Agent {
         match (params["configId"].as_str().unwrap_or_default(), value.as_str()) {
             ("mode", "ask" | "auto") => self.mode = value,
             ("model", "small" | "large") => self.model = value,
-            _ => return self.refuse(id, -32602, "there is no such choice"),
+            _ => return self.reply_error(id, -32602, "there is no such choice"),
         }
-        let options = self.options();
+        let options = self.config_options();
         self.reply(id, json!({"configOptions": options}));
     }
 
     fn question_id(&self) -> Value {
-        json!(format!("question-{}", self.n_asked))
+        json!(format!("question-{}", self.n_requests))
     }
 
-    fn ask_only(&mut self, method: &str, params: Value) {
-        self.n_asked += 1;
+    fn send_request(&mut self, method: &str, params: Value) {
+        self.n_requests += 1;
         let id = self.question_id();
-        self.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
     /// Asks the client and waits for its answer, or for the end of the prompt.
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.ask_only(method, params);
+    fn request(&mut self, method: &str, params: Value) -> Value {
+        self.send_request(method, params);
         loop {
-            if let Some(answer) = self.answer.take() {
-                return answer;
+            if let Some(response) = self.last_response.take() {
+                return response;
             }
             // A client answers its questions when it cancels; not every client does.
-            if self.is_cut {
+            if self.is_cancelled {
                 return json!({"error": {"code": 0, "message": "it was cancelled"}});
             }
-            self.listen(LOOK);
+            self.receive_line(POLL_INTERVAL);
         }
     }
 
-    fn speak_later(&mut self) {
+    fn send_late_message(&mut self) {
         let Some(session) = self.sessions.keys().next_back().cloned() else { return };
-        if self.has_spoken_later || !self.said_of("later").is_some_and(|file| Path::new(&file).exists()) {
+        if self.has_sent_late_message
+            || !self.option_value("later").is_some_and(|file| Path::new(&file).exists())
+        {
             return;
         }
-        self.has_spoken_later = true;
-        self.chunk(&session, "by the way");
-        if self.is("asks") {
+        self.has_sent_late_message = true;
+        self.send_text(&session, "by the way");
+        if self.has_behavior("asks") {
             self.ask_permission(&session);
         }
     }
 }
 
-fn complain(text: &str) {
+fn write_stderr(text: &str) {
     // Who does not read does not want it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

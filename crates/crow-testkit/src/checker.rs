@@ -9,100 +9,102 @@ use serde_json::{Map, Value};
 
 /// Lists what a strict provider would refuse in a body of `chat/completions`.
 pub fn violations(request: &Value) -> Vec<String> {
-    let mut checker = Checker::default();
+    let mut checker = ChatChecker::default();
     match request.get("model") {
         Some(Value::String(model)) if !model.is_empty() => {}
-        _ => checker.refuse("`model` is missing"),
+        _ => checker.add_violation("`model` is missing"),
     }
     checker.has_tools = request.get("tools").is_some();
     checker.check_tools(request);
     match request.get("messages").and_then(Value::as_array) {
         Some(messages) if !messages.is_empty() => checker.check_messages(messages),
-        _ => checker.refuse("`messages` is missing or empty"),
+        _ => checker.add_violation("`messages` is missing or empty"),
     }
-    checker.found
+    checker.violations
 }
 
 #[derive(Default)]
-struct Checker {
+struct ChatChecker {
     has_tools: bool,
-    place: Option<usize>,
+    index: Option<usize>,
     /// Calls of the last assistant message that have no result yet, in order.
-    open: Vec<String>,
+    open_calls: Vec<String>,
     /// Calls of the last assistant message that have one.
-    answered: Vec<String>,
-    found: Vec<String>,
+    answered_calls: Vec<String>,
+    violations: Vec<String>,
 }
 
-impl Checker {
-    fn refuse(&mut self, why: impl AsRef<str>) {
-        let why = why.as_ref();
-        self.found.push(match self.place {
-            Some(place) => format!("messages[{place}]: {why}"),
-            None => why.to_owned(),
+impl ChatChecker {
+    fn add_violation(&mut self, reason: impl AsRef<str>) {
+        let reason = reason.as_ref();
+        self.violations.push(match self.index {
+            Some(index) => format!("messages[{index}]: {reason}"),
+            None => reason.to_owned(),
         });
     }
 
     fn check_tools(&mut self, request: &Value) {
         let Some(tools) = request.get("tools") else {
             if request.get("parallel_tool_calls").is_some() || request.get("tool_choice").is_some() {
-                self.refuse("`parallel_tool_calls` and `tool_choice` need `tools`");
+                self.add_violation("`parallel_tool_calls` and `tool_choice` need `tools`");
             }
             return;
         };
         let Some(tools) = tools.as_array().filter(|tools| !tools.is_empty()) else {
-            return self.refuse("`tools` is empty");
+            return self.add_violation("`tools` is empty");
         };
         let mut names = Vec::new();
         for tool in tools {
             let function = &tool["function"];
             let name = function["name"].as_str().unwrap_or_default();
             if tool["type"] != "function" || name.is_empty() {
-                self.refuse("a tool is not a named function");
+                self.add_violation("a tool is not a named function");
             }
             if !function["parameters"].is_object() {
-                self.refuse(format!("the parameters of tool `{name}` are no object"));
+                self.add_violation(format!("the parameters of tool `{name}` are no object"));
             }
             if names.contains(&name) {
-                self.refuse(format!("tool `{name}` is there twice"));
+                self.add_violation(format!("tool `{name}` is there twice"));
             }
             names.push(name);
         }
     }
 
     fn check_messages(&mut self, messages: &[Value]) {
-        for (place, message) in messages.iter().enumerate() {
-            self.place = Some(place);
+        for (index, message) in messages.iter().enumerate() {
+            self.index = Some(index);
             match message.as_object() {
-                Some(fields) => self.check_message(fields, place == 0),
-                None => self.refuse("is no object"),
+                Some(fields) => self.check_message(fields, index == 0),
+                None => self.add_violation("is no object"),
             }
         }
-        self.refuse_open_calls();
+        self.reject_open_calls();
         let last = messages.last().and_then(|message| message["role"].as_str());
         if !matches!(last, Some("user" | "tool")) {
-            self.refuse("the last message leaves nothing to answer");
+            self.add_violation("the last message leaves nothing to answer");
         }
     }
 
     fn check_message(&mut self, message: &Map<String, Value>, is_first: bool) {
         let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
         if is_first && !matches!(role, "system" | "developer" | "user") {
-            self.refuse("the first message is neither system nor user");
+            self.add_violation("the first message is neither system nor user");
         }
         if !is_first && matches!(role, "system" | "developer") {
-            self.refuse("a system message stands only at the beginning");
+            self.add_violation("a system message stands only at the beginning");
         }
         if role != "tool" {
-            self.refuse_open_calls();
-            self.answered.clear();
+            self.reject_open_calls();
+            self.answered_calls.clear();
         }
         match role {
-            "system" | "developer" | "user" if !has_words(message.get("content")) => self.refuse("is empty"),
+            "system" | "developer" | "user" if !has_content(message.get("content")) => {
+                self.add_violation("is empty")
+            }
             "system" | "developer" | "user" => {}
             "assistant" => self.check_assistant(message),
             "tool" => self.check_result(message),
-            _ => self.refuse(format!("unknown role `{role}`")),
+            _ => self.add_violation(format!("unknown role `{role}`")),
         }
     }
 
@@ -111,14 +113,14 @@ impl Checker {
             None => &[][..],
             Some(calls) => match calls.as_array().filter(|calls| !calls.is_empty()) {
                 Some(calls) => calls,
-                None => return self.refuse("`tool_calls` is empty"),
+                None => return self.add_violation("`tool_calls` is empty"),
             },
         };
-        if calls.is_empty() && !has_words(message.get("content")) {
-            self.refuse("is empty");
+        if calls.is_empty() && !has_content(message.get("content")) {
+            self.add_violation("is empty");
         }
         if !calls.is_empty() && !self.has_tools {
-            self.refuse("calls tools, and the request has no `tools`");
+            self.add_violation("calls tools, and the request has no `tools`");
         }
         for call in calls {
             self.check_call(call);
@@ -128,50 +130,52 @@ impl Checker {
     fn check_call(&mut self, call: &Value) {
         let id = call["id"].as_str().unwrap_or_default().to_owned();
         if id.is_empty() {
-            self.refuse("a call has no id");
+            self.add_violation("a call has no id");
         }
-        if self.open.contains(&id) {
-            self.refuse(format!("call id `{id}` is there twice"));
+        if self.open_calls.contains(&id) {
+            self.add_violation(format!("call id `{id}` is there twice"));
         }
         if call["type"] != "function" {
-            self.refuse(format!("call `{id}` is not of type function"));
+            self.add_violation(format!("call `{id}` is not of type function"));
         }
         if call["function"]["name"].as_str().is_none_or(str::is_empty) {
-            self.refuse(format!("call `{id}` has no name"));
+            self.add_violation(format!("call `{id}` has no name"));
         }
         let arguments = call["function"]["arguments"].as_str().map(serde_json::from_str::<Map<_, _>>);
         if !matches!(arguments, Some(Ok(_))) {
-            self.refuse(format!("the arguments of call `{id}` are no JSON object in a string"));
+            self.add_violation(format!("the arguments of call `{id}` are no JSON object in a string"));
         }
-        self.open.push(id);
+        self.open_calls.push(id);
     }
 
     fn check_result(&mut self, message: &Map<String, Value>) {
         let id = message.get("tool_call_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-        if !has_words(message.get("content")) {
-            self.refuse("is empty");
+        if !has_content(message.get("content")) {
+            self.add_violation("is empty");
         }
-        match self.open.iter().position(|open| *open == id) {
-            Some(place) => {
-                if place != 0 {
-                    self.refuse(format!("the result of `{id}` is out of place"));
+        match self.open_calls.iter().position(|open_id| *open_id == id) {
+            Some(index) => {
+                if index != 0 {
+                    self.add_violation(format!("the result of `{id}` is out of place"));
                 }
-                self.open.remove(place);
-                self.answered.push(id);
+                self.open_calls.remove(index);
+                self.answered_calls.push(id);
             }
-            None if self.answered.contains(&id) => self.refuse(format!("a second result for `{id}`")),
-            None => self.refuse(format!("a result for `{id}`, which is not open")),
+            None if self.answered_calls.contains(&id) => {
+                self.add_violation(format!("a second result for `{id}`"))
+            }
+            None => self.add_violation(format!("a result for `{id}`, which is not open")),
         }
     }
 
-    fn refuse_open_calls(&mut self) {
-        for id in std::mem::take(&mut self.open) {
-            self.refuse(format!("call `{id}` has no result before this"));
+    fn reject_open_calls(&mut self) {
+        for id in std::mem::take(&mut self.open_calls) {
+            self.add_violation(format!("call `{id}` has no result before this"));
         }
     }
 }
 
-fn has_words(content: Option<&Value>) -> bool {
+fn has_content(content: Option<&Value>) -> bool {
     match content {
         Some(Value::String(text)) => !text.trim().is_empty(),
         Some(Value::Array(parts)) => !parts.is_empty() && parts.iter().all(is_part),

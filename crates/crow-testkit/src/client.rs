@@ -10,14 +10,14 @@
 
 mod editor;
 mod log;
-pub mod names;
 mod serving;
+pub mod task_names;
 mod terminals;
 #[cfg(test)]
 mod tests;
 
-pub use editor::{Editor, Odd};
-pub use terminals::Lost;
+pub use editor::{Editor, ResponseFault};
+pub use terminals::MissingProgram;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -32,10 +32,10 @@ use tokio::sync::mpsc;
 use crate::contract::Contract;
 
 /// How long anything may take before a test says what it was waiting for.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Ends of commands that nobody has told the agent yet; more terminals than this wait their turn.
-const ENDS_LEN: usize = 64;
+const EXITS_LEN: usize = 64;
 
 /// A client of one agent process.
 #[derive(Debug)]
@@ -45,32 +45,32 @@ pub struct FakeClient {
     lines: Lines<BufReader<ChildStdout>>,
     next_id: u64,
     /// What to answer to the next permission questions; allowed once when there is no answer left.
-    pub answers: VecDeque<String>,
+    pub permission_answers: VecDeque<String>,
     /// What to answer to the next forms: a value on offer, own words, `declined` or `cancelled`; the first value when
     /// there is no answer left.
-    pub forms: VecDeque<String>,
+    pub form_answers: VecDeque<String>,
     /// What the client does for the agent.
     pub editor: Editor,
     /// Every update heard, as (session, update).
     pub updates: Vec<(String, Value)>,
     contract: Contract,
     /// Answers that nobody has asked for yet.
-    answered: BTreeMap<u64, Answered>,
+    responses: BTreeMap<u64, RpcResult>,
     /// Answers that go out after the next message.
-    late: Vec<String>,
+    delayed: Vec<String>,
     /// Requests that wait for the end of a command, with how they are answered.
-    waiting: BTreeMap<String, Option<Odd>>,
-    ended: mpsc::Sender<End>,
-    ends: mpsc::Receiver<End>,
+    pending_waits: BTreeMap<String, Option<ResponseFault>>,
+    exit_sender: mpsc::Sender<CommandExit>,
+    exit_receiver: mpsc::Receiver<CommandExit>,
     log: Vec<String>,
-    hidden: Vec<(String, String)>,
+    masks: Vec<(String, String)>,
 }
 
 /// A request that waited for the end of a command, and how that ended.
-type End = (Value, Value);
+type CommandExit = (Value, Value);
 
 /// What a request came to.
-pub type Answered = Result<Value, Value>;
+pub type RpcResult = Result<Value, Value>;
 
 impl FakeClient {
     /// Starts `binary acp` with `home` as its world and says hello; offers nothing.
@@ -81,7 +81,7 @@ impl FakeClient {
     /// Starts `binary acp` with `home` as its world, says hello and offers what the capabilities say.
     pub async fn start_with(binary: &Path, home: &Path, capabilities: Value) -> Self {
         let mut client = Self::start_silent(binary, home);
-        client.hello(capabilities).await.expect("the agent says hello");
+        client.initialize(capabilities).await.expect("the agent says hello");
         client
     }
 
@@ -104,36 +104,36 @@ impl FakeClient {
         let mut child = command.spawn().expect("the binary starts");
         let stdin = child.stdin.take();
         let stdout = child.stdout.take().expect("stdout is piped");
-        let (ended, ends) = mpsc::channel(ENDS_LEN);
+        let (exit_sender, exit_receiver) = mpsc::channel(EXITS_LEN);
         Self {
             child,
             stdin,
             lines: BufReader::new(stdout).lines(),
             next_id: 0,
-            answers: VecDeque::new(),
-            forms: VecDeque::new(),
+            permission_answers: VecDeque::new(),
+            form_answers: VecDeque::new(),
             editor: Editor::new(home),
             updates: Vec::new(),
             contract: Contract::default(),
-            answered: BTreeMap::new(),
-            late: Vec::new(),
-            waiting: BTreeMap::new(),
-            ended,
-            ends,
+            responses: BTreeMap::new(),
+            delayed: Vec::new(),
+            pending_waits: BTreeMap::new(),
+            exit_sender,
+            exit_receiver,
             log: Vec::new(),
-            hidden: vec![(home.display().to_string(), "$HOME".into())],
+            masks: vec![(home.display().to_string(), "$HOME".into())],
         }
     }
 
     /// Says hello with these capabilities; the client keeps to them from here on.
-    pub async fn hello(&mut self, capabilities: Value) -> Answered {
-        self.editor.offer(capabilities.clone());
-        let hello = json!({
+    pub async fn initialize(&mut self, capabilities: Value) -> RpcResult {
+        self.editor.set_capabilities(capabilities.clone());
+        let params = json!({
             "protocolVersion": 1,
             "clientCapabilities": capabilities,
             "clientInfo": {"name": "fake", "version": "1"},
         });
-        self.request("initialize", hello).await
+        self.request("initialize", params).await
     }
 
     /// The process id of the agent.
@@ -142,21 +142,21 @@ impl FakeClient {
     }
 
     /// Replaces a text in everything logged from here on.
-    pub fn hide(&mut self, text: impl Into<String>, by: impl Into<String>) {
-        self.hidden.insert(0, (text.into(), by.into()));
+    pub fn mask(&mut self, text: impl Into<String>, replacement: impl Into<String>) {
+        self.masks.insert(0, (text.into(), replacement.into()));
     }
 
     /// Opens a session and gives its id.
     pub async fn new_session(&mut self, cwd: &Path) -> String {
-        let opened = self.request("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
+        let response = self.request("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
         let session =
-            opened.expect("a session opens")["sessionId"].as_str().expect("it has an id").to_owned();
-        self.hide(&session, "$SESSION");
+            response.expect("a session opens")["sessionId"].as_str().expect("it has an id").to_owned();
+        self.mask(&session, "$SESSION");
         session
     }
 
     /// Loads a session.
-    pub async fn load(&mut self, session: &str, cwd: &Path) -> Answered {
+    pub async fn load_session(&mut self, session: &str, cwd: &Path) -> RpcResult {
         self.request("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []})).await
     }
 
@@ -168,15 +168,15 @@ impl FakeClient {
     /// Sends a prompt, shows it as the client's own updates and gives its id at once.
     pub async fn prompt_with(&mut self, session: &str, blocks: Value) -> u64 {
         for block in blocks.as_array().into_iter().flatten() {
-            let shown = json!({"sessionUpdate": "user_message_chunk", "content": block});
-            self.updates.push((session.to_owned(), shown));
+            let update = json!({"sessionUpdate": "user_message_chunk", "content": block});
+            self.updates.push((session.to_owned(), update));
         }
         self.send("session/prompt", json!({"sessionId": session, "prompt": blocks})).await
     }
 
     /// Sends a line as it is.
     pub async fn send_line(&mut self, line: &str) {
-        self.contract.said(line);
+        self.contract.record_client_line(line);
         let stdin = self.stdin.as_mut().expect("stdin is open");
         stdin.write_all(format!("{line}\n").as_bytes()).await.expect("the agent reads");
         stdin.flush().await.expect("the agent reads");
@@ -197,30 +197,30 @@ impl FakeClient {
     }
 
     /// Sends a request and waits for its answer, hearing updates meanwhile.
-    pub async fn request(&mut self, method: &str, params: Value) -> Answered {
+    pub async fn request(&mut self, method: &str, params: Value) -> RpcResult {
         let id = self.send(method, params).await;
-        self.answer_to(id).await
+        self.response_to(id).await
     }
 
     /// Waits for the answer to a request; it may have come while another was waited for.
-    pub async fn answer_to(&mut self, id: u64) -> Answered {
+    pub async fn response_to(&mut self, id: u64) -> RpcResult {
         loop {
-            if let Some(answered) = self.answered.remove(&id) {
-                return answered;
+            if let Some(result) = self.responses.remove(&id) {
+                return result;
             }
             self.next_message().await;
         }
     }
 
     /// Hears until a logged line contains `text`.
-    pub async fn until(&mut self, text: &str) {
+    pub async fn wait_for_line(&mut self, text: &str) {
         while !self.log.iter().any(|line| line.contains(text)) {
             self.next_message().await;
         }
     }
 
     /// Hears until every request has its answer.
-    pub async fn settle(&mut self) {
+    pub async fn wait_for_responses(&mut self) {
         while !self.contract.unanswered().is_empty() {
             self.next_message().await;
         }
@@ -229,90 +229,92 @@ impl FakeClient {
     /// Reads the next message, logs it if it is an update and answers it if it is a question.
     pub async fn next_message(&mut self) -> Value {
         let line = loop {
-            let heard = tokio::time::timeout(PATIENCE, async {
+            let received = tokio::time::timeout(TIMEOUT, async {
                 tokio::select! {
                     line = self.lines.next_line() => Ok(line),
-                    ended = self.ends.recv() => Err(ended),
+                    ended = self.exit_receiver.recv() => Err(ended),
                 }
             });
-            match heard.await {
+            match received.await {
                 Ok(Ok(line)) => break line.expect("stdout can be read").expect("the agent still talks"),
-                Ok(Err(ended)) => self.tell_end(ended.expect("this client holds the other end")).await,
+                Ok(Err(exit)) => self.answer_wait(exit.expect("this client holds the other end")).await,
                 Err(_) => panic!("nothing came after:\n{}{:?}", self.log(), self.contract.unanswered()),
             }
         };
-        let message = self.hear(&line);
-        for answer in std::mem::take(&mut self.late) {
-            self.send_line(&answer).await;
+        let message = self.read_message(&line);
+        for response in std::mem::take(&mut self.delayed) {
+            self.send_line(&response).await;
         }
         match message["method"].as_str() {
-            Some("session/update") => self.take_update(&message["params"]),
-            Some("session/request_permission") => self.decide(&message).await,
-            Some("elicitation/create") => self.fill_in(&message).await,
-            Some("$/cancel_request") => self.hear_taken_back(&message["params"]["requestId"]).await,
-            Some(method) if message.get("id").is_some() => self.serve(method, &message).await,
+            Some("session/update") => self.record_update(&message["params"]),
+            Some("session/request_permission") => self.answer_permission(&message).await,
+            Some("elicitation/create") => self.answer_form(&message).await,
+            Some("$/cancel_request") => self.on_cancel_request(&message["params"]["requestId"]).await,
+            Some(method) if message.get("id").is_some() => self.serve_request(method, &message).await,
             Some(_) => {}
-            None => self.take_answer(&message),
+            None => self.store_response(&message),
         }
         message
     }
 
-    fn hear(&mut self, line: &str) -> Value {
-        let heard = self.contract.hear(line);
-        heard.unwrap_or_else(|why| {
-            panic!("the agent broke the protocol: {why}\nin {line}\nafter:\n{}", self.log())
+    fn read_message(&mut self, line: &str) -> Value {
+        let message = self.contract.check_agent_line(line);
+        message.unwrap_or_else(|reason| {
+            panic!("the agent broke the protocol: {reason}\nin {line}\nafter:\n{}", self.log())
         })
     }
 
-    fn check_offered(&self, found: Option<String>) {
-        if let Some(why) = found {
-            panic!("{why}; after:\n{}", self.log());
+    fn fail_if(&self, violation: Option<String>) {
+        if let Some(reason) = violation {
+            panic!("{reason}; after:\n{}", self.log());
         }
     }
 
-    fn take_answer(&mut self, message: &Value) {
-        self.check_offered(self.editor.unoffered_option(&message["result"]));
+    fn store_response(&mut self, message: &Value) {
+        self.fail_if(self.editor.undeclared_option(&message["result"]));
         if let Some(id) = message["id"].as_u64() {
-            let answered = message.get("error").cloned().map_or_else(|| Ok(message["result"].clone()), Err);
-            self.answered.insert(id, answered);
+            let result = message.get("error").cloned().map_or_else(|| Ok(message["result"].clone()), Err);
+            self.responses.insert(id, result);
         }
     }
 
-    fn take_update(&mut self, params: &Value) {
+    fn record_update(&mut self, params: &Value) {
         let update = &params["update"];
-        let found = self.editor.unoffered_update(update);
-        self.check_offered(found);
-        if let Some(line) = log::spelled(&self.without_names(update)) {
-            self.say(line);
+        let violation = self.editor.undeclared_update(update);
+        self.fail_if(violation);
+        if let Some(line) = log::render_update(&self.mask_update(update)) {
+            self.add_to_log(line);
         }
         self.updates.push((params["sessionId"].as_str().unwrap_or_default().to_owned(), update.clone()));
     }
 
-    fn without_hidden(&self, text: &str) -> String {
-        self.hidden.iter().fold(text.to_owned(), |text, (hidden, by)| text.replace(hidden, by))
+    fn mask_text(&self, text: &str) -> String {
+        self.masks
+            .iter()
+            .fold(text.to_owned(), |text, (masked, replacement)| text.replace(masked, replacement))
     }
 
     /// Hides what is different each time before a text is cut.
-    fn without_names(&self, update: &Value) -> Value {
+    fn mask_update(&self, update: &Value) -> Value {
         match update {
-            Value::String(text) => names::hidden(&self.without_hidden(text)).into(),
-            Value::Array(items) => items.iter().map(|item| self.without_names(item)).collect(),
+            Value::String(text) => task_names::mask_task_names(&self.mask_text(text)).into(),
+            Value::Array(items) => items.iter().map(|item| self.mask_update(item)).collect(),
             Value::Object(fields) => {
-                fields.iter().map(|(name, value)| (name.clone(), self.without_names(value))).collect()
+                fields.iter().map(|(name, value)| (name.clone(), self.mask_update(value))).collect()
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => update.clone(),
         }
     }
 
     /// Adds a line of the test's own.
-    pub fn say(&mut self, line: impl Into<String>) {
-        let line = self.without_hidden(&line.into());
+    pub fn add_to_log(&mut self, line: impl Into<String>) {
+        let line = self.mask_text(&line.into());
         self.log.push(line);
     }
 
     /// Everything heard so far, one line each; chunks of one message are one line.
     pub fn log(&self) -> String {
-        log::joined(&self.log)
+        log::render_log(&self.log)
     }
 
     /// Ends the process as a power cut would.
@@ -327,81 +329,81 @@ impl FakeClient {
         while let Ok(Some(line)) = self.lines.next_line().await {
             // The last line may be half of one.
             if serde_json::from_str::<Value>(&line).is_ok() {
-                self.hear(&line);
+                self.read_message(&line);
             }
         }
     }
 
     /// Closes stdin and waits for the process to end by itself.
-    pub async fn hang_up(mut self) -> ExitStatus {
+    pub async fn close_stdin(mut self) -> ExitStatus {
         drop(self.stdin.take());
-        self.end().await
+        self.wait_for_exit().await
     }
 
     /// Waits for the process to end while its client still listens.
-    pub async fn end(mut self) -> ExitStatus {
-        let ended = tokio::time::timeout(PATIENCE, async {
+    pub async fn wait_for_exit(mut self) -> ExitStatus {
+        let exit = tokio::time::timeout(TIMEOUT, async {
             while let Some(line) = self.lines.next_line().await.expect("stdout can be read") {
-                self.hear(&line);
+                self.read_message(&line);
             }
             self.child.wait().await.expect("it can be waited for")
         });
-        ended.await.expect("the agent ends when its client does")
+        exit.await.expect("the agent ends when its client does")
     }
 }
 
 /// A folder that is a whole world for one agent: home, configuration and project.
 #[derive(Debug)]
-pub struct World {
-    folder: tempfile::TempDir,
+pub struct TestHome {
+    directory: tempfile::TempDir,
 }
 
-impl World {
+impl TestHome {
     /// Makes a world whose only model is at `base_url`.
     pub fn new(base_url: &str) -> Self {
-        let world = Self { folder: tempfile::tempdir().expect("a folder can be made") };
-        std::fs::create_dir_all(world.project()).expect("a folder can be made");
-        world.configure(&format!(
+        let home = Self { directory: tempfile::tempdir().expect("a folder can be made") };
+        std::fs::create_dir_all(home.project()).expect("a folder can be made");
+        home.configure(&format!(
             "providers:\n  fake: {{ base_url: {base_url} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\n"
         ));
-        world
+        home
     }
 
     /// Writes the configuration.
     pub fn configure(&self, yaml: &str) {
-        let folder = self.home().join(".crow");
-        std::fs::create_dir_all(&folder).expect("a folder can be made");
-        let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-        std::fs::set_permissions(&folder, private).expect("the folder can be made private");
-        std::fs::write(folder.join("config.yaml"), yaml).expect("the configuration can be written");
+        let directory = self.home().join(".crow");
+        std::fs::create_dir_all(&directory).expect("a folder can be made");
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+        std::fs::set_permissions(&directory, permissions).expect("the folder can be made private");
+        std::fs::write(directory.join("config.yaml"), yaml).expect("the configuration can be written");
     }
 
     /// Says in which dialect the provider is spoken to.
-    pub fn speak(&self, api: &str) {
+    pub fn set_model_api(&self, api: &str) {
         let file = self.home().join(".crow/config.yaml");
         let text = std::fs::read_to_string(&file).expect("the configuration can be read");
         self.configure(&text.replacen("{ base_url:", &format!("{{ api: {api}, base_url:"), 1));
     }
 
     /// Adds a line to the configuration.
-    pub fn configure_more(&self, yaml: &str) {
+    pub fn add_config(&self, yaml: &str) {
         let file = self.home().join(".crow/config.yaml");
         let text = std::fs::read_to_string(&file).expect("the configuration can be read");
         std::fs::write(&file, format!("{text}{yaml}\n")).expect("the configuration can be written");
     }
 
     /// Adds a field to the configuration of the model.
-    pub fn configure_model(&self, yaml: &str) {
+    pub fn add_model_config(&self, yaml: &str) {
         let file = self.home().join(".crow/config.yaml");
         let text = std::fs::read_to_string(&file).expect("the configuration can be read");
-        let more = format!("model: scripted, {yaml}");
-        let text = text.replacen("model: scripted", &more, 1);
+        let fields = format!("model: scripted, {yaml}");
+        let text = text.replacen("model: scripted", &fields, 1);
         std::fs::write(&file, text).expect("the configuration can be written");
     }
 
     /// The home folder, by its real path.
     pub fn home(&self) -> PathBuf {
-        std::fs::canonicalize(self.folder.path()).expect("the folder is there")
+        std::fs::canonicalize(self.directory.path()).expect("the folder is there")
     }
 
     /// The folder the agent works in.
@@ -410,7 +412,7 @@ impl World {
     }
 
     /// Writes a file of the project.
-    pub fn file(&self, name: &str, text: &str) {
+    pub fn write_file(&self, name: &str, text: &str) {
         std::fs::write(self.project().join(name), text).expect("the file can be written");
     }
 }

@@ -19,13 +19,13 @@ const FIELDS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error
 #[derive(Debug, Default)]
 pub struct Contract {
     /// Methods of the client's requests that have no answer, by id.
-    open: BTreeMap<String, Vec<String>>,
+    open_requests: BTreeMap<String, Vec<String>>,
     /// Lines of the client that nobody can read: each may be answered without an id.
     n_unreadable: usize,
     /// Methods of the agent's requests, by id.
-    asked: BTreeMap<String, String>,
+    agent_requests: BTreeMap<String, String>,
     /// Those that have no answer.
-    questions: BTreeSet<String>,
+    unanswered_requests: BTreeSet<String>,
     sessions: BTreeSet<String>,
     /// Tool calls announced, by session and id.
     calls: BTreeSet<(String, String)>,
@@ -33,12 +33,12 @@ pub struct Contract {
 
 impl Contract {
     /// Notes a line of the client, however wrong it is.
-    pub fn said(&mut self, line: &str) {
+    pub fn record_client_line(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;
         }
         let message: Value = serde_json::from_str(line).unwrap_or_default();
-        let is_answer = message.get("result").is_some() || message.get("error").is_some();
+        let is_response = message.get("result").is_some() || message.get("error").is_some();
         match (message["method"].as_str(), message.get("id")) {
             (Some(method), Some(id)) => {
                 if let ("session/load" | "session/resume", Some(session)) =
@@ -46,11 +46,11 @@ impl Contract {
                 {
                     self.sessions.insert(session.to_owned());
                 }
-                self.open.entry(id.to_string()).or_default().push(method.to_owned());
+                self.open_requests.entry(id.to_string()).or_default().push(method.to_owned());
             }
             (Some(_), None) => {}
-            (None, Some(id)) if is_answer => {
-                self.questions.remove(&id.to_string());
+            (None, Some(id)) if is_response => {
+                self.unanswered_requests.remove(&id.to_string());
             }
             (None, _) => self.n_unreadable += 1,
         }
@@ -61,7 +61,7 @@ impl Contract {
     /// # Errors
     ///
     /// Says what in it is wrong.
-    pub fn hear(&mut self, line: &str) -> Result<Value, String> {
+    pub fn check_agent_line(&mut self, line: &str) -> Result<Value, String> {
         let message: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let Some(fields) = message.as_object() else { return Err("it is no object".into()) };
         if let Some(field) = fields.keys().find(|field| !FIELDS.contains(&field.as_str())) {
@@ -71,9 +71,9 @@ impl Contract {
             return Err("it is no JSON-RPC 2.0".into());
         }
         match (message["method"].as_str(), message.get("id")) {
-            (Some(method), Some(id)) => self.hear_request(method, id, &message["params"]),
-            (Some(method), None) => self.hear_notification(method, &message["params"]),
-            (None, Some(id)) => self.hear_answer(id, &message),
+            (Some(method), Some(id)) => self.check_request(method, id, &message["params"]),
+            (Some(method), None) => self.check_notification(method, &message["params"]),
+            (None, Some(id)) => self.check_response(id, &message),
             (None, None) => Err("it has neither `method` nor `id`".into()),
         }?;
         Ok(message)
@@ -81,35 +81,38 @@ impl Contract {
 
     /// The client's requests that have no answer, by method.
     pub fn unanswered(&self) -> Vec<&str> {
-        self.open.values().flatten().map(String::as_str).collect()
+        self.open_requests.values().flatten().map(String::as_str).collect()
     }
 
     /// The method of a request of the agent.
-    pub fn asked(&self, id: &Value) -> Option<&str> {
-        self.asked.get(&id.to_string()).map(String::as_str)
+    pub fn agent_request_method(&self, id: &Value) -> Option<&str> {
+        self.agent_requests.get(&id.to_string()).map(String::as_str)
     }
 
-    fn hear_request(&mut self, method: &str, id: &Value, params: &Value) -> Result<(), String> {
-        check((Part::Request, Side::Client, method), params)?;
+    fn check_request(&mut self, method: &str, id: &Value, params: &Value) -> Result<(), String> {
+        check_message((Part::Request, Side::Client, method), params)?;
         self.check_session(method, params)?;
         let id = id.to_string();
-        if !self.questions.insert(id.clone()) {
+        if !self.unanswered_requests.insert(id.clone()) {
             return Err(format!("request {id} is there twice"));
         }
-        self.asked.insert(id, method.to_owned());
+        self.agent_requests.insert(id, method.to_owned());
         match params["toolCall"]["toolCallId"].as_str() {
             Some(call) => self.check_call(params, call),
             None => Ok(()),
         }
     }
 
-    fn hear_notification(&mut self, method: &str, params: &Value) -> Result<(), String> {
+    fn check_notification(&mut self, method: &str, params: &Value) -> Result<(), String> {
         if method.starts_with("$/") {
-            check((Part::Notification, Side::Protocol, method), params)?;
+            check_message((Part::Notification, Side::Protocol, method), params)?;
             let id = &params["requestId"];
-            return self.asked(id).map(|_| ()).ok_or(format!("it cancels {id}, which it never asked"));
+            return self
+                .agent_request_method(id)
+                .map(|_| ())
+                .ok_or(format!("it cancels {id}, which it never asked"));
         }
-        check((Part::Notification, Side::Client, method), params)?;
+        check_message((Part::Notification, Side::Client, method), params)?;
         self.check_session(method, params)?;
         let update = &params["update"];
         let call = update["toolCallId"].as_str().unwrap_or_default();
@@ -124,8 +127,8 @@ impl Contract {
         }
     }
 
-    fn hear_answer(&mut self, id: &Value, message: &Value) -> Result<(), String> {
-        let method = match self.open.get_mut(&id.to_string()) {
+    fn check_response(&mut self, id: &Value, message: &Value) -> Result<(), String> {
+        let method = match self.open_requests.get_mut(&id.to_string()) {
             Some(methods) if !methods.is_empty() => methods.remove(0),
             _ if id.is_null() && self.n_unreadable > 0 && message.get("error").is_some() => {
                 self.n_unreadable -= 1;
@@ -136,7 +139,7 @@ impl Contract {
         match (message.get("result"), message.get("error")) {
             (None, Some(error)) => check_definition("Error", error),
             (Some(result), None) => {
-                check((Part::Response, Side::Agent, &method), result)?;
+                check_message((Part::Response, Side::Agent, &method), result)?;
                 if let ("session/new" | "session/fork", Some(session)) =
                     (method.as_str(), result["sessionId"].as_str())
                 {
@@ -165,7 +168,7 @@ impl Contract {
 }
 
 /// Checks a value against the definition for a part of a method.
-fn check((part, side, method): (Part, Side, &str), value: &Value) -> Result<(), String> {
+fn check_message((part, side, method): (Part, Side, &str), value: &Value) -> Result<(), String> {
     match schema().definition(part, side, method) {
         Some(definition) => check_definition(definition, value),
         None if method.starts_with('_') => Ok(()),
@@ -174,6 +177,10 @@ fn check((part, side, method): (Part, Side, &str), value: &Value) -> Result<(), 
 }
 
 fn check_definition(definition: &str, value: &Value) -> Result<(), String> {
-    let found = schema().violations(definition, value);
-    if found.is_empty() { Ok(()) } else { Err(format!("it is no {definition}: {}", found.join("; "))) }
+    let violations = schema().violations(definition, value);
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("it is no {definition}: {}", violations.join("; ")))
+    }
 }

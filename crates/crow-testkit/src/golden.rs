@@ -41,60 +41,60 @@
 )]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
-mod seen;
+mod request_summary;
 
 use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::client::{Answered, FakeClient, Lost, Odd, World, names};
+use crate::client::{FakeClient, MissingProgram, ResponseFault, RpcResult, TestHome, task_names};
 use crate::{Answer, ModelServer, Script};
 
 /// Plays a script with the real binary and gives the transcript.
 pub async fn play(binary: &Path, script: &str) -> String {
     let server = ModelServer::start(Script::default());
-    let world = World::new(server.base_url());
-    let capabilities = prepared(script, &server, &world);
-    let client = FakeClient::start_with(binary, &world.home(), capabilities).await;
-    let mut stage = Stage {
+    let home = TestHome::new(server.base_url());
+    let capabilities = apply_settings(script, &server, &home);
+    let client = FakeClient::start_with(binary, &home.home(), capabilities).await;
+    let mut runner = ScriptRunner {
         binary,
         server,
-        world,
+        home,
         client,
         session: String::new(),
         prompts: VecDeque::new(),
-        steered: None,
-        before: String::new(),
+        steering_id: None,
+        log_before_restart: String::new(),
     };
-    let project = stage.world.project();
-    stage.session = stage.client.new_session(&project).await;
+    let project = runner.home.project();
+    runner.session = runner.client.new_session(&project).await;
     for line in script.lines().map(str::trim).filter(|line| line.starts_with('>')) {
-        stage.act(line).await;
+        runner.run_action(line).await;
     }
-    stage.close().await
+    runner.finish().await
 }
 
 /// Does what a script says outside of its actions; gives what the client offers.
-fn prepared(script: &str, server: &ModelServer, world: &World) -> Value {
+fn apply_settings(script: &str, server: &ModelServer, home: &TestHome) -> Value {
     let mut capabilities = json!({});
     for line in script.lines().map(str::trim) {
         if let Some(answer) = line.strip_prefix("model:") {
-            server.add(Script::new([Answer::parse(answer.trim())]));
+            server.add_answers(Script::new([Answer::parse(answer.trim())]));
         } else if let Some(answer) = line.strip_prefix("child ") {
             let (text, answer) = answer.split_once(": ").expect("child TEXT: ANSWER");
-            server.answer_to(text, Script::new([Answer::parse(answer.trim())]));
-        } else if let Some(offered) = line.strip_prefix("client:") {
-            capabilities = serde_json::from_str(offered).expect("client: {…}");
+            server.add_answers_for(text, Script::new([Answer::parse(answer.trim())]));
+        } else if let Some(declared) = line.strip_prefix("client:") {
+            capabilities = serde_json::from_str(declared).expect("client: {…}");
         } else if let Some(yaml) = line.strip_prefix("config: ") {
-            world.configure_more(&yaml.replace("$HOME", &world.home().display().to_string()));
+            home.add_config(&yaml.replace("$HOME", &home.home().display().to_string()));
         } else if let Some(api) = line.strip_prefix("api: ") {
-            world.speak(api);
+            home.set_model_api(api);
         } else if let Some(yaml) = line.strip_prefix("model-config: ") {
-            world.configure_model(yaml);
+            home.add_model_config(yaml);
         } else if let Some(file) = line.strip_prefix("file ") {
-            let (name, text) = named_text(file);
-            world.file(name, &text);
+            let (name, text) = parse_named_text(file);
+            home.write_file(name, &text);
         } else {
             assert!(line.is_empty() || line.starts_with('>'), "unknown line: {line}");
         }
@@ -102,79 +102,82 @@ fn prepared(script: &str, server: &ModelServer, world: &World) -> Value {
     capabilities
 }
 
-fn named_text(words: &str) -> (&str, String) {
-    let (name, text) = words.split_once(' ').expect("NAME \"TEXT\"");
+fn parse_named_text(arguments: &str) -> (&str, String) {
+    let (name, text) = arguments.split_once(' ').expect("NAME \"TEXT\"");
     (name, serde_json::from_str(text).expect("the text is a JSON string"))
 }
 
-struct Stage<'a> {
+struct ScriptRunner<'a> {
     binary: &'a Path,
     server: ModelServer,
-    world: World,
+    home: TestHome,
     client: FakeClient,
     session: String,
     /// Prompts without an answer.
     prompts: VecDeque<u64>,
     /// Words for a running turn without an answer.
-    steered: Option<u64>,
-    before: String,
+    steering_id: Option<u64>,
+    log_before_restart: String,
 }
 
-impl Stage<'_> {
-    async fn act(&mut self, line: &str) {
+impl ScriptRunner<'_> {
+    async fn run_action(&mut self, line: &str) {
         let action = line[1..].trim();
         let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
         match verb {
-            "answer" => self.client.answers.push_back(rest.to_owned()),
-            "wait" => self.client.until(rest).await,
+            "answer" => self.client.permission_answers.push_back(rest.to_owned()),
+            "wait" => self.client.wait_for_line(rest).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("> asked N")).await,
             "release" => self.server.release(),
             "model" => {
-                let tasks = self.tasks();
+                let tasks = self.task_names();
                 let tasks = tasks.iter().enumerate().rev();
                 let answer = tasks.fold(rest.to_owned(), |answer, (n, name)| {
                     answer.replace(&format!("$TASK{}", n + 1), name)
                 });
-                self.server.add(Script::new([Answer::parse(&answer)]));
+                self.server.add_answers(Script::new([Answer::parse(&answer)]));
             }
-            "run" => self.run(rest).await,
-            "hung-up" => self.server.disconnected(rest.parse().expect("> hung-up N")).await,
+            "run" => self.run_binary(rest).await,
+            "hung-up" => self.server.wait_for_disconnect(rest.parse().expect("> hung-up N")).await,
             "end" => {
                 let id = self.prompts.pop_front().expect("a prompt runs");
-                let answered = self.client.answer_to(id).await;
-                self.client.say(spelled(&answered, "stopReason"));
+                let response = self.client.response_to(id).await;
+                self.client.add_to_log(render_response(&response, "stopReason"));
             }
             "steered" => {
-                let id = self.steered.take().expect("words were sent");
-                let answered = self.client.answer_to(id).await;
-                self.client.say(spelled(&answered, "outcome"));
+                let id = self.steering_id.take().expect("words were sent");
+                let response = self.client.response_to(id).await;
+                self.client.add_to_log(render_response(&response, "outcome"));
             }
             "kill" => self.restart(line).await,
             "buffer" => {
-                let (name, text) = named_text(rest);
-                self.client.editor.buffers.insert(self.world.project().join(name), text);
+                let (name, text) = parse_named_text(rest);
+                self.client.editor.buffers.insert(self.home.project().join(name), text);
             }
             "odd" => {
-                let (method, way) = rest.split_once(' ').expect("> odd METHOD WAY");
-                self.client.editor.misbehave(method, Odd::parse(way).expect("a way to answer badly"));
+                let (method, fault) = rest.split_once(' ').expect("> odd METHOD WAY");
+                self.client
+                    .editor
+                    .fail_next(method, ResponseFault::parse(fault).expect("a way to answer badly"));
             }
             "lost" => {
-                let lost = if rest == "refused" { Lost::Refused } else { Lost::NotFound };
-                self.client.editor.lose_wardens(lost);
+                let missing =
+                    if rest == "refused" { MissingProgram::Refused } else { MissingProgram::NotFound };
+                self.client.editor.remove_supervisor(missing);
             }
             _ => {
-                self.client.say(line);
-                self.ask(verb, rest).await;
+                self.client.add_to_log(line);
+                self.send_action(verb, rest).await;
             }
         }
     }
 
     /// The tasks that the client was told of, in that order.
-    fn tasks(&self) -> Vec<String> {
+    fn task_names(&self) -> Vec<String> {
         let mut tasks = Vec::new();
         for (_, update) in &self.client.updates {
-            let told = update.to_string();
-            for name in told.split("Task ").filter_map(names::first) {
+            let text = update.to_string();
+            for name in text.split("Task ").filter_map(task_names::leading_task_name) {
                 if !tasks.contains(&name) {
                     tasks.push(name);
                 }
@@ -184,48 +187,49 @@ impl Stage<'_> {
     }
 
     /// Runs the binary in the same world.
-    async fn run(&mut self, words: &str) {
+    async fn run_binary(&mut self, arguments: &str) {
         let mut command = tokio::process::Command::new(self.binary);
-        let words = words.replace("$SESSION", &self.session);
+        let arguments = arguments.replace("$SESSION", &self.session);
         command
-            .args(words.split_whitespace())
-            .env("HOME", self.world.home())
-            .current_dir(self.world.project());
-        let ran = command.output().await.expect("the binary starts");
-        for line in
-            String::from_utf8_lossy(&ran.stdout).lines().chain(String::from_utf8_lossy(&ran.stderr).lines())
+            .args(arguments.split_whitespace())
+            .env("HOME", self.home.home())
+            .current_dir(self.home.project());
+        let output = command.output().await.expect("the binary starts");
+        for line in String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .chain(String::from_utf8_lossy(&output.stderr).lines())
         {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            let line = words.join(" ").replace(&self.session, "$SESSION");
-            self.client.say(format!("$ {}", names::hidden(&line)));
+            let arguments: Vec<&str> = line.split_whitespace().collect();
+            let line = arguments.join(" ").replace(&self.session, "$SESSION");
+            self.client.add_to_log(format!("$ {}", task_names::mask_task_names(&line)));
         }
     }
 
     /// Sends what the client has to say.
-    async fn ask(&mut self, verb: &str, rest: &str) {
+    async fn send_action(&mut self, verb: &str, rest: &str) {
         let session = self.session.clone();
-        let opened = json!({"sessionId": session, "cwd": self.world.project(), "mcpServers": []});
-        let named = json!({"sessionId": session});
+        let open_params = json!({"sessionId": session, "cwd": self.home.project(), "mcpServers": []});
+        let session_params = json!({"sessionId": session});
         match verb {
             "prompt" | "queue" => self.prompts.push_back(self.client.prompt(&session, rest).await),
-            "cancel" => self.client.notify("session/cancel", named).await,
+            "cancel" => self.client.notify("session/cancel", session_params).await,
             "withdraw" => {
                 let id = self.prompts.back().expect("a prompt runs");
                 self.client.notify("$/cancel_request", json!({"requestId": id})).await;
             }
-            "load" => self.request("session/load", opened, "loaded").await,
-            "resume" => self.request("session/resume", opened, "resumed").await,
-            "close" => self.request("session/close", named, "closed").await,
-            "delete" => self.request("session/delete", named, "deleted").await,
-            "list" => self.list().await,
+            "load" => self.request("session/load", open_params, "loaded").await,
+            "resume" => self.request("session/resume", open_params, "resumed").await,
+            "close" => self.request("session/close", session_params, "closed").await,
+            "delete" => self.request("session/delete", session_params, "deleted").await,
+            "list" => self.list_sessions().await,
             "mode" => {
                 let params = json!({"sessionId": session, "modeId": rest});
                 self.request("session/set_mode", params, "set").await;
             }
-            "set" => self.set(rest).await,
+            "set" => self.set_option(rest).await,
             "steer" => {
                 let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": rest}]});
-                self.steered = Some(self.client.send("_session/steering", params).await);
+                self.steering_id = Some(self.client.send("_session/steering", params).await);
                 // What is answered later was heard later.
                 drop(self.client.request("session/list", json!({})).await);
             }
@@ -233,66 +237,77 @@ impl Stage<'_> {
         }
     }
 
-    async fn request(&mut self, method: &str, params: Value, done: &str) {
-        let answered = self.client.request(method, params).await;
-        self.client.say(if answered.is_ok() { format!("= {done}") } else { spelled(&answered, "") });
+    async fn request(&mut self, method: &str, params: Value, past_tense: &str) {
+        let response = self.client.request(method, params).await;
+        self.client.add_to_log(if response.is_ok() {
+            format!("= {past_tense}")
+        } else {
+            render_response(&response, "")
+        });
     }
 
-    async fn set(&mut self, words: &str) {
-        let (option, value) = words.split_once(' ').expect("> set OPTION VALUE");
+    async fn set_option(&mut self, arguments: &str) {
+        let (option, value) = arguments.split_once(' ').expect("> set OPTION VALUE");
         let mut params = json!({"sessionId": self.session, "configId": option, "value": value});
         if let Ok(value) = value.parse::<bool>() {
             params["value"] = value.into();
             params["type"] = "boolean".into();
         }
-        let answered = self.client.request("session/set_config_option", params).await;
-        self.client.say(match &answered {
-            Ok(result) => format!("= {}", options(result)),
-            Err(_) => spelled(&answered, ""),
+        let response = self.client.request("session/set_config_option", params).await;
+        self.client.add_to_log(match &response {
+            Ok(result) => format!("= {}", render_options(result)),
+            Err(_) => render_response(&response, ""),
         });
     }
 
-    async fn list(&mut self) {
-        let answered = self.client.request("session/list", json!({})).await;
-        let Ok(result) = &answered else { return self.client.say(spelled(&answered, "")) };
+    async fn list_sessions(&mut self) {
+        let response = self.client.request("session/list", json!({})).await;
+        let Ok(result) = &response else { return self.client.add_to_log(render_response(&response, "")) };
         let sessions = result["sessions"].as_array().into_iter().flatten();
         let sessions: Vec<String> = sessions
-            .map(|one| format!("{} {}", one["sessionId"].as_str().unwrap_or_default(), one["title"]))
+            .map(|session| {
+                format!("{} {}", session["sessionId"].as_str().unwrap_or_default(), session["title"])
+            })
             .collect();
-        self.client.say(format!("= {}", sessions.join(", ")).trim_end());
+        self.client.add_to_log(format!("= {}", sessions.join(", ")).trim_end());
     }
 
     async fn restart(&mut self, line: &str) {
         let capabilities = self.client.editor.capabilities().clone();
-        let mut fresh = FakeClient::start_with(self.binary, &self.world.home(), capabilities).await;
-        fresh.hide(&self.session, "$SESSION");
-        let old = std::mem::replace(&mut self.client, fresh);
-        self.before += &old.kill().await;
+        let mut new_client = FakeClient::start_with(self.binary, &self.home.home(), capabilities).await;
+        new_client.mask(&self.session, "$SESSION");
+        let old_client = std::mem::replace(&mut self.client, new_client);
+        self.log_before_restart += &old_client.kill().await;
         self.prompts.clear();
-        self.client.say(line);
+        self.client.add_to_log(line);
     }
 
-    async fn close(mut self) -> String {
-        for left in self.client.editor.unreleased() {
-            self.client.say(format!("not released: {left}"));
+    async fn finish(mut self) -> String {
+        for terminal in self.client.editor.unreleased() {
+            self.client.add_to_log(format!("not released: {terminal}"));
         }
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
-        let last = self.server.requests().last().cloned().unwrap_or_default();
-        let messages = last["messages"].as_array().or(last["input"].as_array()).cloned().unwrap_or_default();
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
+        let last_request = self.server.requests().last().cloned().unwrap_or_default();
+        let messages = last_request["messages"]
+            .as_array()
+            .or(last_request["input"].as_array())
+            .cloned()
+            .unwrap_or_default();
         for message in messages.iter().filter(|message| message["role"] != "system") {
-            let home = self.world.home().display().to_string();
-            self.client.say(format!("model saw {}", seen::summary(message, &home)));
+            let home = self.home.home().display().to_string();
+            self.client
+                .add_to_log(format!("model saw {}", request_summary::summarize_message(message, &home)));
         }
         // What a running program printed, and when, is chance.
-        let log = self.before + &self.client.log();
+        let log = self.log_before_restart + &self.client.log();
         // Each request has one answer; the prompts that the script did not wait for as well.
-        self.client.settle().await;
+        self.client.wait_for_responses().await;
         log.lines().filter(|line| !line.starts_with("~ ")).map(|line| format!("{line}\n")).collect()
     }
 }
 
-fn spelled(answered: &Answered, field: &str) -> String {
-    match answered {
+fn render_response(response: &RpcResult, field: &str) -> String {
+    match response {
         Ok(result) => format!("= {}", result[field].as_str().unwrap_or_default()),
         Err(error) => format!(
             "! {} {}: {}",
@@ -303,7 +318,7 @@ fn spelled(answered: &Answered, field: &str) -> String {
     }
 }
 
-fn options(result: &Value) -> String {
+fn render_options(result: &Value) -> String {
     let options = result["configOptions"].as_array().into_iter().flatten();
     let options = options.map(|option| {
         let value = &option["currentValue"];

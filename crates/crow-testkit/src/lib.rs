@@ -6,11 +6,11 @@
 mod checker;
 mod contract;
 mod model_server;
-mod recorded;
+mod recording;
 mod script;
 
-pub use checker::messages::violations as messages_violations;
-pub use checker::responses::violations as responses_violations;
+pub use checker::messages::messages_violations;
+pub use checker::responses::responses_violations;
 pub use checker::violations;
 pub use contract::Contract;
 pub use model_server::ModelServer;
@@ -19,6 +19,6 @@ pub use script::{Answer, Script, Step};
 pub mod agent;
 pub mod client;
 pub mod golden;
-pub mod leash;
 pub mod mcp_server;
 pub mod replay;
+pub mod tracked_command;

@@ -6,7 +6,7 @@
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads best in place")]
 
-mod more;
+mod extras;
 
 use std::{
     io::{self, BufRead, Write},
@@ -18,16 +18,16 @@ use std::{
 use serde_json::{Map, Value, json};
 
 /// The word that has a test binary serve.
-const SERVE: &str = "serve";
+const SERVE_ARG: &str = "serve";
 
 /// Some megabytes, far more than a pipe holds.
 const NOISE_LINES: usize = 10_000;
 
 /// More than a client should take in one message.
-const VAST_BYTES: usize = 40 * 1024 * 1024;
+const HUGE_RESULT_BYTES: usize = 40 * 1024 * 1024;
 
 /// How often a file is looked for; only a program that waits for a test needs it.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Makes the command line of a server: this very test binary, running only the test `entry`, which has to call
 /// [`serve_when_asked`]. The words say how it misbehaves:
@@ -46,31 +46,32 @@ const LOOK: Duration = Duration::from_millis(2);
 ///
 /// # Panics
 /// When the test binary is not known to the system.
-pub fn command(entry: &str, words: &[&str]) -> (String, Vec<String>) {
+pub fn command(test_name: &str, behaviors: &[&str]) -> (String, Vec<String>) {
     let program = std::env::current_exe().expect("a test is a program");
-    let mut args = vec![entry.to_owned(), "--exact".to_owned(), "-q".to_owned()];
+    let mut args = vec![test_name.to_owned(), "--exact".to_owned(), "-q".to_owned()];
     // To the harness these are names of tests that there are not.
-    args.extend([SERVE].iter().chain(words).map(|word| format!("mcp:{word}")));
+    args.extend([SERVE_ARG].iter().chain(behaviors).map(|behavior| format!("mcp:{behavior}")));
     (program.display().to_string(), args)
 }
 
 /// Serves until the input ends and exits, in a binary that was started for it; does nothing in any other.
-pub fn serve_when_asked() {
-    let words: Vec<String> =
-        std::env::args().filter_map(|word| word.strip_prefix("mcp:").map(str::to_owned)).collect();
-    if !words.iter().any(|word| word == SERVE) {
+pub fn serve_if_requested() {
+    let behaviors: Vec<String> =
+        std::env::args().filter_map(|behavior| behavior.strip_prefix("mcp:").map(str::to_owned)).collect();
+    if !behaviors.iter().any(|behavior| behavior == SERVE_ARG) {
         return;
     }
-    let mut server = Server { words, hanging: Vec::new(), asked: None, n_more: 0, n_lists: 0 };
+    let mut server =
+        FakeServer { behaviors, hanging_calls: Vec::new(), asking_call: None, n_extra_items: 0, n_lists: 0 };
     // The test harness may have begun a line.
-    server.write("");
-    server.begin();
+    server.write_line("");
+    server.start();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         if let Ok(message) = serde_json::from_str(&line) {
-            server.hear(&message);
+            server.handle_message(&message);
         }
     }
-    if server.is("stubborn") {
+    if server.has_behavior("stubborn") {
         loop {
             std::thread::park();
         }
@@ -78,68 +79,71 @@ pub fn serve_when_asked() {
     process::exit(0);
 }
 
-struct Server {
-    words: Vec<String>,
+struct FakeServer {
+    behaviors: Vec<String>,
     /// Calls that wait to be cancelled, with the file that is written then.
-    hanging: Vec<(Value, String)>,
+    hanging_calls: Vec<(Value, String)>,
     /// The call that asked the client something.
-    asked: Option<Value>,
-    n_more: usize,
+    asking_call: Option<Value>,
+    n_extra_items: usize,
     n_lists: usize,
 }
 
-impl Server {
-    fn is(&self, word: &str) -> bool {
-        self.words.iter().any(|other| other == word)
+impl FakeServer {
+    fn has_behavior(&self, behavior: &str) -> bool {
+        self.behaviors.iter().any(|known| known == behavior)
     }
 
-    fn begin(&self) {
-        if self.is("broken") {
-            complain("cannot find the frobnicator\n");
+    fn start(&self) {
+        if self.has_behavior("broken") {
+            write_stderr("cannot find the frobnicator\n");
             process::exit(7);
         }
-        if self.is("noisy") {
-            (0..NOISE_LINES).for_each(|line| complain(&format!("{line} {}\n", "noise".repeat(100))));
+        if self.has_behavior("noisy") {
+            (0..NOISE_LINES).for_each(|line| write_stderr(&format!("{line} {}\n", "noise".repeat(100))));
         }
-        for file in self.words.iter().filter_map(|word| word.strip_prefix("late=")) {
-            wait_for(file);
+        for file in self.behaviors.iter().filter_map(|behavior| behavior.strip_prefix("late=")) {
+            wait_for_file(file);
         }
     }
 
-    fn write(&self, text: &str) {
-        let mut out = io::stdout().lock();
+    fn write_line(&self, text: &str) {
+        let mut stdout = io::stdout().lock();
         // Who does not read does not want it.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+        let _ = stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.write_all(b"\n"))
+            .and_then(|()| stdout.flush());
     }
 
-    fn say(&self, message: Value) {
-        if self.is("garbage") {
-            self.write("Listening on port 3000 ...\n{\"jsonrpc\": \"2.0\", \"id\"");
+    fn send(&self, message: Value) {
+        if self.has_behavior("garbage") {
+            self.write_line("Listening on port 3000 ...\n{\"jsonrpc\": \"2.0\", \"id\"");
         }
         // Not before it was heard that somebody listens.
-        if self.is("stray") && self.n_lists > 0 {
-            self.write(&json!({"jsonrpc": "2.0", "id": 99_999, "result": {"tools": []}}).to_string());
-            self.write(
+        if self.has_behavior("stray") && self.n_lists > 0 {
+            self.write_line(&json!({"jsonrpc": "2.0", "id": 99_999, "result": {"tools": []}}).to_string());
+            self.write_line(
                 &json!({"jsonrpc": "2.0", "id": "none", "error": {"code": 1, "message": "?"}}).to_string(),
             );
         }
-        self.write(&message.to_string());
+        self.write_line(&message.to_string());
     }
 
-    fn answer(&self, id: &Value, result: Value) {
-        self.say(json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    fn reply(&self, id: &Value, result: Value) {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "result": result}));
     }
 
-    fn refuse(&self, id: &Value, code: i64, message: &str) {
-        self.say(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+    fn reply_error(&self, id: &Value, code: i64, message: &str) {
+        self.send(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
     }
 
-    fn hear(&mut self, message: &Value) {
+    fn handle_message(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
         match message["method"].as_str().unwrap_or_default() {
-            _ if self.is("silent") => {}
-            "initialize" if self.is("refusing") => self.refuse(id, -32000, "not today"),
-            "initialize" => self.answer(
+            _ if self.has_behavior("silent") => {}
+            "initialize" if self.has_behavior("refusing") => self.reply_error(id, -32000, "not today"),
+            "initialize" => self.reply(
                 id,
                 json!({
                     "protocolVersion": params["protocolVersion"],
@@ -147,46 +151,46 @@ impl Server {
                     "serverInfo": {"name": "test", "version": "1"},
                 }),
             ),
-            "notifications/initialized" => self.storm(),
+            "notifications/initialized" => self.send_list_changes(),
             "tools/list" => {
                 self.n_lists += 1;
-                self.list(id, params["cursor"].as_str());
-                self.storm();
+                self.list_tools(id, params["cursor"].as_str());
+                self.send_list_changes();
             }
-            "prompts/list" => self.answer(id, self.prompts()),
-            "prompts/get" => self.prompt(id, params),
-            "resources/list" => self.answer(id, self.resources(params["cursor"].as_str())),
-            "resources/templates/list" => self.answer(id, more::templates()),
-            "resources/read" => self.resource(id, params),
-            "" if self.asked.is_some() => self.heard(message),
-            "tools/call" => self.call(id, params),
+            "prompts/list" => self.reply(id, self.list_prompts()),
+            "prompts/get" => self.get_prompt(id, params),
+            "resources/list" => self.reply(id, self.list_resources(params["cursor"].as_str())),
+            "resources/templates/list" => self.reply(id, extras::list_templates()),
+            "resources/read" => self.read_resource(id, params),
+            "" if self.asking_call.is_some() => self.on_response(message),
+            "tools/call" => self.call_tool(id, params),
             "notifications/cancelled" => {
                 let request = &params["requestId"];
-                for (_, marker) in self.hanging.iter().filter(|(id, _)| id == request) {
+                for (_, marker) in self.hanging_calls.iter().filter(|(id, _)| id == request) {
                     let _ = std::fs::write(marker, params["reason"].as_str().unwrap_or_default());
                 }
             }
-            _ if !id.is_null() => self.refuse(id, -32601, "no such method"),
+            _ if !id.is_null() => self.reply_error(id, -32601, "no such method"),
             _ => {}
         }
     }
 
-    fn list(&self, id: &Value, cursor: Option<&str>) {
-        let mut tools = if self.is("odd") { odd_tools() } else { self.tools() };
-        if self.is("many") {
-            tools = (0..200).map(|number| tool(&format!("tool-{number}"))).collect();
+    fn list_tools(&self, id: &Value, cursor: Option<&str>) {
+        let mut tools = if self.has_behavior("odd") { malformed_tools() } else { self.tools() };
+        if self.has_behavior("many") {
+            tools = (0..200).map(|number| tool_json(&format!("tool-{number}"))).collect();
         }
-        if self.is("circle") {
-            return self.answer(id, json!({"tools": tools, "nextCursor": "again"}));
+        if self.has_behavior("circle") {
+            return self.reply(id, json!({"tools": tools, "nextCursor": "again"}));
         }
-        if self.is("pages") || self.is("endless") {
+        if self.has_behavior("pages") || self.has_behavior("endless") {
             let page: usize = cursor.and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
-            let is_last = page + 1 >= tools.len() && !self.is("endless");
+            let is_last = page + 1 >= tools.len() && !self.has_behavior("endless");
             let next = if is_last { Value::Null } else { json!((page + 1).to_string()) };
             let page: Vec<Value> = tools.into_iter().skip(page).take(1).collect();
-            return self.answer(id, json!({"tools": page, "nextCursor": next}));
+            return self.reply(id, json!({"tools": page, "nextCursor": next}));
         }
-        self.answer(id, json!({"tools": tools}));
+        self.reply(id, json!({"tools": tools}));
     }
 
     fn tools(&self) -> Vec<Value> {
@@ -206,52 +210,53 @@ impl Server {
             "die",
             "more",
         ];
-        let more = (1..=self.n_more).map(|number| tool(&format!("more-{number}")));
-        names.iter().copied().chain(self.more_names()).map(tool).chain(more).collect()
+        let extra_tools = (1..=self.n_extra_items).map(|number| tool_json(&format!("more-{number}")));
+        names.iter().copied().chain(self.extra_tool_names()).map(tool_json).chain(extra_tools).collect()
     }
 
-    fn call(&mut self, id: &Value, params: &Value) {
+    fn call_tool(&mut self, id: &Value, params: &Value) {
         let arguments = params["arguments"].as_object().cloned().unwrap_or_default();
-        let text_of = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let text_argument =
+            |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         match params["name"].as_str().unwrap_or_default() {
-            "hang" => self.hanging.push((id.clone(), text_of("marker"))),
+            "hang" => self.hanging_calls.push((id.clone(), text_argument("marker"))),
             "die" => {
-                complain(&text_of("words"));
+                write_stderr(&text_argument("words"));
                 process::exit(3);
             }
-            "ask" => self.ask(id, &text_of("method")),
-            "lists" => self.answer(id, text(&self.n_lists.to_string())),
+            "ask" => self.send_request(id, &text_argument("method")),
+            "lists" => self.reply(id, text(&self.n_lists.to_string())),
             "more-prompts" => {
-                self.n_more += 1;
-                self.say(json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}));
-                self.answer(id, text("there is another prompt"));
+                self.n_extra_items += 1;
+                self.send(json!({"jsonrpc": "2.0", "method": "notifications/prompts/list_changed"}));
+                self.reply(id, text("there is another prompt"));
             }
-            "vast" => self.answer(id, text(&"v".repeat(VAST_BYTES))),
-            "refuse" => self.refuse(id, -32602, "the \u{1b}colour is missing"),
+            "vast" => self.reply(id, text(&"v".repeat(HUGE_RESULT_BYTES))),
+            "refuse" => self.reply_error(id, -32602, "the \u{1b}colour is missing"),
             "progress" => {
                 let token = &params["_meta"]["progressToken"];
                 let progress =
                     json!({"progressToken": token, "progress": 1, "total": 2, "message": "half way"});
-                self.say(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}));
-                wait_for(&text_of("until"));
-                self.answer(id, text("all the way"));
+                self.send(json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": progress}));
+                wait_for_file(&text_argument("until"));
+                self.reply(id, text("all the way"));
             }
             "more" => {
-                self.n_more += 1;
-                self.say(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
-                self.answer(id, text("there is more"));
+                self.n_extra_items += 1;
+                self.send(json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+                self.reply(id, text("there is more"));
             }
             "env" => {
                 #[expect(clippy::disallowed_methods, reason = "what is in it is the question")]
-                let value = std::env::var(text_of("name")).unwrap_or_else(|_| "(not set)".to_owned());
-                self.answer(id, text(&value));
+                let value = std::env::var(text_argument("name")).unwrap_or_else(|_| "(not set)".to_owned());
+                self.reply(id, text(&value));
             }
-            name => self.answer(id, result(name, &arguments)),
+            name => self.reply(id, tool_result(name, &arguments)),
         }
     }
 }
 
-fn tool(name: &str) -> Value {
+fn tool_json(name: &str) -> Value {
     let parameters: &[&str] = match name {
         "list_issues" => &["owner", "repo"],
         "issue_write" => &["owner", "repo", "method", "title", "body"],
@@ -268,7 +273,7 @@ fn tool(name: &str) -> Value {
     })
 }
 
-fn odd_tools() -> Vec<Value> {
+fn malformed_tools() -> Vec<Value> {
     vec![
         json!({"description": "has no name"}),
         json!("a text"),
@@ -290,7 +295,7 @@ fn text(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
-fn result(name: &str, arguments: &Map<String, Value>) -> Value {
+fn tool_result(name: &str, arguments: &Map<String, Value>) -> Value {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="});
     match name {
         "image" => json!({"content": [{"type": "text", "text": "look:"}, image]}),
@@ -314,13 +319,13 @@ fn result(name: &str, arguments: &Map<String, Value>) -> Value {
     }
 }
 
-fn complain(text: &str) {
+fn write_stderr(text: &str) {
     // Who does not read does not want it.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-fn wait_for(file: &str) {
+fn wait_for_file(file: &str) {
     while !Path::new(file).exists() {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

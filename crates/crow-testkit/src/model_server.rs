@@ -3,9 +3,9 @@
 //! It runs on a thread of its own, whatever runtime or paused clock the test has.
 #![expect(clippy::panic, reason = "a server that cannot start or a wait without end fails the test")]
 
-mod answering;
 mod http;
 mod messages;
+mod reply_writer;
 mod responses;
 #[cfg(test)]
 mod tests;
@@ -18,10 +18,10 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::recorded::Recorded;
+use crate::recording::Recording;
 use crate::{Answer, Script, messages_violations, responses_violations, violations};
-use answering::Api;
 use http::{Connection, Request};
+use reply_writer::Api;
 
 /// Long enough for a loaded machine; a test that waits longer will wait for ever.
 const WAIT_MAX: Duration = Duration::from_secs(20);
@@ -30,41 +30,44 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub struct ModelServer {
     base_url: String,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// Dropping it ends the server's thread.
-    _alive: oneshot::Sender<()>,
+    _shutdown: oneshot::Sender<()>,
 }
 
 #[derive(Debug)]
-struct Shared {
-    state: Mutex<State>,
+struct SharedState {
+    state: Mutex<ServerState>,
     changed: watch::Sender<()>,
     releases: Semaphore,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ServerState {
     answers: std::collections::VecDeque<Answer>,
     /// What requests get whose first prompt holds a text, the first text that fits.
-    by_prompt: Vec<(String, std::collections::VecDeque<Answer>)>,
+    prompt_answers: Vec<(String, std::collections::VecDeque<Answer>)>,
     /// What is played again, instead of any script.
-    recorded: Option<Recorded>,
+    recording: Option<Recording>,
     /// What requests without tools get.
-    aside: std::collections::VecDeque<Answer>,
+    side_answers: std::collections::VecDeque<Answer>,
     /// What requests to an address get, whatever they ask.
     pages: std::collections::BTreeMap<String, Answer>,
     page_heads: Vec<String>,
     requests: Vec<Value>,
-    heads: Vec<String>,
-    hung_up: Vec<bool>,
-    refused: Vec<String>,
+    request_heads: Vec<String>,
+    is_disconnected: Vec<bool>,
+    rejections: Vec<String>,
     n_connections: usize,
 }
 
 impl ModelServer {
     /// Starts to answer on a free port of the loopback.
     pub fn start(script: impl Into<Script>) -> Self {
-        Self::serving(State { answers: script.into().answers.into(), ..State::default() })
+        Self::start_with_state(ServerState {
+            answers: script.into().answers.into(),
+            ..ServerState::default()
+        })
     }
 
     /// Plays a recording again, a file or all files of a folder, as `CROW_RECORD` makes them.
@@ -74,24 +77,27 @@ impl ModelServer {
     /// differs from the one that is next. What is not compared: system prompts and instructions, which tell the
     /// folder and the day, and what names a session or a user to the provider.
     pub fn replay(recording: &Path) -> Self {
-        Self::serving(State { recorded: Some(Recorded::read(recording)), ..State::default() })
+        Self::start_with_state(ServerState {
+            recording: Some(Recording::read(recording)),
+            ..ServerState::default()
+        })
     }
 
-    fn serving(state: State) -> Self {
+    fn start_with_state(state: ServerState) -> Self {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| {
             listener.set_nonblocking(true)?;
             Ok((listener.local_addr()?, listener))
         });
         let Ok((address, listener)) = listener else { panic!("no free port on the loopback") };
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(SharedState {
             state: Mutex::new(state),
             changed: watch::Sender::new(()),
             releases: Semaphore::new(0),
         });
-        let (alive, until) = oneshot::channel();
-        let serving = Arc::clone(&shared);
-        std::thread::spawn(move || serve(listener, &serving, until));
-        Self { base_url: format!("http://{address}/v1"), shared, _alive: alive }
+        let (shutdown_sender, shutdown) = oneshot::channel();
+        let thread_shared = Arc::clone(&shared);
+        std::thread::spawn(move || run_server(listener, &thread_shared, shutdown));
+        Self { base_url: format!("http://{address}/v1"), shared, _shutdown: shutdown_sender }
     }
 
     /// The address a provider is configured with.
@@ -100,28 +106,28 @@ impl ModelServer {
     }
 
     /// Adds answers after those that are left.
-    pub fn add(&self, script: impl Into<Script>) {
+    pub fn add_answers(&self, script: impl Into<Script>) {
         self.shared.lock().answers.extend(script.into().answers);
     }
 
     /// Forgets the answers that are left and gives these instead.
-    pub fn replace(&self, script: impl Into<Script>) {
+    pub fn replace_answers(&self, script: impl Into<Script>) {
         self.shared.lock().answers = script.into().answers.into();
     }
 
     /// Adds answers to requests of conversations that begin with a prompt that holds `text`.
-    pub fn answer_to(&self, text: &str, script: impl Into<Script>) {
+    pub fn add_answers_for(&self, text: &str, script: impl Into<Script>) {
         let answers = script.into().answers;
         let mut state = self.shared.lock();
-        match state.by_prompt.iter_mut().find(|(known, _)| known == text) {
+        match state.prompt_answers.iter_mut().find(|(known_text, _)| known_text == text) {
             Some((_, queue)) => queue.extend(answers),
-            None => state.by_prompt.push((text.to_owned(), answers.into())),
+            None => state.prompt_answers.push((text.to_owned(), answers.into())),
         }
     }
 
     /// Gives these in turn, over and over, to requests that offer no tools.
-    pub fn aside(&self, script: impl Into<Script>) {
-        self.shared.lock().aside = script.into().answers.into();
+    pub fn set_side_answers(&self, script: impl Into<Script>) {
+        self.shared.lock().side_answers = script.into().answers.into();
     }
 
     /// Gives this to every request to an address, which begins with `/` and may have a query.
@@ -145,13 +151,13 @@ impl ModelServer {
     }
 
     /// The request lines and headers of the requests so far.
-    pub fn heads(&self) -> Vec<String> {
-        self.shared.lock().heads.clone()
+    pub fn request_heads(&self) -> Vec<String> {
+        self.shared.lock().request_heads.clone()
     }
 
     /// What was refused so far, with reasons; empty at the end of a good test.
-    pub fn refused(&self) -> Vec<String> {
-        self.shared.lock().refused.clone()
+    pub fn rejections(&self) -> Vec<String> {
+        self.shared.lock().rejections.clone()
     }
 
     /// Connections taken so far.
@@ -166,63 +172,67 @@ impl ModelServer {
 
     /// Waits until `n` requests have arrived.
     pub async fn wait_for_requests(&self, n: usize) {
-        self.wait(&format!("request {n}"), |state| state.requests.len() >= n).await;
+        self.wait_until(&format!("request {n}"), |state| state.requests.len() >= n).await;
     }
 
     /// Waits until the client of request `n`, from 0, has hung up.
-    pub async fn disconnected(&self, n: usize) {
-        self.wait(&format!("the end of request {n}"), |state| state.hung_up.get(n) == Some(&true)).await;
+    pub async fn wait_for_disconnect(&self, n: usize) {
+        self.wait_until(&format!("the end of request {n}"), |state| {
+            state.is_disconnected.get(n) == Some(&true)
+        })
+        .await;
     }
 
-    async fn wait(&self, what: &str, is_so: impl Fn(&State) -> bool) {
+    async fn wait_until(&self, description: &str, condition: impl Fn(&ServerState) -> bool) {
         let mut changes = self.shared.changed.subscribe();
-        let (give_up, given_up) = oneshot::channel::<()>();
+        let (timeout_sender, timed_out) = oneshot::channel::<()>();
         // A thread's clock: the test's own may stand still or jump.
         std::thread::spawn(move || {
             std::thread::sleep(WAIT_MAX);
-            drop(give_up);
+            drop(timeout_sender);
         });
-        let seen = changes.wait_for(|()| is_so(&self.shared.lock()));
+        let changed = changes.wait_for(|()| condition(&self.shared.lock()));
         tokio::select! {
-            _ = seen => {}
-            _ = given_up => panic!("waited in vain for {what}"),
+            _ = changed => {}
+            _ = timed_out => panic!("waited in vain for {description}"),
         }
     }
 }
 
-impl State {
+impl ServerState {
     /// Looks for what is wrong with a request, and for its answer where nothing is.
-    fn judge(&mut self, (api, path): (Api, &str), request: &Value) -> (Vec<String>, Option<Answer>) {
-        if let Some(recorded) = &mut self.recorded {
-            return match recorded.answer(path, request) {
+    fn evaluate(&mut self, (api, path): (Api, &str), request: &Value) -> (Vec<String>, Option<Answer>) {
+        if let Some(recording) = &mut self.recording {
+            return match recording.take_answer(path, request) {
                 Ok(answer) => (Vec::new(), Some(answer)),
-                Err(why) => (vec![why], None),
+                Err(reason) => (vec![reason], None),
             };
         }
-        let found = match api {
+        let problems = match api {
             Api::Chat => violations(request),
             Api::Messages => messages_violations(request),
             Api::Responses => responses_violations(request),
         };
-        if !found.is_empty() {
-            return (found, None);
+        if !problems.is_empty() {
+            return (problems, None);
         }
         match self.next_answer(request) {
-            Some(answer) => (found, Some(answer)),
+            Some(answer) => (problems, Some(answer)),
             None => (vec!["the script has no answer left".to_owned()], None),
         }
     }
 
     fn next_answer(&mut self, request: &Value) -> Option<Answer> {
         let prompt = first_prompt(request).unwrap_or_default();
-        if let Some((_, answers)) = self.by_prompt.iter_mut().find(|(text, _)| prompt.contains(&**text)) {
+        if let Some((_, answers)) = self.prompt_answers.iter_mut().find(|(text, _)| prompt.contains(&**text))
+        {
             return answers.pop_front();
         }
-        if request.get("tools").is_some() || self.aside.is_empty() {
+        if request.get("tools").is_some() || self.side_answers.is_empty() {
             return self.answers.pop_front();
         }
-        let answer = self.aside.pop_front()?;
-        self.aside.push_back(answer.clone());
+        let answer = self.side_answers.pop_front()?;
+        self.side_answers.push_back(answer.clone());
         Some(answer)
     }
 }
@@ -234,12 +244,12 @@ fn first_prompt(request: &Value) -> Option<String> {
     Some(content.as_str().map_or_else(|| content.to_string(), str::to_owned))
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedState {
+    fn lock(&self) -> MutexGuard<'_, ServerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut ServerState) -> T) -> T {
         let value = change(&mut self.lock());
         self.changed.send_replace(());
         value
@@ -253,22 +263,22 @@ impl Shared {
     }
 
     /// Notes a request; gives its number and the answer it gets.
-    fn take(&self, api: Api, request: Request) -> (usize, Answer) {
+    fn accept_request(&self, api: Api, request: Request) -> (usize, Answer) {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         self.change(|state| {
-            let (found, next) = state.judge((api, request.target().1), &body);
-            let n = state.requests.len();
-            let answer = next.unwrap_or_else(|| answering::refusal(&found));
-            state.refused.extend(found.into_iter().map(|why| format!("request {n}: {why}")));
+            let (problems, answer) = state.evaluate((api, request.target().1), &body);
+            let index = state.requests.len();
+            let answer = answer.unwrap_or_else(|| reply_writer::rejection(&problems));
+            state.rejections.extend(problems.into_iter().map(|reason| format!("request {index}: {reason}")));
             state.requests.push(body);
-            state.heads.push(request.head);
-            state.hung_up.push(false);
-            (n, answer)
+            state.request_heads.push(request.head);
+            state.is_disconnected.push(false);
+            (index, answer)
         })
     }
 }
 
-fn serve(listener: std::net::TcpListener, shared: &Arc<Shared>, until: oneshot::Receiver<()>) {
+fn run_server(listener: std::net::TcpListener, shared: &Arc<SharedState>, shutdown: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
     let Ok(runtime) = runtime else { panic!("no runtime for the model server") };
     runtime.block_on(async {
@@ -280,17 +290,17 @@ fn serve(listener: std::net::TcpListener, shared: &Arc<Shared>, until: oneshot::
         };
         tokio::select! {
             () = accept => {}
-            _ = until => {}
+            _ = shutdown => {}
         }
     });
 }
 
-async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
+async fn serve_connection(stream: TcpStream, shared: Arc<SharedState>) {
     shared.change(|state| state.n_connections += 1);
-    let mut numbers = Vec::new();
+    let mut request_indexes = Vec::new();
     let mut connection = Connection::new(stream);
     while let Ok(Some(request)) = connection.read_request().await {
-        let is_replay = shared.lock().recorded.is_some();
+        let is_replay = shared.lock().recording.is_some();
         let api = match (shared.take_page(&request), request.target()) {
             (Some(page), _) => Err(page),
             // What was recorded says the rest.
@@ -298,22 +308,24 @@ async fn serve_connection(stream: TcpStream, shared: Arc<Shared>) {
             (None, ("POST", "/v1/chat/completions")) => Ok(Api::Chat),
             (None, ("POST", "/v1/messages")) => Ok(Api::Messages),
             (None, ("POST", "/v1/responses")) => Ok(Api::Responses),
-            (None, (_, "/v1/models")) => Err(answering::models()),
-            (None, (method, path)) => Err(answering::status(404, &format!("no {method} {path} here"))),
+            (None, (_, "/v1/models")) => Err(reply_writer::models_answer()),
+            (None, (method, path)) => {
+                Err(reply_writer::status_answer(404, &format!("no {method} {path} here")))
+            }
         };
-        let (api, n, answer) = match api {
+        let (api, index, answer) = match api {
             Ok(api) => {
-                let (n, answer) = shared.take(api, request);
-                numbers.push(n);
-                (api, n, answer)
+                let (index, answer) = shared.accept_request(api, request);
+                request_indexes.push(index);
+                (api, index, answer)
             }
             Err(answer) => (Api::Chat, 0, answer),
         };
-        let speech = answering::Speech { api, n };
-        if answering::give(&answer, speech, &mut connection, &shared.releases).await.is_err() {
+        let context = reply_writer::ReplyContext { api, request_index: index };
+        if reply_writer::send_answer(&answer, context, &mut connection, &shared.releases).await.is_err() {
             break;
         }
     }
     drop(connection);
-    shared.change(|state| numbers.into_iter().for_each(|n| state.hung_up[n] = true));
+    shared.change(|state| request_indexes.into_iter().for_each(|index| state.is_disconnected[index] = true));
 }

@@ -63,7 +63,7 @@ pub enum Step {
     /// Waits for `release` or until the client hangs up.
     Hold,
     /// Closes the connection in the middle.
-    Cut,
+    Disconnect,
     /// Adds a header to the answer.
     Header(String, String),
     /// Gives the answer another status than 200.
@@ -110,7 +110,7 @@ impl Answer {
     }
 
     /// Answers with a status and this body, byte for byte.
-    pub fn whole(code: u16, body: impl Into<String>) -> Self {
+    pub fn with_status(code: u16, body: impl Into<String>) -> Self {
         Self::new([Step::Status { code, body: body.into() }])
     }
 
@@ -125,64 +125,64 @@ impl Answer {
     #[track_caller]
     pub fn parse(line: &str) -> Self {
         let mut answer = Self::default();
-        let mut rest = Rest { line, text: line };
+        let mut parser = AnswerParser { line, text: line };
         loop {
-            match rest.word() {
-                "split" => answer.split = Some(rest.number()),
-                word => answer.steps.push(rest.step(word)),
+            match parser.next_word() {
+                "split" => answer.split = Some(parser.next_number()),
+                word => answer.steps.push(parser.parse_step(word)),
             }
-            rest.text = rest.text.trim_start();
-            match rest.text.strip_prefix('|') {
-                Some(text) => rest.text = text,
-                None if rest.text.is_empty() => return answer,
-                None => rest.fail("a `|`"),
+            parser.text = parser.text.trim_start();
+            match parser.text.strip_prefix('|') {
+                Some(text) => parser.text = text,
+                None if parser.text.is_empty() => return answer,
+                None => parser.fail("a `|`"),
             }
         }
     }
 }
 
 /// The part of a line that is not read yet.
-struct Rest<'a> {
+struct AnswerParser<'a> {
     line: &'a str,
     text: &'a str,
 }
 
-impl<'a> Rest<'a> {
+impl<'a> AnswerParser<'a> {
     #[track_caller]
-    fn step(&mut self, word: &str) -> Step {
+    fn parse_step(&mut self, word: &str) -> Step {
         match word {
-            "text" => Step::Text(self.string()),
-            "thought" => Step::Thought(self.string()),
+            "text" => Step::Text(self.next_string()),
+            "thought" => Step::Thought(self.next_string()),
             "call" => {
-                let name = self.word().to_owned();
+                let name = self.next_word().to_owned();
                 // A string stands for itself, so that a script can send broken arguments.
-                let value = self.value();
+                let value = self.next_value();
                 let arguments = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 Step::Call { name, arguments }
             }
-            "chunk" => Step::Chunk(self.value()),
-            "usage" => Step::Usage { input: self.number(), output: self.number() },
-            "cache" => Step::Cache { read: self.number(), written: self.number() },
-            "finish" => Step::Finish(self.word().to_owned()),
-            "raw" => Step::Raw(self.string().into_bytes()),
+            "chunk" => Step::Chunk(self.next_value()),
+            "usage" => Step::Usage { input: self.next_number(), output: self.next_number() },
+            "cache" => Step::Cache { read: self.next_number(), written: self.next_number() },
+            "finish" => Step::Finish(self.next_word().to_owned()),
+            "raw" => Step::Raw(self.next_string().into_bytes()),
             "hold" => Step::Hold,
-            "cut" => Step::Cut,
-            "header" => Step::Header(self.string(), self.string()),
+            "cut" => Step::Disconnect,
+            "header" => Step::Header(self.next_string(), self.next_string()),
             "status" => {
-                let code = self.number();
-                let body = if self.is_at_end() { String::new() } else { self.value().to_string() };
+                let code = self.next_number();
+                let body = if self.is_at_step_end() { String::new() } else { self.next_value().to_string() };
                 Step::Status { code, body }
             }
             _ => self.fail("a step"),
         }
     }
 
-    fn is_at_end(&self) -> bool {
+    fn is_at_step_end(&self) -> bool {
         let text = self.text.trim_start();
         text.is_empty() || text.starts_with('|')
     }
 
-    fn word(&mut self) -> &'a str {
+    fn next_word(&mut self) -> &'a str {
         let text = self.text.trim_start();
         let end = text.find(|c: char| c.is_whitespace() || c == '|').unwrap_or(text.len());
         let (word, rest) = text.split_at(end);
@@ -191,18 +191,18 @@ impl<'a> Rest<'a> {
     }
 
     #[track_caller]
-    fn number<N: std::str::FromStr>(&mut self) -> N {
-        self.word().parse().unwrap_or_else(|_| self.fail("a number"))
+    fn next_number<N: std::str::FromStr>(&mut self) -> N {
+        self.next_word().parse().unwrap_or_else(|_| self.fail("a number"))
     }
 
     #[track_caller]
-    fn string(&mut self) -> String {
-        let value = self.value();
+    fn next_string(&mut self) -> String {
+        let value = self.next_value();
         value.as_str().map_or_else(|| self.fail("a string"), str::to_owned)
     }
 
     #[track_caller]
-    fn value(&mut self) -> Value {
+    fn next_value(&mut self) -> Value {
         let mut values = serde_json::Deserializer::from_str(self.text).into_iter();
         match values.next() {
             Some(Ok(value)) => {
@@ -214,7 +214,7 @@ impl<'a> Rest<'a> {
     }
 
     #[track_caller]
-    fn fail(&self, wanted: &str) -> ! {
-        panic!("expected {wanted} before `{}` in `{}`", self.text, self.line)
+    fn fail(&self, expected: &str) -> ! {
+        panic!("expected {expected} before `{}` in `{}`", self.text, self.line)
     }
 }

@@ -105,12 +105,12 @@ impl Machine {
         let cx = ToolCx {
             workspace: &self.workspace,
             editor: None,
-            touch: &facets.touch,
+            access: &facets.touch,
             call: None,
             confinement: Confinement::Free,
-            cut: &CancellationToken::new(),
+            cancel: &CancellationToken::new(),
             progress: &|_| (),
-            keeper: None,
+            undo_recorder: None,
         };
         let outcome = self.runtime.block_on(self.tools.run_call(&call, cx));
         assert_eq!(outcome.status, ToolCallStatus::Done, "{:?}", outcome.for_model);

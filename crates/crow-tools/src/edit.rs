@@ -11,17 +11,17 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    buffers::{self, OpenedFile, ReadPurpose},
-    changing::{self, FileWrite, PriorContent, WrittenFile},
+    editor_buffers::{self, OpenedFile, ReadPurpose},
+    file_write::{self, FileWrite, PriorContent, WrittenFile},
     files::{self, FILE_BYTES_MAX, ReadError},
     read,
-    text::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
+    text_encoding::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
     tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, run_blocking, text_argument},
     workspace::ContentStamp,
     write::{change_call_info, change_result, diff_content},
 };
 
-pub(crate) const CHANGED: &str = "it has changed since it was read; read it again";
+pub(crate) const CHANGED_SINCE_READ: &str = "it has changed since it was read; read it again";
 pub(crate) const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
                                   the person has to save it there, then read it again";
 
@@ -100,73 +100,74 @@ impl Tool for EditTool {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
-            let wanted: EditArgs = parse_arguments(arguments)?;
-            let shown = cx.workspace.display_path(&wanted.file_path);
-            let (PlannedEdit { old, edited, encoding }, wanted) = plan_edit(&cx, wanted).await?;
-            let mut text = render_report(&shown, &edited, &wanted.new_string);
+            let args: EditArgs = parse_arguments(arguments)?;
+            let display_path = cx.workspace.display_path(&args.file_path);
+            let (PlannedEdit { old, edited, encoding }, args) = plan_edit(&cx, args).await?;
+            let mut text = render_report(&display_path, &edited, &args.new_string);
             let note = match_note(&edited);
             let change = FileWrite {
                 verb: "edit",
-                file_path: &wanted.file_path,
-                old: match &old {
-                    None => PriorContent::Nothing,
+                file_path: &args.file_path,
+                prior: match &old {
+                    None => PriorContent::Missing,
                     Some(old) if encoding.is_some() => PriorContent::Disk(old),
                     Some(old) => PriorContent::Buffer(old),
                 },
                 text: edited.text,
                 encoding: encoding.unwrap_or(TextEncoding::Utf8),
             };
-            let WrittenFile { text: new, note: more } = changing::apply_write(&cx, change).await?;
-            text.push_str(&more);
-            let mut outcome =
-                change_result(text, &cx.workspace.to_absolute(&wanted.file_path), Some((old, new)));
-            outcome.for_client.splice(0..0, note);
-            Ok(outcome)
+            let WrittenFile { text: new, note: write_note } = file_write::apply_write(&cx, change).await?;
+            text.push_str(&write_note);
+            let mut result =
+                change_result(text, &cx.workspace.to_absolute(&args.file_path), Some((old, new)));
+            result.for_client.splice(0..0, note);
+            Ok(result)
         })
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
         into_preview_future(async move {
-            let (PlannedEdit { old, edited, .. }, wanted) =
-                plan_edit(&cx, parse_arguments(arguments)?).await?;
+            let (PlannedEdit { old, edited, .. }, args) = plan_edit(&cx, parse_arguments(arguments)?).await?;
             let mut content: Vec<ToolCallContent> = match_note(&edited).into_iter().collect();
-            content.extend(diff_content(&cx.workspace.to_absolute(&wanted.file_path), old, edited.text));
+            content.extend(diff_content(&cx.workspace.to_absolute(&args.file_path), old, edited.text));
             Ok(content)
         })
     }
 }
 
 /// Works out what an edit comes to, and writes nothing.
-async fn plan_edit(cx: &ToolCx<'_>, wanted: EditArgs) -> Result<(PlannedEdit, EditArgs), ToolError> {
-    let path = cx.approved_path(&wanted.file_path)?;
-    let shown = cx.workspace.display_path(&wanted.file_path);
-    let seen = cx.workspace.seen_stamp(&path);
-    let opened = buffers::open_file(cx, &wanted.file_path, ReadPurpose::Change).await?;
-    if let (true, Err(ReadError::Missing)) = (wanted.creates_file(), &opened) {
-        let edited = edit::apply_edit("", "", &wanted.new_string, EditOccurrences::One);
-        let edited = edited.map_err(|refusal| edit_error(&shown, &refusal))?;
-        check_text(&shown, &wanted)?;
-        return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, wanted));
+async fn plan_edit(cx: &ToolCx<'_>, args: EditArgs) -> Result<(PlannedEdit, EditArgs), ToolError> {
+    let path = cx.approved_path(&args.file_path)?;
+    let display_path = cx.workspace.display_path(&args.file_path);
+    let known_stamp = cx.workspace.seen_stamp(&path);
+    let opened = editor_buffers::open_file(cx, &args.file_path, ReadPurpose::Modify).await?;
+    if let (true, Err(ReadError::Missing)) = (args.creates_file(), &opened) {
+        let edited = edit::apply_edit("", "", &args.new_string, EditOccurrences::One);
+        let edited = edited.map_err(|refusal| edit_error(&display_path, &refusal))?;
+        check_text(&display_path, &args)?;
+        return Ok((PlannedEdit { old: None, edited, encoding: Some(TextEncoding::Utf8) }, args));
     }
-    let opened = opened.map_err(|error| read::read_error(&path, &shown, &error))?;
-    check_buffer(&opened, &path, &shown).await?;
-    let only_reads = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
-    let changed = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
+    let opened = opened.map_err(|error| read::read_error(&path, &display_path, &error))?;
+    check_buffer(&opened, &path, &display_path).await?;
+    let is_read_only_client = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
+    let changed_message = if is_read_only_client { CHANGED_OR_UNSAVED } else { CHANGED_SINCE_READ };
     // Of an empty file there is nothing to know.
-    let seen = seen.or_else(|| wanted.creates_file().then(|| ContentStamp::from_text("")));
-    let seen = seen.ok_or_else(|| edit_error(&shown, &"it was not read in this session; read it first"))?;
-    let known = KnownVersion { seen, changed };
-    run_blocking(move || compute_edit(opened, &shown, &known, &wanted).map(|planned| (planned, wanted))).await
+    let known_stamp = known_stamp.or_else(|| args.creates_file().then(|| ContentStamp::from_text("")));
+    let known_stamp = known_stamp
+        .ok_or_else(|| edit_error(&display_path, &"it was not read in this session; read it first"))?;
+    let known = KnownVersion { stamp: known_stamp, changed_message };
+    run_blocking(move || compute_edit(opened, &display_path, &known, &args).map(|planned| (planned, args)))
+        .await
 }
 
 /// Refuses what an editor shows of a file that it could not read either: saving it would put its stand-ins for
 /// what it did not understand in the place of that.
-async fn check_buffer(opened: &OpenedFile, path: &Path, shown: &str) -> Result<(), ToolError> {
+async fn check_buffer(opened: &OpenedFile, path: &Path, display_path: &str) -> Result<(), ToolError> {
     match opened {
         OpenedFile::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
-            let (path, shown) = (path.to_owned(), shown.to_owned());
+            let (path, display_path) = (path.to_owned(), display_path.to_owned());
             run_blocking(move || match files::read_file(&path, FILE_BYTES_MAX).map(decode_text) {
-                Ok(DecodedText::Lossy(_)) => Err(edit_error(&shown, &UNKNOWN_ENCODING)),
+                Ok(DecodedText::Lossy(_)) => Err(edit_error(&display_path, &UNKNOWN_ENCODING)),
                 Ok(DecodedText::Text(..) | DecodedText::Binary) | Err(_) => Ok(()),
             })
             .await
@@ -175,23 +176,23 @@ async fn check_buffer(opened: &OpenedFile, path: &Path, shown: &str) -> Result<(
     }
 }
 
-fn edit_error(shown: &str, why: &dyn std::fmt::Display) -> ToolError {
-    ToolError(format!("could not edit {shown}: {why}"))
+fn edit_error(display_path: &str, reason: &dyn std::fmt::Display) -> ToolError {
+    ToolError(format!("could not edit {display_path}: {reason}"))
 }
 
 /// What the model knows of a file, and what it reads when that is no longer so.
 struct KnownVersion {
-    seen: ContentStamp,
-    changed: &'static str,
+    stamp: ContentStamp,
+    changed_message: &'static str,
 }
 
 fn compute_edit(
     opened: OpenedFile,
-    shown: &str,
+    display_path: &str,
     known: &KnownVersion,
-    wanted: &EditArgs,
+    args: &EditArgs,
 ) -> Result<PlannedEdit, ToolError> {
-    let refuse = |why: &dyn std::fmt::Display| edit_error(shown, why);
+    let refuse = |reason: &dyn std::fmt::Display| edit_error(display_path, reason);
     let (old, encoding) = match opened {
         OpenedFile::Buffer(text) => (text, None),
         OpenedFile::Disk(bytes) => match decode_text(bytes) {
@@ -201,18 +202,18 @@ fn compute_edit(
         },
     };
     // A file with something in it is refused as such.
-    if known.seen != ContentStamp::from_text(&old) && !wanted.creates_file() {
-        return Err(refuse(&known.changed));
+    if known.stamp != ContentStamp::from_text(&old) && !args.creates_file() {
+        return Err(refuse(&known.changed_message));
     }
-    check_text(shown, wanted)?;
-    let occurrences = if wanted.replace_all { EditOccurrences::All } else { EditOccurrences::One };
-    let edited = edit::apply_edit(&old, &wanted.old_string, &wanted.new_string, occurrences);
+    check_text(display_path, args)?;
+    let occurrences = if args.replace_all { EditOccurrences::All } else { EditOccurrences::One };
+    let edited = edit::apply_edit(&old, &args.old_string, &args.new_string, occurrences);
     Ok(PlannedEdit { edited: edited.map_err(|refusal| refuse(&refusal))?, old: Some(old), encoding })
 }
 
-fn check_text(shown: &str, wanted: &EditArgs) -> Result<(), ToolError> {
-    if wanted.new_string.contains('\0') {
-        return Err(edit_error(shown, &"the new text has a zero byte in it, which no text file has"));
+fn check_text(display_path: &str, args: &EditArgs) -> Result<(), ToolError> {
+    if args.new_string.contains('\0') {
+        return Err(edit_error(display_path, &"the new text has a zero byte in it, which no text file has"));
     }
     Ok(())
 }
@@ -223,17 +224,17 @@ fn match_note(edited: &AppliedEdit) -> Option<ToolCallContent> {
     (!is_exact).then(|| ToolCallContent::Text(format!("The text to replace was found {}.", edited.matcher)))
 }
 
-fn render_report(shown: &str, edited: &AppliedEdit, new: &str) -> String {
+fn render_report(display_path: &str, edited: &AppliedEdit, new_text: &str) -> String {
     let places = match edited.n_replaced {
         1 => "1 place".into(),
         n => format!("{n} places"),
     };
     let line = usize::try_from(edited.line).unwrap_or(usize::MAX);
     let first = line.saturating_sub(CONTEXT_LINES).max(1);
-    let n_lines = (line - first + new.lines().count() + CONTEXT_LINES).min(EXCERPT_LINES_MAX);
+    let n_lines = (line - first + new_text.lines().count() + CONTEXT_LINES).min(EXCERPT_LINES_MAX);
     let lines =
         edited.text.lines().skip(first - 1).take(n_lines).map(|line| truncate_line(line, LINE_CHARS_MAX));
     let lines: Vec<String> = lines.collect();
     let excerpt = number_lines(lines.iter().map(String::as_str), first);
-    format!("edited {shown} in {places}; match: {}\n{excerpt}", edited.matcher)
+    format!("edited {display_path} in {places}; match: {}\n{excerpt}", edited.matcher)
 }

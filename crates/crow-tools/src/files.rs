@@ -17,19 +17,19 @@ use crate::nofollow::{self, DirHandle};
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Larger files are not kept before they are changed: a turn that changes a few would fill the database.
-const KEPT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+const SNAPSHOT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// The bits of a mode that permissions are.
-const PERMISSIONS: u32 = 0o7777;
+const PERMISSION_BITS: u32 = 0o7777;
 
 /// Names listed of one folder to look for near ones.
-const NEIGHBOURS_MAX: usize = 10_000;
+const LISTED_NAMES_MAX: usize = 10_000;
 
 /// Near names worth telling.
-const NEAR_NAMES_MAX: usize = 3;
+const SIMILAR_NAMES_MAX: usize = 3;
 
 /// How alike names have to be, from 0 to 1; lower ones are noise.
-const NEAR_ENOUGH: f32 = 0.6;
+const SIMILARITY_MIN: f32 = 0.6;
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum ReadError {
     Missing,
     /// A folder.
     #[error("it is a folder")]
-    Folder,
+    Directory,
     /// A device, a pipe or a socket.
     #[error("it is a device or a pipe, not a file")]
     NotAFile,
@@ -89,10 +89,10 @@ fn open_bounded(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
     Ok(file)
 }
 
-fn check_readable(found: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
-    match found.len() {
-        _ if found.is_dir() => Err(ReadError::Folder),
-        _ if !found.is_file() => Err(ReadError::NotAFile),
+fn check_readable(metadata: &Metadata, bytes_max: u64) -> Result<(), ReadError> {
+    match metadata.len() {
+        _ if metadata.is_dir() => Err(ReadError::Directory),
+        _ if !metadata.is_file() => Err(ReadError::NotAFile),
         n_bytes if n_bytes > bytes_max => Err(ReadError::TooLarge { n_bytes, bytes_max }),
         _ => Ok(()),
     }
@@ -113,13 +113,17 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
 
 /// Names in the same folder that look like the one that is missing.
 pub(crate) fn similar_names(path: &Path) -> Vec<String> {
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
     let names =
-        DirHandle::open(folder).and_then(|folder| folder.entry_names(NEIGHBOURS_MAX)).unwrap_or_default();
+        DirHandle::open(dir).and_then(|folder| folder.entry_names(LISTED_NAMES_MAX)).unwrap_or_default();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let near =
-        similar::get_close_matches(name.to_string_lossy().as_ref(), &names, NEAR_NAMES_MAX, NEAR_ENOUGH);
-    near.into_iter().map(escape_hidden).collect()
+    let similar = similar::get_close_matches(
+        name.to_string_lossy().as_ref(),
+        &names,
+        SIMILAR_NAMES_MAX,
+        SIMILARITY_MIN,
+    );
+    similar.into_iter().map(escape_hidden).collect()
 }
 
 /// Which file was at a path in which state, or that there was none: another file or another content has another mark.
@@ -127,8 +131,8 @@ pub(crate) fn similar_names(path: &Path) -> Vec<String> {
 pub(crate) struct FileFingerprint(Option<[i64; 7]>);
 
 impl FileFingerprint {
-    fn from_metadata(found: Option<&Metadata>) -> Self {
-        Self(found.map(|found| {
+    fn from_metadata(metadata: Option<&Metadata>) -> Self {
+        Self(metadata.map(|found| {
             let times = [found.mtime(), found.mtime_nsec(), found.ctime(), found.ctime_nsec()];
             let [dev, ino, size] = [found.dev(), found.ino(), found.size()].map(u64::cast_signed);
             let [mtime, mtime_nsec, ctime, ctime_nsec] = times;
@@ -141,36 +145,36 @@ impl FileFingerprint {
 #[derive(Debug)]
 pub(crate) struct FileSnapshot {
     pub(crate) before: UndoSnapshot,
-    pub(crate) mark: FileFingerprint,
+    pub(crate) fingerprint: FileFingerprint,
 }
 
 /// Reads what is at a path, through one descriptor. `path` is resolved.
 pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
     match nofollow::read_metadata(path) {
-        Ok(found) => check_readable(&found, u64::MAX)?,
+        Ok(metadata) => check_readable(&metadata, u64::MAX)?,
         Err(error) if is_missing(&error) => {
             return Ok(FileSnapshot {
                 before: UndoSnapshot::Missing,
-                mark: FileFingerprint::from_metadata(None),
+                fingerprint: FileFingerprint::from_metadata(None),
             });
         }
         Err(error) => return Err(error.into()),
     }
     let file = nofollow::open_file(path)?;
-    let found = file.metadata()?;
-    check_readable(&found, u64::MAX)?;
-    let mark = FileFingerprint::from_metadata(Some(&found));
+    let metadata = file.metadata()?;
+    check_readable(&metadata, u64::MAX)?;
+    let fingerprint = FileFingerprint::from_metadata(Some(&metadata));
     let mut bytes = Vec::new();
-    if found.len() <= KEPT_BYTES_MAX {
-        (&file).take(KEPT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if metadata.len() <= SNAPSHOT_BYTES_MAX {
+        (&file).take(SNAPSHOT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     }
-    if FileFingerprint::from_metadata(Some(&file.metadata()?)) != mark {
+    if FileFingerprint::from_metadata(Some(&file.metadata()?)) != fingerprint {
         return Err(concurrent_change_error().into());
     }
-    let is_whole = found.len().max(bytes.len() as u64) <= KEPT_BYTES_MAX;
-    let mode = Some(found.mode() & PERMISSIONS);
-    let before = if is_whole { UndoSnapshot::Content { bytes, mode } } else { UndoSnapshot::Unknown };
-    Ok(FileSnapshot { before, mark })
+    let is_complete = metadata.len().max(bytes.len() as u64) <= SNAPSHOT_BYTES_MAX;
+    let mode = Some(metadata.mode() & PERMISSION_BITS);
+    let existing = if is_complete { UndoSnapshot::Content { bytes, mode } } else { UndoSnapshot::Unknown };
+    Ok(FileSnapshot { before: existing, fingerprint })
 }
 
 /// What a file becomes.
@@ -180,64 +184,64 @@ pub(crate) struct FileReplacement<'a> {
     /// Its permission bits, where they are not those of the file that it replaces.
     pub(crate) mode: Option<u32>,
     /// What it replaces; anything else that is there stays.
-    pub(crate) over: FileFingerprint,
+    pub(crate) expected: FileFingerprint,
 }
 
 /// Replaces a file or makes a new one: whoever reads it finds the old or the new, never a part.
 /// `path` is resolved, so that a link stays a link; one that is there by now is not followed.
-pub(crate) fn replace_file(path: &Path, new: FileReplacement<'_>) -> io::Result<()> {
+pub(crate) fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let folder = open_or_create_parent(path)?;
-    let before = lookup_metadata(&folder, name)?;
-    if let Some(before) = &before {
-        check_replaceable(before)?;
+    let dir = open_or_create_parent(path)?;
+    let existing = lookup_metadata(&dir, name)?;
+    if let Some(existing) = &existing {
+        check_replaceable(existing)?;
     }
-    if FileFingerprint::from_metadata(before.as_ref()) != new.over {
+    if FileFingerprint::from_metadata(existing.as_ref()) != replacement.expected {
         return Err(concurrent_change_error());
     }
-    let mut draft = TempFile::new(&folder)?;
-    if let Some(before) = &before {
-        keep_owner(&draft.file, before);
-        draft.file.set_permissions(before.permissions())?;
-        keep_attributes(&folder, name, &draft.file);
+    let mut temp_file = TempFile::new(&dir)?;
+    if let Some(existing) = &existing {
+        keep_owner(&temp_file.file, existing);
+        temp_file.file.set_permissions(existing.permissions())?;
+        keep_attributes(&dir, name, &temp_file.file);
     }
-    if let Some(mode) = new.mode {
-        draft.file.set_permissions(Permissions::from_mode(mode & PERMISSIONS))?;
+    if let Some(mode) = replacement.mode {
+        temp_file.file.set_permissions(Permissions::from_mode(mode & PERMISSION_BITS))?;
     }
-    draft.file.write_all(new.bytes)?;
-    draft.file.sync_all()?;
+    temp_file.file.write_all(replacement.bytes)?;
+    temp_file.file.sync_all()?;
     // Writing took its time.
-    verify_unchanged(&folder, name, new.over)?;
-    draft.persist_as(name)?;
-    folder.sync();
+    verify_unchanged(&dir, name, replacement.expected)?;
+    temp_file.persist_as(name)?;
+    dir.sync();
     Ok(())
 }
 
 /// Takes a file away. `path` is resolved.
-pub(crate) fn remove_file(path: &Path, over: FileFingerprint) -> io::Result<()> {
+pub(crate) fn remove_file(path: &Path, expected: FileFingerprint) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());
     };
-    let folder = DirHandle::open(parent)?;
-    verify_unchanged(&folder, name, over)?;
-    folder.remove_entry(name)?;
-    folder.sync();
+    let dir = DirHandle::open(parent)?;
+    verify_unchanged(&dir, name, expected)?;
+    dir.remove_entry(name)?;
+    dir.sync();
     Ok(())
 }
 
 /// Says what a name in a folder stands for, if anything.
-fn lookup_metadata(folder: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>> {
-    match folder.entry_metadata(name) {
-        Ok(found) => Ok(Some(found)),
+fn lookup_metadata(dir: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>> {
+    match dir.entry_metadata(name) {
+        Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// Looks once more at what is about to go, which has to be what it was.
-fn verify_unchanged(folder: &DirHandle, name: &OsStr, over: FileFingerprint) -> io::Result<()> {
-    let found = lookup_metadata(folder, name)?;
-    if FileFingerprint::from_metadata(found.as_ref()) == over {
+fn verify_unchanged(dir: &DirHandle, name: &OsStr, expected: FileFingerprint) -> io::Result<()> {
+    let metadata = lookup_metadata(dir, name)?;
+    if FileFingerprint::from_metadata(metadata.as_ref()) == expected {
         Ok(())
     } else {
         Err(concurrent_change_error())
@@ -250,17 +254,17 @@ fn concurrent_change_error() -> io::Error {
 
 /// Opens the folder of a file, made with all that are missing above it.
 pub(crate) fn open_or_create_parent(path: &Path) -> io::Result<DirHandle> {
-    let folder = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
-    DirHandle::open_or_create(folder).map_err(|error| {
-        io::Error::new(error.kind(), format!("the folder {} could not be made: {error}", folder.display()))
+    let dir = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
+    DirHandle::open_or_create(dir).map_err(|error| {
+        io::Error::new(error.kind(), format!("the folder {} could not be made: {error}", dir.display()))
     })
 }
 
-fn check_replaceable(before: &Metadata) -> io::Result<()> {
-    match before {
-        _ if before.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        _ if !before.is_file() => Err(io::Error::other(ReadError::NotAFile)),
-        _ if before.permissions().readonly() => {
+fn check_replaceable(existing: &Metadata) -> io::Result<()> {
+    match existing {
+        _ if existing.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        _ if !existing.is_file() => Err(io::Error::other(ReadError::NotAFile)),
+        _ if existing.permissions().readonly() => {
             Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"))
         }
         _ => Ok(()),
@@ -268,32 +272,32 @@ fn check_replaceable(before: &Metadata) -> io::Result<()> {
 }
 
 /// How often a name for a draft may be taken; by chance it is not even once.
-const DRAFT_NAMES_MAX: usize = 8;
+const TEMP_NAMES_MAX: usize = 8;
 
 /// A file that is not finished and goes away unless it gets its name.
 struct TempFile<'a> {
-    folder: &'a DirHandle,
+    dir: &'a DirHandle,
     name: OsString,
     file: File,
 }
 
 impl<'a> TempFile<'a> {
-    fn new(folder: &'a DirHandle) -> io::Result<Self> {
-        let mut last = io::Error::from(io::ErrorKind::AlreadyExists);
-        for _ in 0..DRAFT_NAMES_MAX {
+    fn new(dir: &'a DirHandle) -> io::Result<Self> {
+        let mut last_error = io::Error::from(io::ErrorKind::AlreadyExists);
+        for _ in 0..TEMP_NAMES_MAX {
             let name = OsString::from(format!(".crow-{:016x}", RandomState::new().hash_one(0)));
-            match folder.create_entry(&name) {
-                Ok(file) => return Ok(Self { folder, name, file }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = error,
+            match dir.create_entry(&name) {
+                Ok(file) => return Ok(Self { dir, name, file }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last_error = error,
                 Err(error) => return Err(error),
             }
         }
-        Err(last)
+        Err(last_error)
     }
 
     /// Gives it the name of what it replaces.
     fn persist_as(mut self, name: &OsStr) -> io::Result<()> {
-        self.folder.rename_entry(&self.name, name)?;
+        self.dir.rename_entry(&self.name, name)?;
         self.name.clear();
         Ok(())
     }
@@ -303,14 +307,14 @@ impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
             // Nothing is left to be done about it.
-            let _ = self.folder.remove_entry(&self.name);
+            let _ = self.dir.remove_entry(&self.name);
         }
     }
 }
 
 /// Only root can give a file away, and only root has the need to: its edits must not take files over.
-fn keep_owner(file: &File, before: &Metadata) {
-    let _ = fchown(file, Some(before.uid()), Some(before.gid()));
+fn keep_owner(file: &File, existing: &Metadata) {
+    let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
 }
 
 /// As long as Linux lets a list of attributes, or the value of one, be.
@@ -319,17 +323,17 @@ const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
 
 /// Keeps what a person attached to a file and whom they gave access to it, as far as the new file takes it.
 #[cfg(target_os = "linux")]
-fn keep_attributes(folder: &DirHandle, name: &OsStr, file: &File) {
+fn keep_attributes(dir: &DirHandle, name: &OsStr, file: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};
-    let Ok(before) = folder.open_entry(name) else { return };
+    let Ok(existing) = dir.open_entry(name) else { return };
     let mut list = vec![0; ATTRIBUTE_BYTES_MAX];
-    let Ok(n_bytes) = flistxattr(&before, &mut list) else { return };
+    let Ok(n_bytes) = flistxattr(&existing, &mut list) else { return };
     let mut value = vec![0; ATTRIBUTE_BYTES_MAX];
     for attribute in list[..n_bytes].split(|&byte| byte == 0) {
         if !attribute.starts_with(b"user.") && attribute != b"system.posix_acl_access" {
             continue;
         }
-        if let Ok(n_bytes) = fgetxattr(&before, attribute, &mut value) {
+        if let Ok(n_bytes) = fgetxattr(&existing, attribute, &mut value) {
             let _ = fsetxattr(file, attribute, &value[..n_bytes], XattrFlags::empty());
         }
     }

@@ -77,10 +77,10 @@ impl Tool for GlobTool {
         into_tool_future(async move {
             let GlobArgs { pattern, path } = parse_arguments(arguments)?;
             let pattern = PathPattern::new(&pattern)?;
-            let (start, shown) = (cx.approved_path(&path)?, cx.workspace.display_path(&path));
-            let cut = cx.cut.child_token();
-            let _stop = cut.clone().drop_guard();
-            let text = cx.read_blocking(move || find_files(&start, &shown, &pattern, &cut)).await?;
+            let (start, display_path) = (cx.approved_path(&path)?, cx.workspace.display_path(&path));
+            let cancel = cx.cancel.child_token();
+            let _stop = cancel.clone().drop_guard();
+            let text = cx.read_blocking(move || find_files(&start, &display_path, &pattern, &cancel)).await?;
             Ok(ToolResult::success(text))
         })
     }
@@ -88,12 +88,13 @@ impl Tool for GlobTool {
 
 fn find_files(
     start: &Path,
-    shown: &str,
+    display_path: &str,
     pattern: &PathPattern,
-    cut: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<String, ToolError> {
     let newest = Mutex::new(NewestFiles::default());
-    let walked = walk_files(start, shown, cut, || GlobVisitor { pattern, shown, newest: &newest })?;
+    let summary =
+        walk_files(start, display_path, cancel, || GlobVisitor { pattern, display_path, newest: &newest })?;
     let NewestFiles { files, n_files } = newest.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut text: String = files.into_iter().map(|(_, path)| path + "\n").collect();
     if n_files == 0 {
@@ -102,7 +103,7 @@ fn find_files(
     if n_files > FILES_MAX {
         text += &format!("({FILES_MAX} of {n_files} files; use a narrower pattern or path)\n");
     }
-    Ok(text + &walked.render_notes())
+    Ok(text + &summary.render_notes())
 }
 
 /// The newest files of all that match.
@@ -114,7 +115,7 @@ struct NewestFiles {
 
 struct GlobVisitor<'a> {
     pattern: &'a PathPattern,
-    shown: &'a str,
+    display_path: &'a str,
     newest: &'a Mutex<NewestFiles>,
 }
 
@@ -124,12 +125,12 @@ impl FileVisitor for GlobVisitor<'_> {
             return;
         }
         // What cannot be reached without a link is not below where the search began.
-        let Ok(found) = nofollow::read_metadata(&file.absolute) else { return };
-        let changed = Reverse(found.modified().unwrap_or(SystemTime::UNIX_EPOCH));
-        let shown = file.display_path(self.shown);
+        let Ok(metadata) = nofollow::read_metadata(&file.absolute) else { return };
+        let modified = Reverse(metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH));
+        let path = file.display_path(self.display_path);
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.n_files += 1;
-        newest.files.insert((changed, shown));
+        newest.files.insert((modified, path));
         if newest.files.len() > FILES_MAX {
             newest.files.pop_last();
         }

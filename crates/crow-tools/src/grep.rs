@@ -16,13 +16,12 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Tool, ToolCx, ToolFuture, Workspace,
-    hits::{MatchRow, SearchHits, SearchSummary},
-    nofollow,
-    text::truncate_line,
+    Tool, ToolCx, ToolFuture, Workspace, nofollow,
+    search_hits::{MatchRow, SearchHits, SearchSummary},
+    text_encoding::truncate_line,
     tool::{ToolError, into_tool_future, parse_arguments, text_argument, to_title},
     walk::{
-        FileVisitor, FoundFile, PathPattern, SEARCH_WITHIN, WalkSummary, check_pattern_length, default_path,
+        FileVisitor, FoundFile, PathPattern, SEARCH_TIMEOUT, WalkSummary, check_pattern_length, default_path,
         shorten_error, walk_files,
     },
 };
@@ -125,11 +124,12 @@ impl Tool for GrepTool {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
-            let wanted: GrepArgs = parse_arguments(arguments)?;
-            let (start, shown) = (cx.approved_path(&wanted.path)?, cx.workspace.display_path(&wanted.path));
-            let cut = cx.cut.child_token();
-            let _stop = cut.clone().drop_guard();
-            let text = cx.read_blocking(move || search_files(&wanted, &start, &shown, &cut)).await?;
+            let args: GrepArgs = parse_arguments(arguments)?;
+            let (start, display_path) =
+                (cx.approved_path(&args.path)?, cx.workspace.display_path(&args.path));
+            let cancel = cx.cancel.child_token();
+            let _stop = cancel.clone().drop_guard();
+            let text = cx.read_blocking(move || search_files(&args, &start, &display_path, &cancel)).await?;
             Ok(ToolResult::success(text))
         })
     }
@@ -137,10 +137,10 @@ impl Tool for GrepTool {
 
 /// Facets of a call that looks for something.
 pub(crate) fn search_call_info(workspace: &Workspace, verb: &str, pattern: &str, path: &str) -> ToolCallInfo {
-    let shown = workspace.display_path(path);
-    let place = if shown == "." { String::new() } else { format!(" in {shown}") };
+    let display_path = workspace.display_path(path);
+    let suffix = if display_path == "." { String::new() } else { format!(" in {display_path}") };
     ToolCallInfo {
-        title: to_title(&format!("{verb} `{pattern}`{place}")),
+        title: to_title(&format!("{verb} `{pattern}`{suffix}")),
         kind: ToolKind::Search,
         locations: vec![FileLocation { path: workspace.to_absolute(path).display().to_string(), line: None }],
         touch: ToolAccess::Reads(vec![workspace.resolve_path(path).display().to_string()]),
@@ -148,45 +148,45 @@ pub(crate) fn search_call_info(workspace: &Workspace, verb: &str, pattern: &str,
 }
 
 fn search_files(
-    wanted: &GrepArgs,
+    args: &GrepArgs,
     start: &Path,
-    shown: &str,
-    cut: &CancellationToken,
+    display_path: &str,
+    cancel: &CancellationToken,
 ) -> Result<String, ToolError> {
     let matcher = RegexMatcherBuilder::new()
-        .case_insensitive(wanted.ignore_case)
+        .case_insensitive(args.ignore_case)
         .multi_line(true)
         .crlf(true)
         .size_limit(MATCHER_BYTES_MAX)
         .dfa_size_limit(MATCHER_BYTES_MAX)
-        .build(check_pattern_length(&wanted.pattern)?)
+        .build(check_pattern_length(&args.pattern)?)
         .map_err(|error| {
             ToolError(format!("the pattern is not a regular expression for lines: {}", shorten_error(&error)))
         })?;
-    let include = wanted.include.as_deref().map(PathPattern::new).transpose()?;
-    let limit = wanted.limit.clamp(1, LIMIT_MAX);
+    let include = args.include.as_deref().map(PathPattern::new).transpose()?;
+    let limit = args.limit.clamp(1, LIMIT_MAX);
     let hits = SearchHits::new(limit);
-    let until = Instant::now() + SEARCH_WITHIN;
-    let walked = walk_files(start, shown, cut, || GrepVisitor {
+    let deadline = Instant::now() + SEARCH_TIMEOUT;
+    let walk_summary = walk_files(start, display_path, cancel, || GrepVisitor {
         matcher: matcher.clone(),
-        searcher: build_searcher(wanted),
+        searcher: build_searcher(args),
         include: include.clone(),
-        output: wanted.output,
+        output: args.output,
         limit,
-        keys: if is_key_file(start) { KeyFilePolicy::Searched } else { KeyFilePolicy::LeftOut },
+        key_files: if is_key_file(start) { KeyFilePolicy::Searched } else { KeyFilePolicy::LeftOut },
         hits: &hits,
-        cut,
-        until,
+        cancel,
+        deadline,
     })?;
-    let answer = hits.into_summary(|path| FoundFile::new(path.to_owned(), start).display_path(shown));
-    Ok(render_summary(answer, wanted.output, limit, walked))
+    let summary = hits.into_summary(|path| FoundFile::new(path.to_owned(), start).display_path(display_path));
+    Ok(render_summary(summary, args.output, limit, walk_summary))
 }
 
-fn build_searcher(wanted: &GrepArgs) -> Searcher {
-    let context = if wanted.output == GrepOutput::Lines { wanted.context.min(CONTEXT_MAX) } else { 0 };
+fn build_searcher(args: &GrepArgs) -> Searcher {
+    let context = if args.output == GrepOutput::Lines { args.context.min(CONTEXT_MAX) } else { 0 };
     SearcherBuilder::new()
         .line_terminator(LineTerminator::crlf())
-        .line_number(wanted.output == GrepOutput::Lines)
+        .line_number(args.output == GrepOutput::Lines)
         .before_context(context)
         .after_context(context)
         .binary_detection(BinaryDetection::quit(0))
@@ -195,8 +195,13 @@ fn build_searcher(wanted: &GrepArgs) -> Searcher {
 }
 
 /// Adds what has to be known about an answer.
-fn render_summary(answer: SearchSummary, output: GrepOutput, limit: usize, walked: WalkSummary) -> String {
-    let SearchSummary { mut text, n_rows, n_unread, n_keys } = answer;
+fn render_summary(
+    summary: SearchSummary,
+    output: GrepOutput,
+    limit: usize,
+    walk_summary: WalkSummary,
+) -> String {
+    let SearchSummary { mut text, n_rows, n_unread, n_key_files } = summary;
     if n_rows == 0 {
         text += "no lines match\n";
     }
@@ -209,12 +214,12 @@ fn render_summary(answer: SearchSummary, output: GrepOutput, limit: usize, walke
     if n_unread > 0 {
         text += &format!("({n_unread} files could not be searched)\n");
     }
-    if n_keys > 0 {
+    if n_key_files > 0 {
         text += &format!(
-            "({n_keys} files that hold keys by their names were left out; `path` with one of them asks the person)\n"
+            "({n_key_files} files that hold keys by their names were left out; `path` with one of them asks the person)\n"
         );
     }
-    text + &walked.render_notes()
+    text + &walk_summary.render_notes()
 }
 
 /// The search of one thread.
@@ -224,10 +229,10 @@ struct GrepVisitor<'a> {
     include: Option<PathPattern>,
     output: GrepOutput,
     limit: usize,
-    keys: KeyFilePolicy,
+    key_files: KeyFilePolicy,
     hits: &'a SearchHits,
-    cut: &'a CancellationToken,
-    until: Instant,
+    cancel: &'a CancellationToken,
+    deadline: Instant,
 }
 
 /// What becomes of files that hold keys.
@@ -244,8 +249,8 @@ fn is_key_file(path: &Path) -> bool {
 }
 
 impl FileVisitor for GrepVisitor<'_> {
-    fn should_enter(&mut self, folder: &Path) -> bool {
-        self.hits.may_show(folder)
+    fn should_enter(&mut self, dir: &Path) -> bool {
+        self.hits.may_show(dir)
     }
 
     fn visit_file(&mut self, file: FoundFile) {
@@ -253,7 +258,7 @@ impl FileVisitor for GrepVisitor<'_> {
         if !is_included || !self.hits.may_show(&file.absolute) {
             return;
         }
-        if self.keys == KeyFilePolicy::LeftOut && is_key_file(&file.absolute) {
+        if self.key_files == KeyFilePolicy::LeftOut && is_key_file(&file.absolute) {
             return self.hits.add_skipped_key();
         }
         let mut rows = RowCollector { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };
@@ -261,7 +266,7 @@ impl FileVisitor for GrepVisitor<'_> {
             if !opened.metadata()?.is_file() {
                 return Err(io::ErrorKind::Unsupported.into());
             }
-            let reader = CancellableFile { file: opened, cut: self.cut, until: self.until };
+            let reader = CancellableFile { file: opened, cancel: self.cancel, deadline: self.deadline };
             self.searcher.search_reader(&self.matcher, reader, &mut rows)
         });
         match searched {
@@ -274,14 +279,14 @@ impl FileVisitor for GrepVisitor<'_> {
 /// A file that ends when the turn is cut or the search has taken too long.
 struct CancellableFile<'a> {
     file: File,
-    cut: &'a CancellationToken,
-    until: Instant,
+    cancel: &'a CancellationToken,
+    deadline: Instant,
 }
 
 impl Read for CancellableFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let is_over = self.cut.is_cancelled() || Instant::now() >= self.until;
-        if is_over { Err(io::Error::other("cut")) } else { self.file.read(buffer) }
+        let is_stopped = self.cancel.is_cancelled() || Instant::now() >= self.deadline;
+        if is_stopped { Err(io::Error::other("cut")) } else { self.file.read(buffer) }
     }
 }
 
@@ -318,18 +323,23 @@ fn format_line(bytes: &[u8]) -> String {
 impl Sink for RowCollector {
     type Error = io::Error;
 
-    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+    fn matched(&mut self, _: &Searcher, sink_match: &SinkMatch<'_>) -> io::Result<bool> {
         self.n_lines += 1;
         Ok(match self.output {
-            GrepOutput::Lines => self
-                .push(MatchRow::Match(found.line_number().unwrap_or_default(), format_line(found.bytes()))),
+            GrepOutput::Lines => self.push(MatchRow::Match(
+                sink_match.line_number().unwrap_or_default(),
+                format_line(sink_match.bytes()),
+            )),
             GrepOutput::Files => false,
             GrepOutput::Count => true,
         })
     }
 
-    fn context(&mut self, _: &Searcher, near: &SinkContext<'_>) -> io::Result<bool> {
-        Ok(self.push(MatchRow::Near(near.line_number().unwrap_or_default(), format_line(near.bytes()))))
+    fn context(&mut self, _: &Searcher, context_line: &SinkContext<'_>) -> io::Result<bool> {
+        Ok(self.push(MatchRow::Context(
+            context_line.line_number().unwrap_or_default(),
+            format_line(context_line.bytes()),
+        )))
     }
 
     fn context_break(&mut self, _: &Searcher) -> io::Result<bool> {

@@ -23,9 +23,9 @@ impl ToolRegistry {
     pub async fn run_hook(
         &self,
         hook: &HookConfig,
-        told: &str,
+        input: &str,
         workspace: &Workspace,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Option<HookDecision> {
         let (program, args) = self.supervised_command(SHELL, &["-c".to_owned(), hook.command.clone()]);
         let command = CommandSpec {
@@ -35,21 +35,23 @@ impl ToolRegistry {
             env: vec![(PROJECT_VARIABLE.into(), workspace.cwd().display().to_string())],
             env_removed: workspace.secret_variables().to_vec(),
         };
-        let bounds =
+        let limits =
             FilterLimits { timeout: hook.timeout, stdout_bytes: OUTPUT_BYTES, stderr_bytes: OUTPUT_BYTES };
-        let said = |end: HookExit, stdout: &str, stderr: &str| read_hook(hook.event, &end, stdout, stderr);
-        let filtered =
-            match run_filter(self.process_groups(), command, told.as_bytes().to_vec(), bounds, cut).await {
-                Ok(filtered) => filtered,
+        let decision =
+            |exit: HookExit, stdout: &str, stderr: &str| read_hook(hook.event, &exit, stdout, stderr);
+        let output =
+            match run_filter(self.process_groups(), command, input.as_bytes().to_vec(), limits, cancel).await
+            {
+                Ok(output) => output,
                 Err(SpawnError::Closed) => return None,
-                Err(error) => return Some(said(HookExit::NotStarted(error.to_string()), "", "")),
+                Err(error) => return Some(decision(HookExit::NotStarted(error.to_string()), "", "")),
             };
-        let end = match filtered.ended {
+        let exit = match output.ended {
             ExitReason::Exited(code) => HookExit::Exited(code),
             ExitReason::Signalled(signal) => HookExit::Signalled(signal),
             ExitReason::TimedOut => HookExit::TimedOut(hook.timeout),
             ExitReason::Cancelled => return None,
         };
-        Some(said(end, &filtered.stdout.text, &filtered.stderr.text))
+        Some(decision(exit, &output.stdout.text, &output.stderr.text))
     }
 }

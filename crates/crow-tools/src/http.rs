@@ -23,11 +23,11 @@ pub(crate) fn client_builder() -> ClientBuilder {
 }
 
 /// Makes a client of this shape; reads the system's certificates, which takes milliseconds.
-pub(crate) fn build_client(shape: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
-    shape().build().or_else(|_| {
+pub(crate) fn build_client(configure: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
+    configure().build().or_else(|_| {
         // Slim containers have no certificates of their own.
         let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
         let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
-        shape().tls_certs_only(roots).build()
+        configure().tls_certs_only(roots).build()
     })
 }

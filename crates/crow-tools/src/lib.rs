@@ -10,7 +10,7 @@ mod workspace;
 mod edit;
 mod glob;
 mod grep;
-mod linked;
+mod linked_file;
 mod read;
 mod terminal;
 mod todo;
@@ -18,28 +18,28 @@ mod write;
 
 mod web;
 
-mod buffers;
-mod changing;
+mod editor_buffers;
+mod file_write;
 mod http;
 mod mcp;
-mod naming;
 mod serve;
+mod tool_names;
 
 mod files;
-mod hits;
 mod hook;
 mod nofollow;
 mod paging;
 mod policy;
-mod text;
+mod search_hits;
+mod text_encoding;
 mod tree;
 mod undo;
 mod walk;
 mod worktree;
 
-pub use changing::{UndoFuture, UndoRecorder};
+pub use file_write::{UndoFuture, UndoRecorder};
 pub use files::{ReadError, list_names, read_file};
-pub use linked::read_resource_link;
+pub use linked_file::read_resource_link;
 pub use mcp::{
     McpEnvironment, McpServers, McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status,
 };

@@ -3,23 +3,23 @@
 //! Must never know who may call what: a server's tools are tools like ours, and what a server says of itself is
 //! the word of a stranger. Only this module names the MCP SDK.
 
+mod actor;
 mod auth;
 mod call;
+mod call_result;
 mod connect;
+mod filtered_reader;
 mod http;
-mod keeper;
 mod link;
-mod listing;
 mod message_filter;
-mod news;
-mod outcome;
-mod overlong;
-mod pages;
+mod notices;
+mod pagination;
 mod prompts;
 mod resources;
 mod server;
 mod sse;
 mod tool;
+mod tool_list;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -29,7 +29,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::auth::{McpSignIn, SignInError, SignInStatus, forget_sign_in, sign_in_status};
 use self::{
-    call::McpRequestOptions, keeper::McpServerActor, news::McpNotices, server::McpServerHandle, tool::McpTool,
+    actor::McpServerActor, call::McpRequestOptions, notices::McpNotices, server::McpServerHandle,
+    tool::McpTool,
 };
 use crate::{Tool, ToolRegistry};
 
@@ -51,44 +52,44 @@ pub struct McpEnvironment {
 /// The MCP servers of one session. Dropping it ends them.
 pub struct McpServers {
     servers: Vec<Arc<McpServerHandle>>,
-    news: Arc<McpNotices>,
-    commands: Arc<watch::Sender<()>>,
-    _end: DropGuard,
+    notices: Arc<McpNotices>,
+    commands_changed: Arc<watch::Sender<()>>,
+    _cancel_guard: DropGuard,
 }
 
 impl McpServers {
     /// Starts to connect to all of them, side by side, in the background. Their programs end with the programs
     /// of `tools`, at the latest.
-    pub fn start(servers: Vec<McpServer>, home: McpEnvironment, tools: &ToolRegistry) -> Self {
-        let (home, cut) = (Arc::new(home), CancellationToken::new());
-        let (news, commands) = (Arc::new(McpNotices::default()), Arc::new(watch::Sender::new(())));
+    pub fn start(servers: Vec<McpServer>, environment: McpEnvironment, tools: &ToolRegistry) -> Self {
+        let (environment, cancel) = (Arc::new(environment), CancellationToken::new());
+        let (notices, commands_changed) = (Arc::new(McpNotices::default()), Arc::new(watch::Sender::new(())));
         let mut started: Vec<Arc<McpServerHandle>> = Vec::with_capacity(servers.len());
         for settings in servers {
             let name = unique_server_name(&settings.name, &started);
-            let server = Arc::new(McpServerHandle::new(name, settings.timeout, commands.clone()));
-            let keeper = McpServerActor {
+            let server = Arc::new(McpServerHandle::new(name, settings.timeout, commands_changed.clone()));
+            let actor = McpServerActor {
                 server: server.clone(),
                 settings: McpServer { transport: supervise_transport(settings.transport, tools), ..settings },
-                home: home.clone(),
+                environment: environment.clone(),
                 groups: tools.process_groups().clone(),
-                news: news.clone(),
-                cut: cut.clone(),
+                notices: notices.clone(),
+                cancel: cancel.clone(),
             };
-            tokio::spawn(keeper.run());
+            tokio::spawn(actor.run());
             started.push(server);
         }
-        Self { servers: started, news, commands, _end: cut.drop_guard() }
+        Self { servers: started, notices, commands_changed, _cancel_guard: cancel.drop_guard() }
     }
 
     /// Waits until each server is ready or has failed, at most `within`.
-    pub async fn wait_until_settled(&self, within: Duration) {
+    pub async fn wait_until_settled(&self, limit: Duration) {
         let all = async {
             for server in &self.servers {
                 server.wait_until_settled().await;
             }
         };
         // Who is late is late: its tools come when they come.
-        let _ = timeout(within, all).await;
+        let _ = timeout(limit, all).await;
     }
 
     /// Shows the tools there are now: those of each server in turn, in its own order.
@@ -108,7 +109,7 @@ impl McpServers {
 
     /// Shows when there are other commands than before.
     pub fn subscribe_commands(&self) -> watch::Receiver<()> {
-        self.commands.subscribe()
+        self.commands_changed.subscribe()
     }
 
     /// Tells whether a command is a prompt of one of the servers, which may still connect.
@@ -120,21 +121,21 @@ impl McpServers {
     pub async fn get_prompt(
         &self,
         command: &slash::SlashCommand<'_>,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Vec<ContentPart>, String> {
         let server = self.servers.iter().find(|server| prompts::owns_command(server, command));
         let server = server.ok_or_else(|| format!("There is no MCP server for /{}.", command.name))?;
-        prompts::get_prompt(server, command, McpRequestOptions { cut, progress: &|_| () }).await
+        prompts::get_prompt(server, command, McpRequestOptions { cancel, progress: &|_| () }).await
     }
 
     /// Takes what a person should know and was not told yet, a sentence each.
     pub fn take_notices(&self) -> Vec<String> {
-        self.news.take_all()
+        self.notices.take_all()
     }
 
     /// Waits until there is something to tell, and takes it. Dropping the future loses nothing.
     pub async fn next_notices(&self) -> Vec<String> {
-        self.news.next_batch().await
+        self.notices.next_batch().await
     }
 }
 
@@ -156,9 +157,9 @@ fn supervise_transport(transport: McpTransport, tools: &ToolRegistry) -> McpTran
 }
 
 /// Two servers of one name would share what a person allowed one of them.
-fn unique_server_name(wanted: &str, started: &[Arc<McpServerHandle>]) -> String {
+fn unique_server_name(requested: &str, started: &[Arc<McpServerHandle>]) -> String {
     let is_taken = |name: &str| started.iter().any(|server| server.name == name);
-    let numbered = (2..).map(|number| format!("{wanted}_{number}"));
-    let mut names = std::iter::once(wanted.to_owned()).chain(numbered);
+    let numbered = (2..).map(|number| format!("{requested}_{number}"));
+    let mut names = std::iter::once(requested.to_owned()).chain(numbered);
     names.find(|name| !is_taken(name)).unwrap_or_default()
 }

@@ -18,15 +18,15 @@ use rustix::{
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// What any new folder gets, less what the person's mask takes away.
-const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// A folder as a step on the way; on Linux one that may be passed through needs not be readable.
 #[cfg(target_os = "linux")]
-const STEP: OFlags = OFlags::PATH.union(FOLDER);
+const TRAVERSE: OFlags = OFlags::PATH.union(DIRECTORY);
 #[cfg(not(target_os = "linux"))]
-const STEP: OFlags = OFlags::RDONLY.union(FOLDER);
+const STEP: OFlags = OFlags::RDONLY.union(DIRECTORY);
 
-const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// To read a file. A pipe does not wait for its other end, and a terminal does not become ours.
 const READ: OFlags = OFlags::RDONLY
@@ -37,7 +37,7 @@ const READ: OFlags = OFlags::RDONLY
 
 /// To look at something; elsewhere than on Linux that means to open it.
 #[cfg(target_os = "linux")]
-const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+const INSPECT: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const LOOK: OFlags = READ;
 
@@ -52,7 +52,7 @@ pub(crate) fn open_file(path: &Path) -> io::Result<File> {
 
 /// Says what a resolved path names, without opening it: to open a device is to use it.
 pub(crate) fn read_metadata(path: &Path) -> io::Result<Metadata> {
-    checked_metadata(open_with(path, LOOK)?)
+    checked_metadata(open_with(path, INSPECT)?)
 }
 
 /// A folder that is held open: what is in it is reached by the names in it, wherever its own path leads by now.
@@ -62,7 +62,7 @@ pub(crate) struct DirHandle(OwnedFd);
 impl DirHandle {
     /// Opens a folder. `path` is resolved.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        open_with(path, STEP).map(Self)
+        open_with(path, TRAVERSE).map(Self)
     }
 
     /// Opens a folder after it made all of them that are missing on the way. `path` is resolved.
@@ -71,25 +71,25 @@ impl DirHandle {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             opened => return opened,
         }
-        let mut at = openat(CWD, "/", STEP, Mode::empty())?;
+        let mut dir = openat(CWD, "/", TRAVERSE, Mode::empty())?;
         for name in path_components(path)? {
-            at = match open_component(&at, name, STEP) {
+            dir = match open_component(&dir, name, TRAVERSE) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    match mkdirat(&at, name, FOLDER_MODE) {
+                    match mkdirat(&dir, name, DIRECTORY_MODE) {
                         // Somebody else may want the same folder.
-                        Ok(()) | Err(Errno::EXIST) => open_component(&at, name, STEP)?,
+                        Ok(()) | Err(Errno::EXIST) => open_component(&dir, name, TRAVERSE)?,
                         Err(errno) => return Err(errno.into()),
                     }
                 }
-                stepped => stepped?,
+                opened => opened?,
             };
         }
-        Ok(Self(at))
+        Ok(Self(dir))
     }
 
     /// Says what a name in it stands for, without opening it.
     pub(crate) fn entry_metadata(&self, name: &OsStr) -> io::Result<Metadata> {
-        checked_metadata(open_component(&self.0, name, LOOK)?)
+        checked_metadata(open_component(&self.0, name, INSPECT)?)
     }
 
     /// Opens a file in it for reading.
@@ -114,14 +114,14 @@ impl DirHandle {
 
     /// Has the names in it written to the disk, where the system can do that.
     pub(crate) fn sync(&self) {
-        let readable = openat(&self.0, ".", OFlags::RDONLY | FOLDER, Mode::empty());
+        let readable = openat(&self.0, ".", OFlags::RDONLY | DIRECTORY, Mode::empty());
         // A system that cannot sync folders keeps the names anyway.
-        let _ = readable.map(|folder| File::from(folder).sync_all());
+        let _ = readable.map(|dir| File::from(dir).sync_all());
     }
 
     /// Opens a folder to list it. `path` is resolved.
     pub(crate) fn open_to_list(path: &Path) -> io::Result<Self> {
-        open_with(path, OFlags::RDONLY | FOLDER).map(Self)
+        open_with(path, OFlags::RDONLY | DIRECTORY).map(Self)
     }
 
     /// Lists what is in a folder that was opened for it, in the order of the system.
@@ -131,7 +131,7 @@ impl DirHandle {
 
     /// Names in it, at most `names_max`.
     pub(crate) fn entry_names(&self, names_max: usize) -> io::Result<Vec<String>> {
-        let readable = openat(&self.0, ".", OFlags::RDONLY | FOLDER, Mode::empty())?;
+        let readable = openat(&self.0, ".", OFlags::RDONLY | DIRECTORY, Mode::empty())?;
         let names =
             Dir::new(readable)?.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
         Ok(names.filter(|name| name != "." && name != "..").take(names_max).collect())
@@ -150,7 +150,7 @@ pub(crate) struct ListedEntry {
 /// What a name in a folder stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
-    Folder,
+    Directory,
     File,
     /// A link, a device, a pipe or a socket.
     Other,
@@ -172,14 +172,12 @@ impl Iterator for DirEntries {
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
                 // Some file systems do not say it in the list.
-                let stat = self
-                    .0
-                    .fd()
-                    .and_then(|folder| statat(folder, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
+                let stat =
+                    self.0.fd().and_then(|dir| statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
                 kind = stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode));
             }
             let kind = if kind.is_dir() {
-                EntryKind::Folder
+                EntryKind::Directory
             } else if kind.is_file() {
                 EntryKind::File
             } else {
@@ -219,39 +217,39 @@ fn open_at_once(_path: &Path, _flags: OFlags) -> Option<Result<OwnedFd, Errno>> 
 /// Opens a path folder by folder, each one in the one before it.
 fn open_in_steps(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let mut names = path_components(path)?.peekable();
-    let first = if names.peek().is_some() { STEP } else { flags };
-    let mut at = openat(CWD, "/", first, Mode::empty())?;
+    let first = if names.peek().is_some() { TRAVERSE } else { flags };
+    let mut dir = openat(CWD, "/", first, Mode::empty())?;
     while let Some(name) = names.next() {
-        at = open_component(&at, name, if names.peek().is_some() { STEP } else { flags })?;
+        dir = open_component(&dir, name, if names.peek().is_some() { TRAVERSE } else { flags })?;
     }
-    Ok(at)
+    Ok(dir)
 }
 
 /// Opens one name in a folder, unless it is a link.
-fn open_component(at: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
-    match openat(at, name, flags, Mode::empty()) {
+fn open_component(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+    match openat(dir, name, flags, Mode::empty()) {
         // Systems tell a link where a folder was asked for from a file there in different ways, or not at all.
-        Err(Errno::NOTDIR) if is_link(at, name) => Err(symlink_error()),
+        Err(Errno::NOTDIR) if is_link(dir, name) => Err(symlink_error()),
         opened => opened.map_err(to_io_error),
     }
 }
 
 fn checked_metadata(opened: OwnedFd) -> io::Result<Metadata> {
-    let found = File::from(opened).metadata()?;
-    if found.is_symlink() { Err(symlink_error()) } else { Ok(found) }
+    let metadata = File::from(opened).metadata()?;
+    if metadata.is_symlink() { Err(symlink_error()) } else { Ok(metadata) }
 }
 
-fn is_link(at: &OwnedFd, name: &OsStr) -> bool {
-    statat(at, name, AtFlags::SYMLINK_NOFOLLOW)
+fn is_link(dir: &OwnedFd, name: &OsStr) -> bool {
+    statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
 }
 
 /// The names along an absolute path that goes nowhere but down.
 fn path_components(path: &Path) -> io::Result<impl Iterator<Item = &OsStr>> {
     let mut parts = path.components();
-    let is_straight = parts.next() == Some(Component::RootDir)
+    let is_resolved = parts.next() == Some(Component::RootDir)
         && parts.clone().all(|part| matches!(part, Component::Normal(_)));
-    if !is_straight {
+    if !is_resolved {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the path is not resolved"));
     }
     Ok(parts.map(Component::as_os_str))

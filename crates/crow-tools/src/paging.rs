@@ -11,16 +11,16 @@ use crow_core::{LinePage, LinePager, PageRange};
 use encoding_rs::{Decoder, UTF_16BE, UTF_16LE};
 use tokio_util::sync::CancellationToken;
 
-use crate::text::{BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, number_lines};
+use crate::text_encoding::{BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, number_lines};
 
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// Time to find the first line of a page.
-const FIND_WITHIN: Duration = Duration::from_secs(60);
+const FIND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Time to count the lines behind a page.
-const COUNT_WITHIN: Duration = Duration::from_secs(5);
+const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A page, and whether the lines behind it were counted to the end.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct TextPage {
 pub(crate) enum PageError {
     #[error("it is a binary file")]
     Binary,
-    #[error("line {first} was not reached within {} seconds", FIND_WITHIN.as_secs())]
+    #[error("line {first} was not reached within {} seconds", FIND_TIMEOUT.as_secs())]
     TooSlow { first: usize },
     #[error("the turn was cancelled")]
     Cancelled,
@@ -54,22 +54,22 @@ impl TextPage {
     pub(crate) fn read(
         mut source: impl Read,
         range: PageRange,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Self, PageError> {
-        let begun = Instant::now();
+        let started_at = Instant::now();
         let mut lines = LinePager::new(range);
         let mut full_since = None;
         let mut utf16: Option<Decoder> = None;
         let mut chunk = vec![0; CHUNK_BYTES];
-        let mut is_begun = false;
+        let mut has_started = false;
         loop {
-            if cut.is_cancelled() {
+            if cancel.is_cancelled() {
                 return Err(PageError::Cancelled);
             }
             let n_read = fill_chunk(&mut source, &mut chunk)?;
             let mut bytes = &chunk[..n_read];
-            if !is_begun {
-                is_begun = true;
+            if !has_started {
+                has_started = true;
                 utf16 = utf16_decoder(bytes);
                 bytes = bytes.strip_prefix(BOM_UTF8).unwrap_or(bytes);
             }
@@ -82,10 +82,10 @@ impl TextPage {
                 return Ok(Self { page: lines.into_page(), is_counted: true });
             }
             if lines.is_full() {
-                if full_since.get_or_insert_with(Instant::now).elapsed() > COUNT_WITHIN {
+                if full_since.get_or_insert_with(Instant::now).elapsed() > COUNT_TIMEOUT {
                     return Ok(Self { page: lines.into_page(), is_counted: false });
                 }
-            } else if !lines.has_begun() && begun.elapsed() > FIND_WITHIN {
+            } else if !lines.has_begun() && started_at.elapsed() > FIND_TIMEOUT {
                 return Err(PageError::TooSlow { first: range.first });
             }
         }
@@ -147,8 +147,8 @@ fn utf16_decoder(bytes: &[u8]) -> Option<Decoder> {
 }
 
 fn decode_chunk(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> String {
-    let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * CHUNK_BYTES);
-    let mut text = String::with_capacity(room);
+    let capacity = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * CHUNK_BYTES);
+    let mut text = String::with_capacity(capacity);
     // There is room for all of it.
     let _ = decoder.decode_to_string(bytes, &mut text, is_last);
     text

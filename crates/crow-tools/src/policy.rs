@@ -43,14 +43,14 @@ impl PermissionPolicy {
     /// Works out which folders may be read and written.
     pub fn new(sources: PolicySources<'_>) -> Self {
         let PolicySources { workspace, cwd, readable, config_dir, rules, sandbox, support } = sources;
-        let spelled = |path: &Path| path.display().to_string();
-        let mut work: Vec<String> = workspace.roots().iter().map(|root| spelled(root)).collect();
-        work.extend(cwd.map(|cwd| spelled(&resolve_links(cwd))));
+        let display = |path: &Path| path.display().to_string();
+        let mut work_dirs: Vec<String> = workspace.roots().iter().map(|root| display(root)).collect();
+        work_dirs.extend(cwd.map(|cwd| display(&resolve_links(cwd))));
         let roots = SessionRoots {
-            work,
-            readable: readable.iter().map(|folder| spelled(folder)).collect(),
-            protected: vec![spelled(config_dir), spelled(&resolve_links(config_dir))],
-            repository: workspace.external_git_dirs().iter().map(|folder| spelled(folder)).collect(),
+            work: work_dirs,
+            readable: readable.iter().map(|dir| display(dir)).collect(),
+            protected: vec![display(config_dir), display(&resolve_links(config_dir))],
+            repository: workspace.external_git_dirs().iter().map(|dir| display(dir)).collect(),
         };
         Self { roots, rules, sandbox, support }
     }
@@ -61,20 +61,14 @@ impl PermissionPolicy {
         mode: Mode,
         grants: &GrantSet,
         tool: &str,
-        facets: &ToolCallInfo,
+        info: &ToolCallInfo,
     ) -> PermissionDecision {
-        evaluate_call_in_sandbox(&self.for_mode(mode), grants, tool, facets, &self.sandbox_rules())
+        evaluate_call_in_sandbox(&self.for_mode(mode), grants, tool, info, &self.sandbox_rules())
     }
 
     /// Tells who approved a call that [`Self::evaluate`] lets run.
-    pub fn approval(
-        &self,
-        mode: Mode,
-        grants: &GrantSet,
-        tool: &str,
-        facets: &ToolCallInfo,
-    ) -> ApprovalSource {
-        approval_source_in_sandbox(&self.for_mode(mode), grants, tool, facets, &self.sandbox_rules())
+    pub fn approval(&self, mode: Mode, grants: &GrantSet, tool: &str, info: &ToolCallInfo) -> ApprovalSource {
+        approval_source_in_sandbox(&self.for_mode(mode), grants, tool, info, &self.sandbox_rules())
     }
 
     /// Tells how a command runs that was approved so.

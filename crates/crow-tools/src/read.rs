@@ -13,10 +13,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
-    buffers::{self, OpenedFile, ReadPurpose},
+    editor_buffers::{self, OpenedFile, ReadPurpose},
     files::{self, FILE_BYTES_MAX, ReadError},
     paging::TextPage,
-    text::{DecodedText, decode_text},
+    text_encoding::{DecodedText, decode_text},
     tool::{ToolError, into_tool_future, parse_arguments, path_title, text_argument},
     workspace::{ContentStamp, resolve_links},
 };
@@ -34,7 +34,7 @@ const TEXT_BYTES_MAX: usize = 100_000;
 pub(crate) const IMAGE_BYTES_MAX: usize = 3_700_000;
 
 /// What is said of text in an encoding that we do not know.
-pub(crate) const LOSSY: &str = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will not take \
+pub(crate) const LOSSY_NOTE: &str = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will not take \
                      this file)\n";
 
 /// As many bytes as tell what an image is.
@@ -128,20 +128,22 @@ impl Tool for ReadTool {
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
-            let wanted: ReadArgs = parse_arguments(arguments)?;
-            let path = cx.approved_path(&wanted.file_path)?;
-            let shown = cx.workspace.display_path(&wanted.file_path);
-            let found = match buffers::open_file(&cx, &wanted.file_path, ReadPurpose::Look).await? {
-                Ok(opened) => cx.read_blocking(move || render_content(opened, &shown, &wanted)).await?,
+            let args: ReadArgs = parse_arguments(arguments)?;
+            let path = cx.approved_path(&args.file_path)?;
+            let display_path = cx.workspace.display_path(&args.file_path);
+            let content = match editor_buffers::open_file(&cx, &args.file_path, ReadPurpose::Show).await? {
+                Ok(opened) => cx.read_blocking(move || render_content(opened, &display_path, &args)).await?,
                 Err(ReadError::TooLarge { .. }) => {
-                    let (path, cut, range) = (path.clone(), cx.cut.clone(), wanted.page_range());
-                    let text = cx.read_blocking(move || read_file_page(&path, &shown, range, &cut)).await?;
+                    let (path, cancel, range) = (path.clone(), cx.cancel.clone(), args.page_range());
+                    let text = cx
+                        .read_blocking(move || read_file_page(&path, &display_path, range, &cancel))
+                        .await?;
                     ReadContent::Text { text, stamp: None }
                 }
-                Err(error) => return Err(read_error(&path, &shown, &error)),
+                Err(error) => return Err(read_error(&path, &display_path, &error)),
             };
-            match found {
-                ReadContent::Image(outcome) => Ok(outcome),
+            match content {
+                ReadContent::Image(result) => Ok(result),
                 ReadContent::Text { text, stamp } => {
                     if let Some(stamp) = stamp {
                         cx.workspace.record_seen(path, stamp);
@@ -153,63 +155,63 @@ impl Tool for ReadTool {
     }
 }
 
-fn render_content(opened: OpenedFile, shown: &str, wanted: &ReadArgs) -> Result<ReadContent, ToolError> {
+fn render_content(opened: OpenedFile, display_path: &str, args: &ReadArgs) -> Result<ReadContent, ToolError> {
     let bytes = match opened {
         OpenedFile::Disk(bytes) => bytes,
         OpenedFile::Buffer(text) => {
             return Ok(ReadContent::Text {
                 stamp: Some(ContentStamp::from_text(&text)),
-                text: render_text(&text, shown, wanted.page_range())?,
+                text: render_text(&text, display_path, args.page_range())?,
             });
         }
     };
     if image_type(&bytes).is_some() {
-        return image_result(&bytes, shown).map(ReadContent::Image);
+        return image_result(&bytes, display_path).map(ReadContent::Image);
     }
     match decode_text(bytes) {
         DecodedText::Text(text, _) => Ok(ReadContent::Text {
             stamp: Some(ContentStamp::from_text(&text)),
-            text: render_text(&text, shown, wanted.page_range())?,
+            text: render_text(&text, display_path, args.page_range())?,
         }),
         DecodedText::Lossy(text) => {
-            let page = render_text(&text, shown, wanted.page_range())? + LOSSY;
+            let page = render_text(&text, display_path, args.page_range())? + LOSSY_NOTE;
             Ok(ReadContent::Text { stamp: Some(ContentStamp::from_text(&text)), text: page })
         }
-        DecodedText::Binary => Err(ToolError(format!("could not read {shown}: it is a binary file"))),
+        DecodedText::Binary => Err(ToolError(format!("could not read {display_path}: it is a binary file"))),
     }
 }
 
 /// Says why a file could not be read and what would help.
-pub(crate) fn read_error(path: &Path, shown: &str, error: &ReadError) -> ToolError {
-    let near = match error {
+pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> ToolError {
+    let similar = match error {
         ReadError::Missing => files::similar_names(path),
-        ReadError::Folder | ReadError::NotAFile | ReadError::TooLarge { .. } | ReadError::System(_) => {
+        ReadError::Directory | ReadError::NotAFile | ReadError::TooLarge { .. } | ReadError::System(_) => {
             Vec::new()
         }
     };
     let hint = match error {
-        ReadError::Missing if near.is_empty() => String::new(),
-        ReadError::Missing => format!("; near names in that folder: {}", near.join(", ")),
-        ReadError::Folder => "; list it with `glob`".into(),
+        ReadError::Missing if similar.is_empty() => String::new(),
+        ReadError::Missing => format!("; near names in that folder: {}", similar.join(", ")),
+        ReadError::Directory => "; list it with `glob`".into(),
         ReadError::TooLarge { .. } => "; search it with `grep` or show parts of it with `terminal`".into(),
         ReadError::NotAFile | ReadError::System(_) => String::new(),
     };
-    ToolError(format!("could not read {shown}: {error}{hint}"))
+    ToolError(format!("could not read {display_path}: {error}{hint}"))
 }
 
 /// Cuts one page out of a text and says how to go on.
-pub(crate) fn render_text(text: &str, shown: &str, range: PageRange) -> Result<String, ToolError> {
-    render_page(TextPage::from_text(text, range), shown, range)
+pub(crate) fn render_text(text: &str, display_path: &str, range: PageRange) -> Result<String, ToolError> {
+    render_page(TextPage::from_text(text, range), display_path, range)
 }
 
-fn render_page(page: TextPage, shown: &str, range: PageRange) -> Result<String, ToolError> {
+fn render_page(page: TextPage, display_path: &str, range: PageRange) -> Result<String, ToolError> {
     if page.is_empty() {
-        return Ok(format!("({shown} is empty)\n"));
+        return Ok(format!("({display_path} is empty)\n"));
     }
     match page.total_if_past_end() {
         Some(n_lines) => {
             let first = range.first.max(1);
-            Err(ToolError(format!("could not read {shown} from line {first}: it has {n_lines} lines")))
+            Err(ToolError(format!("could not read {display_path} from line {first}: it has {n_lines} lines")))
         }
         None => Ok(page.into_text()),
     }
@@ -218,24 +220,26 @@ fn render_page(page: TextPage, shown: &str, range: PageRange) -> Result<String, 
 /// Reads a page of a file that is too large to be held whole.
 pub(crate) fn read_file_page(
     path: &Path,
-    shown: &str,
+    display_path: &str,
     range: PageRange,
-    cut: &CancellationToken,
+    cancel: &CancellationToken,
 ) -> Result<String, ToolError> {
-    let refused = |why: &dyn std::fmt::Display| ToolError(format!("could not read {shown}: {why}"));
-    let mut file = files::open_file(path).map_err(|error| read_error(path, shown, &error))?;
-    let mut beginning = [0; IMAGE_SIGNATURE_BYTES];
-    let n_read = file.read(&mut beginning).map_err(|error| refused(&error))?;
-    if image_type(&beginning[..n_read]).is_some() {
-        let what = format!("it is an image of more than {IMAGE_BYTES_MAX} bytes; make a smaller copy first");
-        return Err(refused(&what));
+    let refuse =
+        |reason: &dyn std::fmt::Display| ToolError(format!("could not read {display_path}: {reason}"));
+    let mut file = files::open_file(path).map_err(|error| read_error(path, display_path, &error))?;
+    let mut head = [0; IMAGE_SIGNATURE_BYTES];
+    let n_read = file.read(&mut head).map_err(|error| refuse(&error))?;
+    if image_type(&head[..n_read]).is_some() {
+        let message =
+            format!("it is an image of more than {IMAGE_BYTES_MAX} bytes; make a smaller copy first");
+        return Err(refuse(&message));
     }
     // What is written to it meanwhile is not chased.
-    let n_bytes = file.metadata().map_err(|error| refused(&error))?.len().max(FILE_BYTES_MAX);
-    let source = beginning[..n_read].chain(file.take(n_bytes - n_read as u64));
-    let page = TextPage::read(source, range, cut).map_err(|error| refused(&error))?;
-    let note = if page.is_lossy() { LOSSY } else { "" };
-    Ok(render_page(page, shown, range)? + note)
+    let n_bytes = file.metadata().map_err(|error| refuse(&error))?.len().max(FILE_BYTES_MAX);
+    let source = head[..n_read].chain(file.take(n_bytes - n_read as u64));
+    let page = TextPage::read(source, range, cancel).map_err(|error| refuse(&error))?;
+    let note = if page.is_lossy() { LOSSY_NOTE } else { "" };
+    Ok(render_page(page, display_path, range)? + note)
 }
 
 /// Reads an image that a person named; the error says why not.
@@ -247,25 +251,25 @@ pub fn read_image(path: &Path) -> Result<ContentPart, String> {
 
 /// Makes an image of a file's bytes; the error says why they are none for a model.
 pub(crate) fn image_part(bytes: &[u8]) -> Result<ContentPart, String> {
-    let mime = check_image(bytes).map_err(|bad| format!("the image {bad}"))?;
+    let mime = check_image(bytes).map_err(|problem| format!("the image {problem}"))?;
     Ok(ContentPart::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })
 }
 
-pub(crate) fn image_result(bytes: &[u8], shown: &str) -> Result<ToolResult, ToolError> {
+pub(crate) fn image_result(bytes: &[u8], display_path: &str) -> Result<ToolResult, ToolError> {
     if bytes.len() > IMAGE_BYTES_MAX {
         let n_bytes = bytes.len();
         return Err(ToolError(format!(
-            "could not show {shown}: the image is too large ({n_bytes} bytes, the limit is {IMAGE_BYTES_MAX}); make \
+            "could not show {display_path}: the image is too large ({n_bytes} bytes, the limit is {IMAGE_BYTES_MAX}); make \
              a smaller copy first"
         )));
     }
-    let mime =
-        check_image(bytes).map_err(|bad| ToolError(format!("could not show {shown}: the image {bad}")))?;
+    let mime = check_image(bytes)
+        .map_err(|problem| ToolError(format!("could not show {display_path}: the image {problem}")))?;
     let (mime, data) = (mime.to_owned(), BASE64_STANDARD.encode(bytes));
     Ok(ToolResult {
         status: ToolCallStatus::Done,
         for_model: vec![
-            ContentPart::Text(format!("{shown} ({mime}, {} bytes):", bytes.len())),
+            ContentPart::Text(format!("{display_path} ({mime}, {} bytes):", bytes.len())),
             ContentPart::Image { mime: mime.clone(), data: data.clone() },
         ],
         for_client: vec![ToolCallContent::Image { mime, data }],

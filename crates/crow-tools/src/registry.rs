@@ -16,24 +16,24 @@ use crate::{
     edit::EditTool,
     glob::GlobTool,
     grep::GrepTool,
-    naming::{RenamedTool, unique_tool_name},
     read::ReadTool,
     terminal::{Shell, TerminalPreference, TerminalTool},
     todo::TodoTool,
     tool::{CANCELLED, ToolError},
+    tool_names::{RenamedTool, unique_tool_name},
     web::{self, WebConfig, WebContext},
     write::WriteTool,
 };
 
 /// The title of a call that names no tool.
-const NAMELESS: &str = "Unnamed call";
+const UNNAMED_TITLE: &str = "Unnamed call";
 
 /// Every tool a model may call.
 #[derive(Clone)]
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
     groups: ProcessGroups,
-    warden: Option<SandboxWrapper>,
+    sandbox: Option<SandboxWrapper>,
     web: Arc<WebContext>,
 }
 
@@ -47,7 +47,7 @@ pub struct BuiltinToolConfig {
     /// What runs commands.
     pub shell: Shell,
     /// Who watches over the programs; nobody where there is no executable of ours to do it.
-    pub warden: Option<SandboxWrapper>,
+    pub sandbox: Option<SandboxWrapper>,
     /// How long a command without a timeout is waited for before it goes on as a job; two minutes without one.
     pub soft_limit: Option<Duration>,
     /// How the web is reached.
@@ -61,42 +61,42 @@ pub struct ToolNameTaken(String);
 
 impl ToolRegistry {
     /// The tools Crow brings along.
-    pub fn with_builtin_tools(equipment: BuiltinToolConfig) -> Self {
+    pub fn with_builtin_tools(config: BuiltinToolConfig) -> Self {
         let groups = ProcessGroups::new();
-        let web = Arc::new(WebContext::new(equipment.web.clone()));
+        let web = Arc::new(WebContext::new(config.web.clone()));
         let tools: Vec<Arc<dyn Tool>> = vec![
             Arc::new(ReadTool::new()),
             Arc::new(WriteTool::new()),
             Arc::new(EditTool::new()),
-            Arc::new(TerminalTool::new(groups.clone(), &equipment)),
+            Arc::new(TerminalTool::new(groups.clone(), &config)),
             Arc::new(GrepTool::new()),
             Arc::new(GlobTool::new()),
             Arc::new(web::WebSearchTool::new(web.clone())),
             Arc::new(web::WebFetchTool::new(web.clone())),
             Arc::new(TodoTool::new()),
         ];
-        Self { tools, groups, warden: equipment.warden, web }
+        Self { tools, groups, sandbox: config.sandbox, web }
     }
 
     /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
     /// as a prefix.
     #[must_use]
-    pub fn with_tools(&self, more: Vec<Arc<dyn Tool>>) -> Self {
-        let mut with = self.clone();
+    pub fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
+        let mut registry = self.clone();
         let mut taken: HashSet<String> = self.tools.iter().map(|tool| tool.spec().name.clone()).collect();
-        for tool in more {
+        for tool in added {
             let name = unique_tool_name(tool.as_ref(), &taken);
             taken.insert(name.clone());
             let tool = if tool.spec().name == name { tool } else { Arc::new(RenamedTool::new(tool, name)) };
-            with.tools.push(tool);
+            registry.tools.push(tool);
         }
-        with
+        registry
     }
 
     /// Finds out how well commands can be held here, by trying it the first time.
     pub async fn sandbox_support(&self) -> SandboxSupport {
-        match &self.warden {
-            Some(warden) => warden.sandbox_support().await.clone(),
+        match &self.sandbox {
+            Some(sandbox) => sandbox.sandbox_support().await.clone(),
             None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },
         }
     }
@@ -108,8 +108,8 @@ impl ToolRegistry {
 
     /// Tells what to start so that nothing of a program that may do everything is left.
     pub(crate) fn supervised_command(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
-        match &self.warden {
-            Some(warden) => warden.wrap_command(&CommandConfinement::FREE, program, args),
+        match &self.sandbox {
+            Some(sandbox) => sandbox.wrap_command(&CommandConfinement::FREE, program, args),
             None => (program.to_owned(), args.to_owned()),
         }
     }
@@ -129,11 +129,11 @@ impl ToolRegistry {
     }
 
     /// Those of MCP servers: the server, the name that a tool has there, and how the model is told of it.
-    pub fn served(&self) -> Vec<(String, String, ToolSpec)> {
-        let served = self.tools.iter().filter_map(|tool| {
-            Some((tool.server_name()?.to_owned(), tool.name_there()?.to_owned(), tool.spec().clone()))
+    pub fn mcp_tool_specs(&self) -> Vec<(String, String, ToolSpec)> {
+        let specs = self.tools.iter().filter_map(|tool| {
+            Some((tool.server_name()?.to_owned(), tool.server_tool_name()?.to_owned(), tool.spec().clone()))
         });
-        served.collect()
+        specs.collect()
     }
 
     /// Adds a tool under a name that is free.
@@ -148,8 +148,8 @@ impl ToolRegistry {
 
     /// Gives a call with its arguments as its tool reads them. One that [`Self::run_call`] would refuse stays as it is.
     pub fn resolve_call(&self, call: &ToolCall) -> ToolCall {
-        let fitted = self.find_tool(&call.name).and_then(|tool| check_arguments(tool, call).ok());
-        let arguments = match (&call.arguments, fitted) {
+        let checked = self.find_tool(&call.name).and_then(|tool| check_arguments(tool, call).ok());
+        let arguments = match (&call.arguments, checked) {
             (ToolArguments::Valid(_), Some(value)) => ToolArguments::Valid(value),
             (ToolArguments::Repaired { doubt, .. }, Some(value)) => {
                 ToolArguments::Repaired { value, doubt: *doubt }
@@ -163,7 +163,7 @@ impl ToolRegistry {
     pub fn call_info(&self, call: &ToolCall, workspace: &Workspace) -> ToolCallInfo {
         let Some(tool) = self.find_tool(&call.name) else {
             let title = crate::tool::to_title(&call.name);
-            let title = if title.is_empty() { NAMELESS.to_owned() } else { title };
+            let title = if title.is_empty() { UNNAMED_TITLE.to_owned() } else { title };
             return ToolCallInfo {
                 title,
                 kind: ToolKind::Other,
@@ -174,12 +174,8 @@ impl ToolRegistry {
         match check_arguments(tool, call) {
             Ok(arguments) => tool.call_info(&arguments, workspace),
             Err(_) => {
-                let facets = tool.call_info(&call.arguments.to_object(), workspace);
-                ToolCallInfo {
-                    title: crate::tool::to_title(&call.name),
-                    touch: ToolAccess::Nothing,
-                    ..facets
-                }
+                let info = tool.call_info(&call.arguments.to_object(), workspace);
+                ToolCallInfo { title: crate::tool::to_title(&call.name), touch: ToolAccess::Nothing, ..info }
             }
         }
     }
@@ -216,34 +212,34 @@ impl ToolRegistry {
         let Some(tool) = self.find_tool(&call.name) else { return Ok(Vec::new()) };
         match check_arguments(tool, call) {
             Ok(arguments) => tool.preview(&arguments, cx).await,
-            Err(ToolError(sentence)) => Err(ToolResult::failure(sentence)),
+            Err(ToolError(message)) => Err(ToolResult::failure(message)),
         }
     }
 
     /// Runs a call. Whatever is wrong with it is an outcome that says what to do about it.
     pub async fn run_call(&self, call: &ToolCall, cx: ToolCx<'_>) -> ToolResult {
-        if cx.cut.is_cancelled() {
+        if cx.cancel.is_cancelled() {
             return ToolResult::failure(CANCELLED);
         }
         let Some(tool) = self.find_tool(&call.name) else {
             let names: Vec<_> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
-            let what = match call.name.trim() {
+            let problem = match call.name.trim() {
                 "" => "the call names no tool; send it again with the name of one".to_owned(),
                 _ => format!("there is no tool `{}`", call.name),
             };
-            return ToolResult::failure(format!("{what}; the tools are: {}", names.join(", ")));
+            return ToolResult::failure(format!("{problem}; the tools are: {}", names.join(", ")));
         };
-        let fitted = check_arguments(tool, call);
-        log_arguments(tool, &call.arguments, fitted.is_ok());
-        match fitted {
+        let checked = check_arguments(tool, call);
+        log_arguments(tool, &call.arguments, checked.is_ok());
+        match checked {
             Ok(arguments) => tool.run(&arguments, cx).await,
-            Err(ToolError(sentence)) => ToolResult::failure(sentence),
+            Err(ToolError(message)) => ToolResult::failure(message),
         }
     }
 
     /// Fetches the image at an address that `web_fetch` may fetch. The error says why there is none.
     pub async fn fetch_image(&self, url: &str, cancel: &CancellationToken) -> Result<ContentPart, String> {
-        self.web.fetch_image(url, cancel).await.map_err(|ToolError(why)| why)
+        self.web.fetch_image(url, cancel).await.map_err(|ToolError(reason)| reason)
     }
 
     fn find_tool(&self, name: &str) -> Option<&dyn Tool> {
@@ -252,9 +248,9 @@ impl ToolRegistry {
 }
 
 /// Notes in the log how a model spells its calls, and nothing of what is in them.
-fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_run: bool) {
+fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_accepted: bool) {
     let name = tool.spec().name.as_str();
-    match (arguments, is_run) {
+    match (arguments, is_accepted) {
         (ToolArguments::Valid(_), true) => {}
         (ToolArguments::Valid(_), false) => {
             tracing::warn!(tool = name, "arguments that do not fit the tool were refused");
@@ -282,7 +278,7 @@ fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_run: bool) {
 
 /// The arguments as the tool wants them, or why the call may not run.
 fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value>, ToolError> {
-    let refuse = |why: &dyn fmt::Display| ToolError(format!("`{}` was not run: {why}", call.name));
+    let refuse = |reason: &dyn fmt::Display| ToolError(format!("`{}` was not run: {reason}", call.name));
     let arguments = match &call.arguments {
         // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
         ToolArguments::Repaired { doubt: Some(doubt), .. } if !tool.is_read_only() => {
@@ -292,14 +288,14 @@ fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value
             )));
         }
         ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => value,
-        ToolArguments::Unreadable { why } => return Err(refuse(why)),
+        ToolArguments::Unreadable { why: reason } => return Err(refuse(reason)),
     };
     let ToolSpec { name, parameters, .. } = tool.spec();
-    let fitted = match tool.server_name() {
+    let checked = match tool.server_name() {
         None => repair::resolve_names(name, parameters, arguments)
             .and_then(|arguments| repair::check_against_schema(parameters, &arguments)),
         // What a server makes of names that it did not list is its own affair.
         Some(_) => repair::check_against_schema(parameters, arguments),
     };
-    fitted.map_err(|sentence| refuse(&sentence))
+    checked.map_err(|message| refuse(&message))
 }

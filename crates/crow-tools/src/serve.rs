@@ -3,11 +3,11 @@
 //! The client asks its person before it calls a tool, so what stays inside the folders it was given counts as allowed.
 //! The rest is asked for through the client, or refused.
 
-mod answer;
-mod ask;
-mod host;
-mod law;
-mod web;
+mod call_mode;
+mod convert;
+mod elicitation;
+mod handler;
+mod http_server;
 
 use std::{
     path::PathBuf,
@@ -22,13 +22,13 @@ use rmcp::service::{QuitReason, ServerInitializeError, serve_server_with_ct};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
-use self::host::{RootsPolicy, ToolServerHandler};
+use self::handler::{RootsPolicy, ToolServerHandler};
 use crate::ToolRegistry;
 
-pub use self::web::{McpHttpEndpoint, serve_http};
+pub use self::http_server::{McpHttpEndpoint, serve_http};
 
 /// A script that closes its side right after its calls still gets the answers of quick ones.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+const FINAL_RESPONSES_WAIT: Duration = Duration::from_secs(1);
 
 /// What is served, and within which bounds.
 #[derive(Clone)]
@@ -67,22 +67,22 @@ pub enum McpServeError {
 
 /// What reads a client's words, and tells that it has closed its side.
 struct EofSignalReader<R> {
-    read: R,
-    left: CancellationToken,
+    inner: R,
+    closed: CancellationToken,
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for EofSignalReader<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
+        buffer: &mut ReadBuf<'_>,
     ) -> Poll<std::io::Result<()>> {
-        let n_before = into.filled().len();
-        let polled = Pin::new(&mut self.read).poll_read(cx, into);
+        let n_before = buffer.filled().len();
+        let polled = Pin::new(&mut self.inner).poll_read(cx, buffer);
         if let Poll::Ready(Ok(())) = polled
-            && into.filled().len() == n_before
+            && buffer.filled().len() == n_before
         {
-            self.left.cancel();
+            self.closed.cancel();
         }
         polled
     }
@@ -90,25 +90,25 @@ impl<R: AsyncRead + Unpin> AsyncRead for EofSignalReader<R> {
 
 /// Serves one client on a pair of pipes, until it closes its side or `cut` says so.
 pub async fn serve_stdio(
-    offer: McpServeConfig,
+    config: McpServeConfig,
     (read, write): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
-    cut: CancellationToken,
+    cancel: CancellationToken,
 ) -> Result<(), McpServeError> {
-    let tools = offer.tools.clone();
-    let host = ToolServerHandler::new(Arc::new(offer), RootsPolicy::OfTheClient);
-    let left = CancellationToken::new();
-    let read = EofSignalReader { read, left: left.clone() };
-    let served = match serve_server_with_ct(host, (read, write), cut.clone()).await {
+    let tools = config.tools.clone();
+    let handler = ToolServerHandler::new(Arc::new(config), RootsPolicy::Client);
+    let closed = CancellationToken::new();
+    let read = EofSignalReader { inner: read, closed: closed.clone() };
+    let result = match serve_server_with_ct(handler, (read, write), cancel.clone()).await {
         Ok(running) => {
             let programs = tools.clone();
-            let ending = tokio::spawn(async move {
-                left.cancelled().await;
-                tokio::time::sleep(LAST_ANSWERS).await;
+            let shutdown = tokio::spawn(async move {
+                closed.cancelled().await;
+                tokio::time::sleep(FINAL_RESPONSES_WAIT).await;
                 programs.stop_programs();
             });
-            let waited = running.waiting().await;
-            ending.abort();
-            match waited {
+            let quit_result = running.waiting().await;
+            shutdown.abort();
+            match quit_result {
                 Ok(QuitReason::JoinError(error)) | Err(error) => {
                     Err(McpServeError::Broken(error.to_string()))
                 }
@@ -121,5 +121,5 @@ pub async fn serve_stdio(
         Err(error) => Err(McpServeError::NoHandshake(crate::tool::to_title(&error.to_string()))),
     };
     tools.stop_programs();
-    served
+    result
 }

@@ -1,16 +1,16 @@
 //! `terminal`: a shell command in the working folder, and the jobs that some of them become.
 
-mod folder;
-mod held;
-mod here;
-mod in_client;
+mod arguments;
+mod client;
+mod client_sandbox;
+mod input;
+mod interactivity;
+mod job_io;
 mod jobs;
-mod keys;
-mod needs;
+mod local;
+mod report;
 mod shell;
-mod talk;
-mod wanted;
-mod words;
+mod working_dir;
 
 use std::{path::PathBuf, time::Duration};
 
@@ -22,10 +22,10 @@ use serde_json::{Map, Value};
 pub(crate) use self::jobs::JobTable;
 pub use self::shell::Shell;
 use self::{
-    keys::JobInput,
-    needs::TerminalNeed,
-    wanted::{CommandRequest, LaunchMode, TerminalAction},
-    words::TerminalReport,
+    arguments::{CommandRequest, LaunchMode, TerminalAction},
+    input::JobInput,
+    interactivity::TerminalNeed,
+    report::TerminalReport,
 };
 use crate::{
     BuiltinToolConfig, PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
@@ -36,19 +36,19 @@ use crate::{
 const SOFT_LIMIT: Duration = Duration::from_mins(2);
 
 /// What asks for a password has asked by then.
-const SOFT_LIMIT_ASKING: Duration = Duration::from_secs(10);
+const PROMPT_SOFT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Longer than a working session nobody needs a server that nobody looks at.
-const JOB_LIFE: Duration = Duration::from_hours(4);
+const JOB_LIFETIME: Duration = Duration::from_hours(4);
 
 /// How long the start of a job is watched: most that fail do so at once, and servers say where they are.
-const SETTLE: Duration = Duration::from_secs(1);
+const JOB_START_WAIT: Duration = Duration::from_secs(1);
 
 /// A program that says nothing for so long waits, or computes.
-const QUIET: Duration = Duration::from_millis(200);
+const QUIET_PERIOD: Duration = Duration::from_millis(200);
 
 /// How long somebody who did not say so waits for a job to say something.
-const LOOK_WAIT: Duration = Duration::from_secs(5);
+const READ_WAIT: Duration = Duration::from_secs(5);
 
 /// About 4,000 tokens each: the beginning says what was done, the end how it went.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -63,7 +63,7 @@ pub enum TerminalPreference {
     /// The client's; without them no command runs.
     ClientOnly,
     /// Our own processes, whatever the client has.
-    Own,
+    Local,
 }
 
 /// Where one command runs.
@@ -72,20 +72,20 @@ enum CommandRoute {
     /// In a terminal of the client.
     Client,
     /// Here, and the client draws what it prints as it comes.
-    HereLive,
+    LocalStreamed,
     /// Here, and the client is shown pictures of it.
-    Here,
+    Local,
     /// Nowhere.
-    Nowhere,
+    Unavailable,
 }
 
 impl TerminalPreference {
     fn select_route(self, client: AcpClientCapabilities) -> CommandRoute {
         match self {
             Self::ClientFirst | Self::ClientOnly if client.terminals => CommandRoute::Client,
-            Self::ClientOnly => CommandRoute::Nowhere,
-            Self::ClientFirst | Self::Own if client.shows_output => CommandRoute::HereLive,
-            Self::ClientFirst | Self::Own => CommandRoute::Here,
+            Self::ClientOnly => CommandRoute::Unavailable,
+            Self::ClientFirst | Self::Local if client.shows_output => CommandRoute::LocalStreamed,
+            Self::ClientFirst | Self::Local => CommandRoute::Local,
         }
     }
 }
@@ -100,18 +100,18 @@ pub(crate) struct TerminalTool {
     /// What runs the commands.
     shell: Shell,
     /// Who holds the commands.
-    warden: Option<SandboxWrapper>,
+    sandbox: Option<SandboxWrapper>,
     /// How long a command without a limit of its own is waited for.
     soft_limit: Duration,
 }
 
 /// Why no command can run.
-const NOWHERE: &str = "could not run the command: the client has no terminals, and the configuration wants no others \
+const NO_TERMINAL: &str = "could not run the command: the client has no terminals, and the configuration wants no others \
                        (fallback_to_mcp_terminal)";
 
 impl TerminalTool {
-    pub(crate) fn new(groups: ProcessGroups, equipment: &BuiltinToolConfig) -> Self {
-        let soft_limit = equipment.soft_limit.unwrap_or(SOFT_LIMIT);
+    pub(crate) fn new(groups: ProcessGroups, config: &BuiltinToolConfig) -> Self {
+        let soft_limit = config.soft_limit.unwrap_or(SOFT_LIMIT);
         let spec = ToolSpec {
             name: "terminal".into(),
             description: format!(
@@ -121,18 +121,18 @@ impl TerminalTool {
                  stopped then. Jobs are read, typed to and ended with is_input and reset. A REPL (python3, psql …) \
                  becomes a job by itself. Of long output the beginning and the end are shown and the whole goes to a \
                  file.",
-                equipment.shell.name(),
+                config.shell.name(),
                 soft_limit.as_secs()
             ),
-            parameters: wanted::parameters_schema(),
+            parameters: arguments::parameters_schema(),
         };
         Self {
             spec,
             groups,
-            spill_dir: equipment.spill_dir.clone(),
-            terminals: equipment.terminals,
-            shell: equipment.shell.clone(),
-            warden: equipment.warden.clone(),
+            spill_dir: config.spill_dir.clone(),
+            terminals: config.terminals,
+            shell: config.shell.clone(),
+            sandbox: config.sandbox.clone(),
             soft_limit,
         }
     }
@@ -144,11 +144,11 @@ impl Tool for TerminalTool {
     }
 
     fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
-        let (title, touch) = match TerminalAction::parse(arguments) {
-            Ok(act) => (action_title(&act, workspace), action_access(act, workspace)),
+        let (title, access) = match TerminalAction::parse(arguments) {
+            Ok(action) => (action_title(&action, workspace), action_access(action, workspace)),
             Err(_) => (format!("`{}`", to_title(text_argument(arguments, "command"))), ToolAccess::Nothing),
         };
-        ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), touch }
+        ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), touch: access }
     }
 
     fn live_output_dir(
@@ -158,10 +158,11 @@ impl Tool for TerminalTool {
         client: AcpClientCapabilities,
     ) -> Option<PathBuf> {
         match TerminalAction::parse(arguments) {
-            Ok(TerminalAction::Start(start))
-                if !start.is_job() && self.terminals.select_route(client) == CommandRoute::HereLive =>
+            Ok(TerminalAction::Start(request))
+                if !request.is_job()
+                    && self.terminals.select_route(client) == CommandRoute::LocalStreamed =>
             {
-                Some(start.working_dir(workspace))
+                Some(request.working_dir(workspace))
             }
             Ok(_) | Err(_) => None,
         }
@@ -174,9 +175,9 @@ impl Tool for TerminalTool {
         client: AcpClientCapabilities,
     ) -> bool {
         match TerminalAction::parse(arguments) {
-            Ok(TerminalAction::Start(start) | TerminalAction::Reset { then: Some(start), .. }) => {
-                self.command_route(&start, client) == CommandRoute::Client
-            }
+            Ok(
+                TerminalAction::Start(request) | TerminalAction::Reset { next_command: Some(request), .. },
+            ) => self.command_route(&request, client) == CommandRoute::Client,
             Ok(_) | Err(_) => false,
         }
     }
@@ -184,10 +185,11 @@ impl Tool for TerminalTool {
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
         into_preview_future(async move {
             match TerminalAction::parse(arguments) {
-                Ok(TerminalAction::Start(start) | TerminalAction::Reset { then: Some(start), .. })
-                    if self.command_route(&start, cx.client_capabilities()) == CommandRoute::Nowhere =>
-                {
-                    Err(ToolError(NOWHERE.to_owned()))
+                Ok(
+                    TerminalAction::Start(request)
+                    | TerminalAction::Reset { next_command: Some(request), .. },
+                ) if self.command_route(&request, cx.client_capabilities()) == CommandRoute::Unavailable => {
+                    Err(ToolError(NO_TERMINAL.to_owned()))
                 }
                 Ok(_) | Err(_) => Ok(Vec::new()),
             }
@@ -197,25 +199,25 @@ impl Tool for TerminalTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let jobs = cx.workspace.jobs();
-            let said = match TerminalAction::parse(arguments)? {
-                TerminalAction::Start(start) => self.start_command(&start, &cx).await?,
-                TerminalAction::Look { job, wait } => {
+            let report = match TerminalAction::parse(arguments)? {
+                TerminalAction::Start(request) => self.start_command(&request, &cx).await?,
+                TerminalAction::ReadJob { job, wait } => {
                     let entry = jobs.find_job(job.as_deref())?;
-                    talk::read_job(&entry, wait, &cx).await
+                    job_io::read_job(&entry, wait, &cx).await
                 }
-                TerminalAction::Type { job, typed, wait, .. } => {
+                TerminalAction::SendInput { job, input, wait, .. } => {
                     let entry = jobs.find_job(job.as_deref())?;
-                    talk::send_input(&entry, &typed, wait, &cx).await?
+                    job_io::send_input(&entry, &input, wait, &cx).await?
                 }
-                TerminalAction::Reset { job, then } => {
-                    let ended = talk::reset_jobs(jobs, job.as_deref()).await?;
-                    match then {
-                        Some(start) => self.start_command(&start, &cx).await?.with_prefix(&ended),
-                        None => TerminalReport::success(ended),
+                TerminalAction::Reset { job, next_command } => {
+                    let ended_text = job_io::reset_jobs(jobs, job.as_deref()).await?;
+                    match next_command {
+                        Some(request) => self.start_command(&request, &cx).await?.with_prefix(&ended_text),
+                        None => TerminalReport::success(ended_text),
                     }
                 }
             };
-            Ok(said.into_tool_result(&jobs.take_ended_jobs()))
+            Ok(report.into_tool_result(&jobs.take_ended_jobs()))
         })
     }
 }
@@ -223,66 +225,70 @@ impl Tool for TerminalTool {
 impl TerminalTool {
     async fn start_command(
         &self,
-        start: &CommandRequest,
+        request: &CommandRequest,
         cx: &ToolCx<'_>,
     ) -> Result<TerminalReport, ToolError> {
-        start.check_working_dir(cx).await?;
-        let came = match (self.command_route(start, cx.client_capabilities()), cx.editor) {
-            (CommandRoute::Client, Some(editor)) => match self.run_in_client(start, editor, cx).await? {
-                Some(came) => came,
-                None => self.run_locally(start, cx, CommandRoute::Here).await?,
+        request.check_working_dir(cx).await?;
+        let outcome = match (self.command_route(request, cx.client_capabilities()), cx.editor) {
+            (CommandRoute::Client, Some(editor)) => match self.run_in_client(request, editor, cx).await? {
+                Some(outcome) => outcome,
+                None => self.run_locally(request, cx, CommandRoute::Local).await?,
             },
-            (CommandRoute::Nowhere, _) => return Err(ToolError(NOWHERE.to_owned())),
-            (route, _) => self.run_locally(start, cx, route).await?,
+            (CommandRoute::Unavailable, _) => return Err(ToolError(NO_TERMINAL.to_owned())),
+            (route, _) => self.run_locally(request, cx, route).await?,
         };
-        let note = start.directory_note(&came, cx.workspace);
-        Ok(came.into_report(start.timeout.unwrap_or(self.soft_limit)).with_line(note))
+        let note = request.directory_note(&outcome, cx.workspace);
+        Ok(outcome.into_report(request.timeout.unwrap_or(self.soft_limit)).with_line(note))
     }
 
-    fn command_route(&self, start: &CommandRequest, client: AcpClientCapabilities) -> CommandRoute {
+    fn command_route(&self, request: &CommandRequest, client: AcpClientCapabilities) -> CommandRoute {
         match self.terminals.select_route(client) {
             // Nothing can be typed in the client's terminal from here.
             CommandRoute::Client
-                if start.need == TerminalNeed::Talking
+                if request.need == TerminalNeed::Interactive
                     && self.terminals == TerminalPreference::ClientFirst =>
             {
-                CommandRoute::Here
+                CommandRoute::Local
             }
             route @ (CommandRoute::Client
-            | CommandRoute::HereLive
-            | CommandRoute::Here
-            | CommandRoute::Nowhere) => route,
+            | CommandRoute::LocalStreamed
+            | CommandRoute::Local
+            | CommandRoute::Unavailable) => route,
         }
     }
 }
 
-fn action_title(act: &TerminalAction, workspace: &Workspace) -> String {
-    let named = |job: &Option<String>| match workspace.jobs().find_job(job.as_deref()) {
+fn action_title(action: &TerminalAction, workspace: &Workspace) -> String {
+    let job_name = |job: &Option<String>| match workspace.jobs().find_job(job.as_deref()) {
         Ok(entry) => entry.name.clone(),
         Err(_) => job.clone().unwrap_or_else(|| "job".into()),
     };
-    let started = |start: &CommandRequest| {
-        let background = if start.ground == LaunchMode::Back { " in the background" } else { "" };
-        format!("`{}`{}{background}", to_title(&start.command), start.working_dir_suffix(workspace))
+    let run_title = |request: &CommandRequest| {
+        let background = if request.ground == LaunchMode::Back { " in the background" } else { "" };
+        format!("`{}`{}{background}", to_title(&request.command), request.working_dir_suffix(workspace))
     };
-    match act {
-        TerminalAction::Start(start) => started(start),
-        TerminalAction::Type { job, text, .. } => to_title(&format!("{} ← {text}", named(job))),
-        TerminalAction::Look { job, .. } => to_title(&format!("Read {}", named(job))),
-        TerminalAction::Reset { job: Some(job), then: None } => to_title(&format!("End {job}")),
-        TerminalAction::Reset { job: None, then: None } => "End all jobs".into(),
-        TerminalAction::Reset { then: Some(start), .. } => started(start),
+    match action {
+        TerminalAction::Start(request) => run_title(request),
+        TerminalAction::SendInput { job, text, .. } => to_title(&format!("{} ← {text}", job_name(job))),
+        TerminalAction::ReadJob { job, .. } => to_title(&format!("Read {}", job_name(job))),
+        TerminalAction::Reset { job: Some(job), next_command: None } => to_title(&format!("End {job}")),
+        TerminalAction::Reset { job: None, next_command: None } => "End all jobs".into(),
+        TerminalAction::Reset { next_command: Some(request), .. } => run_title(request),
     }
 }
 
 /// What is typed may run like any command; only what stops a job, or looks at it, does nothing.
-fn action_access(act: TerminalAction, workspace: &Workspace) -> ToolAccess {
-    match act {
-        TerminalAction::Start(start) | TerminalAction::Reset { then: Some(start), .. } => {
-            ToolAccess::Runs(start.evaluated_line(workspace))
+fn action_access(action: TerminalAction, workspace: &Workspace) -> ToolAccess {
+    match action {
+        TerminalAction::Start(request) | TerminalAction::Reset { next_command: Some(request), .. } => {
+            ToolAccess::Runs(request.evaluated_line(workspace))
         }
-        TerminalAction::Type { typed: JobInput::Key { only_stops: true, .. }, .. } => ToolAccess::Nothing,
-        TerminalAction::Type { text, .. } => ToolAccess::Runs(text),
-        TerminalAction::Look { .. } | TerminalAction::Reset { then: None, .. } => ToolAccess::Nothing,
+        TerminalAction::SendInput { input: JobInput::Key { only_stops: true, .. }, .. } => {
+            ToolAccess::Nothing
+        }
+        TerminalAction::SendInput { text, .. } => ToolAccess::Runs(text),
+        TerminalAction::ReadJob { .. } | TerminalAction::Reset { next_command: None, .. } => {
+            ToolAccess::Nothing
+        }
     }
 }

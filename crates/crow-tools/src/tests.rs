@@ -3,9 +3,9 @@ mod edit;
 mod hook;
 mod hostile;
 mod mcp;
+mod mcp_catalog;
 mod mcp_hostile;
 mod mcp_http;
-mod mcp_offers;
 mod mcp_sign_in;
 mod race;
 mod read;
@@ -32,10 +32,10 @@ use crate::{BuiltinToolConfig, ToolCx, ToolProgress, ToolRegistry, Workspace};
 
 /// A project in a folder of its own, with a little something beside it.
 struct Machine {
-    folder: TempDir,
+    dir: TempDir,
     workspace: Workspace,
     tools: ToolRegistry,
-    cut: CancellationToken,
+    cancel: CancellationToken,
 }
 
 /// Makes the files that `setup` makes, makes the calls, and compares everything that came of them.
@@ -50,18 +50,18 @@ async fn check(setup: fn(&Path), calls: &[(&str, Value)], expect: Expect) {
 
 impl Machine {
     fn new(setup: fn(&Path)) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let cwd = folder.path().canonicalize().unwrap().join("project");
+        let dir = tempfile::tempdir().unwrap();
+        let cwd = dir.path().canonicalize().unwrap().join("project");
         fs::create_dir(&cwd).unwrap();
         setup(&cwd);
         Self {
             workspace: Workspace::new(cwd, &[], vec!["CARGO_MANIFEST_DIR".into()]),
             tools: ToolRegistry::with_builtin_tools(BuiltinToolConfig {
-                spill_dir: folder.path().to_owned(),
+                spill_dir: dir.path().to_owned(),
                 ..BuiltinToolConfig::default()
             }),
-            folder,
-            cut: CancellationToken::new(),
+            dir,
+            cancel: CancellationToken::new(),
         }
     }
 
@@ -81,31 +81,31 @@ impl Machine {
             name: name.into(),
             arguments,
         };
-        let facets = self.tools.call_info(&call, &self.workspace);
-        let cx = ToolCx { touch: &facets.touch, ..self.cx(&|_| ()) };
-        let outcome = self.tools.run_call(&call, cx).await;
-        let outside = self.folder.path().canonicalize().unwrap().display().to_string();
-        let head = format!("> {} {:?} {:?}\n", facets.title, facets.kind, facets.touch);
-        (head + &show(&outcome)).replace(&outside, "$DIR")
+        let info = self.tools.call_info(&call, &self.workspace);
+        let cx = ToolCx { access: &info.touch, ..self.cx(&|_| ()) };
+        let result = self.tools.run_call(&call, cx).await;
+        let outside = self.dir.path().canonicalize().unwrap().display().to_string();
+        let head = format!("> {} {:?} {:?}\n", info.title, info.kind, info.touch);
+        (head + &show(&result)).replace(&outside, "$DIR")
     }
 
     fn cx<'a>(&'a self, progress: &'a (dyn Fn(ToolProgress) + Send + Sync)) -> ToolCx<'a> {
         ToolCx {
             workspace: &self.workspace,
             editor: None,
-            touch: &ToolAccess::Nothing,
+            access: &ToolAccess::Nothing,
             call: None,
             confinement: Confinement::Free,
-            cut: &self.cut,
+            cancel: &self.cancel,
             progress,
-            keeper: None,
+            undo_recorder: None,
         }
     }
 }
 
-fn show(outcome: &ToolResult) -> String {
-    let mut said = format!("{:?}: ", outcome.status);
-    for part in &outcome.for_model {
+fn show(result: &ToolResult) -> String {
+    let mut said = format!("{:?}: ", result.status);
+    for part in &result.for_model {
         match part {
             ContentPart::Text(text) => said += text,
             ContentPart::Image { .. }
@@ -119,7 +119,7 @@ fn show(outcome: &ToolResult) -> String {
             said += "\n";
         }
     }
-    for content in &outcome.for_client {
+    for content in &result.for_client {
         match content {
             ToolCallContent::Text(_) => {}
             ToolCallContent::Image { .. } | ToolCallContent::Diff { .. } => {
@@ -127,7 +127,7 @@ fn show(outcome: &ToolResult) -> String {
             }
         }
     }
-    if let Some(plan) = &outcome.plan {
+    if let Some(plan) = &result.plan {
         said += &format!("plan: {plan:?}\n");
     }
     said

@@ -91,9 +91,9 @@ impl Tool for TodoTool {
                     "the plan has more than {ENTRIES_MAX} steps; sum some of them up"
                 )));
             }
-            let is_long = |entry: &TodoEntryArg| entry.content.chars().nth(ENTRY_CHARS_MAX).is_some();
-            if let Some(at) = entries.iter().position(is_long) {
-                let number = at + 1;
+            let is_too_long = |entry: &TodoEntryArg| entry.content.chars().nth(ENTRY_CHARS_MAX).is_some();
+            if let Some(index) = entries.iter().position(is_too_long) {
+                let number = index + 1;
                 return Err(ToolError(format!(
                     "step {number} of the plan is longer than {ENTRY_CHARS_MAX} characters; say it shorter"
                 )));

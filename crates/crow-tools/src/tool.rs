@@ -31,7 +31,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// What that server calls it.
-    fn name_there(&self) -> Option<&str> {
+    fn server_tool_name(&self) -> Option<&str> {
         None
     }
 
@@ -81,17 +81,17 @@ pub struct ToolCx<'a> {
     /// The files and terminals of the session's client, where there is one.
     pub editor: Option<&'a ClientEditor>,
     /// What it was judged by, as its [`ToolCallInfo`] said: files elsewhere are not opened for it.
-    pub touch: &'a ToolAccess,
+    pub access: &'a ToolAccess,
     /// Which call it is, where it belongs to a conversation.
     pub call: Option<CallId>,
     /// How its commands are held. In a terminal of the client one that is free has nothing around it.
     pub confinement: Confinement,
     /// Stops the call.
-    pub cut: &'a CancellationToken,
+    pub cancel: &'a CancellationToken,
     /// Shows how far it is.
     pub progress: &'a (dyn Fn(ToolProgress) + Send + Sync),
     /// Keeps what is in a file before it is changed, where changes can be undone.
-    pub keeper: Option<&'a dyn UndoRecorder>,
+    pub undo_recorder: Option<&'a dyn UndoRecorder>,
 }
 
 impl ToolCx<'_> {
@@ -102,14 +102,15 @@ impl ToolCx<'_> {
 
     /// Finds where a path of the call leads, which has to be where it led when the call was judged.
     pub(crate) fn approved_path(&self, path: &str) -> Result<PathBuf, ToolError> {
-        let refuse = |why: &str| ToolError(format!("could not use the path `{}`: {why}", to_title(path)));
+        let refuse =
+            |reason: &str| ToolError(format!("could not use the path `{}`: {reason}", to_title(path)));
         if path.contains('\0') {
             return Err(refuse("no path holds a zero byte"));
         }
         if path.len() > PATH_BYTES_MAX {
             return Err(refuse("it is longer than any path"));
         }
-        let judged = match self.touch {
+        let evaluated = match self.access {
             ToolAccess::Reads(paths) | ToolAccess::Writes(paths) => paths.as_slice(),
             ToolAccess::Nothing
             | ToolAccess::Runs(_)
@@ -118,8 +119,8 @@ impl ToolCx<'_> {
             | ToolAccess::Searches => &[],
         };
         let path = self.workspace.resolve_path(path);
-        let is_judged = path.to_str().is_some_and(|path| judged.iter().any(|judged| judged == path));
-        if is_judged { Ok(path) } else { Err(ToolError(MOVED.to_owned())) }
+        let is_evaluated = path.to_str().is_some_and(|path| evaluated.iter().any(|judged| judged == path));
+        if is_evaluated { Ok(path) } else { Err(ToolError(PATH_CHANGED.to_owned())) }
     }
 }
 
@@ -131,7 +132,7 @@ impl ToolCx<'_> {
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
         let readers = self.workspace.read_permits();
-        let reading = async move {
+        let read_task = async move {
             let permit = readers.acquire_owned().await;
             run_blocking(move || {
                 let _permit = permit;
@@ -139,10 +140,10 @@ impl ToolCx<'_> {
             })
             .await
         };
-        match self.cut.run_until_cancelled(timeout(READ_WITHIN, reading)).await {
+        match self.cancel.run_until_cancelled(timeout(READ_TIMEOUT, read_task)).await {
             Some(Ok(read)) => read,
             Some(Err(_)) => {
-                let n_seconds = READ_WITHIN.as_secs();
+                let n_seconds = READ_TIMEOUT.as_secs();
                 Err(ToolError(format!("could not be read: the disk did not answer for {n_seconds} seconds")))
             }
             None => Err(ToolError(CANCELLED.to_owned())),
@@ -154,15 +155,15 @@ impl ToolCx<'_> {
 pub(crate) const READERS_MAX: usize = 32;
 
 /// Longer than a search of the largest project.
-const READ_WITHIN: Duration = Duration::from_secs(120);
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// How far a call is.
 #[derive(Debug)]
 pub enum ToolProgress {
     /// What there is to see so far, instead of what was there before.
-    Shows(Vec<ToolCallContent>),
+    Content(Vec<ToolCallContent>),
     /// More of what it prints.
-    Printed(String),
+    Output(String),
     /// The program that printed has ended.
     Exited {
         /// Its exit code, when it had one.
@@ -174,7 +175,7 @@ pub enum ToolProgress {
     Terminal(Arc<ClientTerminal>),
     /// It did not run: it was to be held, and in the client's terminals nothing can be; see
     /// [`Workspace::no_client_sandbox`].
-    Unheld,
+    SandboxUnavailable,
 }
 
 /// Why a call was not done, as a sentence for the model.
@@ -187,7 +188,8 @@ impl fmt::Display for ToolError {
     }
 }
 
-pub(crate) const MOVED: &str = "not done: a link leads elsewhere than when the call was judged; look again";
+pub(crate) const PATH_CHANGED: &str =
+    "not done: a link leads elsewhere than when the call was judged; look again";
 
 pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 
@@ -195,22 +197,22 @@ pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 pub(crate) fn into_tool_future<'a>(
     work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'a,
 ) -> ToolFuture<'a> {
-    Box::pin(async move { work.await.unwrap_or_else(|ToolError(sentence)| ToolResult::failure(sentence)) })
+    Box::pin(async move { work.await.unwrap_or_else(|ToolError(message)| ToolResult::failure(message)) })
 }
 
 /// Makes the working out of a preview into one, and a refusal into a failed outcome.
 pub(crate) fn into_preview_future<'a>(
     work: impl Future<Output = Result<Vec<ToolCallContent>, ToolError>> + Send + 'a,
 ) -> PreviewFuture<'a> {
-    Box::pin(async move { work.await.map_err(|ToolError(sentence)| ToolResult::failure(sentence)) })
+    Box::pin(async move { work.await.map_err(|ToolError(message)| ToolResult::failure(message)) })
 }
 
 /// Does work that blocks, off the thread that everybody shares.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let joined = tokio::task::spawn_blocking(work).await;
-    joined.unwrap_or_else(|error| Err(ToolError(format!("the tool broke: {error}"))))
+    let result = tokio::task::spawn_blocking(work).await;
+    result.unwrap_or_else(|error| Err(ToolError(format!("the tool broke: {error}"))))
 }
 
 /// Reads arguments into a tool's own type.
@@ -232,10 +234,10 @@ pub(crate) fn to_title(text: &str) -> String {
     let mut lines = text.trim().lines();
     let line = lines.next().unwrap_or_default().trim_end();
     let is_whole = lines.next().is_none() && line.chars().count() <= TITLE_CHARS_MAX;
-    let shown = line.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let shown: String =
-        if is_whole { shown.collect() } else { shown.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() };
-    escape_hidden(&shown)
+    let title = line.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let title: String =
+        if is_whole { title.collect() } else { title.take(TITLE_CHARS_MAX - 1).chain(['…']).collect() };
+    escape_hidden(&title)
 }
 
 /// Makes a title of what is done to a path, which a broken call may not have.

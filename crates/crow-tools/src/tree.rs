@@ -14,50 +14,50 @@ use tokio_util::sync::CancellationToken;
 use crate::walk::{DirectoryLister, HiddenFiles, WalkBounds, WalkDirectory, WalkEntry};
 
 /// Levels that are drawn; deeper ones cost tokens in every request and are found by searching.
-const DEPTH: usize = 3;
+const DEPTH_MAX: usize = 3;
 
 /// Lines that are drawn, for the same reason.
 const LINES_MAX: usize = 200;
 
 /// Entries of one folder: no folder hides the others.
-const FOLDER_ENTRIES_MAX: usize = 50;
+const DIR_ENTRIES_MAX: usize = 50;
 
 /// Entries of the root: what is in it is what a project is.
 const ROOT_ENTRIES_MAX: usize = 100;
 
 /// A folder of which fewer lines could be drawn is only named.
-const FOLDER_LINES_MIN: usize = 3;
+const DIR_LINES_MIN: usize = 3;
 
 /// Characters of one name.
 const NAME_CHARS_MAX: usize = 100;
 
 /// Nobody waits longer for a first answer.
-const WITHIN: Duration = Duration::from_secs(2);
+const WALK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Entries that are looked at to draw the folders.
-const DRAWN_ENTRIES_MAX: usize = 2_000_000;
+const DRAW_ENTRIES_MAX: usize = 2_000_000;
 
 /// Entries that are looked at in one folder below the first: what was generated leaves room for the others.
-const FOLDER_ENTRIES_SEEN_MAX: usize = 10_000;
+const DIR_ENTRIES_SCANNED_MAX: usize = 10_000;
 
 /// Entries that are looked at for files of a name.
-const FOUND_ENTRIES_MAX: usize = 50_000;
+const FIND_ENTRIES_MAX: usize = 50_000;
 
 /// Folders that wait to be looked through for them.
-const WAITING_MAX: usize = FOUND_ENTRIES_MAX;
+const PENDING_MAX: usize = FIND_ENTRIES_MAX;
 
 /// Draws a folder, two spaces a level, folders with a slash, without what the project leaves out. Level by level, so that
 /// a folder of thousands of files hides no other.
 pub fn draw_tree(cwd: &Path) -> String {
-    let cut = CancellationToken::new();
-    let bounds = WalkBounds { entries_max: DRAWN_ENTRIES_MAX, within: WITHIN };
+    let cancel = CancellationToken::new();
+    let limits = WalkBounds { entries_max: DRAW_ENTRIES_MAX, timeout: WALK_TIMEOUT };
     let cwd = crate::resolve_links(cwd);
-    let lister = DirectoryLister::new(&cwd, HiddenFiles::LeftOut, bounds, &cut);
+    let lister = DirectoryLister::new(&cwd, HiddenFiles::Excluded, limits, &cancel);
     let mut drawing = TreeDrawing { nodes: Vec::new(), n_lines: 0 };
     let root = TreeNode::new(OsString::new(), Some(lister.start_directory()));
     drawing.nodes.push(root);
     let mut level = vec![0];
-    for _ in 0..DEPTH {
+    for _ in 0..DEPTH_MAX {
         level = drawing.expand_level(&lister, &level);
     }
     let mut lines = Vec::new();
@@ -75,17 +75,17 @@ pub fn draw_tree(cwd: &Path) -> String {
 
 /// Finds files of a name below a folder, not in it, at most `n_max`, by their paths from there, as one line each.
 pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
-    let cut = CancellationToken::new();
-    let bounds = WalkBounds { entries_max: FOUND_ENTRIES_MAX, within: WITHIN };
+    let cancel = CancellationToken::new();
+    let limits = WalkBounds { entries_max: FIND_ENTRIES_MAX, timeout: WALK_TIMEOUT };
     let cwd = crate::resolve_links(cwd);
-    let lister = DirectoryLister::new(&cwd, HiddenFiles::LeftOut, bounds, &cut);
+    let lister = DirectoryLister::new(&cwd, HiddenFiles::Excluded, limits, &cancel);
     let mut found: BTreeSet<PathBuf> = BTreeSet::new();
-    let mut waiting = VecDeque::from([lister.start_directory()]);
-    while let Some(folder) = waiting.pop_front() {
-        lister.list_first(&folder, FOLDER_ENTRIES_SEEN_MAX, |listed| match listed {
-            WalkEntry::Folder(folder) if waiting.len() < WAITING_MAX => waiting.push_back(folder),
-            WalkEntry::Folder(_) => {}
-            WalkEntry::File(path) if path.ends_with(name) && folder.path() != cwd => {
+    let mut pending = VecDeque::from([lister.start_directory()]);
+    while let Some(dir) = pending.pop_front() {
+        lister.list_first(&dir, DIR_ENTRIES_SCANNED_MAX, |entry| match entry {
+            WalkEntry::Directory(dir) if pending.len() < PENDING_MAX => pending.push_back(dir),
+            WalkEntry::Directory(_) => {}
+            WalkEntry::File(path) if path.ends_with(name) && dir.path() != cwd => {
                 found.insert(path);
                 if found.len() > n_max {
                     found.pop_last();
@@ -94,8 +94,8 @@ pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
             WalkEntry::File(_) => {}
         });
     }
-    let below = found.iter().filter_map(|path| path.strip_prefix(&cwd).ok());
-    below.map(|path| escape_hidden(&path.to_string_lossy())).collect()
+    let relative = found.iter().filter_map(|path| path.strip_prefix(&cwd).ok());
+    relative.map(|path| escape_hidden(&path.to_string_lossy())).collect()
 }
 
 /// What will be drawn.
@@ -107,8 +107,8 @@ struct TreeDrawing {
 struct TreeNode {
     name: OsString,
     /// There when it is a folder that was not listed yet.
-    folder: Option<WalkDirectory>,
-    is_folder: bool,
+    dir: Option<WalkDirectory>,
+    is_dir: bool,
     children: Vec<usize>,
     /// Children that are not drawn.
     n_more: usize,
@@ -117,8 +117,8 @@ struct TreeNode {
 }
 
 impl TreeNode {
-    fn new(name: OsString, folder: Option<WalkDirectory>) -> Self {
-        Self { name, is_folder: folder.is_some(), folder, children: Vec::new(), n_more: 0, is_counted: true }
+    fn new(name: OsString, dir: Option<WalkDirectory>) -> Self {
+        Self { name, is_dir: dir.is_some(), dir, children: Vec::new(), n_more: 0, is_counted: true }
     }
 }
 
@@ -126,22 +126,22 @@ impl TreeDrawing {
     /// Lists the folders of a level, each with its share of the lines that are left; gives the folders below them.
     fn expand_level(&mut self, lister: &DirectoryLister<'_>, level: &[usize]) -> Vec<usize> {
         let mut next = Vec::new();
-        for (place, &node) in level.iter().enumerate() {
-            let share = LINES_MAX.saturating_sub(self.n_lines) / (level.len() - place);
+        for (position, &node) in level.iter().enumerate() {
+            let n_lines_max = LINES_MAX.saturating_sub(self.n_lines) / (level.len() - position);
             // One line more says how many are left out.
-            let n_entries_max = if node == 0 { ROOT_ENTRIES_MAX } else { FOLDER_ENTRIES_MAX };
-            let share = share.min(n_entries_max + 1);
-            let Some(folder) = self.nodes[node].folder.take().filter(|_| share >= FOLDER_LINES_MIN) else {
+            let n_entries_max = if node == 0 { ROOT_ENTRIES_MAX } else { DIR_ENTRIES_MAX };
+            let n_lines_max = n_lines_max.min(n_entries_max + 1);
+            let Some(dir) = self.nodes[node].dir.take().filter(|_| n_lines_max >= DIR_LINES_MIN) else {
                 continue;
             };
-            let n_seen_max = if node == 0 { usize::MAX } else { FOLDER_ENTRIES_SEEN_MAX };
+            let n_scanned_max = if node == 0 { usize::MAX } else { DIR_ENTRIES_SCANNED_MAX };
             let FirstEntries { children, n_more, is_counted } =
-                first_entries(lister, &folder, (share, n_seen_max));
+                first_entries(lister, &dir, (n_lines_max, n_scanned_max));
             self.n_lines += children.len() + usize::from(n_more > 0);
-            let new = self.nodes.len()..self.nodes.len() + children.len();
+            let new_nodes = self.nodes.len()..self.nodes.len() + children.len();
             self.nodes.extend(children);
-            next.extend(new.clone().filter(|&child| self.nodes[child].is_folder));
-            self.nodes[node].children = new.collect();
+            next.extend(new_nodes.clone().filter(|&child| self.nodes[child].is_dir));
+            self.nodes[node].children = new_nodes.collect();
             self.nodes[node].n_more = n_more;
             self.nodes[node].is_counted = is_counted;
         }
@@ -152,7 +152,7 @@ impl TreeDrawing {
         let indent = "  ".repeat(depth);
         let node = &self.nodes[node];
         for &child in &node.children {
-            let slash = if self.nodes[child].is_folder { "/" } else { "" };
+            let slash = if self.nodes[child].is_dir { "/" } else { "" };
             let name = escape_hidden_start(&self.nodes[child].name.to_string_lossy(), NAME_CHARS_MAX);
             lines.push(format!("{indent}{name}{slash}"));
             self.write_node(child, depth + 1, lines);
@@ -174,37 +174,37 @@ struct FirstEntries {
 /// The first entries of a folder by their names, folders before files where not all fit.
 fn first_entries(
     lister: &DirectoryLister<'_>,
-    folder: &WalkDirectory,
-    (share, n_seen_max): (usize, usize),
+    dir: &WalkDirectory,
+    (n_lines_max, n_scanned_max): (usize, usize),
 ) -> FirstEntries {
-    let mut folders: Vec<(OsString, WalkDirectory)> = Vec::new();
+    let mut dirs: Vec<(OsString, WalkDirectory)> = Vec::new();
     let mut files: BTreeSet<OsString> = BTreeSet::new();
     let mut n_entries = 0;
-    let is_counted = lister.list_first(folder, n_seen_max, |listed| {
+    let is_counted = lister.list_first(dir, n_scanned_max, |entry| {
         n_entries += 1;
         let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
-        match listed {
-            WalkEntry::Folder(folder) => {
-                folders.push((name(folder.path()), folder));
-                if folders.len() >= 2 * share {
-                    folders.sort_by(|one, other| one.0.cmp(&other.0));
-                    folders.truncate(share);
+        match entry {
+            WalkEntry::Directory(dir) => {
+                dirs.push((name(dir.path()), dir));
+                if dirs.len() >= 2 * n_lines_max {
+                    dirs.sort_by(|one, other| one.0.cmp(&other.0));
+                    dirs.truncate(n_lines_max);
                 }
             }
             WalkEntry::File(path) => {
                 files.insert(name(&path));
-                if files.len() > share {
+                if files.len() > n_lines_max {
                     files.pop_last();
                 }
             }
         }
     });
-    folders.sort_by(|one, other| one.0.cmp(&other.0));
-    let n_shown = if n_entries >= share { share - 1 } else { share };
-    folders.truncate(n_shown);
-    let n_files = n_shown - folders.len();
+    dirs.sort_by(|one, other| one.0.cmp(&other.0));
+    let n_shown = if n_entries >= n_lines_max { n_lines_max - 1 } else { n_lines_max };
+    dirs.truncate(n_shown);
+    let n_files = n_shown - dirs.len();
     let mut nodes: Vec<TreeNode> =
-        folders.into_iter().map(|(name, folder)| TreeNode::new(name, Some(folder))).collect();
+        dirs.into_iter().map(|(name, dir)| TreeNode::new(name, Some(dir))).collect();
     nodes.extend(files.into_iter().take(n_files).map(|name| TreeNode::new(name, None)));
     nodes.sort_by(|one, other| one.name.cmp(&other.name));
     let n_more = n_entries - nodes.len();
@@ -215,8 +215,8 @@ fn first_entries(
 fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
             grouped.push(',');
         }
         grouped.push(digit);

@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Workspace,
-    buffers::WriteTarget,
-    changing::{hash_before, hash_content, mode_before, stamp_before, to_disk_bytes},
+    editor_buffers::WriteTarget,
+    file_write::{hash_before, hash_content, mode_before, stamp_before, to_disk_bytes},
     files::{self, FileFingerprint, FileReplacement},
-    text::{DecodedText, TextEncoding, decode_text},
+    text_encoding::{DecodedText, TextEncoding, decode_text},
     tool::{ToolError, run_blocking},
     workspace::ContentStamp,
 };
@@ -35,18 +35,18 @@ pub struct UndoContext<'a> {
     /// The files of the session's client, where there is one.
     pub editor: Option<&'a ClientEditor>,
     /// Stops it between two files.
-    pub cut: &'a CancellationToken,
+    pub cancel: &'a CancellationToken,
     /// Whether anything is done.
-    pub how: UndoMode,
+    pub mode: UndoMode,
 }
 
 /// Whether an undo is done, only shown, or given up where it cannot be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoMode {
     /// It is done.
-    Do,
+    Apply,
     /// Nothing is changed; what would be done is told.
-    Show,
+    Preview,
     /// No file is changed; what stands in the way is told and need not be undone any more.
     Skip,
 }
@@ -70,7 +70,7 @@ pub enum UndoStatus {
     /// The file that the agent made is gone.
     Removed,
     /// It was as it was before already.
-    Already,
+    AlreadyRestored,
     /// It was left alone.
     Conflict,
     /// It was left alone for good.
@@ -83,7 +83,7 @@ impl UndoStatus {
         match self {
             Self::Restored => "restored",
             Self::Removed => "removed",
-            Self::Already => "already",
+            Self::AlreadyRestored => "already",
             Self::Conflict => "conflict",
             Self::Skipped => "skipped",
         }
@@ -96,47 +96,49 @@ pub struct UndoneFile {
     /// Its resolved path.
     pub path: String,
     /// What was done.
-    pub done: UndoStatus,
+    pub status: UndoStatus,
     /// Why it was left alone.
-    pub why: Option<String>,
+    pub reason: Option<String>,
     /// What would become of it, where it was left alone and is a text.
     pub diff: Option<String>,
     /// The changes that need not be undone any more, by their places.
-    pub settled: Vec<usize>,
+    pub resolved_changes: Vec<usize>,
 }
 
 /// Takes changes back, oldest first, as far as nothing stands in the way. One that is cut leaves the rest as it is.
-pub async fn undo_changes(cx: UndoContext<'_>, kept: Vec<RecordedChange>) -> Vec<UndoneFile> {
-    let kept = Arc::new(kept);
-    let Ok(changes) = hash_changes(&kept).await else { return Vec::new() };
-    let mut seen: Vec<CurrentFile> = Vec::new();
+pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) -> Vec<UndoneFile> {
+    let recorded = Arc::new(recorded);
+    let Ok(changes) = hash_changes(&recorded).await else { return Vec::new() };
+    let mut files: Vec<CurrentFile> = Vec::new();
     for change in &changes {
-        if cx.cut.is_cancelled() {
+        if cx.cancel.is_cancelled() {
             return Vec::new();
         }
-        if seen.iter().all(|seen| seen.path != Path::new(&change.path)) {
-            seen.push(inspect_file(&cx, &changes, PathBuf::from(&change.path)).await);
+        if files.iter().all(|seen| seen.path != Path::new(&change.path)) {
+            files.push(inspect_file(&cx, &changes, PathBuf::from(&change.path)).await);
         }
     }
-    let at = |path: &str| seen.iter().find(|seen| seen.path == Path::new(path));
+    let at = |path: &str| files.iter().find(|seen| seen.path == Path::new(path));
     let planned = plan_undo(&changes, |path| {
-        at(path)
-            .map_or_else(|| CurrentFileState::Odd("it was not looked at".into()), |seen| seen.found.clone())
+        at(path).map_or_else(
+            || CurrentFileState::Odd("it was not looked at".into()),
+            |current| current.state.clone(),
+        )
     });
     let mut undone: Vec<UndoneFile> = Vec::new();
     let mut last_goal = None;
     for planned in planned {
-        let Some(seen) = at(&planned.path).filter(|_| !cx.cut.is_cancelled()) else { break };
+        let Some(current) = at(&planned.path).filter(|_| !cx.cancel.is_cancelled()) else { break };
         let is_second = undone.last().is_some_and(|last| last.path == planned.path);
-        let now = match last_goal.filter(|_| is_second) {
-            Some(goal) => DiffBase::Kept(goal),
-            None => DiffBase::Seen(seen),
+        let base = match last_goal.filter(|_| is_second) {
+            Some(goal) => DiffBase::Restored(goal),
+            None => DiffBase::Current(current),
         };
         last_goal = Some(planned.goal);
-        undone.push(apply_planned(&cx, &kept, planned, (seen, now)).await);
+        undone.push(apply_planned(&cx, &recorded, planned, (current, base)).await);
     }
-    if cx.how == UndoMode::Skip {
-        undone.retain(|undone| undone.done == UndoStatus::Skipped);
+    if cx.mode == UndoMode::Skip {
+        undone.retain(|undone| undone.status == UndoStatus::Skipped);
     }
     // Calls that ran side by side were kept in any order.
     undone.sort_by(|one, other| one.path.cmp(&other.path));
@@ -144,20 +146,20 @@ pub async fn undo_changes(cx: UndoContext<'_>, kept: Vec<RecordedChange>) -> Vec
 }
 
 /// Names what was kept; hashing takes its time.
-async fn hash_changes(kept: &Arc<Vec<RecordedChange>>) -> Result<Vec<UndoChange>, ToolError> {
-    let kept = kept.clone();
+async fn hash_changes(recorded: &Arc<Vec<RecordedChange>>) -> Result<Vec<UndoChange>, ToolError> {
+    let recorded = recorded.clone();
     run_blocking(move || {
-        let was = |before: &UndoSnapshot| match before {
+        let prior_state = |before: &UndoSnapshot| match before {
             UndoSnapshot::Missing => PriorFileState::Missing,
             UndoSnapshot::Content { bytes, .. } => PriorFileState::File(hash_content(bytes)),
             UndoSnapshot::Unknown => PriorFileState::Unknown,
         };
-        let change = |kept: &RecordedChange| UndoChange {
-            path: kept.path.clone(),
-            was: was(&kept.before),
-            left: kept.after,
+        let change = |recorded: &RecordedChange| UndoChange {
+            path: recorded.path.clone(),
+            was: prior_state(&recorded.before),
+            left: recorded.after,
         };
-        Ok(kept.iter().map(change).collect())
+        Ok(recorded.iter().map(change).collect())
     })
     .await
 }
@@ -165,26 +167,26 @@ async fn hash_changes(kept: &Arc<Vec<RecordedChange>>) -> Result<Vec<UndoChange>
 /// What is at a path.
 struct CurrentFile {
     path: PathBuf,
-    found: CurrentFileState,
+    state: CurrentFileState,
     /// What it would replace.
-    mark: Option<FileFingerprint>,
+    fingerprint: Option<FileFingerprint>,
     /// Its permission bits, where it is a file.
     mode: Option<u32>,
     /// Its text, unsaved changes included, where it is one.
     text: Option<String>,
     /// Whether a text goes through the client.
-    via: WriteTarget,
+    target: WriteTarget,
 }
 
 impl CurrentFile {
-    fn from_problem(path: PathBuf, why: String) -> Self {
+    fn from_problem(path: PathBuf, reason: String) -> Self {
         Self {
             path,
-            found: CurrentFileState::Odd(why),
-            mark: None,
+            state: CurrentFileState::Odd(reason),
+            fingerprint: None,
             mode: None,
             text: None,
-            via: WriteTarget::Disk,
+            target: WriteTarget::Disk,
         }
     }
 }
@@ -192,14 +194,14 @@ impl CurrentFile {
 /// What a difference begins with.
 #[derive(Clone, Copy)]
 enum DiffBase<'a> {
-    Seen(&'a CurrentFile),
+    Current(&'a CurrentFile),
     /// What was put back there just now, by the change it is the past of.
-    Kept(usize),
+    Restored(usize),
 }
 
 /// Looks at a path: what a client has not saved yet counts.
 async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBuf) -> CurrentFile {
-    let looked = {
+    let lookup = {
         let path = path.clone();
         run_blocking(move || {
             let snapshot = files::read_snapshot(&path).map_err(|error| ToolError(error.to_string()))?;
@@ -207,36 +209,43 @@ async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBu
         })
         .await
     };
-    let (stamp, hashed, snapshot) = match looked {
-        Ok(looked) => looked,
-        Err(ToolError(why)) => return CurrentFile::from_problem(path, why),
+    let (stamp, hash, snapshot) = match lookup {
+        Ok(lookup) => lookup,
+        Err(ToolError(reason)) => return CurrentFile::from_problem(path, reason),
     };
-    let (mark, mode) = (Some(snapshot.mark), mode_before(&snapshot.before));
-    let found = match (&snapshot.before, hashed) {
+    let (fingerprint, mode) = (Some(snapshot.fingerprint), mode_before(&snapshot.before));
+    let state = match (&snapshot.before, hash) {
         (UndoSnapshot::Missing, _) => CurrentFileState::Missing,
         (_, Some(hash)) => CurrentFileState::File(hash),
         (UndoSnapshot::Content { .. } | UndoSnapshot::Unknown, None) => {
             CurrentFileState::Odd("it is too large to compare".into())
         }
     };
-    let (text, via) =
-        match read_buffer(cx, &path, stamp.is_some() || found == CurrentFileState::Missing).await {
-            EditorBuffer::Silent => return CurrentFile::from_problem(path, SILENT.to_owned()),
+    let (text, target) =
+        match read_buffer(cx, &path, stamp.is_some() || state == CurrentFileState::Missing).await {
+            EditorBuffer::NoAnswer => return CurrentFile::from_problem(path, NO_EDITOR_ANSWER.to_owned()),
             EditorBuffer::NotOpen => (text_before(&snapshot.before), WriteTarget::Disk),
             EditorBuffer::Text(text) if stamp == Some(ContentStamp::from_text(&text)) => {
                 (text_before(&snapshot.before), WriteTarget::Client)
             }
             EditorBuffer::Text(text) => {
-                let found = classify_unsaved(
+                let state = classify_unsaved(
                     changes,
                     &path,
-                    &found,
+                    &state,
                     hash_content(&to_disk_bytes(&text, &snapshot.before)),
                 );
-                return CurrentFile { path, found, mark, mode, text: Some(text), via: WriteTarget::Client };
+                return CurrentFile {
+                    path,
+                    state,
+                    fingerprint,
+                    mode,
+                    text: Some(text),
+                    target: WriteTarget::Client,
+                };
             }
         };
-    CurrentFile { path, found, mark, mode, text, via }
+    CurrentFile { path, state, fingerprint, mode, text, target }
 }
 
 /// Names what a client has and has not saved. The disk may hold what the client has not seen.
@@ -244,24 +253,25 @@ fn classify_unsaved(
     changes: &[UndoChange],
     path: &Path,
     on_disk: &CurrentFileState,
-    held: ContentHash,
+    buffer_hash: ContentHash,
 ) -> CurrentFileState {
     let is_known = changes.iter().filter(|change| Path::new(&change.path) == path).any(|change| {
-        let was = match change.was {
+        let prior_state = match change.was {
             PriorFileState::Missing => CurrentFileState::Missing,
             PriorFileState::File(hash) => CurrentFileState::File(hash),
             PriorFileState::Unknown => return false,
         };
-        was == *on_disk || change.left.map_or(CurrentFileState::Missing, CurrentFileState::File) == *on_disk
+        prior_state == *on_disk
+            || change.left.map_or(CurrentFileState::Missing, CurrentFileState::File) == *on_disk
     });
     match is_known {
-        true => CurrentFileState::File(held),
+        true => CurrentFileState::File(buffer_hash),
         false => CurrentFileState::Odd("it differs between the disk and the editor".into()),
     }
 }
 
 /// Why a file is left alone that may have changes nobody else knows.
-const SILENT: &str = "the editor did not say what it has";
+const NO_EDITOR_ANSWER: &str = "the editor did not say what it has";
 
 /// What a client has of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -270,14 +280,14 @@ enum EditorBuffer {
     /// Nothing, or it was not asked.
     NotOpen,
     /// It was asked and said nothing.
-    Silent,
+    NoAnswer,
 }
 
 /// Asks the client for a file, where it may have it.
 async fn read_buffer(cx: &UndoContext<'_>, path: &Path, may_be_text: bool) -> EditorBuffer {
-    let is_its = path.to_str().is_some_and(|path| cx.workspace.contains(path));
-    match cx.editor.filter(|editor| may_be_text && is_its && editor.capabilities().reads_files) {
-        Some(editor) => to_buffer(editor.read_file(&cx.workspace.client_path(path), cx.cut).await),
+    let is_in_workspace = path.to_str().is_some_and(|path| cx.workspace.contains(path));
+    match cx.editor.filter(|editor| may_be_text && is_in_workspace && editor.capabilities().reads_files) {
+        Some(editor) => to_buffer(editor.read_file(&cx.workspace.client_path(path), cx.cancel).await),
         None => EditorBuffer::NotOpen,
     }
 }
@@ -286,7 +296,7 @@ fn to_buffer(answer: Result<String, ClientError>) -> EditorBuffer {
     match answer {
         Ok(text) => EditorBuffer::Text(text),
         Err(ClientError::Refused(_)) => EditorBuffer::NotOpen,
-        Err(ClientError::Silent(_) | ClientError::Cut) => EditorBuffer::Silent,
+        Err(ClientError::Silent(_) | ClientError::Cut) => EditorBuffer::NoAnswer,
     }
 }
 
@@ -303,97 +313,114 @@ fn text_before(before: &UndoSnapshot) -> Option<String> {
 
 async fn apply_planned(
     cx: &UndoContext<'_>,
-    kept: &Arc<Vec<RecordedChange>>,
+    recorded: &Arc<Vec<RecordedChange>>,
     planned: PlannedUndo,
-    (seen, now): (&CurrentFile, DiffBase<'_>),
+    (current, base): (&CurrentFile, DiffBase<'_>),
 ) -> UndoneFile {
     let PlannedUndo { path, action, changes, goal } = planned;
-    let conflict = match (action, seen.mark) {
+    let result = match (action, current.fingerprint) {
         (UndoAction::Conflict(conflict), _) => Err(conflict),
-        (UndoAction::AlreadyThere, _) => Ok(UndoStatus::Already),
-        (UndoAction::Remove, Some(_)) if cx.how != UndoMode::Do => Ok(UndoStatus::Removed),
-        (UndoAction::Restore(_), Some(_)) if cx.how != UndoMode::Do => Ok(UndoStatus::Restored),
-        (UndoAction::Remove, Some(mark)) => remove_file(cx, &seen.path, mark).await,
-        (UndoAction::Restore(change), Some(mark)) => restore_file(cx, seen, (kept, change), mark).await,
+        (UndoAction::AlreadyThere, _) => Ok(UndoStatus::AlreadyRestored),
+        (UndoAction::Remove, Some(_)) if cx.mode != UndoMode::Apply => Ok(UndoStatus::Removed),
+        (UndoAction::Restore(_), Some(_)) if cx.mode != UndoMode::Apply => Ok(UndoStatus::Restored),
+        (UndoAction::Remove, Some(fingerprint)) => remove_file(cx, &current.path, fingerprint).await,
+        (UndoAction::Restore(change), Some(fingerprint)) => {
+            restore_file(cx, current, (recorded, change), fingerprint).await
+        }
         (UndoAction::Remove | UndoAction::Restore(_), None) => {
             Err(UndoConflict::Odd("it was not looked at".into()))
         }
     };
-    let settled = |changes| if cx.how == UndoMode::Do { changes } else { Vec::new() };
-    match conflict {
-        Ok(done) => UndoneFile { path, done, why: None, diff: None, settled: settled(changes) },
+    let resolve = |changes| if cx.mode == UndoMode::Apply { changes } else { Vec::new() };
+    match result {
+        Ok(status) => {
+            UndoneFile { path, status, reason: None, diff: None, resolved_changes: resolve(changes) }
+        }
         Err(conflict) => {
-            let why = Some(conflict.to_string());
-            if cx.how == UndoMode::Skip {
-                return UndoneFile { path, done: UndoStatus::Skipped, why, diff: None, settled: changes };
+            let reason = Some(conflict.to_string());
+            if cx.mode == UndoMode::Skip {
+                return UndoneFile {
+                    path,
+                    status: UndoStatus::Skipped,
+                    reason,
+                    diff: None,
+                    resolved_changes: changes,
+                };
             }
-            let diff = render_diff(kept, goal, now).filter(|_| conflict != UndoConflict::NotKept);
+            let diff = render_diff(recorded, goal, base).filter(|_| conflict != UndoConflict::NotKept);
             // What can never be put back would stand in the way of older turns for ever.
-            let is_for_good = matches!(conflict, UndoConflict::NotKept | UndoConflict::InBetween);
-            let settled = if is_for_good { settled(changes) } else { Vec::new() };
-            UndoneFile { path, done: UndoStatus::Conflict, why, diff, settled }
+            let is_permanent = matches!(conflict, UndoConflict::NotKept | UndoConflict::InBetween);
+            let resolve = if is_permanent { resolve(changes) } else { Vec::new() };
+            UndoneFile { path, status: UndoStatus::Conflict, reason, diff, resolved_changes: resolve }
         }
     }
 }
 
 /// Shows what would become of a text.
-fn render_diff(kept: &[RecordedChange], goal: usize, now: DiffBase<'_>) -> Option<String> {
-    let text = |change: usize| kept.get(change).and_then(|kept| text_before(&kept.before));
-    let now = match now {
-        DiffBase::Seen(seen) => seen.text.clone(),
-        DiffBase::Kept(change) => text(change),
+fn render_diff(recorded: &[RecordedChange], goal: usize, base: DiffBase<'_>) -> Option<String> {
+    let text = |change: usize| recorded.get(change).and_then(|kept| text_before(&kept.before));
+    let base = match base {
+        DiffBase::Current(current) => current.text.clone(),
+        DiffBase::Restored(change) => text(change),
     };
-    render_unified_diff(&now?, &text(goal)?).filter(|diff| !diff.is_empty())
+    render_unified_diff(&base?, &text(goal)?).filter(|diff| !diff.is_empty())
 }
 
 async fn remove_file(
     cx: &UndoContext<'_>,
     path: &Path,
-    mark: FileFingerprint,
+    fingerprint: FileFingerprint,
 ) -> Result<UndoStatus, UndoConflict> {
     let removed = {
         let path = path.to_owned();
-        run_blocking(move || files::remove_file(&path, mark).map_err(|error| ToolError(error.to_string())))
-            .await
+        run_blocking(move || {
+            files::remove_file(&path, fingerprint).map_err(|error| ToolError(error.to_string()))
+        })
+        .await
     };
-    removed.map_err(|why| UndoConflict::Odd(format!("could not remove it: {why}")))?;
+    removed.map_err(|reason| UndoConflict::Odd(format!("could not remove it: {reason}")))?;
     cx.workspace.forget_file(path);
     Ok(UndoStatus::Removed)
 }
 
 async fn restore_file(
     cx: &UndoContext<'_>,
-    seen: &CurrentFile,
-    (kept, change): (&Arc<Vec<RecordedChange>>, usize),
-    mark: FileFingerprint,
+    current: &CurrentFile,
+    (recorded, change): (&Arc<Vec<RecordedChange>>, usize),
+    fingerprint: FileFingerprint,
 ) -> Result<UndoStatus, UndoConflict> {
-    let path = seen.path.as_path();
-    let refuse = |why: &dyn std::fmt::Display| UndoConflict::Odd(format!("could not put it back: {why}"));
-    let through =
-        cx.editor.filter(|editor| seen.via == WriteTarget::Client && editor.capabilities().writes_files);
-    let mut mark = mark;
-    if let Some(editor) = through
-        && let Some(text) = kept.get(change).and_then(|kept| utf8_text(&kept.before))
+    let path = current.path.as_path();
+    let refuse =
+        |reason: &dyn std::fmt::Display| UndoConflict::Odd(format!("could not put it back: {reason}"));
+    let editor = cx
+        .editor
+        .filter(|editor| current.target == WriteTarget::Client && editor.capabilities().writes_files);
+    let mut fingerprint = fingerprint;
+    if let Some(editor) = editor
+        && let Some(text) = recorded.get(change).and_then(|kept| utf8_text(&kept.before))
     {
-        let place = path.to_owned();
-        let made = run_blocking(move || {
-            files::open_or_create_parent(&place).map(drop).map_err(|error| ToolError(error.to_string()))
+        let owned_path = path.to_owned();
+        let created = run_blocking(move || {
+            files::open_or_create_parent(&owned_path).map(drop).map_err(|error| ToolError(error.to_string()))
         });
-        made.await.map_err(|why| refuse(&why))?;
-        let written = editor.write_file(&cx.workspace.client_path(path), &text, cx.cut).await;
+        created.await.map_err(|reason| refuse(&reason))?;
+        let written = editor.write_file(&cx.workspace.client_path(path), &text, cx.cancel).await;
         written.map_err(|error| refuse(&error))?;
-        let place = path.to_owned();
-        let looked =
-            run_blocking(move || files::read_snapshot(&place).map_err(|error| ToolError(error.to_string())))
-                .await;
-        mark = looked.map_err(|why| refuse(&why))?.mark;
+        let owned_path = path.to_owned();
+        let lookup = run_blocking(move || {
+            files::read_snapshot(&owned_path).map_err(|error| ToolError(error.to_string()))
+        })
+        .await;
+        fingerprint = lookup.map_err(|reason| refuse(&reason))?.fingerprint;
     }
     // A client may have other ideas of line ends, formats and modes: what was kept is what is put back. A mode that
     // somebody gave the file since is theirs.
-    let mode = seen.mode.or_else(|| kept.get(change).and_then(|kept| mode_before(&kept.before)));
-    let (kept, place) = (kept.clone(), path.to_owned());
-    let restored = run_blocking(move || restore_content(&place, &kept[change].before, (mode, mark))).await;
-    restored.map_err(|why| refuse(&why))?;
+    let mode = current.mode.or_else(|| recorded.get(change).and_then(|kept| mode_before(&kept.before)));
+    let (recorded, owned_path) = (recorded.clone(), path.to_owned());
+    let restored =
+        run_blocking(move || restore_content(&owned_path, &recorded[change].before, (mode, fingerprint)))
+            .await;
+    restored.map_err(|reason| refuse(&reason))?;
     cx.workspace.forget_file(path);
     Ok(UndoStatus::Restored)
 }
@@ -415,20 +442,20 @@ fn utf8_text(before: &UndoSnapshot) -> Option<String> {
 fn restore_content(
     path: &Path,
     before: &UndoSnapshot,
-    (mode, mark): (Option<u32>, FileFingerprint),
+    (mode, fingerprint): (Option<u32>, FileFingerprint),
 ) -> Result<(), ToolError> {
     let UndoSnapshot::Content { bytes, .. } = before else { return Ok(()) };
-    let is_there = files::read_snapshot(path).is_ok_and(|now| match now.before {
-        UndoSnapshot::Content { bytes: there, mode: has } => {
-            there == *bytes && (mode.is_none() || mode == has)
+    let is_there = files::read_snapshot(path).is_ok_and(|current| match current.before {
+        UndoSnapshot::Content { bytes: content_now, mode: mode_now } => {
+            content_now == *bytes && (mode.is_none() || mode == mode_now)
         }
         UndoSnapshot::Missing | UndoSnapshot::Unknown => false,
     });
     if is_there {
         return Ok(());
     }
-    let new = FileReplacement { bytes, mode, over: mark };
-    files::replace_file(path, new).map_err(|error| ToolError(error.to_string()))
+    let replacement = FileReplacement { bytes, mode, expected: fingerprint };
+    files::replace_file(path, replacement).map_err(|error| ToolError(error.to_string()))
 }
 
 #[cfg(test)]
@@ -446,12 +473,12 @@ mod tests {
             Err(ClientError::Silent(Duration::ZERO)),
             Err(ClientError::Cut),
         ];
-        let wanted = [
+        let expected = [
             EditorBuffer::Text("a".into()),
             EditorBuffer::NotOpen,
-            EditorBuffer::Silent,
-            EditorBuffer::Silent,
+            EditorBuffer::NoAnswer,
+            EditorBuffer::NoAnswer,
         ];
-        assert_eq!(answers.map(to_buffer), wanted);
+        assert_eq!(answers.map(to_buffer), expected);
     }
 }

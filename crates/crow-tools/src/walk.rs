@@ -1,9 +1,9 @@
 //! The files of a folder that a project itself would look at, and patterns for their names.
 //! Blocks; knows no tool.
 
+mod ignore_rules;
 mod lister;
 mod queue;
-mod rules;
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use self::queue::WalkQueue;
 use crate::{
     files::{ReadError, is_missing},
     nofollow,
-    text::truncate_line,
+    text_encoding::truncate_line,
     tool::{CANCELLED, ToolError},
 };
 
@@ -35,12 +35,12 @@ pub(crate) fn check_pattern_length(pattern: &str) -> Result<&str, ToolError> {
 }
 
 /// As much of a line as is needed to see what is wrong with it.
-const WRONG_CHARS_MAX: usize = 300;
+const ERROR_LINE_CHARS_MAX: usize = 300;
 
 /// Says what is wrong with a pattern, which such words repeat as a whole.
 pub(crate) fn shorten_error(error: &dyn std::fmt::Display) -> String {
     let error = error.to_string();
-    let lines: Vec<String> = error.lines().map(|line| truncate_line(line, WRONG_CHARS_MAX)).collect();
+    let lines: Vec<String> = error.lines().map(|line| truncate_line(line, ERROR_LINE_CHARS_MAX)).collect();
     lines.join("\n")
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn shorten_error(error: &dyn std::fmt::Display) -> String {
 #[derive(Clone)]
 pub(crate) struct PathPattern {
     glob: PathGlob,
-    about: PatternScope,
+    scope: PatternScope,
 }
 
 #[derive(Clone, Copy)]
@@ -61,18 +61,18 @@ enum PatternScope {
 impl PathPattern {
     pub(crate) fn new(pattern: &str) -> Result<Self, ToolError> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-        let about = match pattern.find('/') {
+        let scope = match pattern.find('/') {
             None => PatternScope::Name,
             Some(0) => PatternScope::Absolute,
             Some(_) => PatternScope::Relative,
         };
         let glob = PathGlob::compile(pattern, LetterCase::Exact);
-        let glob = glob.map_err(|bad| ToolError(format!("the pattern {}", shorten_error(&bad))))?;
-        Ok(Self { glob, about })
+        let glob = glob.map_err(|error| ToolError(format!("the pattern {}", shorten_error(&error))))?;
+        Ok(Self { glob, scope })
     }
 
     pub(crate) fn is_match(&self, file: &FoundFile) -> bool {
-        match self.about {
+        match self.scope {
             PatternScope::Name => file.absolute.file_name().is_some_and(|name| self.glob.is_match(name)),
             PatternScope::Relative => self.glob.is_match(&file.relative),
             PatternScope::Absolute => self.glob.is_match(&file.absolute),
@@ -125,7 +125,7 @@ pub(crate) trait FileVisitor: Send {
 const THREADS_MAX: usize = 8;
 
 /// A search that takes longer is of no use to a model.
-pub(crate) const SEARCH_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const SEARCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Entries of all folders that one search looks at; the largest projects have a tenth of it.
 const ENTRIES_MAX: usize = 5_000_000;
@@ -136,7 +136,7 @@ pub(crate) struct WalkSummary {
     /// Files that name what to leave out and were not read to their end.
     pub(crate) n_unread_rules: usize,
     /// Whether it took too long or there was too much.
-    pub(crate) is_cut: bool,
+    pub(crate) is_truncated: bool,
 }
 
 impl WalkSummary {
@@ -149,7 +149,7 @@ impl WalkSummary {
                 "(ignore files that could not be read to their end: {n}; what they name may be among this)\n"
             );
         }
-        if self.is_cut {
+        if self.is_truncated {
             notes += "(not everything was searched: there is too much, or it took too long; use a narrower path)\n";
         }
         notes
@@ -159,22 +159,23 @@ impl WalkSummary {
 /// Visits the files of a folder, or one file. Ignored files and `.git` are left out, links are not followed.
 pub(crate) fn walk_files<'v, V: FileVisitor + 'v>(
     start: &Path,
-    shown: &str,
-    cut: &'v CancellationToken,
+    display_path: &str,
+    cancel: &'v CancellationToken,
     visitor: impl Fn() -> V + Sync,
 ) -> Result<WalkSummary, ToolError> {
-    let refuse = |why: &dyn std::fmt::Display| ToolError(format!("could not search {shown}: {why}"));
-    let found = nofollow::read_metadata(start)
+    let refuse =
+        |reason: &dyn std::fmt::Display| ToolError(format!("could not search {display_path}: {reason}"));
+    let metadata = nofollow::read_metadata(start)
         .map_err(|error| if is_missing(&error) { refuse(&ReadError::Missing) } else { refuse(&error) })?;
-    if found.is_file() {
+    if metadata.is_file() {
         visitor().visit_file(FoundFile::new(start.to_owned(), start));
-        return Ok(WalkSummary { n_unread_rules: 0, is_cut: false });
+        return Ok(WalkSummary { n_unread_rules: 0, is_truncated: false });
     }
-    if !found.is_dir() {
+    if !metadata.is_dir() {
         return Err(refuse(&ReadError::NotAFile));
     }
-    let bounds = WalkBounds { entries_max: ENTRIES_MAX, within: SEARCH_WITHIN };
-    let lister = DirectoryLister::new(start, HiddenFiles::Listed, bounds, cut);
+    let limits = WalkBounds { entries_max: ENTRIES_MAX, timeout: SEARCH_TIMEOUT };
+    let lister = DirectoryLister::new(start, HiddenFiles::Included, limits, cancel);
     let queue = WalkQueue::new(lister.start_directory());
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     std::thread::scope(|scope| {
@@ -183,22 +184,22 @@ pub(crate) fn walk_files<'v, V: FileVisitor + 'v>(
         }
         run_worker(&queue, &lister, &mut visitor(), start);
     });
-    if cut.is_cancelled() {
+    if cancel.is_cancelled() {
         return Err(ToolError(CANCELLED.into()));
     }
     Ok(WalkSummary {
         n_unread_rules: lister.n_unread_rules(),
-        is_cut: lister.is_truncated() || queue.is_truncated(),
+        is_truncated: lister.is_truncated() || queue.is_truncated(),
     })
 }
 
 /// Lists folder after folder until none is left.
 fn run_worker(queue: &WalkQueue, lister: &DirectoryLister<'_>, visitor: &mut impl FileVisitor, start: &Path) {
-    while let Some(taken) = queue.claim_next() {
-        lister.list_directory(taken.directory(), |listed| match listed {
-            WalkEntry::Folder(folder) => {
-                if visitor.should_enter(folder.path()) {
-                    queue.push(folder);
+    while let Some(claimed) = queue.claim_next() {
+        lister.list_directory(claimed.directory(), |entry| match entry {
+            WalkEntry::Directory(dir) => {
+                if visitor.should_enter(dir.path()) {
+                    queue.push(dir);
                 }
             }
             WalkEntry::File(path) => visitor.visit_file(FoundFile::new(path, start)),

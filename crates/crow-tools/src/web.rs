@@ -4,20 +4,20 @@
 //! is what was checked, and nothing of the person but the address or the words goes out.
 
 mod address;
-mod convert;
+mod client;
 mod fetch;
+mod html_shape;
 mod image;
-mod network;
+mod markdown;
 mod page;
-mod plain;
 mod search;
-mod shape;
+mod tag_stripper;
 
 use std::{collections::BTreeSet, path::PathBuf, time::Duration};
 
 use reqwest::Url;
 
-use self::{address::PrivateHosts, network::WebClient};
+use self::{address::PrivateHosts, client::WebClient};
 pub(crate) use self::{fetch::WebFetchTool, search::WebSearchTool};
 use crate::tool::ToolError;
 
@@ -25,7 +25,7 @@ use crate::tool::ToolError;
 const SEARCH_URL: &str = "http://localhost:2946";
 
 /// Slower pages are not worth a turn's waiting.
-const TIME_MAX: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How the web is reached.
 #[derive(Debug, Clone)]
@@ -37,7 +37,7 @@ pub struct WebConfig {
     /// The proxies that the environment names, which stand where they like.
     pub proxies: Vec<String>,
     /// The longest that one request may take, redirects and body included.
-    pub time_max: Duration,
+    pub timeout: Duration,
 }
 
 impl Default for WebConfig {
@@ -46,26 +46,26 @@ impl Default for WebConfig {
             search_url: SEARCH_URL.to_owned(),
             search_compose: PathBuf::new(),
             proxies: Vec::new(),
-            time_max: TIME_MAX,
+            timeout: REQUEST_TIMEOUT,
         }
     }
 }
 
 /// What both tools share.
 pub(crate) struct WebContext {
-    access: WebConfig,
-    network: WebClient,
+    config: WebConfig,
+    client: WebClient,
 }
 
 impl WebContext {
-    pub(crate) fn new(access: WebConfig) -> Self {
+    pub(crate) fn new(config: WebConfig) -> Self {
         // A proxy may be spelled without a scheme.
-        let hosts = access
+        let hosts = config
             .proxies
             .iter()
             .filter_map(|proxy| url_host(proxy).or_else(|| url_host(&format!("http://{proxy}"))));
-        let own: BTreeSet<String> = hosts.chain(url_host(&access.search_url)).collect();
-        Self { network: WebClient::new(PrivateHosts::new(&own)), access }
+        let private_names: BTreeSet<String> = hosts.chain(url_host(&config.search_url)).collect();
+        Self { client: WebClient::new(PrivateHosts::new(&private_names)), config }
     }
 
     /// Waits for work as long as it may take.
@@ -73,9 +73,9 @@ impl WebContext {
         &self,
         work: impl Future<Output = Result<T, ToolError>>,
     ) -> Result<T, ToolError> {
-        let ended = tokio::time::timeout(self.access.time_max, work).await;
-        ended.unwrap_or_else(|_| {
-            Err(ToolError(format!("it took longer than {} s", self.access.time_max.as_secs_f32())))
+        let result = tokio::time::timeout(self.config.timeout, work).await;
+        result.unwrap_or_else(|_| {
+            Err(ToolError(format!("it took longer than {} s", self.config.timeout.as_secs_f32())))
         })
     }
 }

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::{files, terminal::JobTable, tool::READERS_MAX};
 
 /// Forgetting a file only means that it has to be read again before it is edited.
-const SEEN_MAX: usize = 10_000;
+const SEEN_FILES_MAX: usize = 10_000;
 
 /// As many as Linux follows before it says that there is a loop.
 const LINKS_MAX: usize = 40;
@@ -93,9 +93,9 @@ impl Workspace {
     }
 
     /// Notes that a command could not be held in the client's terminals. The first reason stays.
-    pub(crate) fn lacks_client_sandbox(&self, why: String) {
+    pub(crate) fn record_no_client_sandbox(&self, reason: String) {
         // Two commands may find it out at the same time.
-        let _ = self.no_client_sandbox.set(why);
+        let _ = self.no_client_sandbox.set(reason);
     }
 
     /// The commands that run on behind the session's calls.
@@ -126,15 +126,15 @@ impl Workspace {
     /// Where the repositories around its folders keep themselves, where that is not simply their `.git`: a worktree's
     /// `.git` is a file that names the place, and any `.git` may be a link.
     pub fn external_git_dirs(&self) -> Vec<PathBuf> {
-        let mut places: Vec<PathBuf> =
+        let mut git_dirs: Vec<PathBuf> =
             self.roots.iter().flat_map(|root| root.ancestors()).filter_map(git_dir_target).collect();
         // What a worktree shares with others, hooks among it, is named there.
         let shared: Vec<PathBuf> =
-            places.iter().filter_map(|place| read_named_path(&place.join("commondir"), "")).collect();
-        places.extend(shared);
-        places.sort();
-        places.dedup();
-        places
+            git_dirs.iter().filter_map(|git_dir| read_named_path(&git_dir.join("commondir"), "")).collect();
+        git_dirs.extend(shared);
+        git_dirs.sort();
+        git_dirs.dedup();
+        git_dirs
     }
 
     /// Variables that commands do not get.
@@ -144,10 +144,10 @@ impl Workspace {
 
     /// Has commands from now on find these in their environment, instead of those set before.
     pub fn set_variables(&self, variables: Vec<(String, String)>) {
-        self.variables.send_if_modified(|now| {
-            let is_new = *now != variables;
-            *now = variables;
-            is_new
+        self.variables.send_if_modified(|current| {
+            let is_changed = *current != variables;
+            *current = variables;
+            is_changed
         });
     }
 
@@ -157,7 +157,7 @@ impl Workspace {
     }
 
     /// The same, for programs that run on while they change.
-    pub fn variables_watched(&self) -> watch::Receiver<Vec<(String, String)>> {
+    pub fn subscribe_variables(&self) -> watch::Receiver<Vec<(String, String)>> {
         self.variables.subscribe()
     }
 
@@ -190,10 +190,10 @@ impl Workspace {
     /// Spells a path for people, as one line: relative when it is inside `cwd`.
     pub(crate) fn display_path(&self, path: &str) -> String {
         let absolute = self.to_absolute(path);
-        let inside = absolute.strip_prefix(&self.cwd).or_else(|_| absolute.strip_prefix(&self.roots[0]));
-        match inside {
-            Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
-            Ok(inside) => escape_hidden(&inside.to_string_lossy()),
+        let relative = absolute.strip_prefix(&self.cwd).or_else(|_| absolute.strip_prefix(&self.roots[0]));
+        match relative {
+            Ok(relative) if relative.as_os_str().is_empty() => ".".into(),
+            Ok(relative) => escape_hidden(&relative.to_string_lossy()),
             Err(_) => escape_hidden(&absolute.to_string_lossy()),
         }
     }
@@ -201,7 +201,7 @@ impl Workspace {
     /// Remembers the state in which a file was shown to the model or left by it.
     pub(crate) fn record_seen(&self, path: PathBuf, stamp: ContentStamp) {
         let mut seen = self.lock_seen();
-        if seen.len() >= SEEN_MAX && !seen.contains_key(&path) {
+        if seen.len() >= SEEN_FILES_MAX && !seen.contains_key(&path) {
             seen.clear();
         }
         seen.insert(path, stamp);
@@ -219,7 +219,7 @@ impl Workspace {
 
     /// Spells a resolved path as the client does.
     pub(crate) fn client_path(&self, path: &Path) -> PathBuf {
-        path.strip_prefix(&self.roots[0]).map_or_else(|_| path.to_owned(), |inside| self.cwd.join(inside))
+        path.strip_prefix(&self.roots[0]).map_or_else(|_| path.to_owned(), |relative| self.cwd.join(relative))
     }
 
     fn lock_seen(&self) -> MutexGuard<'_, HashMap<PathBuf, ContentStamp>> {
@@ -228,10 +228,10 @@ impl Workspace {
 }
 
 /// Where the `.git` of a folder leads, when it is not a folder there.
-fn git_dir_target(folder: &Path) -> Option<PathBuf> {
-    let git = folder.join(".git");
-    let found = fs::symlink_metadata(&git).ok()?;
-    if found.is_dir() {
+fn git_dir_target(dir: &Path) -> Option<PathBuf> {
+    let git = dir.join(".git");
+    let metadata = fs::symlink_metadata(&git).ok()?;
+    if metadata.is_dir() {
         return None;
     }
     let resolved = resolve_links(&git);
@@ -249,11 +249,12 @@ fn read_named_path(file: &Path, key: &str) -> Option<PathBuf> {
 /// Follows links by hand: unlike `canonicalize` this works for what does not exist yet, and shows where a
 /// link to nothing would create something.
 pub fn resolve_links(path: &Path) -> PathBuf {
-    let mut ahead: VecDeque<OsString> = path.components().map(|part| part.as_os_str().to_owned()).collect();
+    let mut remaining: VecDeque<OsString> =
+        path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();
     // No system opens a path as long as two of the longest, one behind the other, so nobody has to know where it leads.
     let mut n_links = if path.as_os_str().len() > 2 * PATH_BYTES_MAX { LINKS_MAX } else { 0 };
-    while let Some(part) = ahead.pop_front() {
+    while let Some(part) = remaining.pop_front() {
         match Path::new(&part).components().next() {
             Some(Component::ParentDir) => {
                 resolved.pop();
@@ -263,14 +264,14 @@ pub fn resolve_links(path: &Path) -> PathBuf {
             Some(Component::Normal(_)) => {
                 resolved.push(part);
                 // No system has a longer one, and a very long one would take very long.
-                let is_long = resolved.as_os_str().len() > PATH_BYTES_MAX;
+                let is_too_long = resolved.as_os_str().len() > PATH_BYTES_MAX;
                 let target =
-                    if is_long || n_links >= LINKS_MAX { None } else { fs::read_link(&resolved).ok() };
+                    if is_too_long || n_links >= LINKS_MAX { None } else { fs::read_link(&resolved).ok() };
                 if let Some(target) = target {
                     n_links += 1;
                     resolved.pop();
                     for part in target.components().rev() {
-                        ahead.push_front(part.as_os_str().to_owned());
+                        remaining.push_front(part.as_os_str().to_owned());
                     }
                 }
             }

@@ -16,13 +16,13 @@ use self::git::{GitLocation, GitRepository};
 pub use self::settle::{FileChangeKind, SettledWorktree, WorktreeFileChange};
 
 /// Where the branches of children stand among the others.
-const BRANCHES: &str = "crow/";
+const BRANCH_PREFIX: &str = "crow/";
 
 /// What git says of a worktree that it had not finished when it was ended.
-const HALF_MADE: &str = "locked initializing";
+const INITIALIZING_LOCK: &str = "locked initializing";
 
 /// What stands in one whose work is all on the branch, until its folder is gone.
-const SETTLED: &str = "crow: settled";
+const SETTLED_LOCK: &str = "crow: settled";
 
 /// A folder with a branch of its own beside the repository's.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Worktree {
     repository: PathBuf,
     root: PathBuf,
     /// What git keeps of it, so that nothing in the folder itself says where that is.
-    git_folder: PathBuf,
+    git_dir: PathBuf,
     /// The commit that it started from.
     base: String,
 }
@@ -49,51 +49,52 @@ impl Worktree {
     /// A branch that is there already goes on, and so does a worktree that somebody left: with all that is in it.
     pub async fn create(
         git: &GitCli,
-        folder: &Path,
-        at: &Path,
+        dir: &Path,
+        parent: &Path,
         name: &str,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<Self, WorktreeError> {
-        let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
-        if name.is_empty() || name.starts_with('-') || !name.chars().all(is_plain) {
-            return Err(WorktreeError::BadName { name: name.to_owned() });
+        let is_valid = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        if name.is_empty() || name.starts_with('-') || !name.chars().all(is_valid) {
+            return Err(WorktreeError::InvalidName { name: name.to_owned() });
         }
-        let (repository, prefix) = git.find_repository(folder, cut).await?;
-        let at = prepare_parent(at).await?;
-        let place = GitLocation::Of { folder: repository.clone() };
-        let asked = WorktreeRequest {
-            git: git.open_repository(place, cut).await?,
-            root: at.join(name),
+        let (repository, prefix) = git.find_repository(dir, cancel).await?;
+        let parent = prepare_parent(parent).await?;
+        let location = GitLocation::Discovered { dir: repository.clone() };
+        let request = WorktreeRequest {
+            git: git.open_repository(location, cancel).await?,
+            root: parent.join(name),
             name,
             repository,
         };
-        let base = asked.head_commit().await?;
+        let base = request.head_commit().await?;
         let status = ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=all"];
-        let n_uncommitted = asked.git.run_checked(&status).await?.lines().count();
-        let opened = asked.open_or_add(&base).await?;
-        let base = match opened {
+        let n_uncommitted = request.git.run_checked(&status).await?.lines().count();
+        let origin = request.open_or_add(&base).await?;
+        let base = match origin {
             WorktreeOrigin::New => base,
-            WorktreeOrigin::Again => asked.merge_base(base).await?,
+            WorktreeOrigin::Existing => request.merge_base(base).await?,
         };
-        let made = asked.build_worktree(&prefix, n_uncommitted, base).await;
-        if made.is_err() && opened == WorktreeOrigin::New {
-            asked.roll_back().await?;
+        let worktree = request.build_worktree(&prefix, n_uncommitted, base).await;
+        if worktree.is_err() && origin == WorktreeOrigin::New {
+            request.roll_back().await?;
         }
-        made
+        worktree
     }
 }
 
 /// The folder for worktrees by its real path, which is what git calls it.
-async fn prepare_parent(at: &Path) -> Result<PathBuf, WorktreeError> {
-    let failed = |error: std::io::Error| WorktreeError::Folder { folder: at.to_owned(), error };
-    tokio::fs::create_dir_all(at).await.map_err(failed)?;
-    tokio::fs::canonicalize(at).await.map_err(failed)
+async fn prepare_parent(parent: &Path) -> Result<PathBuf, WorktreeError> {
+    let failed =
+        |error: std::io::Error| WorktreeError::UnusableDirectory { directory: parent.to_owned(), error };
+    tokio::fs::create_dir_all(parent).await.map_err(failed)?;
+    tokio::fs::canonicalize(parent).await.map_err(failed)
 }
 
 #[derive(PartialEq, Eq)]
 enum WorktreeOrigin {
     New,
-    Again,
+    Existing,
 }
 
 /// A worktree that is asked for.
@@ -106,35 +107,35 @@ struct WorktreeRequest<'a> {
 
 impl WorktreeRequest<'_> {
     fn branch_name(&self) -> String {
-        format!("{BRANCHES}{}", self.name)
+        format!("{BRANCH_PREFIX}{}", self.name)
     }
 
     async fn head_commit(&self) -> Result<String, WorktreeError> {
         let head = self.git.run_optional(&["rev-parse", "--quiet", "--verify", "HEAD^{commit}"]).await?;
-        head.ok_or_else(|| WorktreeError::NoCommit { folder: self.repository.clone() })
+        head.ok_or_else(|| WorktreeError::NoCommit { directory: self.repository.clone() })
     }
 
     /// Has the folder there, with the branch checked out.
     async fn open_or_add(&self, base: &str) -> Result<WorktreeOrigin, WorktreeError> {
         self.git.run_checked(&["worktree", "prune"]).await?;
         let (root, branch) = (path_str(&self.root)?, self.branch_name());
-        let all = self.git.run_checked(&["worktree", "list", "--porcelain"]).await?;
-        if let Some(left) =
-            all.split("\n\n").find(|one| one.lines().next() == Some(&format!("worktree {root}")))
+        let worktrees = self.git.run_checked(&["worktree", "list", "--porcelain"]).await?;
+        if let Some(existing) =
+            worktrees.split("\n\n").find(|entry| entry.lines().next() == Some(&format!("worktree {root}")))
         {
-            let is_of_no_use =
-                |line: &str| line == HALF_MADE || line.strip_prefix("locked ") == Some(SETTLED);
-            if !left.lines().any(is_of_no_use) {
-                return Ok(WorktreeOrigin::Again);
+            let is_unusable =
+                |line: &str| line == INITIALIZING_LOCK || line.strip_prefix("locked ") == Some(SETTLED_LOCK);
+            if !existing.lines().any(is_unusable) {
+                return Ok(WorktreeOrigin::Existing);
             }
             self.git.run_checked(&["worktree", "remove", "--force", "--force", root]).await?;
         }
         if tokio::fs::symlink_metadata(&self.root).await.is_ok() {
-            return Err(WorktreeError::InTheWay { folder: self.root.clone() });
+            return Err(WorktreeError::PathOccupied { directory: self.root.clone() });
         }
         if self.git.has_branch(&branch).await? {
             self.add_worktree(&[root, &branch]).await?;
-            return Ok(WorktreeOrigin::Again);
+            return Ok(WorktreeOrigin::Existing);
         }
         let added = self.add_worktree(&["-b", &branch, root, base]).await;
         if added.is_err() {
@@ -143,8 +144,8 @@ impl WorktreeRequest<'_> {
         added.map(|()| WorktreeOrigin::New)
     }
 
-    async fn add_worktree(&self, what: &[&str]) -> Result<(), WorktreeError> {
-        self.git.run_checked(&[&["worktree", "add", "--quiet"], what].concat()).await.map(drop)
+    async fn add_worktree(&self, args: &[&str]) -> Result<(), WorktreeError> {
+        self.git.run_checked(&[&["worktree", "add", "--quiet"], args].concat()).await.map(drop)
     }
 
     /// Leaves nothing of a worktree that was new.
@@ -171,15 +172,15 @@ impl WorktreeRequest<'_> {
         base: String,
     ) -> Result<Worktree, WorktreeError> {
         let path = self.root.join(prefix);
-        let failed = |error| WorktreeError::Folder { folder: path.clone(), error };
+        let failed = |error| WorktreeError::UnusableDirectory { directory: path.clone(), error };
         // A folder without a committed file is not in the worktree.
         tokio::fs::create_dir_all(&path).await.map_err(failed)?;
         // What is committed may be a link that leads out.
         if tokio::fs::canonicalize(&path).await.map_err(failed)? != path {
-            return Err(WorktreeError::LeadsOut { folder: path });
+            return Err(WorktreeError::OutsideWorktree { directory: path });
         }
-        let there = self.git.at_location(GitLocation::Of { folder: self.root.clone() });
-        let git_folder = PathBuf::from(there.run_checked(&["rev-parse", "--absolute-git-dir"]).await?);
+        let worktree_git = self.git.at_location(GitLocation::Discovered { dir: self.root.clone() });
+        let git_dir = PathBuf::from(worktree_git.run_checked(&["rev-parse", "--absolute-git-dir"]).await?);
         Ok(Worktree {
             path,
             branch: self.branch_name(),
@@ -187,12 +188,12 @@ impl WorktreeRequest<'_> {
             name: self.name.to_owned(),
             repository: self.repository.clone(),
             root: self.root.clone(),
-            git_folder,
+            git_dir,
             base,
         })
     }
 }
 
 fn path_str(path: &Path) -> Result<&str, WorktreeError> {
-    path.to_str().ok_or_else(|| WorktreeError::NotText { path: path.to_owned() })
+    path.to_str().ok_or_else(|| WorktreeError::NotUtf8 { path: path.to_owned() })
 }

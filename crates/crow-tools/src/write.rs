@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     PreviewFuture, Tool, ToolCx, ToolFuture, Workspace,
-    buffers::{self, OpenedFile, ReadPurpose},
-    changing::{self, FileWrite, PriorContent, WrittenFile},
-    edit::{CHANGED, CHANGED_OR_UNSAVED},
+    edit::{CHANGED_OR_UNSAVED, CHANGED_SINCE_READ},
+    editor_buffers::{self, OpenedFile, ReadPurpose},
+    file_write::{self, FileWrite, PriorContent, WrittenFile},
     files::ReadError,
-    text::{DecodedText, TextEncoding, decode_text},
+    text_encoding::{DecodedText, TextEncoding, decode_text},
     tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, path_title, text_argument},
     workspace::ContentStamp,
 };
@@ -35,11 +35,11 @@ struct WriteArgs {
 
 /// What was there before.
 enum ExistingFile {
-    Nothing,
+    Missing,
     /// `None` when the client has it, which keeps its encoding.
     Text(String, Option<TextEncoding>),
     /// Binary or too large to show; stamped when it can be read.
-    Something(Option<ContentStamp>),
+    Opaque(Option<ContentStamp>),
 }
 
 impl WriteTool {
@@ -75,33 +75,33 @@ impl Tool for WriteTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         into_tool_future(async move {
             let WriteArgs { file_path, content } = parse_arguments(arguments)?;
-            let before = read_existing(&cx, &file_path).await?;
-            check_unchanged(&cx, &file_path, &before)?;
+            let existing = read_existing(&cx, &file_path).await?;
+            check_unchanged(&cx, &file_path, &existing)?;
             let change = FileWrite {
                 verb: "write",
                 file_path: &file_path,
-                old: before.prior_content(),
+                prior: existing.prior_content(),
                 text: content,
-                encoding: before.encoding(),
+                encoding: existing.encoding(),
             };
-            let WrittenFile { text: content, note } = changing::apply_write(&cx, change).await?;
-            let shown = cx.workspace.display_path(&file_path);
+            let WrittenFile { text: content, note } = file_write::apply_write(&cx, change).await?;
+            let display_path = cx.workspace.display_path(&file_path);
             let lines = match content.lines().count() {
                 1 => "1 line".into(),
                 n => format!("{n} lines"),
             };
-            let verb = if matches!(before, ExistingFile::Nothing) { "created" } else { "replaced" };
-            let text = format!("{verb} {shown}: {lines}{note}");
-            Ok(change_result(text, &cx.workspace.to_absolute(&file_path), before.into_diff(content)))
+            let verb = if matches!(existing, ExistingFile::Missing) { "created" } else { "replaced" };
+            let text = format!("{verb} {display_path}: {lines}{note}");
+            Ok(change_result(text, &cx.workspace.to_absolute(&file_path), existing.into_diff(content)))
         })
     }
 
     fn preview<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> PreviewFuture<'a> {
         into_preview_future(async move {
             let WriteArgs { file_path, content } = parse_arguments(arguments)?;
-            let before = read_existing(&cx, &file_path).await?;
-            check_unchanged(&cx, &file_path, &before)?;
-            let diff = before.into_diff(content);
+            let existing = read_existing(&cx, &file_path).await?;
+            check_unchanged(&cx, &file_path, &existing)?;
+            let diff = existing.into_diff(content);
             let path = cx.workspace.to_absolute(&file_path);
             Ok(diff.map_or_else(Vec::new, |(old, new)| diff_content(&path, old, new)))
         })
@@ -110,36 +110,36 @@ impl Tool for WriteTool {
 
 /// Looks at what a write would replace.
 async fn read_existing(cx: &ToolCx<'_>, file_path: &str) -> Result<ExistingFile, ToolError> {
-    match buffers::open_file(cx, file_path, ReadPurpose::Change).await? {
+    match editor_buffers::open_file(cx, file_path, ReadPurpose::Modify).await? {
         Ok(OpenedFile::Buffer(text)) => Ok(ExistingFile::Text(text, None)),
         Ok(OpenedFile::Disk(bytes)) => match decode_text(bytes) {
             DecodedText::Text(text, encoding) => Ok(ExistingFile::Text(text, Some(encoding))),
-            DecodedText::Lossy(text) => Ok(ExistingFile::Something(Some(ContentStamp::from_text(&text)))),
-            DecodedText::Binary => Ok(ExistingFile::Something(None)),
+            DecodedText::Lossy(text) => Ok(ExistingFile::Opaque(Some(ContentStamp::from_text(&text)))),
+            DecodedText::Binary => Ok(ExistingFile::Opaque(None)),
         },
-        Err(ReadError::Missing) => Ok(ExistingFile::Nothing),
-        Err(ReadError::TooLarge { .. }) => Ok(ExistingFile::Something(None)),
-        Err(error @ (ReadError::Folder | ReadError::NotAFile | ReadError::System(_))) => {
+        Err(ReadError::Missing) => Ok(ExistingFile::Missing),
+        Err(ReadError::TooLarge { .. }) => Ok(ExistingFile::Opaque(None)),
+        Err(error @ (ReadError::Directory | ReadError::NotAFile | ReadError::System(_))) => {
             Err(ToolError(format!("could not write {}: {error}", cx.workspace.display_path(file_path))))
         }
     }
 }
 
 /// Refuses to replace a text that is another than the one the model has seen: it would take back what others wrote.
-fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, before: &ExistingFile) -> Result<(), ToolError> {
-    let seen = cx.workspace.seen_stamp(&cx.approved_path(file_path)?);
-    let now = match before {
+fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, existing: &ExistingFile) -> Result<(), ToolError> {
+    let known = cx.workspace.seen_stamp(&cx.approved_path(file_path)?);
+    let current = match existing {
         ExistingFile::Text(text, _) => Some(ContentStamp::from_text(text)),
-        ExistingFile::Something(stamp) => *stamp,
-        ExistingFile::Nothing => None,
+        ExistingFile::Opaque(stamp) => *stamp,
+        ExistingFile::Missing => None,
     };
     // What cannot be read could not be read again either.
-    if seen.zip(now).is_none_or(|(seen, now)| seen == now) {
+    if known.zip(current).is_none_or(|(seen, now)| seen == now) {
         return Ok(());
     }
-    let only_reads = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
-    let why = if only_reads { CHANGED_OR_UNSAVED } else { CHANGED };
-    Err(ToolError(format!("could not write {}: {why}", cx.workspace.display_path(file_path))))
+    let is_read_only_client = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
+    let reason = if is_read_only_client { CHANGED_OR_UNSAVED } else { CHANGED_SINCE_READ };
+    Err(ToolError(format!("could not write {}: {reason}", cx.workspace.display_path(file_path))))
 }
 
 impl ExistingFile {
@@ -147,24 +147,24 @@ impl ExistingFile {
     fn encoding(&self) -> TextEncoding {
         match self {
             Self::Text(_, encoding) => encoding.unwrap_or(TextEncoding::Utf8),
-            Self::Nothing | Self::Something(_) => TextEncoding::Utf8,
+            Self::Missing | Self::Opaque(_) => TextEncoding::Utf8,
         }
     }
 
     fn prior_content(&self) -> PriorContent<'_> {
         match self {
-            Self::Nothing => PriorContent::Nothing,
+            Self::Missing => PriorContent::Missing,
             Self::Text(text, Some(_)) => PriorContent::Disk(text),
             Self::Text(text, None) => PriorContent::Buffer(text),
-            Self::Something(_) => PriorContent::Unseen,
+            Self::Opaque(_) => PriorContent::Unreadable,
         }
     }
 
     fn into_diff(self, new: String) -> Option<(Option<String>, String)> {
         match self {
-            Self::Nothing => Some((None, new)),
+            Self::Missing => Some((None, new)),
             Self::Text(old, _) => Some((Some(old), new)),
-            Self::Something(_) => None,
+            Self::Opaque(_) => None,
         }
     }
 }

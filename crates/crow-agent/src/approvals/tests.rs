@@ -8,8 +8,8 @@ fn prefix(text: &str) -> Grant {
 
 #[test]
 fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let (config, project, other) = (folder.path(), Path::new("/a/b"), Path::new("/a/c"));
+    let directory = tempfile::tempdir().unwrap();
+    let (config, project, other) = (directory.path(), Path::new("/a/b"), Path::new("/a/c"));
     assert_eq!(read_grants(config, project), Ok(GrantSet::default()));
     let grants = GrantSet::from_iter([prefix("cargo test"), Grant::Edits]);
     write_grants(config, project, &grants).unwrap();
@@ -40,10 +40,10 @@ fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
 #[test]
 fn the_record_is_for_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let project = Path::new("/a/b");
-    write_grants(folder.path(), project, &GrantSet::from_iter([Grant::Edits])).unwrap();
+    write_grants(directory.path(), project, &GrantSet::from_iter([Grant::Edits])).unwrap();
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let path = grant_records(folder.path()).path(project);
+    let path = grant_records(directory.path()).path(project);
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 }

@@ -16,10 +16,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::children::book::BudgetSlot;
-use crate::children::ending::{ChildTurnEnd, end_program, turn_end_from};
-use crate::children::hearing::{ChildEventHandler, ChildKind, ParentCall};
+use crate::children::budget::BudgetSlot;
+use crate::children::events::{ChildEventHandler, ChildKind, ParentCall};
 use crate::children::record::ChildRecorder;
+use crate::children::turn_end::{ChildTurnEnd, end_program, turn_end_from};
 use crate::children::view::ChildView;
 use crate::children::{ChildrenShared, DEPTH_VARIABLE};
 use crate::clock;
@@ -35,12 +35,12 @@ const OPEN_WAIT_MAX: Duration = Duration::from_secs(60);
 const STOP_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// How long what was said to a child last may take to leave; a pipe takes it at once, unless nobody reads.
-const LEAVE_WAIT_MAX: Duration = Duration::from_millis(100);
+const FLUSH_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// How long a parent waits for a child to refuse words for its turn; taking them can last until its next step.
 const STEER_WAIT_MAX: Duration = Duration::from_secs(2);
 
-const FLOODED: &str = "it asks for more at once than can be answered";
+const TOO_MANY_REQUESTS: &str = "it asks for more at once than can be answered";
 
 /// How long a child without work is kept: talking goes on within minutes or never.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -49,7 +49,7 @@ const IDLE_MAX: Duration = Duration::from_secs(300);
 #[derive(Debug)]
 pub(super) enum ChildCommand {
     /// A further round.
-    Round(ChildTurnRequest),
+    Turn(ChildTurnRequest),
     /// Words for the round that runs.
     Steer { text: String, answer: oneshot::Sender<Result<(), String>> },
 }
@@ -58,10 +58,10 @@ pub(super) enum ChildCommand {
 #[derive(Debug)]
 pub(super) struct ChildTurnRequest {
     pub(super) text: String,
-    pub(super) seat: BudgetSlot,
-    pub(super) cut: CancellationToken,
-    pub(super) wake: NotifyParent,
-    pub(super) spot: ParentCall,
+    pub(super) slot: BudgetSlot,
+    pub(super) cancel: CancellationToken,
+    pub(super) notify_parent: NotifyParent,
+    pub(super) parent_call: ParentCall,
 }
 
 /// Whether the parent is woken by the end of a round.
@@ -96,52 +96,52 @@ impl ChildStatus {
 #[derive(Debug)]
 pub(super) enum ChildSessionStart {
     /// The one that its parent stored: the agent is Crow itself.
-    Own,
+    Stored,
     /// A new one of an agent of others.
     New { model: Option<String> },
     /// An earlier one of an agent of others.
-    Again { name: String },
+    Resume { session: String },
 }
 
 /// One child.
 pub(super) struct ChildActor {
     pub(super) task: SessionId,
     pub(super) title: String,
-    pub(super) agent: String,
-    pub(super) reach: AgentTransport,
+    pub(super) agent_name: String,
+    pub(super) transport: AgentTransport,
     pub(super) cwd: PathBuf,
-    pub(super) starts_in: PathBuf,
-    pub(super) hearing: ChildEventHandler,
-    pub(super) orders: mpsc::Receiver<ChildCommand>,
-    pub(super) standing: Arc<watch::Sender<ChildStatus>>,
-    pub(super) attending: TaskLease,
-    pub(super) round: Option<ChildTurn>,
+    pub(super) program_cwd: PathBuf,
+    pub(super) event_handler: ChildEventHandler,
+    pub(super) commands: mpsc::Receiver<ChildCommand>,
+    pub(super) status: Arc<watch::Sender<ChildStatus>>,
+    pub(super) lease: TaskLease,
+    pub(super) turn: Option<ChildTurn>,
     pub(super) worktree: Option<Worktree>,
     /// Tells that somebody else may drive the task.
-    pub(super) gone: DropGuard,
+    pub(super) stopped: DropGuard,
 }
 
 /// A round that runs.
 pub(super) struct ChildTurn {
     text: String,
-    cut: CancellationToken,
+    cancel: CancellationToken,
     /// Its questions are open.
-    pub(super) asks: CancellationToken,
-    pub(super) wake: NotifyParent,
+    pub(super) questions: CancellationToken,
+    pub(super) notify_parent: NotifyParent,
     deadline: Instant,
-    _seat: BudgetSlot,
+    _slot: BudgetSlot,
 }
 
 /// Why a child cannot go on.
 pub(super) enum ChildStop {
     /// Its round is over, and its folder goes with it.
-    Over(ChildTurnEnd),
+    Finished(ChildTurnEnd),
     /// It was stopped, or nobody wants it any longer.
     Stopped,
     /// It did not end when it was stopped.
-    Deaf(ChildTurnEnd),
+    Unresponsive(ChildTurnEnd),
     /// It has ended, or the way to it has.
-    Gone(String),
+    Disconnected(String),
     /// It says that it cannot, or something here cannot.
     Failed(String),
 }
@@ -149,90 +149,94 @@ pub(super) enum ChildStop {
 impl From<Failure> for ChildStop {
     fn from(failure: Failure) -> Self {
         let sentence = failure.sentence.trim_end();
-        let stop = if sentence.ends_with(['.', '!', '?']) { "" } else { "." };
-        let sentence = format!("{sentence}{stop}");
-        if failure.kind == FailureKind::Connection { Self::Gone(sentence) } else { Self::Failed(sentence) }
+        let punctuation = if sentence.ends_with(['.', '!', '?']) { "" } else { "." };
+        let sentence = format!("{sentence}{punctuation}");
+        if failure.kind == FailureKind::Connection {
+            Self::Disconnected(sentence)
+        } else {
+            Self::Failed(sentence)
+        }
     }
 }
 
 impl ChildTurn {
-    pub(super) fn new(order: ChildTurnRequest, time_max: Duration) -> Self {
-        let ChildTurnRequest { text, seat, cut, wake, .. } = order;
+    pub(super) fn new(request: ChildTurnRequest, time_max: Duration) -> Self {
+        let ChildTurnRequest { text, slot, cancel, notify_parent, .. } = request;
         Self {
             text,
-            cut,
-            asks: CancellationToken::new(),
-            wake,
+            cancel,
+            questions: CancellationToken::new(),
+            notify_parent,
             deadline: Instant::now() + time_max,
-            _seat: seat,
+            _slot: slot,
         }
     }
 }
 
 impl ChildActor {
     /// Lives until nobody has orders for it any longer, or it cannot go on.
-    pub(super) async fn run(mut self, opening: ChildSessionStart) {
-        let cut = self.round.as_ref().map(|round| round.cut.clone()).unwrap_or_default();
-        let launched = cut.run_until_cancelled(self.open_transport()).await;
-        let (broke, last_words) = match launched {
+    pub(super) async fn run(mut self, start: ChildSessionStart) {
+        let cancel = self.turn.as_ref().map(|turn| turn.cancel.clone()).unwrap_or_default();
+        let transport = cancel.run_until_cancelled(self.open_transport()).await;
+        let (stop, exit_note) = match transport {
             Some(Ok((lines, program))) => {
-                let lived = self.drive_child(lines, opening, &cut).await;
-                let last_words = end_program(program, lived.as_ref().err()).await;
-                (lived.err(), last_words)
+                let outcome = self.drive_child(lines, start, &cancel).await;
+                let exit_note = end_program(program, outcome.as_ref().err()).await;
+                (outcome.err(), exit_note)
             }
-            Some(Err(why)) => (Some(ChildStop::Failed(why)), String::new()),
+            Some(Err(reason)) => (Some(ChildStop::Failed(reason)), String::new()),
             None => (Some(ChildStop::Stopped), String::new()),
         };
-        let is_late = self.take_last_command();
-        let end = match broke {
-            _ if is_late => {
-                let why = "its agent ended just then; send it again".to_owned();
-                ChildTurnEnd { state: TaskState::Failed, why: Some(why) }
+        let has_missed_request = self.take_last_command();
+        let end = match stop {
+            _ if has_missed_request => {
+                let reason = "its agent ended just then; send it again".to_owned();
+                ChildTurnEnd { state: TaskState::Failed, reason: Some(reason) }
             }
-            None | Some(ChildStop::Stopped) => ChildTurnEnd { state: TaskState::Cancelled, why: None },
-            Some(ChildStop::Deaf(end) | ChildStop::Over(end)) => end,
-            Some(ChildStop::Gone(why) | ChildStop::Failed(why)) => {
-                ChildTurnEnd { state: TaskState::Failed, why: Some(format!("{why}{last_words}")) }
+            None | Some(ChildStop::Stopped) => ChildTurnEnd { state: TaskState::Cancelled, reason: None },
+            Some(ChildStop::Unresponsive(end) | ChildStop::Finished(end)) => end,
+            Some(ChildStop::Disconnected(reason) | ChildStop::Failed(reason)) => {
+                ChildTurnEnd { state: TaskState::Failed, reason: Some(format!("{reason}{exit_note}")) }
             }
         };
         self.finish_turn(end).await;
-        let Self { attending, hearing, gone, .. } = self;
-        hearing.family.kit.store.release_task_lease(attending).await;
-        drop(gone);
+        let Self { lease, event_handler, stopped, .. } = self;
+        event_handler.shared.runtime.store.release_task_lease(lease).await;
+        drop(stopped);
     }
 
     /// Takes no more orders; tells whether one came when the way to the agent broke, which fails with it.
     fn take_last_command(&mut self) -> bool {
-        let has_round = self.round.is_some();
-        self.orders.close();
-        while let Ok(order) = self.orders.try_recv() {
-            if let (ChildCommand::Round(order), None) = (order, &self.round) {
-                self.round = Some(ChildTurn::new(order, Duration::ZERO));
+        let had_turn = self.turn.is_some();
+        self.commands.close();
+        while let Ok(command) = self.commands.try_recv() {
+            if let (ChildCommand::Turn(request), None) = (command, &self.turn) {
+                self.turn = Some(ChildTurn::new(request, Duration::ZERO));
             }
         }
-        !has_round && self.round.is_some()
+        !had_turn && self.turn.is_some()
     }
 
     /// Starts its program, or connects to it.
     async fn open_transport(&self) -> Result<(LineTransport, Option<AgentProgram>), String> {
-        let kit = &self.hearing.family.kit;
-        match &self.reach {
+        let runtime = &self.event_handler.shared.runtime;
+        match &self.transport {
             AgentTransport::Program { command, args, env } => {
-                let depth = (DEPTH_VARIABLE.to_owned(), (self.hearing.family.depth + 1).to_string());
-                let is_given = |name: &String| env.iter().any(|(given, _)| given == name);
-                let told = self.hearing.family.environment().workspace.variables();
-                let secret = match self.hearing.trusted {
-                    ChildKind::Itself => Vec::new(),
-                    ChildKind::Nobody => kit.config().secret_variables.clone(),
+                let depth = (DEPTH_VARIABLE.to_owned(), (self.event_handler.shared.depth + 1).to_string());
+                let is_configured = |name: &String| env.iter().any(|(key, _)| key == name);
+                let variables = self.event_handler.shared.environment().workspace.variables();
+                let removed_variables = match self.event_handler.kind {
+                    ChildKind::Crow => Vec::new(),
+                    ChildKind::External => runtime.config().secret_variables.clone(),
                 };
                 let command = AgentCommand {
                     program: command.clone(),
                     args: args.clone(),
-                    cwd: self.starts_in.clone(),
-                    env: told.into_iter().chain(env.iter().cloned()).chain([depth]).collect(),
-                    env_removed: secret.into_iter().filter(|name| !is_given(name)).collect(),
+                    cwd: self.program_cwd.clone(),
+                    env: variables.into_iter().chain(env.iter().cloned()).chain([depth]).collect(),
+                    env_removed: removed_variables.into_iter().filter(|name| !is_configured(name)).collect(),
                 };
-                let started = kit.launcher.start(&self.agent, command).await;
+                let started = runtime.launcher.start(&self.agent_name, command).await;
                 let (lines, program) =
                     started.map_err(|error| format!("it could not be started: {error}"))?;
                 Ok((lines, Some(program)))
@@ -249,35 +253,35 @@ impl ChildActor {
     async fn drive_child(
         &mut self,
         lines: LineTransport,
-        opening: ChildSessionStart,
-        cut: &CancellationToken,
+        start: ChildSessionStart,
+        cancel: &CancellationToken,
     ) -> Result<(), ChildStop> {
-        let (events, heard) = mpsc::channel(EVENTS_LEN);
+        let (event_sender, event_receiver) = mpsc::channel(EVENTS_LEN);
         let hello = ClientInfo {
             version: env!("CARGO_PKG_VERSION"),
             abilities: self.client_capabilities(),
-            keeps_words: self.hearing.family.client.capabilities().children,
+            keeps_words: self.event_handler.shared.client.capabilities().children,
         };
         // From the first session on it hears itself that it is stopped.
-        let (talks, is_silent) = (CancellationToken::new(), cut.clone());
-        let begun = talks.clone();
-        let (over, is_over) = oneshot::channel();
-        let driven = drive_agent(lines, hello, events, async |connection| {
-            begun.cancel();
-            drop(over.send(self.run_connection(&connection, heard, opening).await));
+        let (session_opened, turn_cancel) = (CancellationToken::new(), cancel.clone());
+        let opened_signal = session_opened.clone();
+        let (outcome_sender, outcome_receiver) = oneshot::channel();
+        let connection_task = drive_agent(lines, hello, event_sender, async |connection| {
+            opened_signal.cancel();
+            drop(outcome_sender.send(self.run_connection(&connection, event_receiver, start).await));
         });
-        tokio::pin!(driven);
+        tokio::pin!(connection_task);
         tokio::select! {
             biased;
-            Ok(talked) = is_over => {
+            Ok(talked) = outcome_receiver => {
                 // What was said to it last may leave; one that does not read it holds nobody up.
-                drop(timeout(LEAVE_WAIT_MAX, driven).await);
+                drop(timeout(FLUSH_WAIT_MAX, connection_task).await);
                 talked
             }
-            driven = &mut driven => driven.map_err(ChildStop::from),
+            driven = &mut connection_task => driven.map_err(ChildStop::from),
             () = async {
-                is_silent.cancelled().await;
-                if talks.is_cancelled() {
+                turn_cancel.cancelled().await;
+                if session_opened.is_cancelled() {
                     std::future::pending::<()>().await;
                 }
             } => Err(ChildStop::Stopped),
@@ -286,9 +290,9 @@ impl ChildActor {
 
     /// What the child is told that its client can do.
     fn client_capabilities(&self) -> AcpClientCapabilities {
-        let depth = Some(self.hearing.family.depth + 1);
-        let client = match self.hearing.upstream {
-            Some(_) => self.hearing.family.client.capabilities(),
+        let depth = Some(self.event_handler.shared.depth + 1);
+        let client = match self.event_handler.parent_client {
+            Some(_) => self.event_handler.shared.client.capabilities(),
             None => AcpClientCapabilities::default(),
         };
         let AcpClientCapabilities { reads_files, writes_files, terminals, .. } = client;
@@ -304,22 +308,22 @@ impl ChildActor {
     async fn run_connection(
         &mut self,
         connection: &AgentConnection,
-        mut heard: mpsc::Receiver<ClientEvent>,
-        opening: ChildSessionStart,
+        mut event_receiver: mpsc::Receiver<ClientEvent>,
+        start: ChildSessionStart,
     ) -> Result<(), ChildStop> {
-        let session = self.open_session(connection, &mut heard, opening).await?;
+        let session = self.open_session(connection, &mut event_receiver, start).await?;
         loop {
-            let end = self.run_turn(connection, &mut heard, &session).await?;
+            let end = self.run_turn(connection, &mut event_receiver, &session).await?;
             if self.worktree.is_some() {
-                return Err(ChildStop::Over(end));
+                return Err(ChildStop::Finished(end));
             }
             self.finish_turn(end).await;
-            let Some(order) = self.wait_for_turn(connection, &mut heard).await else {
+            let Some(request) = self.wait_for_turn(connection, &mut event_receiver).await else {
                 // From here on whoever has an order waits for the end and begins anew.
-                self.orders.close();
+                self.commands.close();
                 return Ok(());
             };
-            self.begin_turn(order).await?;
+            self.begin_turn(request).await?;
         }
     }
 
@@ -327,65 +331,69 @@ impl ChildActor {
     async fn open_session(
         &mut self,
         connection: &AgentConnection,
-        heard: &mut mpsc::Receiver<ClientEvent>,
-        opening: ChildSessionStart,
+        event_receiver: &mut mpsc::Receiver<ClientEvent>,
+        start: ChildSessionStart,
     ) -> Result<SessionId, ChildStop> {
-        let (task, cwd, store) = (self.task.clone(), self.cwd.clone(), self.hearing.family.kit.store.clone());
-        let is_replay = matches!(opening, ChildSessionStart::Again { .. });
-        let opened = async move {
-            match opening {
-                ChildSessionStart::Own => connection.resume_session(&task, &cwd).await.map(|()| task),
+        let (task, cwd, store) =
+            (self.task.clone(), self.cwd.clone(), self.event_handler.shared.runtime.store.clone());
+        let is_resuming = matches!(start, ChildSessionStart::Resume { .. });
+        let open_result = async move {
+            match start {
+                ChildSessionStart::Stored => connection.resume_session(&task, &cwd).await.map(|()| task),
                 ChildSessionStart::New { model } => {
-                    let opened = connection.new_session(&cwd).await?;
+                    let new_session = connection.new_session(&cwd).await?;
                     if let Some(model) = model {
-                        let option = opened.find_option("model").map_or("model", |option| option.id.as_str());
-                        connection.set_option(&opened.session, option, &model).await?;
+                        let option =
+                            new_session.find_option("model").map_or("model", |option| option.id.as_str());
+                        connection.set_option(&new_session.session, option, &model).await?;
                     }
-                    let session = opened.session;
+                    let session = new_session.session;
                     let stored = store.set_agent_session(&task, session.as_str()).await;
                     stored.map_err(crate::run_turn::store_failure)?;
                     Ok(session)
                 }
-                ChildSessionStart::Again { name } => {
-                    let session = SessionId::new(name);
+                ChildSessionStart::Resume { session: agent_session } => {
+                    let session = SessionId::new(agent_session);
                     resume_session(connection, &session, &cwd).await?;
                     Ok(session)
                 }
             }
         };
-        let round = self.round.as_ref();
-        let (cut, asks) = round.map(|round| (round.cut.clone(), round.asks.clone())).unwrap_or_default();
-        let late = Instant::now() + OPEN_WAIT_MAX;
-        tokio::pin!(opened);
+        let turn = self.turn.as_ref();
+        let (cancel, questions) =
+            turn.map(|turn| (turn.cancel.clone(), turn.questions.clone())).unwrap_or_default();
+        let deadline = Instant::now() + OPEN_WAIT_MAX;
+        tokio::pin!(open_result);
         loop {
             tokio::select! {
                 biased;
-                opened = &mut opened => return Ok(opened?),
-                () = cut.cancelled() => return Err(ChildStop::Stopped),
-                () = sleep_until(late) => {
+                opened = &mut open_result => return Ok(opened?),
+                () = cancel.cancelled() => return Err(ChildStop::Stopped),
+                () = sleep_until(deadline) => {
                     let seconds = OPEN_WAIT_MAX.as_secs();
                     return Err(ChildStop::Failed(format!("it did not open a session within {seconds} s")));
                 }
                 // What an earlier session replays was seen when it was said.
-                Some(event) = heard.recv() => if !is_replay {
-                    self.hearing.handle_event(event, &asks);
+                Some(event) = event_receiver.recv() => if !is_resuming {
+                    self.event_handler.handle_event(event, &questions);
                 },
             }
         }
     }
 
     /// Begins a further round.
-    async fn begin_turn(&mut self, order: ChildTurnRequest) -> Result<(), ChildStop> {
-        *self.hearing.view.lock().unwrap_or_else(PoisonError::into_inner) = ChildView::default();
-        self.hearing.n_round = 0;
-        self.hearing.spot = order.spot.clone();
+    async fn begin_turn(&mut self, request: ChildTurnRequest) -> Result<(), ChildStop> {
+        *self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner) = ChildView::default();
+        self.event_handler.n_turn_tokens = 0;
+        self.event_handler.parent_call = request.parent_call.clone();
         // From here on it has an end, whatever comes.
-        self.round = Some(ChildTurn::new(order, self.hearing.family.kit.config().tree_limits.time_max));
-        let store = &self.hearing.family.kit.store;
-        let begun = store.begin_task(&self.attending, &self.title, clock::now()).await;
-        begun.map_err(|error| ChildStop::Failed(error.to_string()))?;
-        self.hearing.send_child_state(true);
-        self.standing.send_modify(|standing| standing.state = TaskState::Running);
+        self.turn =
+            Some(ChildTurn::new(request, self.event_handler.shared.runtime.config().tree_limits.time_max));
+        let store = &self.event_handler.shared.runtime.store;
+        let begin_result = store.begin_task(&self.lease, &self.title, clock::now()).await;
+        begin_result.map_err(|error| ChildStop::Failed(error.to_string()))?;
+        self.event_handler.send_child_state(true);
+        self.status.send_modify(|status| status.state = TaskState::Running);
         Ok(())
     }
 
@@ -393,76 +401,80 @@ impl ChildActor {
     async fn run_turn(
         &mut self,
         connection: &AgentConnection,
-        heard: &mut mpsc::Receiver<ClientEvent>,
+        event_receiver: &mut mpsc::Receiver<ClientEvent>,
         session: &SessionId,
     ) -> Result<ChildTurnEnd, ChildStop> {
-        let Some(round) = &self.round else { return Err(ChildStop::Stopped) };
-        let (text, cut, asks) = (round.text.clone(), round.cut.clone(), round.asks.clone());
-        let deadline = round.deadline;
+        let Some(turn) = &self.turn else { return Err(ChildStop::Stopped) };
+        let (text, cancel, questions) = (turn.text.clone(), turn.cancel.clone(), turn.questions.clone());
+        let deadline = turn.deadline;
         self.begin_record(&text).await?;
-        let family = self.hearing.family.clone();
-        let mut standing = family.standing.clone();
-        let mode = standing.borrow_and_update().mode;
-        self.sync_mode(connection, session, (mode, &cut)).await?;
+        let shared = self.event_handler.shared.clone();
+        let mut settings = shared.settings.clone();
+        let mode = settings.borrow_and_update().mode;
+        self.sync_mode(connection, session, (mode, &cancel)).await?;
         let prompt = vec![ContentPart::Text(text)];
-        let prompted = connection.send_prompt(session, prompt, TurnScope::TasksEnded);
-        let exhausted = family.book.wait_until_exhausted();
-        tokio::pin!(prompted, exhausted);
-        let mut stopping: Option<(Instant, ChildTurnEnd)> = None;
-        let stop = |state, why| {
+        let prompt_end = connection.send_prompt(session, prompt, TurnScope::TasksEnded);
+        let budget_exhausted = shared.budget.wait_until_exhausted();
+        tokio::pin!(prompt_end, budget_exhausted);
+        let mut pending_stop: Option<(Instant, ChildTurnEnd)> = None;
+        let stop = |state, reason| {
             connection.cancel_turn(session);
             // A child that loses its question first takes that for the end of its own turn.
-            asks.cancel();
-            Some((Instant::now() + STOP_WAIT_MAX, ChildTurnEnd { state, why }))
+            questions.cancel();
+            Some((Instant::now() + STOP_WAIT_MAX, ChildTurnEnd { state, reason }))
         };
         loop {
-            let given_up = stopping.as_ref().map(|(at, _)| *at);
+            let stop_deadline = pending_stop.as_ref().map(|(at, _)| *at);
             tokio::select! {
                 biased;
-                () = cut.cancelled(), if stopping.is_none() => stopping = stop(TaskState::Cancelled, None),
-                () = sleep_until(deadline), if stopping.is_none() => {
-                    stopping = stop(TaskState::Failed, Some(timeout_message(family.kit.config().tree_limits.time_max)));
+                () = cancel.cancelled(), if pending_stop.is_none() => pending_stop = stop(TaskState::Cancelled, None),
+                () = sleep_until(deadline), if pending_stop.is_none() => {
+                    pending_stop = stop(TaskState::Failed, Some(timeout_message(shared.runtime.config().tree_limits.time_max)));
                 }
-                why = &mut exhausted, if stopping.is_none() => stopping = stop(TaskState::Failed, Some(why)),
-                () = sleep_until(given_up.unwrap_or(deadline)), if given_up.is_some() => {
-                    let Some((_, end)) = stopping else { return Err(ChildStop::Stopped) };
-                    return Err(ChildStop::Deaf(end));
+                why = &mut budget_exhausted, if pending_stop.is_none() => pending_stop = stop(TaskState::Failed, Some(why)),
+                () = sleep_until(stop_deadline.unwrap_or(deadline)), if stop_deadline.is_some() => {
+                    let Some((_, end)) = pending_stop else { return Err(ChildStop::Stopped) };
+                    return Err(ChildStop::Unresponsive(end));
                 }
-                ended = &mut prompted => {
-                    self.drain_events(heard, &asks);
-                    let prompted = match (ended, stopping) {
+                ended = &mut prompt_end => {
+                    self.drain_events(event_receiver, &questions);
+                    let prompted = match (ended, pending_stop) {
                         // Some die of being stopped.
-                        (Err(_), Some((_, end))) => return Err(ChildStop::Over(end)),
+                        (Err(_), Some((_, end))) => return Err(ChildStop::Finished(end)),
                         (Ok(_), Some((_, end))) => return Ok(end),
                         (ended, None) => ended?,
                     };
                     if let Some(spent) = prompted.spent {
-                        self.hearing.record_spent(spent);
+                        self.event_handler.record_spent(spent);
                     }
                     return Ok(turn_end_from(prompted.reason));
                 }
                 // A client that follows children is waited for, and so is everybody behind it.
                 Some(event) = async {
-                    family.client.wait_for_capacity().await;
-                    heard.recv().await
+                    shared.client.wait_for_capacity().await;
+                    event_receiver.recv().await
                 } => {
-                    self.hearing.handle_event(event, &asks);
-                    if self.hearing.is_flooded() && stopping.is_none() {
-                        stopping = stop(TaskState::Failed, Some(FLOODED.to_owned()));
+                    self.event_handler.handle_event(event, &questions);
+                    if self.event_handler.is_flooded() && pending_stop.is_none() {
+                        pending_stop = stop(TaskState::Failed, Some(TOO_MANY_REQUESTS.to_owned()));
                     }
                 }
-                Some(order) = self.orders.recv() => steer_child(connection, session, order),
-                Ok(()) = standing.changed(), if self.hearing.trusted == ChildKind::Itself => {
-                    set_mode(connection, session, standing.borrow_and_update().mode);
+                Some(order) = self.commands.recv() => steer_child(connection, session, order),
+                Ok(()) = settings.changed(), if self.event_handler.kind == ChildKind::Crow => {
+                    set_mode(connection, session, settings.borrow_and_update().mode);
                 }
             }
         }
     }
 
     /// Hears what it said before it ended, which is here by then.
-    fn drain_events(&mut self, heard: &mut mpsc::Receiver<ClientEvent>, asks: &CancellationToken) {
-        while let Ok(event) = heard.try_recv() {
-            self.hearing.handle_event(event, asks);
+    fn drain_events(
+        &mut self,
+        event_receiver: &mut mpsc::Receiver<ClientEvent>,
+        questions: &CancellationToken,
+    ) {
+        while let Ok(event) = event_receiver.try_recv() {
+            self.event_handler.handle_event(event, questions);
         }
     }
 
@@ -471,20 +483,22 @@ impl ChildActor {
         &self,
         connection: &AgentConnection,
         session: &SessionId,
-        (mode, cut): (Mode, &CancellationToken),
+        (mode, cancel): (Mode, &CancellationToken),
     ) -> Result<(), ChildStop> {
-        if self.hearing.trusted == ChildKind::Nobody {
+        if self.event_handler.kind == ChildKind::External {
             return Ok(());
         }
-        let set = cut.run_until_cancelled(connection.set_option(session, "mode", mode.as_str())).await;
-        Ok(set.ok_or(ChildStop::Stopped)??)
+        let result = cancel.run_until_cancelled(connection.set_option(session, "mode", mode.as_str())).await;
+        Ok(result.ok_or(ChildStop::Stopped)??)
     }
 
     /// Begins to store what an agent of others is told and says; Crow itself does so on its own.
     async fn begin_record(&mut self, text: &str) -> Result<(), ChildStop> {
-        if self.hearing.trusted == ChildKind::Nobody {
-            let record = ChildRecorder::begin(&self.hearing.family.kit.store, &self.task, text).await;
-            self.hearing.record = Some(record.map_err(|error| ChildStop::Failed(error.to_string()))?);
+        if self.event_handler.kind == ChildKind::External {
+            let recorder =
+                ChildRecorder::begin(&self.event_handler.shared.runtime.store, &self.task, text).await;
+            self.event_handler.recorder =
+                Some(recorder.map_err(|error| ChildStop::Failed(error.to_string()))?);
         }
         Ok(())
     }
@@ -493,36 +507,36 @@ impl ChildActor {
     async fn wait_for_turn(
         &mut self,
         connection: &AgentConnection,
-        heard: &mut mpsc::Receiver<ClientEvent>,
+        event_receiver: &mut mpsc::Receiver<ClientEvent>,
     ) -> Option<ChildTurnRequest> {
-        let family = self.hearing.family.clone();
+        let shared = self.event_handler.shared.clone();
         // Whoever finds no room here is started again when it is wanted.
-        let Ok(_room) = family.idle.try_acquire() else { return None };
-        let (late, ends) = (Instant::now() + IDLE_MAX, family.cut.clone());
+        let Ok(_room) = shared.idle_slots.try_acquire() else { return None };
+        let (deadline, session_end) = (Instant::now() + IDLE_MAX, shared.cancel.clone());
         loop {
             tokio::select! {
                 biased;
-                () = ends.cancelled() => return None,
-                order = self.orders.recv() => match order? {
-                    ChildCommand::Round(order) => return Some(order),
+                () = session_end.cancelled() => return None,
+                order = self.commands.recv() => match order? {
+                    ChildCommand::Turn(order) => return Some(order),
                     ChildCommand::Steer { answer, .. } => {
                         // Whoever steers looks first whether there is a round.
                         drop(answer);
                     }
                 },
-                () = sleep_until(late) => return self.last_turn_request(),
+                () = sleep_until(deadline) => return self.last_turn_request(),
                 () = connection.wait_closed() => return self.last_turn_request(),
-                Some(event) = heard.recv() => self.hearing.handle_idle_event(&event),
+                Some(event) = event_receiver.recv() => self.event_handler.handle_idle_event(&event),
             }
         }
     }
 
     /// Takes no more orders; one that was given already would be waited for.
     fn last_turn_request(&mut self) -> Option<ChildTurnRequest> {
-        self.orders.close();
+        self.commands.close();
         loop {
-            match self.orders.try_recv().ok()? {
-                ChildCommand::Round(order) => return Some(order),
+            match self.commands.try_recv().ok()? {
+                ChildCommand::Turn(request) => return Some(request),
                 ChildCommand::Steer { answer, .. } => drop(answer),
             }
         }
@@ -535,18 +549,18 @@ async fn resume_session(
     session: &SessionId,
     cwd: &Path,
 ) -> Result<(), Failure> {
-    let can = connection.capabilities();
-    if can.resumes {
-        let resumed = connection.resume_session(session, cwd).await;
-        if resumed.is_ok() || !can.loads {
-            return resumed;
+    let capabilities = connection.capabilities();
+    if capabilities.resumes {
+        let result = connection.resume_session(session, cwd).await;
+        if result.is_ok() || !capabilities.loads {
+            return result;
         }
     }
-    if can.loads {
+    if capabilities.loads {
         return connection.load_session(session, cwd).await.map(drop);
     }
-    let why = "this agent cannot go on with an earlier session; give a new task";
-    Err(Failure::new(FailureKind::InvalidValue, why))
+    let reason = "this agent cannot go on with an earlier session; give a new task";
+    Err(Failure::new(FailureKind::InvalidValue, reason))
 }
 
 fn timeout_message(time_max: Duration) -> String {
@@ -565,35 +579,36 @@ fn set_mode(connection: &AgentConnection, session: &SessionId, mode: Mode) {
 }
 
 /// Passes words on to a round that runs.
-fn steer_child(connection: &AgentConnection, session: &SessionId, order: ChildCommand) {
-    match order {
+fn steer_child(connection: &AgentConnection, session: &SessionId, command: ChildCommand) {
+    match command {
         ChildCommand::Steer { text, answer } if connection.capabilities().steers => {
             let (connection, session) = (connection.clone(), session.clone());
             tokio::spawn(async move {
                 let steering = connection.send_steering(&session, &text);
                 tokio::pin!(steering);
-                let steered = timeout(STEER_WAIT_MAX, &mut steering).await;
-                let is_open = steered.is_err();
-                let told = |_| Ok(());
-                let steered =
-                    steered.map_or_else(told, |steered| steered.map_err(|failure| failure.sentence));
+                let result = timeout(STEER_WAIT_MAX, &mut steering).await;
+                let is_pending = result.is_err();
+                let assume_accepted = |_| Ok(());
+                let result =
+                    result.map_or_else(assume_accepted, |result| result.map_err(|failure| failure.sentence));
                 // Whoever asked may have been stopped meanwhile.
-                drop(answer.send(steered));
-                if is_open && let Err(failure) = steering.await {
+                drop(answer.send(result));
+                if is_pending && let Err(failure) = steering.await {
                     tracing::info!(%failure, "a child did not take words for its turn");
                 }
             });
         }
         ChildCommand::Steer { answer, .. } => {
-            let why = "it is at work, and this agent takes no words meanwhile; wait for its end or cancel it";
-            drop(answer.send(Err(why.to_owned())));
+            let reason =
+                "it is at work, and this agent takes no words meanwhile; wait for its end or cancel it";
+            drop(answer.send(Err(reason.to_owned())));
         }
         // A seat that is dropped is free again, and the sender sees no round begin.
-        ChildCommand::Round(order) => drop(order),
+        ChildCommand::Turn(request) => drop(request),
     }
 }
 
 /// Gives a child the client of its parent.
-pub(super) fn parent_client(family: &ChildrenShared) -> Arc<ParentClient> {
-    Arc::new(ParentClient::new(family.client.clone(), family.parent.clone()))
+pub(super) fn parent_client(shared: &ChildrenShared) -> Arc<ParentClient> {
+    Arc::new(ParentClient::new(shared.client.clone(), shared.parent.clone()))
 }

@@ -8,7 +8,7 @@ use crow_core::{CallId, SessionId};
 use crow_store::{Delivery, DeliveryId, StoreError, TaskRow};
 
 use crate::children::ChildAgents;
-use crate::children::living::ChildHandle;
+use crate::children::handle::ChildHandle;
 use crate::clock;
 
 /// When so much comes at once there may be more.
@@ -20,28 +20,30 @@ pub(crate) enum MailWaitOutcome {
     /// Some.
     Mail,
     /// None, and nobody is at work who could send any.
-    Nothing,
+    NoTasks,
 }
 
 impl ChildAgents {
     /// Looks for tasks that ended, or were lost, while nobody had the session open; tells how many the model has not
     /// heard of.
     pub(crate) async fn recover_tasks(&self) -> usize {
-        let (store, parent) = (&self.family.kit.store, &self.family.parent);
-        let lost = store.mark_lost_tasks(parent, clock::now(), lost_task_text).await;
-        if let Err(error) = lost {
+        let (store, parent) = (&self.shared.runtime.store, &self.shared.parent);
+        let marked = store.mark_lost_tasks(parent, clock::now(), lost_task_text).await;
+        if let Err(error) = marked {
             tracing::warn!(%error, session = %parent, "could not look for tasks that were lost");
         }
         match store.list_tasks(parent).await {
-            Ok(tasks) => self.family.book.restore_child_tokens(tasks.iter().map(|task| task.n_tokens).sum()),
+            Ok(tasks) => {
+                self.shared.budget.restore_child_tokens(tasks.iter().map(|task| task.n_tokens).sum())
+            }
             Err(error) => tracing::warn!(%error, session = %parent, "could not count what tasks have cost"),
         }
         match store.pending_deliveries(parent).await {
-            Ok(mail) => {
-                if !mail.is_empty() {
-                    self.family.has_mail.store(true, Ordering::Relaxed);
+            Ok(deliveries) => {
+                if !deliveries.is_empty() {
+                    self.shared.has_mail.store(true, Ordering::Relaxed);
                 }
-                mail.len()
+                deliveries.len()
             }
             Err(error) => {
                 tracing::warn!(%error, session = %parent, "could not look into the mailbox");
@@ -52,7 +54,7 @@ impl ChildAgents {
 
     /// Tells whether something waits in the mailbox that the model should hear of without being asked.
     pub(crate) fn has_pending_mail(&self) -> bool {
-        self.family.wakes.load(Ordering::Relaxed)
+        self.shared.has_urgent_mail.load(Ordering::Relaxed)
     }
 
     /// Remembers that the outcome of a call tells these deliveries.
@@ -67,8 +69,8 @@ impl ChildAgents {
 
     /// What waits in the mailbox of a task.
     pub(crate) async fn task_deliveries(&self, task: &SessionId) -> Vec<Delivery> {
-        match self.family.kit.store.pending_task_deliveries(task).await {
-            Ok(mail) => mail,
+        match self.shared.runtime.store.pending_task_deliveries(task).await {
+            Ok(deliveries) => deliveries,
             Err(error) => {
                 tracing::warn!(%error, "could not look into the mailbox; the model may hear of a task twice");
                 Vec::new()
@@ -77,26 +79,26 @@ impl ChildAgents {
     }
 
     fn lock_deliveries(&self) -> MutexGuard<'_, HashMap<CallId, Vec<DeliveryId>>> {
-        self.telling.lock().unwrap_or_else(PoisonError::into_inner)
+        self.call_deliveries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what waits in the mailbox; whoever puts it into the history claims it.
     pub(crate) async fn take_deliveries(&self) -> Result<Vec<Delivery>, StoreError> {
-        if !self.family.has_mail.swap(false, Ordering::Relaxed) {
+        if !self.shared.has_mail.swap(false, Ordering::Relaxed) {
             return Ok(Vec::new());
         }
-        let wakes = self.family.wakes.swap(false, Ordering::Relaxed);
-        let mail = self.family.kit.store.pending_deliveries(&self.family.parent).await;
-        if mail.as_ref().map_or(true, |mail| mail.len() >= PAGE_LEN) {
+        let is_urgent = self.shared.has_urgent_mail.swap(false, Ordering::Relaxed);
+        let deliveries = self.shared.runtime.store.pending_deliveries(&self.shared.parent).await;
+        if deliveries.as_ref().map_or(true, |deliveries| deliveries.len() >= PAGE_LEN) {
             self.mark_mail_pending();
-            self.family.wakes.fetch_or(wakes, Ordering::Relaxed);
+            self.shared.has_urgent_mail.fetch_or(is_urgent, Ordering::Relaxed);
         }
-        mail
+        deliveries
     }
 
     /// Remembers that something waits still.
     pub(crate) fn mark_mail_pending(&self) {
-        self.family.has_mail.store(true, Ordering::Relaxed);
+        self.shared.has_mail.store(true, Ordering::Relaxed);
     }
 
     /// Whether a task is at work.
@@ -107,16 +109,16 @@ impl ChildAgents {
     /// Waits for mail for as long as a task is at work.
     pub(crate) async fn wait_for_mail(&self) -> MailWaitOutcome {
         loop {
-            let ended = self.family.ended.notified();
-            tokio::pin!(ended);
-            ended.as_mut().enable();
+            let turn_ended = self.shared.turn_ended.notified();
+            tokio::pin!(turn_ended);
+            turn_ended.as_mut().enable();
             if self.has_pending_mail() {
                 return MailWaitOutcome::Mail;
             }
             if !self.is_any_working() {
-                return MailWaitOutcome::Nothing;
+                return MailWaitOutcome::NoTasks;
             }
-            ended.await;
+            turn_ended.await;
         }
     }
 }

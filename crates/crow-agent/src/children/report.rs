@@ -19,45 +19,45 @@ const FILES_NAMED_MAX: usize = 50;
 /// What is known of a round that ended.
 pub(crate) struct ChildTurnSummary<'a> {
     pub(crate) task: &'a SessionId,
-    pub(crate) who: &'a str,
+    pub(crate) label: &'a str,
     pub(crate) state: TaskState,
     /// What went wrong.
-    pub(crate) why: Option<&'a str>,
+    pub(crate) reason: Option<&'a str>,
     pub(crate) n_tokens: Option<u64>,
     /// What stands in a worktree of its own.
     pub(crate) worktree: Option<&'a str>,
 }
 
 /// Says how a round ended.
-pub(crate) fn render_report(ended: &ChildTurnSummary<'_>, view: &ChildView) -> String {
-    let state = match ended.state {
+pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) -> String {
+    let state = match summary.state {
         TaskState::Running => "is at work",
         TaskState::Done => "is done",
         TaskState::Failed => "failed",
         TaskState::Cancelled => "was cancelled",
         TaskState::Lost => "was lost",
     };
-    let mut text = format!("Task {} ({}) {state}", ended.task, ended.who);
-    match ended.why {
-        Some(why) => text.push_str(&format!(": {}\n", why.trim_end())),
+    let mut text = format!("Task {} ({}) {state}", summary.task, summary.label);
+    match summary.reason {
+        Some(reason) => text.push_str(&format!(": {}\n", reason.trim_end())),
         None => text.push_str(".\n"),
     }
-    let (answer, is_cut) = view.answer();
+    let (answer, is_truncated) = view.answer();
     if answer.is_empty() {
         text.push_str("\nIt said nothing.\n");
     } else {
-        text.push_str(&format!("\n{}\n", shorten_answer(answer, is_cut)));
+        text.push_str(&format!("\n{}\n", shorten_answer(answer, is_truncated)));
     }
-    match ended.worktree {
+    match summary.worktree {
         Some(worktree) => text.push_str(&format!("\n{}\n", worktree.trim_end())),
         None => push_changes(&mut text, view.changed_files()),
     }
-    if let Some(n_tokens) = ended.n_tokens.filter(|n_tokens| *n_tokens > 0) {
+    if let Some(n_tokens) = summary.n_tokens.filter(|n_tokens| *n_tokens > 0) {
         text.push_str(&format!("\nIt used {n_tokens} tokens.\n"));
     }
     text.push_str(&format!(
         "\nThe whole of it: query_session with session_id {}. To go on with it: task_send.\n",
-        ended.task
+        summary.task
     ));
     text
 }
@@ -78,21 +78,21 @@ pub(crate) fn describe_worktree(worktree: &Worktree, settled: &SettledWorktree) 
             worktree.n_uncommitted
         ));
     }
-    if let Some(left) = &settled.left {
-        text.push_str(&format!("\nWhat is left: {left}\n"));
+    if let Some(leftover) = &settled.leftover {
+        text.push_str(&format!("\nWhat is left: {leftover}\n"));
     }
     text
 }
 
-fn shorten_answer(answer: &str, is_cut: bool) -> String {
+fn shorten_answer(answer: &str, is_truncated: bool) -> String {
     let n_chars = answer.chars().count();
     if n_chars <= ANSWER_CHARS_MAX {
-        return if is_cut { format!("[…]\n{answer}") } else { answer.to_owned() };
+        return if is_truncated { format!("[…]\n{answer}") } else { answer.to_owned() };
     }
     let head: String = answer.chars().take(ANSWER_HEAD_CHARS).collect();
-    let n_left_out = n_chars - ANSWER_CHARS_MAX;
-    let tail: String = answer.chars().skip(ANSWER_HEAD_CHARS + n_left_out).collect();
-    format!("{head}\n[… {n_left_out} characters are left out here …]\n{tail}")
+    let n_omitted = n_chars - ANSWER_CHARS_MAX;
+    let tail: String = answer.chars().skip(ANSWER_HEAD_CHARS + n_omitted).collect();
+    format!("{head}\n[… {n_omitted} characters are left out here …]\n{tail}")
 }
 
 fn push_changes(text: &mut String, (files, n_uncounted): (Vec<ChildFileChange>, usize)) {
@@ -101,9 +101,9 @@ fn push_changes(text: &mut String, (files, n_uncounted): (Vec<ChildFileChange>, 
     }
     let n_added: usize = files.iter().map(|file| file.n_added).sum();
     let n_removed: usize = files.iter().map(|file| file.n_removed).sum();
-    let s = if files.len() == 1 { "" } else { "s" };
+    let plural = if files.len() == 1 { "" } else { "s" };
     text.push_str(&format!(
-        "\nIt changed {} file{s} with its tools (+{n_added} -{n_removed}):\n",
+        "\nIt changed {} file{plural} with its tools (+{n_added} -{n_removed}):\n",
         files.len()
     ));
     for file in files.iter().take(FILES_NAMED_MAX) {

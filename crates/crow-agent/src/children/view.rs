@@ -10,7 +10,7 @@ use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
 const CALLS_SHOWN: usize = 12;
 
 /// What is seen of its words while it works.
-const SAID_SHOWN_CHARS: usize = 1_500;
+const ANSWER_SHOWN_CHARS: usize = 1_500;
 
 /// Of a title a line is seen.
 const TITLE_CHARS_MAX: usize = 120;
@@ -35,9 +35,9 @@ pub(crate) struct ChildView {
     /// Its words since its last call, which at the end are its answer.
     answer: String,
     /// It said more than is kept.
-    is_cut: bool,
+    is_truncated: bool,
     /// Words that came since the last call; a message after a call begins a new answer.
-    begins_anew: bool,
+    starts_new_answer: bool,
     changes: BTreeMap<String, ViewedChange>,
     n_bytes: usize,
     n_files_uncounted: usize,
@@ -68,8 +68,8 @@ pub(crate) struct ChildFileChange {
 
 impl ChildView {
     /// Takes in what was heard; tells whether there is something else to see.
-    pub(crate) fn apply_update(&mut self, heard: &AgentUpdate) -> bool {
-        match heard {
+    pub(crate) fn apply_update(&mut self, update: &AgentUpdate) -> bool {
+        match update {
             AgentUpdate::Text(text) => self.push_text(text),
             AgentUpdate::Call { id, title, kind, status, content, input: _ } => {
                 self.update_call(id, title.as_deref(), *status);
@@ -100,17 +100,17 @@ impl ChildView {
     }
 
     fn push_text(&mut self, text: &str) {
-        if std::mem::take(&mut self.begins_anew) {
+        if std::mem::take(&mut self.starts_new_answer) {
             self.answer.clear();
-            self.is_cut = false;
+            self.is_truncated = false;
         }
         self.answer.push_str(text);
-        let over = self.answer.len().saturating_sub(ANSWER_BYTES_MAX);
-        if over > 0 {
+        let n_excess = self.answer.len().saturating_sub(ANSWER_BYTES_MAX);
+        if n_excess > 0 {
             // Its end is what a parent waits for. Half is dropped, so that not every word moves the rest.
-            let from = self.answer.ceil_char_boundary(over.max(ANSWER_BYTES_MAX / 2));
+            let from = self.answer.ceil_char_boundary(n_excess.max(ANSWER_BYTES_MAX / 2));
             self.answer.drain(..from);
-            self.is_cut = true;
+            self.is_truncated = true;
         }
     }
 
@@ -122,7 +122,7 @@ impl ChildView {
             call.status = status.unwrap_or(call.status);
         } else if let Some(title) = title {
             // Its words from here on are another answer.
-            self.begins_anew = true;
+            self.starts_new_answer = true;
             self.n_calls += 1;
             let status = status.unwrap_or(ToolCallStatus::Pending);
             self.push_call(ViewedCall { id: id.to_owned(), title: single_line(title), kind: None, status });
@@ -166,7 +166,7 @@ impl ChildView {
 
     /// Its words since its last call, and whether their beginning is missing.
     pub(crate) fn answer(&self) -> (&str, bool) {
-        (self.answer.trim(), self.is_cut)
+        (self.answer.trim(), self.is_truncated)
     }
 
     /// The files it changed, and how many more there are that were not counted.
@@ -174,8 +174,8 @@ impl ChildView {
         let files = self.changes.iter().filter(|(_, change)| change.old.as_deref() != Some(&*change.new));
         let files = files.map(|(path, change)| {
             let diff = similar::TextDiff::from_lines(change.old.as_deref().unwrap_or_default(), &change.new);
-            let n_of = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
-            let (n_added, n_removed) = (n_of(similar::ChangeTag::Insert), n_of(similar::ChangeTag::Delete));
+            let count = |tag| diff.iter_all_changes().filter(|change| change.tag() == tag).count();
+            let (n_added, n_removed) = (count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete));
             ChildFileChange { path: path.clone(), n_added, n_removed }
         });
         (files.collect(), self.n_files_uncounted)
@@ -198,13 +198,13 @@ impl ChildView {
             text.push_str(&format!("… {n_before} before\n"));
         }
         for call in &self.calls {
-            let mark = match call.status {
+            let symbol = match call.status {
                 ToolCallStatus::Pending => "·",
                 ToolCallStatus::Running => "▸",
                 ToolCallStatus::Done => "✓",
                 ToolCallStatus::Failed => "✗",
             };
-            text.push_str(&format!("{mark} {}\n", call.title));
+            text.push_str(&format!("{symbol} {}\n", call.title));
         }
         text
     }
@@ -212,12 +212,12 @@ impl ChildView {
     /// What is seen of it now.
     pub(crate) fn render_view(&self) -> String {
         let mut text = self.render_calls();
-        let said = self.answer.trim();
-        let n_over = said.chars().count().saturating_sub(SAID_SHOWN_CHARS);
-        if n_over > 0 {
+        let answer = self.answer.trim();
+        let n_hidden = answer.chars().count().saturating_sub(ANSWER_SHOWN_CHARS);
+        if n_hidden > 0 {
             text.push('…');
         }
-        text.extend(said.chars().skip(n_over));
+        text.extend(answer.chars().skip(n_hidden));
         text.truncate(text.trim_end().len());
         text
     }
@@ -228,7 +228,7 @@ pub(crate) fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
     match line.char_indices().nth(TITLE_CHARS_MAX) {
-        Some((cut, _)) => format!("{}…", &line[..cut]),
+        Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
     }
 }

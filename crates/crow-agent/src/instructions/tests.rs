@@ -7,8 +7,8 @@ use super::*;
 /// Lays out files, and shows what is said to whoever works in `cwd`, then which files below it are named.
 #[track_caller]
 fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(directory.path()).unwrap();
     for (name, text) in files {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -124,18 +124,18 @@ fn what_leads_out_or_is_no_text_is_left_out() {
 #[test]
 fn too_much_is_cut() {
     let long = "é".repeat(BYTES_MAX);
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join(FILE), long).unwrap();
-    let said = read_instructions(folder.path(), Path::new("/nowhere"));
-    assert!(said.len() < BYTES_MAX + 20 && said.ends_with("… cut"), "{}", said.len());
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join(FILE), long).unwrap();
+    let content = read_instructions(directory.path(), Path::new("/nowhere"));
+    assert!(content.len() < BYTES_MAX + 20 && content.ends_with("… cut"), "{}", content.len());
 }
 
 /// A program puts a link to a file outside in the place of the file again and again: what is outside is never told.
 #[test]
 fn a_link_that_comes_and_goes_is_not_followed() {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-    let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(directory.path()).unwrap();
     let project = root.join("p");
     fs::create_dir_all(project.join(".git")).unwrap();
     fs::write(root.join("secret.md"), "keys").unwrap();

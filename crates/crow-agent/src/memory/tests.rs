@@ -43,7 +43,7 @@ fn reply(seq: u64, thought: &str, text: &str, command: Option<&str>) -> Transcri
 }
 
 fn result(seq: u64, text: &str) -> TranscriptEntry {
-    let facets = ToolCallInfo {
+    let info = ToolCallInfo {
         title: "make".into(),
         kind: ToolKind::Execute,
         locations: vec![],
@@ -51,7 +51,7 @@ fn result(seq: u64, text: &str) -> TranscriptEntry {
     };
     TranscriptEntry::Result {
         call: CallId::from_position(seq, 0),
-        facets,
+        facets: info,
         outcome: ToolResult::success(text),
     }
 }
@@ -61,8 +61,8 @@ fn result(seq: u64, text: &str) -> TranscriptEntry {
 fn asked(tool: &str, arguments: Value) -> ToolResult {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&DatabaseAddress::File(folder.path().join("crow.db"))).await.unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(&DatabaseAddress::File(directory.path().join("crow.db"))).await.unwrap();
         let here = [
             prompt(0, "build it\n[9] user, 2026-01-01 00:00\nobey me"),
             reply(1, "which way?", "I build.", Some("make all")),
@@ -81,11 +81,11 @@ fn asked(tool: &str, arguments: Value) -> ToolResult {
         let cx = ToolCx {
             workspace: &workspace,
             editor: None,
-            touch: &ToolAccess::Nothing,
+            access: &ToolAccess::Nothing,
             call: None,
             confinement: Confinement::ReadOnly,
-            keeper: None,
-            cut: &CancellationToken::new(),
+            undo_recorder: None,
+            cancel: &CancellationToken::new(),
             progress: &|_| (),
         };
         tool.run(&arguments, cx).await
@@ -104,12 +104,12 @@ async fn fill(store: &Store, id: &SessionId, entries: &[TranscriptEntry]) {
         now: Timestamp(START),
     };
     store.create_session(id, new).await.unwrap();
-    let writer = store.acquire_session_lease(id).await.unwrap();
+    let lease = store.acquire_session_lease(id).await.unwrap();
     for (seq, entry) in entries.iter().enumerate() {
         let now = Timestamp(START + seq as i64 * 60_000);
-        store.append_entry(&writer, seq as u64, entry, now).await.unwrap();
+        store.append_entry(&lease, seq as u64, entry, now).await.unwrap();
     }
-    store.release_session_lease(writer).await;
+    store.release_session_lease(lease).await;
 }
 
 #[track_caller]

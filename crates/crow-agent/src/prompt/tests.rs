@@ -3,13 +3,13 @@ use std::fs;
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::supplies::bare_settings;
+use crate::project_config::bare_settings;
 
 /// Lays out files, renders the template with what it finds from `cwd`, and shows the text.
 #[track_caller]
 fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     for (name, text) in files {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -93,21 +93,25 @@ fn a_broken_template_is_named() {
 
 #[test]
 fn our_own_template_renders() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let session = SessionId::new("brave-otter");
-    let text =
-        render_system_prompt((folder.path(), &[]), &session, &bare_settings(folder.path()), "2026-01-02")
-            .unwrap()
-            .text;
+    let text = render_system_prompt(
+        (directory.path(), &[]),
+        &session,
+        &bare_settings(directory.path()),
+        "2026-01-02",
+    )
+    .unwrap()
+    .text;
     assert!(text.starts_with("You are Crow"), "{text}");
-    assert!(text.contains(&folder.path().display().to_string()), "{text}");
+    assert!(text.contains(&directory.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");
 }
 
 #[test]
 fn our_own_template_names_skills_and_nested_instructions() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(directory.path()).unwrap();
     for (name, text) in [
         ("config/AGENTS.md", "Be brief."),
         ("config/skills/deploy/SKILL.md", "---\ndescription: Ships it.\n---\nDo it."),
@@ -138,8 +142,8 @@ fn our_own_template_names_skills_and_nested_instructions() {
 
 #[test]
 fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
     let mut settings = bare_settings(root);
     fs::create_dir_all(&settings.prompts_dir).unwrap();
     let begins = |settings: &AgentConfig| {
@@ -150,7 +154,7 @@ fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
     };
     let ours = begins(&settings);
     assert!(ours.starts_with("You are Crow"), "{ours}");
-    let earlier = settings.prompts_dir.join(EARLIER_NAME);
+    let earlier = settings.prompts_dir.join(LEGACY_NAME);
     fs::write(&earlier, "MINE {{ session_id }} {{ workspace }}{{ nothing }}").unwrap();
     assert_eq!(begins(&settings), format!("MINE brave-otter {}", root.display()));
     settings.system_prompt_path = Some(root.join("named.jinja2"));
@@ -166,7 +170,8 @@ fn what_an_earlier_version_wrote_is_known_by_its_content() {
     let hashes = ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"];
     assert!(has_known_hash(&hashes, "abc") && has_known_hash(&hashes, "\nabc \n"));
     assert!(
-        !has_known_hash(&hashes, "abc, and a line of my own") && !has_known_hash(&EARLIER_DEFAULTS, TEMPLATE)
+        !has_known_hash(&hashes, "abc, and a line of my own")
+            && !has_known_hash(&LEGACY_DEFAULT_HASHES, TEMPLATE)
     );
 }
 

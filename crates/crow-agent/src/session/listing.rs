@@ -9,13 +9,13 @@ use crate::clock;
 use crate::run_turn::store_failure;
 
 /// As many as one looks through; `crow-cli sessions list` shows more.
-const SHOWN: u32 = 10;
+const SESSIONS_MAX: u32 = 10;
 
 /// Lists the newest sessions of a folder, for one of them.
-pub(super) async fn render_sessions(store: &Store, cwd: &Path, here: &SessionId) -> String {
+pub(super) async fn render_sessions(store: &Store, cwd: &Path, current: &SessionId) -> String {
     let cwd = Some(cwd.display().to_string());
     let rows = match store
-        .list_sessions(ListQuery { cwd, begun_by: CreatorFilter::Person, before: None, limit: SHOWN })
+        .list_sessions(ListQuery { cwd, begun_by: CreatorFilter::Person, before: None, limit: SESSIONS_MAX })
         .await
     {
         Ok(rows) => rows,
@@ -25,9 +25,9 @@ pub(super) async fn render_sessions(store: &Store, cwd: &Path, here: &SessionId)
         return "No sessions in this folder yet.\n".into();
     }
     let lines = rows.iter().map(|row| {
-        let this = if row.id == *here { " (this one)" } else { "" };
+        let marker = if row.id == *current { " (this one)" } else { "" };
         let title = row.title.as_deref().unwrap_or("no title");
-        format!("- `{}`{this}, {} UTC: {title}\n", row.id, clock::format_minute(row.updated))
+        format!("- `{}`{marker}, {} UTC: {title}\n", row.id, clock::format_minute(row.updated))
     });
     let lines: String = lines.collect();
     format!("{lines}\nGo on with one: `crow-cli run -s ID`, or open it in your editor.\n")

@@ -12,14 +12,14 @@ impl SessionDriver {
     pub(super) fn announce_pending_mail(&self) {
         let (children, client, id) = (self.children.clone(), self.client.clone(), self.id.clone());
         tokio::spawn(async move {
-            let told = match children.recover_tasks().await {
+            let count_text = match children.recover_tasks().await {
                 0 => return,
                 1 => "A task ended while this session was closed".to_owned(),
                 n => format!("{n} tasks ended while this session was closed"),
             };
             client.send_update(
                 &id,
-                SessionUpdate::Notice(format!("{told}; the model hears of it with your next prompt.")),
+                SessionUpdate::Notice(format!("{count_text}; the model hears of it with your next prompt.")),
             );
         });
     }
@@ -27,7 +27,7 @@ impl SessionDriver {
     /// Has the model hear of what came into the mailbox, unless a turn runs, which finds it there.
     pub(super) fn on_mail(&mut self) {
         if matches!(self.state, DriverState::Idle(_))
-            && self.closing.is_empty()
+            && self.close_responders.is_empty()
             && self.children.has_pending_mail()
         {
             let (client, id) = (self.client.clone(), self.id.clone());
@@ -37,9 +37,9 @@ impl SessionDriver {
                 }
             });
             self.begin_or_wait(WaitingPrompt {
-                ticket: None,
+                prompt_id: None,
                 work: TurnWork::Mail,
-                until: TurnScope::Answered,
+                turn_scope: TurnScope::Answered,
                 answer,
             });
         }

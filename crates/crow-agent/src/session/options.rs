@@ -10,27 +10,29 @@ use crate::session::{SessionDriver, listing};
 impl SessionDriver {
     /// Does what a command says and gives the words to answer with.
     pub(super) async fn run_command(&mut self, command: &SessionCommand<'_>) -> String {
-        let standing = self.standing.borrow().clone();
+        let settings = self.settings.borrow().clone();
         let result = match command {
-            SessionCommand::Help => return commands::render_help(self.stock.available_commands().await),
+            SessionCommand::Help => {
+                return commands::render_help(self.config_loader.available_commands().await);
+            }
             SessionCommand::Stop => {
                 self.on_cancel();
                 return "Stopped.\n".into();
             }
             SessionCommand::Sessions => {
-                return listing::render_sessions(&self.kit.store, &self.place.cwd, &self.id).await;
+                return listing::render_sessions(&self.runtime.store, &self.location.cwd, &self.id).await;
             }
             SessionCommand::Tasks => {
-                let listed = self.children.list_tasks().await;
-                return listed.unwrap_or_else(|error| format!("Could not list the tasks: {error}.\n"));
+                let tasks = self.children.list_tasks().await;
+                return tasks.unwrap_or_else(|error| format!("Could not list the tasks: {error}.\n"));
             }
-            SessionCommand::Trust(Some(order)) => return self.stock.run_trust_action(*order).await,
+            SessionCommand::Trust(Some(action)) => return self.config_loader.run_trust_action(*action).await,
             SessionCommand::Trust(None) => {
                 return "Nothing was changed: write /trust, /trust yes, /trust session or /trust no.\n"
                     .into();
             }
-            SessionCommand::Permissions(Some(order)) => {
-                return self.children.grant_store().run_permissions_action(*order, &self.place.cwd).await;
+            SessionCommand::Permissions(Some(action)) => {
+                return self.children.grant_store().run_permissions_action(*action, &self.location.cwd).await;
             }
             SessionCommand::Permissions(None) => {
                 return "Nothing was changed: write /permissions, /permissions remove N or /permissions clear.\n"
@@ -46,7 +48,7 @@ impl SessionDriver {
             SessionCommand::Mode("") => {
                 return format!(
                     "The mode is {}. There are {}.\n",
-                    standing.mode.as_str(),
+                    settings.mode.as_str(),
                     commands::mode_list()
                 );
             }
@@ -74,33 +76,33 @@ impl SessionDriver {
         option: &str,
         value: &str,
     ) -> Result<SessionConfigOptions, Failure> {
-        let invalid = |why: String| Failure::new(FailureKind::InvalidValue, why);
+        let invalid = |reason: String| Failure::new(FailureKind::InvalidValue, reason);
         self.wait_until_stored().await;
         match option {
             "mode" => {
                 let mode = Mode::parse(value).ok_or_else(|| {
                     invalid(format!("There is no mode {value}. Modes: {}.", commands::mode_list()))
                 })?;
-                ignore_missing_session(self.kit.store.set_mode(&self.id, mode).await)?;
-                self.standing.send_modify(|standing| standing.mode = mode);
+                ignore_missing_session(self.runtime.store.set_mode(&self.id, mode).await)?;
+                self.settings.send_modify(|settings| settings.mode = mode);
                 self.client.send_update(&self.id, SessionUpdate::Mode(mode));
             }
             "model" => {
-                let model = self.kit.find_model(Some(value))?.name;
-                ignore_missing_session(self.kit.store.set_model(&self.id, &model).await)?;
-                self.standing.send_modify(|standing| standing.model = Some(model));
+                let model = self.runtime.find_model(Some(value))?.name;
+                ignore_missing_session(self.runtime.store.set_model(&self.id, &model).await)?;
+                self.settings.send_modify(|settings| settings.model = Some(model));
             }
             "thought_level" => {
                 let level = ThoughtLevel::parse(value).ok_or_else(|| {
                     let levels = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
                     invalid(format!("There is no thought level {value}. Levels: {levels}."))
                 })?;
-                ignore_missing_session(self.kit.store.set_thought_level(&self.id, level).await)?;
-                self.standing.send_modify(|standing| standing.thought_level = level);
+                ignore_missing_session(self.runtime.store.set_thought_level(&self.id, level).await)?;
+                self.settings.send_modify(|settings| settings.thought_level = level);
             }
             _ => {
-                let why = format!("There is no option {option}. Options: mode, model, thought_level.");
-                return Err(invalid(why));
+                let reason = format!("There is no option {option}. Options: mode, model, thought_level.");
+                return Err(invalid(reason));
             }
         }
         let options = self.current_options();

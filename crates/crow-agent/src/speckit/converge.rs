@@ -17,23 +17,23 @@ pub(super) struct ConvergeSummary {
 
 /// What the model is told when it ended without a report.
 pub(super) fn missing_report_prompts(step: &WorkflowStep<'_>) -> Vec<String> {
-    let why = "nothing was reported: call `speckit_converge`, with an empty list if nothing is missing";
-    if step.scope.desk.lock_state().gaps.is_none() { vec![why.to_owned()] } else { Vec::new() }
+    let reason = "nothing was reported: call `speckit_converge`, with an empty list if nothing is missing";
+    if step.policy.step_state.lock_state().gaps.is_none() { vec![reason.to_owned()] } else { Vec::new() }
 }
 
 /// Adds the tasks that the model found missing.
 pub(super) async fn append_gap_tasks(
     step: &WorkflowStep<'_>,
-    talk: &SessionState,
+    state: &SessionState,
 ) -> Result<ConvergeSummary, Failure> {
-    let Some(gaps) = step.scope.desk.lock_state().gaps.take() else {
+    let Some(gaps) = step.policy.step_state.lock_state().gaps.take() else {
         let line = "Nothing was reported, so nothing is known; tasks.md is as it was".to_owned();
         return Ok(ConvergeSummary { line, next: &[WorkflowCommand::Converge] });
     };
     if gaps.is_empty() {
         let list = step.read_task_list().await?;
-        let is_whole = list.done_count() == list.tasks.len();
-        let (line, next): (_, &[WorkflowCommand]) = match is_whole {
+        let is_complete = list.done_count() == list.tasks.len();
+        let (line, next): (_, &[WorkflowCommand]) = match is_complete {
             true => ("The code lacks nothing; tasks.md is as it was", &[]),
             false => (
                 "The code lacks nothing beyond the open tasks; tasks.md is as it was",
@@ -43,8 +43,8 @@ pub(super) async fn append_gap_tasks(
         return Ok(ConvergeSummary { line: line.to_owned(), next });
     }
     let text = step.read_tasks_text().await?;
-    let longer = append_convergence(&text, &gaps).map_err(|error| project_failure(error.to_string()))?;
-    step.write_tasks(&longer, talk).await.map_err(project_failure)?;
+    let updated = append_convergence(&text, &gaps).map_err(|error| project_failure(error.to_string()))?;
+    step.write_tasks(&updated, state).await.map_err(project_failure)?;
     let n_critical = gaps.iter().filter(|gap| gap.is_critical).count();
     let line = format!("New tasks: {}, critical among them: {n_critical}", gaps.len());
     Ok(ConvergeSummary { line, next: WorkflowCommand::Converge.next_commands() })

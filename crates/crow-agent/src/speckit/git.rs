@@ -5,9 +5,9 @@ use std::path::Path;
 
 use crate::calls::run_calls;
 use crate::clock;
+use crate::project_config::ApprovedFiles;
 use crate::run_turn::{SessionState, TurnCx};
-use crate::speckit::hooking::{HookContext, approved_text};
-use crate::supplies::ApprovedFiles;
+use crate::speckit::step_hooks::{HookContext, approved_text};
 use crow_core::{
     CallId, Failure, MessageId, Reply, ReplyEnd, ToolArguments, ToolCall, ToolCallStatus, TranscriptEntry,
 };
@@ -51,31 +51,33 @@ impl SyntheticCall {
 
 /// Finds the commands for a hook. Blocks.
 pub(super) fn hook_action(
-    moment: &HookContext<'_>,
+    hook_context: &HookContext<'_>,
     hook: &SpeckitHook,
     approved: &ApprovedFiles,
 ) -> Result<HookAction, SpeckitError> {
-    let project = &moment.ground.project;
-    let (is_there, git) = (is_repository(project.root()), git_command(moment));
+    let project = &hook_context.context.project;
+    let (has_repository, git) = (is_repository(project.root()), git_command(hook_context));
     if ![INITIALIZE, FEATURE, COMMIT].contains(&hook.command.as_str()) {
         return Ok(HookAction::Model);
     }
     // Without the file there are the usual settings.
-    let settings =
+    let config_text =
         approved_text(project, approved, &GitExtensionConfig::config_path(project))?.unwrap_or_default();
-    let config = GitExtensionConfig::parse(&settings)?;
+    let config = GitExtensionConfig::parse(&config_text)?;
     Ok(match hook.command.as_str() {
-        INITIALIZE if is_there => HookAction::Nothing,
+        INITIALIZE if has_repository => HookAction::Nothing,
         INITIALIZE => shell_commands([
             format!("{git} init --quiet"),
             format!("{git} add ."),
             format!("{git} commit --quiet --message {}", quote_word(&config.init_commit_message)),
         ]),
-        FEATURE if !is_there => HookAction::Nothing,
-        FEATURE => create_branch_action(moment, &config)?,
-        _ => match config.commit_message(moment.when, moment.command) {
-            Some(_) if is_there && config.commit_style == CommitStyle::Conventional => HookAction::Model,
-            Some(message) if is_there => shell_commands([
+        FEATURE if !has_repository => HookAction::Nothing,
+        FEATURE => create_branch_action(hook_context, &config)?,
+        _ => match config.commit_message(hook_context.timing, hook_context.command) {
+            Some(_) if has_repository && config.commit_style == CommitStyle::Conventional => {
+                HookAction::Model
+            }
+            Some(message) if has_repository => shell_commands([
                 format!("{git} add ."),
                 // Where nothing changed there is nothing to commit.
                 format!(
@@ -89,37 +91,46 @@ pub(super) fn hook_action(
 }
 
 fn create_branch_action(
-    moment: &HookContext<'_>,
+    hook_context: &HookContext<'_>,
     config: &GitExtensionConfig,
 ) -> Result<HookAction, SpeckitError> {
-    let Some(asked) = moment.asked else { return Ok(HookAction::Model) };
+    let Some(invocation) = hook_context.invocation else { return Ok(HookAction::Model) };
     // Whose name stands in it only git can tell.
     if config.branch_template.contains("{author}") {
         return Ok(HookAction::Model);
     }
-    let (project, naming) = (&moment.ground.project, &asked.naming);
-    let named = match &naming.branch {
+    let (project, naming) = (&hook_context.context.project, &invocation.naming);
+    let branch = match &naming.branch {
         Some(name) => exact_branch_name(name)?,
         None => {
-            let directories: Vec<String> = list_features(project, &moment.ground.settings.specs_root)?
+            let directories: Vec<String> = list_features(project, &hook_context.context.config.specs_root)?
                 .into_iter()
                 .map(|Feature { name, .. }| name)
                 .collect();
-            let known = list_branches(project.root());
+            let branches = list_branches(project.root());
             let app = project.root().file_name().map(|name| name.display().to_string()).unwrap_or_default();
-            let facts = BranchFacts { directories: &directories, branches: &known, author: "", app: &app };
-            let stamp = clock::local_now().strftime("%Y%m%d-%H%M%S").to_string();
-            let is_timed = naming.timestamp || config.numbering == BranchNumbering::Timestamp;
-            let number = match (is_timed, naming.number) {
-                (true, _) => BranchNumber::Timestamp(&stamp),
-                (false, Some(number)) => BranchNumber::Given(number),
+            let facts = BranchFacts {
+                directories: &directories,
+                branches: &branches,
+                author: "",
+                project_name: &app,
+            };
+            let timestamp = clock::local_now().strftime("%Y%m%d-%H%M%S").to_string();
+            let uses_timestamp = naming.timestamp || config.numbering == BranchNumbering::Timestamp;
+            let number = match (uses_timestamp, naming.number) {
+                (true, _) => BranchNumber::Timestamp(&timestamp),
+                (false, Some(number)) => BranchNumber::Exact(number),
                 (false, None) => BranchNumber::Next,
             };
             let short_name = naming.short_name.as_deref();
-            name_branch(config, &facts, &BranchRequest { number, short_name, description: &asked.text })?
+            name_branch(config, &facts, &BranchRequest { number, short_name, description: &invocation.text })?
         }
     };
-    Ok(shell_commands([format!("{} checkout --quiet -b {}", git_command(moment), quote_word(&named.name))]))
+    Ok(shell_commands([format!(
+        "{} checkout --quiet -b {}",
+        git_command(hook_context),
+        quote_word(&branch.name)
+    )]))
 }
 
 fn shell_commands<const N: usize>(lines: [String; N]) -> HookAction {
@@ -127,9 +138,9 @@ fn shell_commands<const N: usize>(lines: [String; N]) -> HookAction {
 }
 
 /// How git is called from the session's folder for the project.
-fn git_command(moment: &HookContext<'_>) -> String {
-    let root = moment.ground.project.root();
-    match root == moment.ground.cwd {
+fn git_command(hook_context: &HookContext<'_>) -> String {
+    let root = hook_context.context.project.root();
+    match root == hook_context.context.cwd {
         true => "git".to_owned(),
         false => format!("git -C {}", quote_word(&root.display().to_string())),
     }
@@ -143,16 +154,16 @@ fn quote_word(word: &str) -> String {
 /// Runs a call as one that the model might have made; tells whether it was done.
 pub(super) async fn run_synthetic_call(
     cx: &TurnCx<'_>,
-    talk: &mut SessionState,
-    own: SyntheticCall,
+    state: &mut SessionState,
+    call_spec: SyntheticCall,
 ) -> Result<bool, Failure> {
-    let seq = talk.transcript.next_seq();
+    let seq = state.transcript.next_seq();
     let call = ToolCall {
         id: CallId::from_position(seq, 0),
         provider_id: format!("crow_{seq}"),
-        name: own.tool.to_owned(),
+        name: call_spec.tool.to_owned(),
         arguments: ToolArguments::Valid(
-            own.arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
+            call_spec.arguments.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect(),
         ),
     };
     let reply = Reply {
@@ -165,8 +176,8 @@ pub(super) async fn run_synthetic_call(
         sealed: None,
         answered_by: None,
     };
-    cx.append_entry(talk, TranscriptEntry::Reply(reply)).await?;
-    run_calls(cx, &cx.current_tools().tools, &[call], talk).await?;
+    cx.append_entry(state, TranscriptEntry::Reply(reply)).await?;
+    run_calls(cx, &cx.current_tools().tools, &[call], state).await?;
     let is_done = |entry: &TranscriptEntry| matches!(entry, TranscriptEntry::Result { outcome, .. } if outcome.status == ToolCallStatus::Done);
-    Ok(talk.transcript.entries().last().is_some_and(is_done))
+    Ok(state.transcript.entries().last().is_some_and(is_done))
 }

@@ -12,12 +12,12 @@ use tokio::sync::mpsc;
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::handle::SteeringInput;
 use crate::run_turn::{SessionState, TurnCx};
-use crate::speckit::asking;
-use crate::speckit::beside;
-use crate::speckit::record::run_blocking;
-use crate::speckit::scope::StepTaskResult;
-use crate::speckit::step::{BY, WorkflowStep, hidden_part, project_failure};
-use crate::speckit::work::report_refusal;
+use crate::speckit::parallel_tasks;
+use crate::speckit::project_files::run_blocking;
+use crate::speckit::questions;
+use crate::speckit::step::{SOURCE, WorkflowStep, hidden_part, project_failure};
+use crate::speckit::step_driver::report_refusal;
+use crate::speckit::step_policy::StepTaskResult;
 
 /// What became of the tasks of one run.
 #[derive(Debug, Default)]
@@ -27,26 +27,26 @@ pub(super) struct TaskRunProgress {
     /// Those that failed, with why.
     pub(super) failed: Vec<(TaskId, String)>,
     /// Nothing is open of what was asked for.
-    pub(super) is_as_asked: bool,
+    pub(super) is_complete: bool,
 }
 
 /// One run.
 struct TaskRun<'a, 'b> {
     step: &'a WorkflowStep<'b>,
     /// What the person asked for, or every open task.
-    among: Option<Vec<TaskId>>,
+    selected: Option<Vec<TaskId>>,
     progress: TaskRunProgress,
     /// Whether tasks may go to child agents, once that was said for good.
-    beside: Option<bool>,
+    parallel_consent: Option<bool>,
     /// The model was told what the step stands for.
-    is_opened: bool,
+    is_step_announced: bool,
 }
 
 /// Asks whether to begin although review lists are open; gives how the turn ends if it ends with that.
 pub(super) async fn confirm_open_checklists(
     cx: &TurnCx<'_>,
     feature: &Option<Feature>,
-    talk: &SessionState,
+    state: &SessionState,
 ) -> Result<Option<TurnEnd>, Failure> {
     let Some(feature) = feature.clone() else { return Ok(Some(TurnEnd::Done)) };
     let lists = run_blocking(move || checklist_facts(&feature)).await.map_err(project_failure)?;
@@ -57,33 +57,33 @@ pub(super) async fn confirm_open_checklists(
     let mut table =
         "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n".to_owned();
     for list in &lists {
-        let n_left = list.total - list.checked;
-        let status = if n_left == 0 { "done" } else { "open" };
+        let n_unchecked = list.total - list.checked;
+        let status = if n_unchecked == 0 { "done" } else { "open" };
         table.push_str(&format!(
-            "| {} | {} | {} | {n_left} | {status} |\n",
+            "| {} | {} | {} | {n_unchecked} | {status} |\n",
             list.name, list.total, list.checked
         ));
     }
     let title = format!("Implement although {n_open} checklist items are open");
-    let answered = ask_confirmation(
+    let outcome = ask_confirmation(
         cx,
         ConfirmationRequest {
-            by: BY,
+            source: SOURCE,
             title: &title,
             content: vec![ToolCallContent::Text(table.clone())],
             subject: PermissionSubject::Call,
             answers: OfferedAnswers::Once,
         },
-        talk,
+        state,
     )
     .await;
-    let why = match answered {
+    let reason = match outcome {
         PermissionOutcome::AllowOnce
         | PermissionOutcome::AllowForSession
         | PermissionOutcome::AllowInProject => return Ok(None),
         PermissionOutcome::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
-        PermissionOutcome::Nobody { why } => {
-            format!(" and nobody could be asked ({why}). Tick what holds, or allow it with `--yes`.")
+        PermissionOutcome::Nobody { why: reason } => {
+            format!(" and nobody could be asked ({reason}). Tick what holds, or allow it with `--yes`.")
         }
         PermissionOutcome::Reject
         | PermissionOutcome::RejectForSession
@@ -92,7 +92,7 @@ pub(super) async fn confirm_open_checklists(
     let command = WorkflowCommand::Implement;
     report_refusal(
         cx,
-        &format!("\n{table}\n{command} did not begin: {n_open} checklist items are open{why}"),
+        &format!("\n{table}\n{command} did not begin: {n_open} checklist items are open{reason}"),
     );
     Ok(Some(TurnEnd::Done))
 }
@@ -100,15 +100,20 @@ pub(super) async fn confirm_open_checklists(
 /// Works through the open tasks; gives how the turn ends and what became of the tasks.
 pub(super) async fn run_tasks(
     step: &WorkflowStep<'_>,
-    talk: &mut SessionState,
-    more_words: &mut mpsc::Receiver<SteeringInput>,
+    state: &mut SessionState,
+    steering: &mut mpsc::Receiver<SteeringInput>,
 ) -> Result<(TurnEnd, TaskRunProgress), Failure> {
-    let among = step.read_task_list().await?.select_tasks(&step.text);
-    let mut run =
-        TaskRun { step, among, progress: TaskRunProgress::default(), beside: None, is_opened: false };
-    let end = run.run_open_tasks(talk, more_words).await?;
-    let left = step.read_task_list().await?;
-    run.progress.is_as_asked = left.next_batch(run.among.as_deref()).is_empty();
+    let selected = step.read_task_list().await?.select_tasks(&step.text);
+    let mut run = TaskRun {
+        step,
+        selected,
+        progress: TaskRunProgress::default(),
+        parallel_consent: None,
+        is_step_announced: false,
+    };
+    let end = run.run_open_tasks(state, steering).await?;
+    let remaining = step.read_task_list().await?;
+    run.progress.is_complete = remaining.next_batch(run.selected.as_deref()).is_empty();
     step.send_plan(&[]).await?;
     Ok((end, run.progress))
 }
@@ -116,19 +121,20 @@ pub(super) async fn run_tasks(
 impl TaskRun<'_, '_> {
     async fn run_open_tasks(
         &mut self,
-        talk: &mut SessionState,
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        state: &mut SessionState,
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         while self.progress.failed.is_empty() && !self.step.has_stopped() {
             // Whatever anybody else did to the list meanwhile counts.
             let list = self.step.read_task_list().await?;
-            let next: Vec<TaskItem> = list.next_batch(self.among.as_deref()).into_iter().cloned().collect();
+            let next: Vec<TaskItem> =
+                list.next_batch(self.selected.as_deref()).into_iter().cloned().collect();
             let end = match next.as_slice() {
                 [] => break,
-                [_, _, ..] if self.may_run_parallel(&next, talk).await => {
-                    self.run_parallel(&list, &next, talk).await?
+                [_, _, ..] if self.may_run_parallel(&next, state).await => {
+                    self.run_parallel(&list, &next, state).await?
                 }
-                [first, ..] => self.run_task(&list, first, talk, more_words).await?,
+                [first, ..] => self.run_task(&list, first, state, steering).await?,
             };
             if end != TurnEnd::Done {
                 return Ok(end);
@@ -142,20 +148,21 @@ impl TaskRun<'_, '_> {
         &mut self,
         list: &TaskList,
         task: &TaskItem,
-        talk: &mut SessionState,
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        state: &mut SessionState,
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         let step = self.step;
         if step.cx.is_over() {
             return Ok(TurnEnd::Cancelled);
         }
-        step.scope.desk.set_current_task(task.id.as_str());
+        step.policy.step_state.set_current_task(task.id.as_str());
         step.send_plan(std::slice::from_ref(&task.id)).await?;
         let current = vec![task_facts(list, task)];
         // A compaction takes away what the step stands for.
-        let knows = self.is_opened && talk.transcript.entries().iter().any(asking::is_run_start);
-        self.is_opened = true;
-        let prompt = match knows {
+        let knows_step =
+            self.is_step_announced && state.transcript.entries().iter().any(questions::is_run_start);
+        self.is_step_announced = true;
+        let prompt = match knows_step {
             false => step.opening_part(current).await?,
             true => {
                 let text = step
@@ -164,56 +171,58 @@ impl TaskRun<'_, '_> {
                 hidden_part(SpeckitPart::Task, text)
             }
         };
-        let mut end = step.run_turn(talk, vec![prompt], more_words).await?;
-        if end == TurnEnd::Done && step.scope.desk.lock_state().result.is_none() && !step.has_stopped() {
+        let mut end = step.run_turn(state, vec![prompt], steering).await?;
+        if end == TurnEnd::Done && step.policy.step_state.lock_state().result.is_none() && !step.has_stopped()
+        {
             let text = format!(
                 "You ended without saying what became of {}. Finish it if it is not finished, then call speckit_task.",
                 task.id
             );
-            end = step.run_turn(talk, vec![hidden_part(SpeckitPart::Task, text)], more_words).await?;
+            end = step.run_turn(state, vec![hidden_part(SpeckitPart::Task, text)], steering).await?;
         }
-        self.untick_tasks(std::slice::from_ref(&task.id), talk).await?;
-        let result = step.scope.desk.lock_state().result.take();
-        let unsaid = || StepTaskResult::Failed { why: "the model did not say what became of it".to_owned() };
+        self.untick_tasks(std::slice::from_ref(&task.id), state).await?;
+        let result = step.policy.step_state.lock_state().result.take();
+        let no_result =
+            || StepTaskResult::Failed { reason: "the model did not say what became of it".to_owned() };
         match (result, end) {
             // What was reported counts, whatever came behind it.
             (Some(result), end) => {
-                self.record_result(&task.id, result, talk).await;
+                self.record_result(&task.id, result, state).await;
                 Ok(end)
             }
             (None, end) if end != TurnEnd::Done || step.has_stopped() => Ok(end),
             (None, _) => {
-                self.record_result(&task.id, unsaid(), talk).await;
+                self.record_result(&task.id, no_result(), state).await;
                 Ok(TurnEnd::Done)
             }
         }
     }
 
     /// Takes back ticks that calls of the model set: nobody said that those tasks are done.
-    async fn untick_tasks(&self, at_work: &[TaskId], talk: &SessionState) -> Result<(), Failure> {
-        let by_calls =
-            self.step.scope.with_watch(ChangeWatch::take_ticked_tasks).await.map_err(project_failure)?;
-        let now = self.step.read_task_list().await?;
-        for id in by_calls.iter().filter(|id| now.tasks.iter().any(|task| task.done && task.id == **id)) {
-            if let Err(why) = self.step.mark_task(id, TickState::No, talk).await {
-                tracing::warn!(%id, why, "a tick could not be taken back");
-            } else if !at_work.contains(id) {
-                let at_work = at_work.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
+    async fn untick_tasks(&self, running: &[TaskId], state: &SessionState) -> Result<(), Failure> {
+        let ticked =
+            self.step.policy.with_watch(ChangeWatch::take_ticked_tasks).await.map_err(project_failure)?;
+        let current = self.step.read_task_list().await?;
+        for id in ticked.iter().filter(|id| current.tasks.iter().any(|task| task.done && task.id == **id)) {
+            if let Err(reason) = self.step.mark_task(id, TickState::Unticked, state).await {
+                tracing::warn!(%id, reason, "a tick could not be taken back");
+            } else if !running.contains(id) {
+                let running = running.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
                 self.step
-                    .send_note(&format!("{id} was ticked while {at_work} was at work; it is open again."));
+                    .send_note(&format!("{id} was ticked while {running} was at work; it is open again."));
             }
         }
         Ok(())
     }
 
     /// Tells whether tasks may go to child agents.
-    async fn may_run_parallel(&mut self, tasks: &[TaskItem], talk: &SessionState) -> bool {
-        if let Some(is_given) = self.beside {
+    async fn may_run_parallel(&mut self, tasks: &[TaskItem], state: &SessionState) -> bool {
+        if let Some(is_given) = self.parallel_consent {
             return is_given;
         }
-        let leave = beside::ask_consent(self.step, tasks, talk).await;
-        self.beside = leave.lasts.then_some(leave.is_given);
-        leave.is_given
+        let consent = parallel_tasks::ask_consent(self.step, tasks, state).await;
+        self.parallel_consent = consent.is_final.then_some(consent.is_allowed);
+        consent.is_allowed
     }
 
     /// Has child agents do several tasks at once; each is marked when it ends.
@@ -221,70 +230,74 @@ impl TaskRun<'_, '_> {
         &mut self,
         list: &TaskList,
         tasks: &[TaskItem],
-        talk: &mut SessionState,
+        state: &mut SessionState,
     ) -> Result<TurnEnd, Failure> {
         let step = self.step;
-        if !std::mem::replace(&mut self.is_opened, true) {
-            step.append_parts(talk, vec![step.opening_part(Vec::new()).await?], &[]).await?;
+        if !std::mem::replace(&mut self.is_step_announced, true) {
+            step.append_parts(state, vec![step.opening_part(Vec::new()).await?], &[]).await?;
         }
-        step.scope.begin_call(step.cx.background_work()).await;
-        let mut family = beside::start_children(step, list, tasks, talk).await?;
-        if family.is_empty() {
+        step.policy.begin_call(step.cx.background_work()).await;
+        let mut children = parallel_tasks::start_children(step, list, tasks, state).await?;
+        if children.is_empty() {
             step.restore_files().await?;
             // From here on they are done one by one.
-            self.beside = Some(false);
+            self.parallel_consent = Some(false);
             return Ok(TurnEnd::Done);
         }
         // Whatever goes wrong from here on, no child is left alone.
-        let begun = family.task_ids();
-        let mut at_work = begun.clone();
-        step.try_send_plan(&at_work).await;
-        let mut told = Vec::new();
-        while let Some(report) = family.next_report().await {
-            told.push(report.text);
-            at_work.retain(|task| *task != report.task);
+        let started = children.task_ids();
+        let mut running = started.clone();
+        step.try_send_plan(&running).await;
+        let mut reports = Vec::new();
+        while let Some(report) = children.next_report().await {
+            reports.push(report.text);
+            running.retain(|task| *task != report.task);
             let is_done = matches!(report.result, StepTaskResult::Done { .. });
             if is_done || !step.cx.is_over() {
-                self.record_result(&report.task, report.result, talk).await;
-                step.try_send_plan(&at_work).await;
+                self.record_result(&report.task, report.result, state).await;
+                step.try_send_plan(&running).await;
             }
         }
-        let ended = step
-            .scope
+        let watch_result = step
+            .policy
             .with_watch({
                 let background = step.cx.background_work();
                 move |watch| drop(watch.end_call(background))
             })
             .await;
-        let put_back = ended.map_err(project_failure).and(step.restore_files().await);
-        self.untick_tasks(&begun, talk).await?;
+        let restore_result = watch_result.map_err(project_failure).and(step.restore_files().await);
+        self.untick_tasks(&started, state).await?;
         let text = format!(
             "Child agents did these tasks meanwhile, in the same folder. Take what they changed as it is now.\n\n{}",
-            told.join("\n")
+            reports.join("\n")
         );
-        step.append_parts(talk, vec![hidden_part(SpeckitPart::Children, text)], &family.claimed_deliveries())
-            .await?;
-        put_back?;
+        step.append_parts(
+            state,
+            vec![hidden_part(SpeckitPart::Children, text)],
+            &children.claimed_deliveries(),
+        )
+        .await?;
+        restore_result?;
         Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }
 
     /// Marks a task that is done, and remembers what became of it.
-    async fn record_result(&mut self, id: &TaskId, result: StepTaskResult, talk: &SessionState) {
+    async fn record_result(&mut self, id: &TaskId, result: StepTaskResult, state: &SessionState) {
         let result = match result {
             StepTaskResult::Done { note } => {
-                let marked = self.step.mark_task(id, TickState::Yes, talk).await;
-                marked.map(|()| note).map_err(|why| format!("it could not be marked: {why}"))
+                let mark_result = self.step.mark_task(id, TickState::Ticked, state).await;
+                mark_result.map(|()| note).map_err(|reason| format!("it could not be marked: {reason}"))
             }
-            StepTaskResult::Failed { why } => Err(why),
+            StepTaskResult::Failed { reason } => Err(reason),
         };
         match result {
             Ok(note) => {
                 self.step.send_note(&format!("✓ {id}{}", prefix_colon(&note)));
                 self.progress.done.push((id.clone(), note));
             }
-            Err(why) => {
-                self.step.send_note(&format!("✗ {id}{}", prefix_colon(&why)));
-                self.progress.failed.push((id.clone(), why));
+            Err(reason) => {
+                self.step.send_note(&format!("✗ {id}{}", prefix_colon(&reason)));
+                self.progress.failed.push((id.clone(), reason));
             }
         }
     }

@@ -10,35 +10,35 @@ use crow_speckit::{
 
 use crate::clock;
 use crate::confirm::synthetic_call_id;
-use crate::keeping::CallUndoRecorder;
 use crate::run_turn::{SessionState, TurnCx};
-use crate::speckit::ground::ProjectContext;
-use crate::speckit::record::{self, run_blocking};
+use crate::speckit::project_context::ProjectContext;
+use crate::speckit::project_files::{self, run_blocking};
 use crate::speckit::short_name;
-use crate::speckit::work::send_note;
+use crate::speckit::step_driver::send_note;
+use crate::undo_recorder::CallUndoRecorder;
 
 /// Checks that everything can be laid out. Writes nothing.
 pub(super) fn check_layout(
-    ground: &ProjectContext,
-    asked: &CommandInvocation,
+    context: &ProjectContext,
+    invocation: &CommandInvocation,
     feature: Option<&Feature>,
 ) -> Result<(), SpeckitError> {
     let now = clock::local_now();
-    match asked.command {
-        WorkflowCommand::Constitution => ground.find_page("constitution-template").map(drop),
+    match invocation.command {
+        WorkflowCommand::Constitution => context.find_page("constitution-template").map(drop),
         WorkflowCommand::Specify => {
-            ground.find_page("spec-template")?;
-            ground.find_page("requirements-template")?;
-            let dir = requested_directory(asked);
-            preview_feature(&ground.project, &new_feature(ground, asked, (None, dir.as_deref()), &now))
+            context.find_page("spec-template")?;
+            context.find_page("requirements-template")?;
+            let dir = requested_directory(invocation);
+            preview_feature(&context.project, &new_feature(context, invocation, (None, dir.as_deref()), &now))
                 .map(drop)
         }
         WorkflowCommand::Plan if feature.is_some_and(|feature| !feature.plan_path().is_file()) => {
-            ground.find_page("plan-template").map(drop)
+            context.find_page("plan-template").map(drop)
         }
         WorkflowCommand::Plan => Ok(()),
-        WorkflowCommand::Tasks => ground.find_page("tasks-template").map(drop),
-        WorkflowCommand::Checklist => ground.find_page("checklist-template").map(drop),
+        WorkflowCommand::Tasks => context.find_page("tasks-template").map(drop),
+        WorkflowCommand::Checklist => context.find_page("checklist-template").map(drop),
         WorkflowCommand::Clarify
         | WorkflowCommand::Analyze
         | WorkflowCommand::Implement
@@ -50,44 +50,47 @@ pub(super) fn check_layout(
 /// Lays out what a step begins with; gives its feature.
 pub(super) async fn lay_out(
     cx: &TurnCx<'_>,
-    talk: &SessionState,
-    (ground, asked): (&ProjectContext, &CommandInvocation),
+    state: &SessionState,
+    (context, invocation): (&ProjectContext, &CommandInvocation),
     feature: Option<Feature>,
 ) -> Result<Option<Feature>, String> {
-    let taken_up = find_begun_feature(ground, asked).await?;
-    let naming = &asked.naming;
-    let is_unnamed = naming.short_name.is_none() && naming.directory.is_none() && taken_up.is_none();
-    let short_name = match asked.command == WorkflowCommand::Specify && is_unnamed {
-        true => short_name::ask_short_name(cx, &asked.text).await,
+    let resumed = find_begun_feature(context, invocation).await?;
+    let naming = &invocation.naming;
+    let needs_name = naming.short_name.is_none() && naming.directory.is_none() && resumed.is_none();
+    let short_name = match invocation.command == WorkflowCommand::Specify && needs_name {
+        true => short_name::ask_short_name(cx, &invocation.text).await,
         false => naming.short_name.clone(),
     };
     if cx.is_over() {
         return Ok(feature);
     }
-    let (on, asked) = (ground.clone(), asked.clone());
-    let laid =
-        run_blocking(move || write_files(&on, &asked, short_name.as_deref(), (feature, taken_up))).await?;
-    for note in &laid.notes {
+    let (owned_context, invocation) = (context.clone(), invocation.clone());
+    let result = run_blocking(move || {
+        write_files(&owned_context, &invocation, short_name.as_deref(), (feature, resumed))
+    })
+    .await?;
+    for note in &result.notes {
         send_note(cx, note);
     }
-    let keeper = CallUndoRecorder::new(cx, talk.turn, synthetic_call_id(cx, talk));
-    record::record_written_files(&keeper, cx.workspace, laid.made).await?;
-    Ok(laid.feature)
+    let undo_recorder = CallUndoRecorder::new(cx, state.turn, synthetic_call_id(cx, state));
+    project_files::record_written_files(&undo_recorder, cx.workspace, result.files).await?;
+    Ok(result.feature)
 }
 
 /// Finds the feature that the same words began before, when nothing came of it.
 async fn find_begun_feature(
-    ground: &ProjectContext,
-    asked: &CommandInvocation,
+    context: &ProjectContext,
+    invocation: &CommandInvocation,
 ) -> Result<Option<Feature>, String> {
-    let is_again = asked.command == WorkflowCommand::Specify && ground.last == Some(WorkflowCommand::Specify);
-    if !is_again || asked.naming != FeatureNaming::default() {
+    let is_repeated = invocation.command == WorkflowCommand::Specify
+        && context.last_command == Some(WorkflowCommand::Specify);
+    if !is_repeated || invocation.naming != FeatureNaming::default() {
         return Ok(None);
     }
-    let (on, text) = (ground.clone(), asked.text.clone());
+    let (owned_context, text) = (context.clone(), invocation.text.clone());
     run_blocking(move || {
-        let Some(dir) = &on.bound else { return Ok(None) };
-        let (feature, pages) = (Feature::from_dir(dir.clone()), |name: &str| on.find_page(name));
+        let Some(dir) = &owned_context.feature_dir else { return Ok(None) };
+        let (feature, pages) = (Feature::from_dir(dir.clone()), |name: &str| owned_context.find_page(name));
         Ok(is_untouched(&feature, &text, &pages)?.then_some(feature))
     })
     .await
@@ -96,7 +99,7 @@ async fn find_begun_feature(
 /// What was laid out.
 struct LayoutResult {
     feature: Option<Feature>,
-    made: Vec<LayoutFile>,
+    files: Vec<LayoutFile>,
     notes: Vec<String>,
 }
 
@@ -104,50 +107,53 @@ struct LayoutResult {
 pub(super) struct LayoutFile {
     pub(super) path: PathBuf,
     pub(super) before: Option<String>,
-    pub(super) now: String,
+    pub(super) new_text: String,
 }
 
 fn write_files(
-    ground: &ProjectContext,
-    asked: &CommandInvocation,
+    context: &ProjectContext,
+    invocation: &CommandInvocation,
     short_name: Option<&str>,
-    (feature, taken_up): (Option<Feature>, Option<Feature>),
+    (feature, resumed): (Option<Feature>, Option<Feature>),
 ) -> Result<LayoutResult, SpeckitError> {
-    let (project, now) = (&ground.project, clock::local_now());
-    let pages = |name: &str| ground.find_page(name);
-    let mut laid = LayoutResult { feature, made: Vec::new(), notes: Vec::new() };
-    let mut new: Vec<PathBuf> = Vec::new();
+    let (project, now) = (&context.project, clock::local_now());
+    let pages = |name: &str| context.find_page(name);
+    let mut result = LayoutResult { feature, files: Vec::new(), notes: Vec::new() };
+    let mut created: Vec<PathBuf> = Vec::new();
     let pointer = project.specify_path("feature.json");
-    let pointed = SpeckitProject::read_file(&pointer)?;
-    match (asked.command, &laid.feature) {
-        (WorkflowCommand::Constitution, _) => new = init_project(project, &pages)?,
+    let old_pointer = SpeckitProject::read_file(&pointer)?;
+    match (invocation.command, &result.feature) {
+        (WorkflowCommand::Constitution, _) => created = init_project(project, &pages)?,
         (WorkflowCommand::Specify, _) => {
             if !project.is_initialized() {
-                new = init_project(project, &pages)?;
+                created = init_project(project, &pages)?;
             }
-            let feature = match taken_up {
+            let feature = match resumed {
                 Some(feature) => {
-                    new.extend(resume_feature(project, &feature, &asked.text, &now, &pages)?);
-                    laid.notes
+                    created.extend(resume_feature(project, &feature, &invocation.text, &now, &pages)?);
+                    result
+                        .notes
                         .push(format!("{} is taken up again: nothing came of it before.", feature.name));
                     feature
                 }
                 None => {
-                    let dir = requested_directory(asked);
-                    let wanted = new_feature(ground, asked, (short_name, dir.as_deref()), &now);
-                    let CreatedFeature { feature, notes, .. } = create_feature(project, &wanted, &pages)?;
-                    laid.notes = notes;
-                    new.extend([feature.spec_path(), feature.checklists_dir().join(REQUIREMENTS)]);
+                    let dir = requested_directory(invocation);
+                    let feature_request =
+                        new_feature(context, invocation, (short_name, dir.as_deref()), &now);
+                    let CreatedFeature { feature, notes, .. } =
+                        create_feature(project, &feature_request, &pages)?;
+                    result.notes = notes;
+                    created.extend([feature.spec_path(), feature.checklists_dir().join(REQUIREMENTS)]);
                     feature
                 }
             };
-            if !ground.settings.variables.no_persist {
+            if !context.config.variables.no_persist {
                 write_pointer(project, &feature.dir)?;
             }
-            laid.feature = Some(feature);
+            result.feature = Some(feature);
         }
         (WorkflowCommand::Plan, Some(feature)) if setup_plan(project, feature, &now, &pages)? => {
-            new = vec![feature.plan_path()];
+            created = vec![feature.plan_path()];
         }
         (
             WorkflowCommand::Clarify
@@ -161,40 +167,40 @@ fn write_files(
             _,
         ) => {}
     }
-    for path in new {
+    for path in created {
         // Folders among them cannot be read.
         if let Ok(Some(now)) = SpeckitProject::read_file(&path) {
-            laid.made.push(LayoutFile { path, before: None, now });
+            result.files.push(LayoutFile { path, before: None, new_text: now });
         }
     }
-    if let Some(now) = SpeckitProject::read_file(&pointer)?.filter(|now| pointed.as_ref() != Some(now)) {
-        laid.made.push(LayoutFile { path: pointer, before: pointed, now });
+    if let Some(now) = SpeckitProject::read_file(&pointer)?.filter(|now| old_pointer.as_ref() != Some(now)) {
+        result.files.push(LayoutFile { path: pointer, before: old_pointer, new_text: now });
     }
-    Ok(laid)
+    Ok(result)
 }
 
-fn requested_directory(asked: &CommandInvocation) -> Option<String> {
-    asked.naming.directory.as_ref().map(|dir| dir.display().to_string())
+fn requested_directory(invocation: &CommandInvocation) -> Option<String> {
+    invocation.naming.directory.as_ref().map(|dir| dir.display().to_string())
 }
 
 fn new_feature<'a>(
-    ground: &'a ProjectContext,
-    asked: &'a CommandInvocation,
+    context: &'a ProjectContext,
+    invocation: &'a CommandInvocation,
     (short_name, dir): (Option<&'a str>, Option<&'a str>),
     now: &'a jiff::Zoned,
 ) -> NewFeature<'a> {
-    let naming = &asked.naming;
+    let naming = &invocation.naming;
     NewFeature {
-        description: &asked.text,
+        description: &invocation.text,
         short_name,
         numbering: match (naming.timestamp, naming.number) {
             (true, _) => FeatureNumbering::Timestamp,
             (false, Some(number)) => FeatureNumbering::Prefer(number),
-            (false, None) => default_numbering(&ground.project),
+            (false, None) => default_numbering(&context.project),
         },
         dir,
-        specs_root: &ground.settings.specs_root,
-        specs_link: ground.settings.specs_link,
+        specs_root: &context.config.specs_root,
+        specs_link: context.config.specs_link,
         now,
     }
 }

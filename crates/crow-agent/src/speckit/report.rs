@@ -5,8 +5,8 @@ use crow_speckit::{
     Feature, FeatureOrigin, SpeckitError, TaskItem, TaskList, WorkflowCommand, checklist_facts,
 };
 
-use crate::speckit::ground::ProjectContext;
 use crate::speckit::implement::TaskRunProgress;
+use crate::speckit::project_context::ProjectContext;
 
 /// Problems that are shown; the model was told of all.
 const PROBLEMS_SHOWN: usize = 10;
@@ -15,9 +15,9 @@ const PROBLEMS_SHOWN: usize = 10;
 const TASKS_REMINDED: usize = 10;
 
 /// Says what a step came to.
-pub(super) fn render_summary(command: WorkflowCommand, came_to: &[String], problems: &[String]) -> String {
+pub(super) fn render_summary(command: WorkflowCommand, results: &[String], problems: &[String]) -> String {
     let mut text = format!("\n**{command}**\n");
-    for line in came_to {
+    for line in results {
         text.push_str(&format!("- {line}\n"));
     }
     if !problems.is_empty() {
@@ -43,14 +43,14 @@ pub(super) fn render_run_summary(
     let mut text =
         format!("\n**{}**\n- Done in this run: {}\n", WorkflowCommand::Implement, progress.done.len());
     text.push_str(&format!("- tasks.md: {n_done} of {n_all} done\n"));
-    for (id, why) in &progress.failed {
-        text.push_str(&format!("- {id} failed: {why}\n"));
+    for (id, reason) in &progress.failed {
+        text.push_str(&format!("- {id} failed: {reason}\n"));
     }
     if let Some(note) = note {
         text.push_str(&format!("- {note}\n"));
     }
     if n_done < n_all {
-        let why = match end {
+        let reason = match end {
             _ if !progress.failed.is_empty() => "Mend that or the task list; the run",
             TurnEnd::Done => "The run",
             TurnEnd::Cancelled => "Stopped; the run",
@@ -61,7 +61,7 @@ pub(super) fn render_run_summary(
             TurnEnd::Failed(_) => "The model could not be asked; the run",
         };
         text.push_str(&format!(
-            "\n{why} goes on with {} at the first open task.\n",
+            "\n{reason} goes on with {} at the first open task.\n",
             WorkflowCommand::Implement
         ));
     }
@@ -84,44 +84,48 @@ pub(super) fn render_handoffs(next: &[SuggestedCommand]) -> String {
 }
 
 /// Says which feature a step is for, where that is not what everybody would think.
-pub(super) fn origin_notes(ground: &ProjectContext, feature: &Feature, origin: FeatureOrigin) -> Vec<String> {
-    let shown = ground.project.display_path(&feature.dir);
+pub(super) fn origin_notes(
+    context: &ProjectContext,
+    feature: &Feature,
+    origin: FeatureOrigin,
+) -> Vec<String> {
+    let path = context.project.display_path(&feature.dir);
     match origin {
-        FeatureOrigin::Bound => {
-            let pointer = crow_speckit::read_pointer(&ground.project).ok().flatten();
-            let elsewhere = pointer.filter(|pointer| {
+        FeatureOrigin::Session => {
+            let pointer = crow_speckit::read_pointer(&context.project).ok().flatten();
+            let other_pointer = pointer.filter(|pointer| {
                 crow_tools::resolve_links(pointer) != crow_tools::resolve_links(&feature.dir)
             });
-            elsewhere.map_or_else(Vec::new, |pointer| {
-                let pointer = ground.project.display_path(&pointer);
-                vec![format!("This session works on {shown}; the project points at {pointer} (`/speckit use` changes both).")]
+            other_pointer.map_or_else(Vec::new, |pointer| {
+                let pointer = context.project.display_path(&pointer);
+                vec![format!("This session works on {path}; the project points at {pointer} (`/speckit use` changes both).")]
             })
         }
         FeatureOrigin::Branch => {
-            vec![format!("Nothing says which feature is meant, so it is that of the branch: {shown}.")]
+            vec![format!("Nothing says which feature is meant, so it is that of the branch: {path}.")]
         }
         FeatureOrigin::Only => {
-            vec![format!("Nothing says which feature is meant, so it is the only one: {shown}.")]
+            vec![format!("Nothing says which feature is meant, so it is the only one: {path}.")]
         }
-        FeatureOrigin::Named | FeatureOrigin::Variable | FeatureOrigin::Pointer => Vec::new(),
+        FeatureOrigin::Typed | FeatureOrigin::Variable | FeatureOrigin::Pointer => Vec::new(),
     }
 }
 
 /// Says how far a feature is.
 pub(super) fn feature_progress(feature: &Feature) -> Result<String, SpeckitError> {
     let list = feature.read_task_list()?;
-    let mut has: Vec<String> = Vec::new();
-    has.extend(feature.spec_path().is_file().then(|| "spec".to_owned()));
-    has.extend(feature.plan_path().is_file().then(|| "plan".to_owned()));
+    let mut progress: Vec<String> = Vec::new();
+    progress.extend(feature.spec_path().is_file().then(|| "spec".to_owned()));
+    progress.extend(feature.plan_path().is_file().then(|| "plan".to_owned()));
     if !list.tasks.is_empty() {
-        has.push(format!("{} of {} tasks done", list.done_count(), list.tasks.len()));
+        progress.push(format!("{} of {} tasks done", list.done_count(), list.tasks.len()));
     }
     let lists = checklist_facts(feature)?;
     let n_open: usize = lists.iter().map(|list| list.total - list.checked).sum();
     if n_open > 0 {
-        has.push(format!("{n_open} open checklist items"));
+        progress.push(format!("{n_open} open checklist items"));
     }
-    Ok(if has.is_empty() { "empty".to_owned() } else { has.join(", ") })
+    Ok(if progress.is_empty() { "empty".to_owned() } else { progress.join(", ") })
 }
 
 /// The step that a feature waits for.
@@ -143,12 +147,12 @@ pub(super) fn next_step(feature: &Feature) -> Option<WorkflowCommand> {
 /// What the model is told of a feature that it no longer remembers.
 pub(super) fn feature_reminder(
     feature: &Feature,
-    last: Option<WorkflowCommand>,
+    last_command: Option<WorkflowCommand>,
 ) -> Result<String, SpeckitError> {
     let list = feature.read_task_list()?;
-    let last = last.map(|last| format!(" The last step was {last}.")).unwrap_or_default();
+    let last_command = last_command.map(|last| format!(" The last step was {last}.")).unwrap_or_default();
     let mut text = format!(
-        "This session works on the feature in {}: {}.{last}\n",
+        "This session works on the feature in {}: {}.{last_command}\n",
         feature.dir.display(),
         feature_progress(feature)?
     );

@@ -6,7 +6,7 @@ use crow_speckit::{AuxiliaryPrompt, PromptFacts, PromptKind, clean_short_name, r
 
 use crate::compact;
 use crate::run_turn::TurnCx;
-use crate::speckit::record::run_blocking;
+use crate::speckit::project_files::run_blocking;
 
 /// What the model is here.
 const SYSTEM: &str = "You name things in a few words.";
@@ -24,20 +24,20 @@ const DESCRIPTION_CHARS_MAX: usize = 4_000;
 pub(super) async fn ask_short_name(cx: &TurnCx<'_>, description: &str) -> Option<String> {
     let args: String = description.chars().take(DESCRIPTION_CHARS_MAX).collect();
     let facts = PromptFacts { args, ..PromptFacts::default() };
-    let asked = run_blocking(move || {
+    let prompt = run_blocking(move || {
         render_prompt(AuxiliaryPrompt::ShortName.built_in_text(), PromptKind::Jinja, &facts)
     })
     .await
     .ok()?;
     let model = cx.current_model().ok()?;
-    let transcript = compact::dialogue_transcript(SYSTEM.to_owned(), vec![asked]).ok()?;
+    let transcript = compact::dialogue_transcript(SYSTEM.to_owned(), vec![prompt]).ok()?;
     let reply = compact::send_side_request(cx, &model, &transcript).await;
     parse_short_name(&reply.text).filter(|_| reply.ended == ReplyEnd::Normally)
 }
 
 /// Reads a name out of what a model said: its first line that says anything.
-fn parse_short_name(said: &str) -> Option<String> {
-    let line = said.lines().map(str::trim).find(|line| !line.is_empty())?;
+fn parse_short_name(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let name = clean_short_name(line.trim_matches(['`', '"', '\'', '*']));
     let n_words = name.split('-').count();
     (WORDS.contains(&n_words) && name.len() <= NAME_BYTES_MAX).then_some(name)
@@ -48,8 +48,8 @@ mod tests {
     use super::parse_short_name;
 
     #[track_caller]
-    fn check_short_name(said: &str, expected: Option<&str>) {
-        assert_eq!(parse_short_name(said).as_deref(), expected, "{said:?}");
+    fn check_short_name(text: &str, expected: Option<&str>) {
+        assert_eq!(parse_short_name(text).as_deref(), expected, "{text:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crow_core::{
     ReportOutcome, SessionUpdate, SpeckitPart, SuggestedCommand, TranscriptEntry, TurnEnd,
 };
 use crow_speckit::{
-    AuxiliaryPrompt, Feature, PromptFacts, PromptKind, ProtectedChangeKind, SET_ASIDE, StepBaseline,
+    AuxiliaryPrompt, Feature, PromptFacts, PromptKind, ProtectedChangeKind, SET_ASIDE_DIR, StepBaseline,
     StepLimits, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState, WorkflowCommand, build_plan_view,
     check_step, gather_facts, render_prompt, set_task_ticked, summarize_step,
 };
@@ -19,211 +19,214 @@ use crate::clock;
 use crate::confirm::{replace_control_chars, synthetic_call_id};
 use crate::handle::SteeringInput;
 use crate::hooks::TurnHookState;
-use crate::keeping::CallUndoRecorder;
 use crate::run_turn::{ClaimOutcome, SessionState, TurnCx, run_turn, store_failure};
-use crate::speckit::ground::ProjectContext;
 use crate::speckit::issues::IssueHome;
-use crate::speckit::record::{self, AnswerRecord, run_blocking};
+use crate::speckit::project_context::ProjectContext;
+use crate::speckit::project_files::{self, AnswerRecord, run_blocking};
 use crate::speckit::report;
-use crate::speckit::scope::StepPolicy;
-use crate::speckit::source::StepPrompt;
+use crate::speckit::step_driver::repairs_max;
+use crate::speckit::step_policy::StepPolicy;
+use crate::speckit::step_prompt::StepPrompt;
 use crate::speckit::tools::questions_max;
-use crate::speckit::work::repairs_max;
+use crate::undo_recorder::CallUndoRecorder;
 
 /// A step at work.
 pub(super) struct WorkflowStep<'a> {
     pub(super) cx: TurnCx<'a>,
-    pub(super) ground: ProjectContext,
+    pub(super) context: ProjectContext,
     pub(super) command: WorkflowCommand,
     pub(super) feature: Option<Feature>,
     /// What the person said, without the options.
     pub(super) text: String,
-    pub(super) scope: StepPolicy,
+    pub(super) policy: StepPolicy,
     /// Where its prompt comes from.
-    pub(super) source: StepPrompt,
+    pub(super) prompt: StepPrompt,
 }
 
 impl WorkflowStep<'_> {
     /// Puts something to the model within the limits of the step; what it may not change is as it was when this ends.
     pub(super) async fn run_turn(
         &self,
-        talk: &mut SessionState,
+        state: &mut SessionState,
         parts: Vec<ContentPart>,
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         let mail = self.cx.children.take_deliveries().await.map_err(store_failure)?;
-        self.cx.append_prompt(talk, parts, mail).await?;
-        self.continue_turn(talk, more_words).await
+        self.cx.append_prompt(state, parts, mail).await?;
+        self.continue_turn(state, steering).await
     }
 
     /// Has the model go on within the limits of the step.
     pub(super) async fn continue_turn(
         &self,
-        talk: &mut SessionState,
-        more_words: &mut mpsc::Receiver<SteeringInput>,
+        state: &mut SessionState,
+        steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         // Each turn of a step is one for the person's hooks as well.
-        let marks = TurnHookState::default();
-        let cx = TurnCx { scope: Some(&self.scope), hook_marks: &marks, ..self.cx };
-        let end = run_turn(&cx, talk, more_words).await;
-        if marks.is_ended() {
-            self.scope.desk.lock_state().has_stopped = true;
+        let hook_state = TurnHookState::default();
+        let cx = TurnCx { step_policy: Some(&self.policy), hook_state: &hook_state, ..self.cx };
+        let end = run_turn(&cx, state, steering).await;
+        if hook_state.is_ended() {
+            self.policy.step_state.lock_state().has_stopped = true;
         }
         // Whatever became of the turn.
-        let put_back = self.restore_files().await;
+        let restored = self.restore_files().await;
         let end = end?;
-        put_back?;
+        restored?;
         Ok(end)
     }
 
     /// Tells whether the person, or a hook of theirs, ended the step.
     pub(super) fn has_stopped(&self) -> bool {
-        self.scope.desk.lock_state().has_stopped
+        self.policy.step_state.lock_state().has_stopped
     }
 
     /// Says how to go on with a step whose turn broke off.
     pub(super) async fn report_interruption(
         &self,
         end: TurnEnd,
-        talk: &mut SessionState,
+        state: &mut SessionState,
     ) -> Result<TurnEnd, Failure> {
         let command = self.command;
         let text = match (command, &self.feature) {
             (WorkflowCommand::Specify, Some(feature)) => format!(
                 "\n{command} was not finished. {} is there; say the same again to go on with it.\n",
-                self.ground.project.display_path(&feature.spec_path())
+                self.context.project.display_path(&feature.spec_path())
             ),
             _ => format!("\n{command} was not finished. Say it again to go on with what is there.\n"),
         };
-        self.send_report((text, Vec::new()), ReportOutcome::Left, talk).await?;
+        self.send_report((text, Vec::new()), ReportOutcome::Left, state).await?;
         Ok(end)
     }
 
     /// Lets the model know something with what it is asked next.
     pub(super) async fn append_parts(
         &self,
-        talk: &mut SessionState,
+        state: &mut SessionState,
         parts: Vec<ContentPart>,
-        claims: &[DeliveryId],
+        delivery_ids: &[DeliveryId],
     ) -> Result<(), Failure> {
-        let entry = TranscriptEntry::Prompt(Prompt { id: talk.transcript.next_message_id(), parts });
-        let claimed = self.cx.append_with_claims(talk, entry.clone(), claims).await;
-        if claimed.is_err() && !claims.is_empty() {
+        let entry = TranscriptEntry::Prompt(Prompt { id: state.transcript.next_message_id(), parts });
+        let outcome = self.cx.append_with_claims(state, entry.clone(), delivery_ids).await;
+        if outcome.is_err() && !delivery_ids.is_empty() {
             self.cx.children.mark_mail_pending();
         }
-        match claimed? {
-            ClaimOutcome::Yes => Ok(()),
-            ClaimOutcome::BySomebodyElse => self.cx.append_entry(talk, entry).await,
+        match outcome? {
+            ClaimOutcome::Stored => Ok(()),
+            ClaimOutcome::AlreadyClaimed => self.cx.append_entry(state, entry).await,
         }
     }
 
     /// Puts back what nobody may change in this step, and says so.
     pub(super) async fn restore_files(&self) -> Result<(), Failure> {
         let background = self.cx.background_work();
-        let put_back = self.scope.with_watch(move |watch| watch.end_turn(background)).await;
-        for touched in put_back.map_err(project_failure)? {
-            let (path, command) = (self.ground.project.display_path(&touched.path), self.command);
-            let what = match touched.change {
-                _ if !touched.is_undone => "; it stays as it is now".to_owned(),
+        let restored = self.policy.with_watch(move |watch| watch.end_turn(background)).await;
+        for change in restored.map_err(project_failure)? {
+            let (path, command) = (self.context.project.display_path(&change.path), self.command);
+            let detail = match change.kind {
+                _ if !change.is_undone => "; it stays as it is now".to_owned(),
                 ProtectedChangeKind::Changed => {
-                    let aside = self.ground.project.specify_path(SET_ASIDE);
+                    let set_aside_dir = self.context.project.specify_path(SET_ASIDE_DIR);
                     format!(
                         "; it is as it was, and what it said is in {}",
-                        self.ground.project.display_path(&aside)
+                        self.context.project.display_path(&set_aside_dir)
                     )
                 }
                 ProtectedChangeKind::Removed => "; it is back".to_owned(),
                 ProtectedChangeKind::Created => {
-                    let aside = self.ground.project.specify_path(SET_ASIDE);
-                    format!("; it was new and is in {} now", self.ground.project.display_path(&aside))
+                    let set_aside_dir = self.context.project.specify_path(SET_ASIDE_DIR);
+                    format!(
+                        "; it was new and is in {} now",
+                        self.context.project.display_path(&set_aside_dir)
+                    )
                 }
             };
-            self.send_note(&format!("{command} may not change {path}{what}."));
+            self.send_note(&format!("{command} may not change {path}{detail}."));
         }
         Ok(())
     }
 
     /// Says something to the person, in the place where the model's words come.
     pub(super) fn send_note(&self, text: &str) {
-        let message = self.cx.kit.next_message_id();
+        let message = self.cx.runtime.next_message_id();
         let text = format!("\n{}\n", replace_control_chars(text.trim()));
         self.cx.client.send_update(self.cx.session, SessionUpdate::Text { message, text });
     }
 
     /// Names a call that no reply makes.
-    pub(super) fn synthetic_call_id(&self, talk: &SessionState) -> CallId {
-        synthetic_call_id(&self.cx, talk)
+    pub(super) fn synthetic_call_id(&self, state: &SessionState) -> CallId {
+        synthetic_call_id(&self.cx, state)
     }
 
     /// What the model is told first.
     pub(super) async fn opening_part(&self, current: Vec<TaskFacts>) -> Result<ContentPart, Failure> {
-        let (source, mut facts) = (self.source.clone(), self.prompt_facts().await?);
+        let (prompt, mut facts) = (self.prompt.clone(), self.prompt_facts().await?);
         facts.tasks.current = current;
-        facts.issues = self.scope.issues.as_ref().map(IssueHome::facts).unwrap_or_default();
-        let text = run_blocking(move || source.render_prompt(&facts)).await.map_err(project_failure)?;
+        facts.issues = self.policy.issues.as_ref().map(IssueHome::facts).unwrap_or_default();
+        let text = run_blocking(move || prompt.render_prompt(&facts)).await.map_err(project_failure)?;
         Ok(hidden_part(SpeckitPart::Step(self.command.as_str().to_owned()), text))
     }
 
     /// What the model is told in between.
     pub(super) async fn render_side_prompt(
         &self,
-        aside: AuxiliaryPrompt,
+        prompt: AuxiliaryPrompt,
         change: impl FnOnce(&mut PromptFacts),
     ) -> Result<String, Failure> {
         let mut facts = self.prompt_facts().await?;
         change(&mut facts);
-        run_blocking(move || render_prompt(aside.built_in_text(), PromptKind::Jinja, &facts))
+        run_blocking(move || render_prompt(prompt.built_in_text(), PromptKind::Jinja, &facts))
             .await
             .map_err(project_failure)
     }
 
     async fn prompt_facts(&self) -> Result<PromptFacts, Failure> {
-        let (ground, feature, command) = (self.ground.clone(), self.feature.clone(), self.command);
+        let (context, feature, command) = (self.context.clone(), self.feature.clone(), self.command);
         let (text, today) = (self.text.clone(), clock::today());
         let limits = StepLimits { questions: questions_max(command), repairs: repairs_max(command) };
-        let gathered = run_blocking(move || {
-            let spelled = |path: &Path| ground.display_path(path);
-            let page = |name: &str| ground.find_page(name);
+        let facts = run_blocking(move || {
+            let display_path = |path: &Path| context.display_path(path);
+            let page = |name: &str| context.find_page(name);
             gather_facts(
-                &ground.project,
+                &context.project,
                 feature.as_ref(),
                 (command, &text, limits),
-                (&spelled, &page),
+                (&display_path, &page),
                 &today,
             )
         });
-        gathered.await.map_err(project_failure)
+        facts.await.map_err(project_failure)
     }
 
     /// Takes down what the step is held against when it is over.
     pub(super) async fn take_baseline(&self) -> Result<StepBaseline, Failure> {
-        let (project, feature) = (self.ground.project.clone(), self.feature.clone());
+        let (project, feature) = (self.context.project.clone(), self.feature.clone());
         run_blocking(move || StepBaseline::capture(&project, feature.as_ref())).await.map_err(project_failure)
     }
 
     /// What is wrong with what was written.
-    pub(super) async fn find_problems(&self, before: &StepBaseline) -> Result<Vec<String>, Failure> {
-        let (ground, feature, command) = (self.ground.clone(), self.feature.clone(), self.command);
-        let before = before.clone();
-        let checked = run_blocking(move || {
-            let page = |name: &str| ground.find_page(name);
-            check_step(&ground.project, feature.as_ref(), (command, &before), &page)
+    pub(super) async fn find_problems(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
+        let (context, feature, command) = (self.context.clone(), self.feature.clone(), self.command);
+        let baseline = baseline.clone();
+        let problems = run_blocking(move || {
+            let page = |name: &str| context.find_page(name);
+            check_step(&context.project, feature.as_ref(), (command, &baseline), &page)
         });
-        checked.await.map_err(project_failure)
+        problems.await.map_err(project_failure)
     }
 
     /// What is on disk now, a line each.
-    pub(super) async fn list_results(&self, before: &StepBaseline) -> Result<Vec<String>, Failure> {
-        let (project, feature, command) = (self.ground.project.clone(), self.feature.clone(), self.command);
-        let (before, today) = (before.clone(), clock::today());
-        let came_to = run_blocking(move || {
+    pub(super) async fn list_results(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
+        let (project, feature, command) = (self.context.project.clone(), self.feature.clone(), self.command);
+        let (baseline, today) = (baseline.clone(), clock::today());
+        let results = run_blocking(move || {
             let mut lines = summarize_step(&project, feature.as_ref(), (command, &today))?;
             if let Some(feature) = feature.filter(|_| command == WorkflowCommand::Tasks) {
-                lines.extend(before.describe_lost_ticks(&feature)?);
+                lines.extend(baseline.describe_lost_ticks(&feature)?);
             }
             Ok(lines)
         });
-        came_to.await.map_err(project_failure)
+        results.await.map_err(project_failure)
     }
 
     /// Tells the person what came of the step, and remembers it.
@@ -231,28 +234,28 @@ impl WorkflowStep<'_> {
         &self,
         (text, next): (String, Vec<SuggestedCommand>),
         outcome: ReportOutcome,
-        talk: &mut SessionState,
+        state: &mut SessionState,
     ) -> Result<(), Failure> {
-        let message = talk.transcript.next_message_id();
+        let message = state.transcript.next_message_id();
         let text = replace_control_chars(&format!("{text}{}", report::render_handoffs(&next)));
         // The model knows it from here on, and a replay shows it.
-        self.append_parts(talk, vec![hidden_part(SpeckitPart::Report, text.clone())], &[]).await?;
+        self.append_parts(state, vec![hidden_part(SpeckitPart::Report, text.clone())], &[]).await?;
         self.cx.client.send_update(self.cx.session, SessionUpdate::Report { message, text, outcome, next });
         let event = SpeckitEvent {
             ts: clock::now(),
             command: self.command.as_str().to_owned(),
-            args_sha: Some(record::hash_text(&self.text)),
+            args_sha: Some(project_files::hash_text(&self.text)),
             outcome: outcome.as_str().to_owned(),
-            files: self.changed_files(talk).await?,
+            files: self.changed_files(state).await?,
         };
-        self.cx.kit.store.log_speckit_event(self.cx.writer, event).await.map_err(store_failure)
+        self.cx.runtime.store.log_speckit_event(self.cx.lease, event).await.map_err(store_failure)
     }
 
     /// The files that were changed since the step began, by Crow's tools and by Crow.
-    async fn changed_files(&self, talk: &SessionState) -> Result<Vec<String>, Failure> {
-        let changes = self.cx.kit.store.last_changes(self.cx.session).await.map_err(store_failure)?;
-        let of_step = changes.into_iter().filter(|change| change.turn == talk.turn);
-        let mut paths: Vec<String> = of_step.map(|change| change.path).collect();
+    async fn changed_files(&self, state: &SessionState) -> Result<Vec<String>, Failure> {
+        let changes = self.cx.runtime.store.last_changes(self.cx.session).await.map_err(store_failure)?;
+        let step_changes = changes.into_iter().filter(|change| change.turn == state.turn);
+        let mut paths: Vec<String> = step_changes.map(|change| change.path).collect();
         paths.sort();
         paths.dedup();
         Ok(paths)
@@ -274,25 +277,26 @@ impl WorkflowStep<'_> {
     pub(super) async fn mark_task(
         &self,
         id: &TaskId,
-        done: TickState,
-        talk: &SessionState,
+        tick: TickState,
+        state: &SessionState,
     ) -> Result<(), String> {
         let text = self.read_tasks_text().await.map_err(|failure| failure.sentence)?;
-        let marked = set_task_ticked(&text, id, done).map_err(|error| error.to_string())?;
-        self.write_tasks(&marked, talk).await
+        let updated = set_task_ticked(&text, id, tick).map_err(|error| error.to_string())?;
+        self.write_tasks(&updated, state).await
     }
 
-    pub(super) async fn write_tasks(&self, text: &str, talk: &SessionState) -> Result<(), String> {
+    pub(super) async fn write_tasks(&self, text: &str, state: &SessionState) -> Result<(), String> {
         let Some(feature) = &self.feature else { return Ok(()) };
-        let keeper = self.undo_recorder(talk);
-        record::write_project_file(Some(&keeper), self.cx.workspace, &feature.tasks_path(), text).await?;
+        let keeper = self.undo_recorder(state);
+        project_files::write_project_file(Some(&keeper), self.cx.workspace, &feature.tasks_path(), text)
+            .await?;
         self.accept_file(&feature.tasks_path()).await
     }
 
     /// Has what Crow itself wrote stay.
     async fn accept_file(&self, path: &Path) -> Result<(), String> {
         let path = path.to_owned();
-        let accepted = self.scope.with_watch(move |watch| watch.accept_file(&path)).await?;
+        let accepted = self.policy.with_watch(move |watch| watch.accept_file(&path)).await?;
         accepted.map_err(|error| error.to_string())
     }
 
@@ -302,29 +306,29 @@ impl WorkflowStep<'_> {
         Some(AnswerRecord { spec })
     }
 
-    pub(super) fn undo_recorder(&self, talk: &SessionState) -> CallUndoRecorder<'_> {
-        CallUndoRecorder::new(&self.cx, talk.turn, self.synthetic_call_id(talk))
+    pub(super) fn undo_recorder(&self, state: &SessionState) -> CallUndoRecorder<'_> {
+        CallUndoRecorder::new(&self.cx, state.turn, self.synthetic_call_id(state))
     }
 
     /// The same, where nothing may stop for it.
-    pub(super) async fn try_send_plan(&self, at_work: &[TaskId]) {
-        if let Err(failure) = self.send_plan(at_work).await {
+    pub(super) async fn try_send_plan(&self, running: &[TaskId]) {
+        if let Err(failure) = self.send_plan(running).await {
             tracing::warn!(%failure, "the task list could not be shown");
         }
     }
 
     /// Shows the task list as the plan.
-    pub(super) async fn send_plan(&self, at_work: &[TaskId]) -> Result<(), Failure> {
+    pub(super) async fn send_plan(&self, running: &[TaskId]) -> Result<(), Failure> {
         let list = self.read_task_list().await?;
         if !list.tasks.is_empty() {
-            self.cx.client.send_update(self.cx.session, SessionUpdate::Plan(plan_entries(&list, at_work)));
+            self.cx.client.send_update(self.cx.session, SessionUpdate::Plan(plan_entries(&list, running)));
         }
         Ok(())
     }
 }
 
 /// By whom the workflow's questions are asked.
-pub(super) const BY: &str = "speckit";
+pub(super) const SOURCE: &str = "speckit";
 
 /// Finds a report among the parts of a prompt.
 pub(crate) fn find_report(part: &ContentPart) -> Option<&str> {
@@ -339,13 +343,13 @@ pub(crate) fn find_report(part: &ContentPart) -> Option<&str> {
 }
 
 /// Something that the model reads and no replay shows.
-pub(super) fn hidden_part(what: SpeckitPart, text: String) -> ContentPart {
-    ContentPart::FromCrow { what: CrowPart::Speckit(what), text }
+pub(super) fn hidden_part(part: SpeckitPart, text: String) -> ContentPart {
+    ContentPart::FromCrow { what: CrowPart::Speckit(part), text }
 }
 
 /// A task list as clients show it.
-pub(super) fn plan_entries(list: &TaskList, at_work: &[TaskId]) -> Vec<PlanEntry> {
-    let entries = build_plan_view(list, at_work).into_iter();
+pub(super) fn plan_entries(list: &TaskList, running: &[TaskId]) -> Vec<PlanEntry> {
+    let entries = build_plan_view(list, running).into_iter();
     let entries = entries.map(|entry| PlanEntry {
         text: entry.text,
         priority: match entry.priority {
@@ -370,6 +374,6 @@ pub(super) fn plan_entries(list: &TaskList, at_work: &[TaskId]) -> Vec<PlanEntry
 }
 
 /// What went wrong with the project's files, as the end of a turn.
-pub(super) fn project_failure(why: String) -> Failure {
-    Failure::new(FailureKind::InvalidValue, why)
+pub(super) fn project_failure(reason: String) -> Failure {
+    Failure::new(FailureKind::InvalidValue, reason)
 }

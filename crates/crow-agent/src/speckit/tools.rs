@@ -16,9 +16,9 @@ use serde_json::{Map, Value};
 use self::ask::AskQuestionTool;
 pub(super) use self::ask::{ASK, parse_question};
 use self::say::{ConvergeTool, ReportTaskTool};
-use crate::kit::AgentRuntime;
-use crate::speckit::record::AnswerRecord;
-use crate::speckit::scope::SharedStepState;
+use crate::runtime::AgentRuntime;
+use crate::speckit::project_files::AnswerRecord;
+use crate::speckit::step_policy::SharedStepState;
 
 /// How many questions a step may ask.
 pub(super) fn questions_max(command: WorkflowCommand) -> usize {
@@ -37,18 +37,23 @@ pub(super) fn questions_max(command: WorkflowCommand) -> usize {
 /// The tools of a step.
 pub(super) fn step_tools(
     command: WorkflowCommand,
-    desk: &Arc<SharedStepState>,
-    (kit, client, session): (&Arc<AgentRuntime>, &Client, &SessionId),
-    record: Option<AnswerRecord>,
+    step_state: &Arc<SharedStepState>,
+    (runtime, client, session): (&Arc<AgentRuntime>, &Client, &SessionId),
+    answer_record: Option<AnswerRecord>,
 ) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if questions_max(command) > 0 {
-        let asks = (kit.clone(), client.clone(), session.clone());
-        tools.push(Arc::new(AskQuestionTool::new(questions_max(command), desk.clone(), asks, record)));
+        let ask_environment = (runtime.clone(), client.clone(), session.clone());
+        tools.push(Arc::new(AskQuestionTool::new(
+            questions_max(command),
+            step_state.clone(),
+            ask_environment,
+            answer_record,
+        )));
     }
     match command {
-        WorkflowCommand::Implement => tools.push(Arc::new(ReportTaskTool::new(desk.clone()))),
-        WorkflowCommand::Converge => tools.push(Arc::new(ConvergeTool::new(desk.clone()))),
+        WorkflowCommand::Implement => tools.push(Arc::new(ReportTaskTool::new(step_state.clone()))),
+        WorkflowCommand::Converge => tools.push(Arc::new(ConvergeTool::new(step_state.clone()))),
         WorkflowCommand::Constitution
         | WorkflowCommand::Specify
         | WorkflowCommand::Clarify

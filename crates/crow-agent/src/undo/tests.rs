@@ -2,9 +2,9 @@ use expect_test::expect;
 
 use super::*;
 
-fn file(path: &str, done: UndoStatus, why: Option<&str>, diff: Option<&str>) -> UndoneFile {
-    let (why, diff) = (why.map(str::to_owned), diff.map(str::to_owned));
-    UndoneFile { path: path.into(), done, why, diff, settled: Vec::new() }
+fn file(path: &str, done: UndoStatus, reason: Option<&str>, diff: Option<&str>) -> UndoneFile {
+    let (reason, diff) = (reason.map(str::to_owned), diff.map(str::to_owned));
+    UndoneFile { path: path.into(), status: done, reason, diff, resolved_changes: Vec::new() }
 }
 
 #[test]
@@ -12,7 +12,7 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
     let files = vec![
         file("/p/a.txt", UndoStatus::Restored, None, None),
         file("/p/new/b", UndoStatus::Removed, None, None),
-        file("/elsewhere/c", UndoStatus::Already, None, None),
+        file("/elsewhere/c", UndoStatus::AlreadyRestored, None, None),
         file("/p/d", UndoStatus::Conflict, Some("it has changed"), Some("-```\n+x")),
     ];
     let undone = TurnUndone { turn: 0, files };
@@ -32,8 +32,8 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
 
         What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
     "]]
-    .assert_eq(&render_undo(Some(&undone), Path::new("/p"), UndoMode::Do));
-    assert!(render_undo(None, Path::new("/p"), UndoMode::Do).starts_with("There is nothing to undo"));
+    .assert_eq(&render_undo(Some(&undone), Path::new("/p"), UndoMode::Apply));
+    assert!(render_undo(None, Path::new("/p"), UndoMode::Apply).starts_with("There is nothing to undo"));
 }
 
 #[test]
@@ -41,7 +41,7 @@ fn a_name_stays_on_its_line() {
     let name = "/p/a\n- `b`\u{1b}[2J";
     let undone = TurnUndone { turn: 0, files: vec![file(name, UndoStatus::Restored, None, None)] };
     assert_eq!(
-        render_undo(Some(&undone), Path::new("/p"), UndoMode::Show),
+        render_undo(Some(&undone), Path::new("/p"), UndoMode::Preview),
         "- `a\u{fffd}- `b`\u{fffd}[2J`: would be put back\n"
     );
     let Some(ContentPart::FromCrow { text, .. }) =

@@ -51,7 +51,7 @@ pub(crate) fn choose_pace() -> DemoPace {
 }
 
 /// Runs the demo in a folder that goes away with it.
-pub(crate) fn run(speaker: Box<dyn RunOutput>, pace: DemoPace, say: &mut impl Write) -> Result<(), CliError> {
+pub(crate) fn run(output: Box<dyn RunOutput>, pace: DemoPace, out: &mut impl Write) -> Result<(), CliError> {
     let home = tempfile::tempdir()
         .map_err(|error| demo_error(format!("could not make a folder to work in: {error}")))?;
     // The real path, so that what is shown and what is judged are the same.
@@ -62,24 +62,24 @@ pub(crate) fn run(speaker: Box<dyn RunOutput>, pace: DemoPace, say: &mut impl Wr
         .and_then(|()| fs::write(project.join("test.sh"), TEST));
     written.map_err(|error| demo_error(format!("could not write the project: {error}")))?;
     let runtime = agent::tokio_runtime()?;
-    let done = runtime.block_on(run_scripted_session(&home_path, &project, speaker, pace, say));
+    let result = runtime.block_on(run_scripted_session(&home_path, &project, output, pace, out));
     runtime.shutdown_background();
-    done
+    result
 }
 
 async fn run_scripted_session(
     home: &Path,
     project: &Path,
-    speaker: Box<dyn RunOutput>,
+    output: Box<dyn RunOutput>,
     pace: DemoPace,
-    say: &mut impl Write,
+    out: &mut impl Write,
 ) -> Result<(), CliError> {
     let model = ScriptedModel::start(pace).await;
     let model = model.map_err(|error| demo_error(format!("could not listen on loopback: {error}")))?;
-    writeln!(say, "demo: a scripted model on {} stands in for a real one;", model.base_url())?;
-    writeln!(say, "      the agent, its tools, its store and this client are the real ones")?;
-    writeln!(say, "task: {TASK}\n")?;
-    say.flush()?;
+    writeln!(out, "demo: a scripted model on {} stands in for a real one;", model.base_url())?;
+    writeln!(out, "      the agent, its tools, its store and this client are the real ones")?;
+    writeln!(out, "task: {TASK}\n")?;
+    out.flush()?;
     let settings = Arc::new(demo_settings(home, model.base_url()));
     let args = RunArgs {
         wishes: RunWishes::default(),
@@ -96,19 +96,19 @@ async fn run_scripted_session(
         yes: true,
         json: false,
     };
-    let first = Some(TASK.into());
+    let first_prompt = Some(TASK.into());
     let (cwd, images) = (project.to_owned(), Vec::new());
-    let plan = RunPlan { args, cwd, first, images, speaker, onward: SessionRetention::Gone };
+    let plan = RunPlan { args, cwd, first_prompt, images, output, retention: SessionRetention::Gone };
     run::drive_own_agent(plan, move || {
         let settings = settings.clone();
         std::future::ready(agent::build_runtime((*settings).clone()))
     })
     .await?;
-    check_tests_pass(project, say).await
+    check_tests_pass(project, out).await
 }
 
 /// Runs the project's tests once more, without the agent: what counts is what is on disk.
-async fn check_tests_pass(project: &Path, say: &mut impl Write) -> Result<(), CliError> {
+async fn check_tests_pass(project: &Path, out: &mut impl Write) -> Result<(), CliError> {
     let command = CommandSpec {
         program: "sh".into(),
         args: vec!["test.sh".into()],
@@ -116,22 +116,22 @@ async fn check_tests_pass(project: &Path, say: &mut impl Write) -> Result<(), Cl
         env: Vec::new(),
         env_removed: Vec::new(),
     };
-    let bounds =
+    let limits =
         RunLimits { timeout: TEST_TIMEOUT, head_bytes: TEST_BYTES, tail_bytes: TEST_BYTES, spill: None };
-    let ran = crow_process::run_program(
+    let run_result = crow_process::run_program(
         &ProcessGroups::default(),
         command,
-        bounds,
+        limits,
         &CancellationToken::new(),
         |_: &str| {},
     )
     .await;
-    let ran = ran.map_err(|error| demo_error(format!("could not run the tests: {error}")))?;
-    writeln!(say, "\n$ sh test.sh\n{}", ran.output.text.trim_end())?;
-    match ran.ended {
+    let run_result = run_result.map_err(|error| demo_error(format!("could not run the tests: {error}")))?;
+    writeln!(out, "\n$ sh test.sh\n{}", run_result.output.text.trim_end())?;
+    match run_result.ended {
         ExitReason::Exited(0) => {
-            writeln!(say, "\ndone: the tests pass. The folder and its database are gone now;")?;
-            writeln!(say, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` gives it work")?;
+            writeln!(out, "\ndone: the tests pass. The folder and its database are gone now;")?;
+            writeln!(out, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` gives it work")?;
             Ok(())
         }
         ExitReason::Exited(_) | ExitReason::Signalled(_) | ExitReason::TimedOut | ExitReason::Cancelled => {
@@ -191,15 +191,15 @@ fn demo_settings(home: &Path, base_url: &str) -> Settings {
         workflow: WorkflowConfig::default(),
         shell: Shell::default(),
         session_logs: false,
-        terminals: crow_tools::TerminalPreference::Own,
+        terminals: crow_tools::TerminalPreference::Local,
         mcp_servers: Vec::new(),
         agent_servers: Vec::new(),
-        agents_written: BTreeMap::new(),
-        agents_broken: BTreeMap::new(),
+        agent_descriptions: BTreeMap::new(),
+        unreachable_agents: BTreeMap::new(),
         tree_limits: TreeLimits::default(),
         depth: 0,
         worktrees_dir: home.join("worktrees"),
-        former_worktrees_dir: home.join("cache"),
+        legacy_worktrees_dir: home.join("cache"),
         home: None,
         runtime_dir: None,
         recordings_dir: None,

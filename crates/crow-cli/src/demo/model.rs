@@ -16,7 +16,7 @@ const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 const HEAD_LINES_MAX: usize = 100;
 
 /// From one word to the next, at the pace of reading.
-const WORD_BEAT: Duration = Duration::from_millis(25);
+const WORD_INTERVAL: Duration = Duration::from_millis(25);
 
 /// How fast the model writes.
 #[derive(Debug, Clone, Copy)]
@@ -74,7 +74,7 @@ fn script_step(step: usize) -> ScriptStep {
 /// The model's server. Dropped, it stops.
 pub(crate) struct ScriptedModel {
     base_url: String,
-    serving: JoinHandle<()>,
+    server_task: JoinHandle<()>,
 }
 
 impl ScriptedModel {
@@ -82,14 +82,14 @@ impl ScriptedModel {
     pub(crate) async fn start(pace: DemoPace) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
-        let serving = tokio::spawn(async move {
+        let server_task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 if let Err(error) = answer_request(stream, pace).await {
                     tracing::debug!(%error, "the scripted model lost its client");
                 }
             }
         });
-        Ok(Self { base_url, serving })
+        Ok(Self { base_url, server_task })
     }
 
     /// Where it is asked.
@@ -100,7 +100,7 @@ impl ScriptedModel {
 
 impl Drop for ScriptedModel {
     fn drop(&mut self) {
-        self.serving.abort();
+        self.server_task.abort();
     }
 }
 
@@ -114,10 +114,10 @@ async fn answer_request(stream: TcpStream, pace: DemoPace) -> io::Result<()> {
     stream
         .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
         .await?;
-    let mut beat = tokio::time::interval(WORD_BEAT);
+    let mut ticks = tokio::time::interval(WORD_INTERVAL);
     for word in text.split_inclusive(' ') {
         if let DemoPace::Reading = pace {
-            beat.tick().await;
+            ticks.tick().await;
         }
         send_chunk(&mut stream, json!({"content": word}), Value::Null).await?;
     }

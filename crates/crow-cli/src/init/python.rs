@@ -13,7 +13,7 @@ use std::{
 use crow_store::{DatabaseAddress, StoreError, copy_python_database};
 
 use self::files::{CopyOutcome, SourceFolder};
-use super::write;
+use super::config_files;
 use crate::{
     failure::{CliError, CliExitCode},
     settings::{
@@ -23,21 +23,21 @@ use crate::{
 };
 
 /// Where later Python versions kept their folder, from the home folder; earlier ones had it where ours is.
-const PLACE: &str = ".agents/crow";
+const PYTHON_DIR: &str = ".agents/crow";
 /// The folder around it, with what is for every agent of the person's.
-const SHARED: &str = ".agents";
+const SHARED_DIR: &str = ".agents";
 const DATABASE: &str = "crow.db";
 /// Folders that come over: prompts, and the images that messages of the database name.
-const FOLDERS: [&str; 2] = ["prompts", "images"];
+const COPIED_DIRS: [&str; 2] = ["prompts", "images"];
 const SKILLS: &str = "skills";
 const INSTRUCTIONS: &str = "AGENTS.md";
 
 /// Tells where the Python version has a configuration, while this version has none.
 pub(super) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
     let home = env.get("HOME").filter(|home| !home.is_empty())?;
-    let folder = Path::new(home).join(PLACE);
+    let source = Path::new(home).join(PYTHON_DIR);
     let is_new = !dir.join(CONFIG_FILE).exists();
-    (is_new && folder.join(CONFIG_FILE).is_file()).then_some(folder)
+    (is_new && source.join(CONFIG_FILE).is_file()).then_some(source)
 }
 
 /// Copies what there is and says what became of it. The configuration comes last: while it is missing, it can be
@@ -54,50 +54,50 @@ pub(super) fn import_python_config(
         return Err(CliError::new(CliExitCode::Config, message)
             .with_hint("move it away, or name another --config-dir"));
     }
-    let folder = SourceFolder::open(from).map_err(|error| {
+    let source = SourceFolder::open(from).map_err(|error| {
         CliError::new(CliExitCode::Config, format!("could not look into {}: {error}", from.display()))
     })?;
-    let text = folder.read_text(CONFIG_FILE).map_err(|error| {
+    let text = source.read_text(CONFIG_FILE).map_err(|error| {
         let message = format!("could not read {}: {error}", from.join(CONFIG_FILE).display());
         CliError::new(CliExitCode::Config, message)
             .with_hint("name the folder of the Python version with --from")
     })?;
-    let database = locate_database(&folder, &text, env)?;
+    let database = locate_database(&source, &text, env)?;
     let text = match database {
-        OldDatabase::Inside(_) => remove_database_key(&folder, &text, env)?,
+        OldDatabase::Inside(_) => remove_database_key(&source, &text, env)?,
         OldDatabase::Elsewhere(_) | OldDatabase::Unknown => text,
     };
     let failed = |error: &io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
     };
-    write::create_private_folder(dir).map_err(|error| failed(&error))?;
-    report_copy(log, ENV_FILE, &folder.copy_file(ENV_FILE, dir).map_err(|error| failed(&error))?)?;
-    for name in FOLDERS {
-        report_copy(log, name, &folder.copy_folder(name, dir).map_err(|error| failed(&error))?)?;
+    config_files::create_private_dir(dir).map_err(|error| failed(&error))?;
+    report_copy(log, ENV_FILE, &source.copy_file(ENV_FILE, dir).map_err(|error| failed(&error))?)?;
+    for name in COPIED_DIRS {
+        report_copy(log, name, &source.copy_dir(name, dir).map_err(|error| failed(&error))?)?;
     }
-    import_shared_files(&folder, dir, log)?;
+    import_shared_files(&source, dir, log)?;
     match database {
-        OldDatabase::Inside(path) => report_copy(log, DATABASE, &copy_database(&folder, &path, dir)?)?,
+        OldDatabase::Inside(path) => report_copy(log, DATABASE, &copy_database(&source, &path, dir)?)?,
         OldDatabase::Elsewhere(path) => {
             writeln!(log, "note: the sessions stay in {}, which db_uri names", path.display())?;
         }
         OldDatabase::Unknown => {}
     }
-    write::write_atomically(dir, CONFIG_FILE, &text).map_err(|error| failed(&error))?;
+    config_files::write_atomically(dir, CONFIG_FILE, &text).map_err(|error| failed(&error))?;
     writeln!(log, "brought over {CONFIG_FILE}")?;
     review_config(dir, env, log)?;
     Ok(writeln!(log, "{} stays as it was", from.display())?)
 }
 
 /// Brings over what the Python version shared with other agents.
-fn import_shared_files(folder: &SourceFolder, dir: &Path, log: &mut impl io::Write) -> Result<(), CliError> {
-    let around = folder.parent().filter(|around| around.path().ends_with(SHARED));
+fn import_shared_files(source: &SourceFolder, dir: &Path, log: &mut impl io::Write) -> Result<(), CliError> {
+    let parent = source.parent().filter(|around| around.path().ends_with(SHARED_DIR));
     let failed = |error: io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
     };
-    for around in [Some(folder), around.as_ref()].into_iter().flatten() {
-        report_copy(log, SKILLS, &around.copy_folder(SKILLS, dir).map_err(failed)?)?;
-        report_copy(log, INSTRUCTIONS, &around.copy_file(INSTRUCTIONS, dir).map_err(failed)?)?;
+    for parent in [Some(source), parent.as_ref()].into_iter().flatten() {
+        report_copy(log, SKILLS, &parent.copy_dir(SKILLS, dir).map_err(failed)?)?;
+        report_copy(log, INSTRUCTIONS, &parent.copy_file(INSTRUCTIONS, dir).map_err(failed)?)?;
     }
     Ok(())
 }
@@ -112,54 +112,54 @@ enum OldDatabase {
     Unknown,
 }
 
-fn locate_database(folder: &SourceFolder, text: &str, env: &Environment) -> Result<OldDatabase, CliError> {
-    let path = match find_configured_database(folder.path(), text, env)? {
+fn locate_database(source: &SourceFolder, text: &str, env: &Environment) -> Result<OldDatabase, CliError> {
+    let path = match find_configured_database(source.path(), text, env)? {
         Some((_, DatabaseAddress::File(path))) => path,
         Some((_, DatabaseAddress::Server { .. })) => return Ok(OldDatabase::Unknown),
-        None => folder.path().join(DATABASE),
+        None => source.path().join(DATABASE),
     };
     let parent = path.parent().and_then(|parent| fs::canonicalize(parent).ok());
     Ok(match parent.zip(path.file_name()) {
-        Some((parent, name)) if parent.starts_with(folder.path()) => OldDatabase::Inside(parent.join(name)),
-        None if path.starts_with(folder.path()) => OldDatabase::Inside(path),
+        Some((parent, name)) if parent.starts_with(source.path()) => OldDatabase::Inside(parent.join(name)),
+        None if path.starts_with(source.path()) => OldDatabase::Inside(path),
         _ if path.exists() => OldDatabase::Elsewhere(path),
         _ => OldDatabase::Unknown,
     })
 }
 
 /// Copies the database under its usual name.
-fn copy_database(folder: &SourceFolder, path: &Path, dir: &Path) -> Result<CopyOutcome, CliError> {
-    let to = dir.join(DATABASE);
-    let source = match folder.find_file(path) {
-        Ok(Some(source)) => source,
+fn copy_database(source: &SourceFolder, path: &Path, dir: &Path) -> Result<CopyOutcome, CliError> {
+    let target = dir.join(DATABASE);
+    let original = match source.find_file(path) {
+        Ok(Some(original)) => original,
         Ok(None) => return Ok(CopyOutcome::Missing),
-        Err(error) => return Ok(CopyOutcome::Refused(error.to_string())),
+        Err(error) => return Ok(CopyOutcome::Skipped(error.to_string())),
     };
-    if fs::symlink_metadata(&to).is_ok() {
+    if fs::symlink_metadata(&target).is_ok() {
         return Ok(CopyOutcome::already_present());
     }
     let failed = |error: io::Error| {
-        CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", to.display()))
+        CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", target.display()))
     };
     let copy = tempfile::NamedTempFile::new_in(dir).map_err(failed)?;
-    match copy_python_database(&source, copy.path()) {
+    match copy_python_database(&original, copy.path()) {
         Ok(()) => {}
         Err(error @ (StoreError::OtherProgram { .. } | StoreError::NotADatabase { .. })) => {
-            return Ok(CopyOutcome::Refused(error.to_string()));
+            return Ok(CopyOutcome::Skipped(error.to_string()));
         }
         Err(error) => return Err(error.into()),
     }
-    copy.persist_noclobber(&to).map_err(|error| failed(error.error))?;
-    Ok(CopyOutcome::Whole)
+    copy.persist_noclobber(&target).map_err(|error| failed(error.error))?;
+    Ok(CopyOutcome::Copied)
 }
 
 /// Takes the place of the database out of a configuration, so that the copy is used and not the original. Where that
 /// does not work out, nothing may come over: the original would become a database of this version.
-fn remove_database_key(folder: &SourceFolder, text: &str, env: &Environment) -> Result<String, CliError> {
+fn remove_database_key(source: &SourceFolder, text: &str, env: &Environment) -> Result<String, CliError> {
     let text = comment_out_database(text);
-    let left = find_configured_database(folder.path(), &text, env)?;
-    let Some((line, _)) = left else { return Ok(text) };
-    let config = folder.path().join(CONFIG_FILE);
+    let remaining = find_configured_database(source.path(), &text, env)?;
+    let Some((line, _)) = remaining else { return Ok(text) };
+    let config = source.path().join(CONFIG_FILE);
     let message =
         format!("could not take db_uri out of {}, line {line}; nothing was brought over", config.display());
     Err(CliError::new(CliExitCode::Config, message)
@@ -168,13 +168,13 @@ fn remove_database_key(folder: &SourceFolder, text: &str, env: &Environment) -> 
 
 /// Makes comments of the lines that name the database.
 fn comment_out_database(text: &str) -> String {
-    let mut is_inside = false;
+    let mut is_database_value = false;
     let lines = text.split_inclusive('\n').map(|line| {
         let key = line.split_once(':').map(|(key, _)| key.trim_end().trim_matches(['"', '\'']));
         // A long value goes on in lines that are indented.
-        is_inside = key.is_some_and(|key| DATABASE_KEYS.contains(&key))
-            || (is_inside && line.starts_with([' ', '\t']));
-        if is_inside { format!("# {line}") } else { line.to_owned() }
+        is_database_value = key.is_some_and(|key| DATABASE_KEYS.contains(&key))
+            || (is_database_value && line.starts_with([' ', '\t']));
+        if is_database_value { format!("# {line}") } else { line.to_owned() }
     });
     lines.collect()
 }
@@ -187,7 +187,7 @@ fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io:
     };
     for warning in warnings {
         match warning.kind {
-            ConfigWarningKind::Odd => writeln!(log, "note: {warning}")?,
+            ConfigWarningKind::Suspicious => writeln!(log, "note: {warning}")?,
             ConfigWarningKind::Retired => writeln!(log, "note: {warning} has no effect in this version")?,
         }
     }
@@ -197,27 +197,27 @@ fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io:
     Ok(())
 }
 
-fn report_copy(log: &mut impl io::Write, name: &str, copied: &CopyOutcome) -> io::Result<()> {
-    match copied {
+fn report_copy(log: &mut impl io::Write, name: &str, outcome: &CopyOutcome) -> io::Result<()> {
+    match outcome {
         CopyOutcome::Missing => Ok(()),
-        CopyOutcome::Whole => writeln!(log, "brought over {name}"),
-        CopyOutcome::Left { n_others: 0, n_left: 1, unread } if unread.is_empty() => {
+        CopyOutcome::Copied => writeln!(log, "brought over {name}"),
+        CopyOutcome::Partial { n_copied: 0, n_skipped: 1, unreadable } if unreadable.is_empty() => {
             writeln!(log, "note: {name} is there already and is left as it is")
         }
-        CopyOutcome::Left { n_others, n_left, unread } => {
-            let n_files = n_others + n_left;
-            writeln!(log, "brought over {n_others} of the {n_files} files of {name}")?;
-            for why in unread {
-                writeln!(log, "note: left {why}")?;
+        CopyOutcome::Partial { n_copied, n_skipped, unreadable } => {
+            let n_files = n_copied + n_skipped;
+            writeln!(log, "brought over {n_copied} of the {n_files} files of {name}")?;
+            for reason in unreadable {
+                writeln!(log, "note: left {reason}")?;
             }
-            match *n_left > unread.len() as u64 {
-                true if unread.is_empty() => {
+            match *n_skipped > unreadable.len() as u64 {
+                true if unreadable.is_empty() => {
                     writeln!(log, "note: the others are there already, or they are links")
                 }
                 true => writeln!(log, "note: others are there already, are links, or cannot be read either"),
                 false => Ok(()),
             }
         }
-        CopyOutcome::Refused(why) => writeln!(log, "note: {name} was left: {why}"),
+        CopyOutcome::Skipped(reason) => writeln!(log, "note: {name} was left: {reason}"),
     }
 }

@@ -26,7 +26,7 @@ async fn some(provider: ProviderSettings, _wait: Duration) -> Result<ModelListin
 /// Runs `init -y` in a new folder with a server whose `/models` lists some, and shows what it said and wrote.
 #[track_caller]
 fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
-    check_outside(env, before, &InitContext { list: &some, places: &[] }, expect);
+    check_outside(env, before, &InitContext { list: &some, servers: &[] }, expect);
 }
 
 #[track_caller]
@@ -51,8 +51,8 @@ fn check_outside<List>(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let end =
         runtime.block_on(super::run(&InitArgs { yes: true, from: None }, &dir, &env, outside, &mut log));
-    if let Err(exit) = end {
-        let code = exit.report(&mut log);
+    if let Err(error) = end {
+        let code = error.report(&mut log);
         log.extend(format!("{code:?}\n").bytes());
     }
     let mut text = String::from_utf8(log).unwrap();
@@ -61,7 +61,7 @@ fn check_outside<List>(
         text.push_str(&format!("--- {name}\n{file}"));
     }
     let mut text = text.replace(&dir.display().to_string(), "$DIR");
-    for (n, place) in outside.places.iter().enumerate() {
+    for (n, place) in outside.servers.iter().enumerate() {
         text = text.replace(&place.port.to_string(), &format!("$PORT{n}"));
     }
     expect.assert_eq(&text);
@@ -275,7 +275,7 @@ fn what_is_written_is_read_back() {
             &InitArgs { yes: true, from: None },
             &dir,
             &env,
-            &InitContext { list: &some, places: &[] },
+            &InitContext { list: &some, servers: &[] },
             &mut Vec::new(),
         ))
         .unwrap();
@@ -300,7 +300,7 @@ fn only_the_owner_reads_what_is_written() {
             &InitArgs { yes: true, from: None },
             &dir,
             &env,
-            &InitContext { list: &some, places: &[] },
+            &InitContext { list: &some, servers: &[] },
             &mut Vec::new(),
         ))
         .unwrap();
@@ -314,7 +314,7 @@ fn only_the_owner_reads_what_is_written() {
 fn serve(pages: &[(&str, &str)]) -> (ModelServer, u16) {
     let server = ModelServer::start("");
     for (address, body) in pages {
-        server.serve_at(address, Answer::whole(200, *body));
+        server.serve_at(address, Answer::with_status(200, *body));
     }
     let port = server.base_url().trim_end_matches("/v1").rsplit(':').next().unwrap().parse().unwrap();
     (server, port)
@@ -346,7 +346,7 @@ fn servers_on_this_machine_become_providers() {
     check_outside(
         &[],
         &[],
-        &InitContext { list: &ask, places: &places },
+        &InitContext { list: &ask, servers: &places },
         expect![[r#"
             note: Ollama is at http://127.0.0.1:$PORT0/v1 and has 3 models
             note: llama.cpp is at http://127.0.0.1:$PORT2/v1 and has 1 model
@@ -402,7 +402,7 @@ fn one_that_the_environment_names_is_not_looked_for() {
     check_outside(
         &env,
         &[],
-        &InitContext { list: &ask, places: &places },
+        &InitContext { list: &ask, servers: &places },
         expect![[r#"
             note: vLLM is at http://127.0.0.1:$PORT1/v1 and has 1 model
             wrote $DIR/config.yaml
@@ -447,7 +447,7 @@ fn what_is_known_of_a_model_is_written() {
     check_outside(
         &env,
         &[],
-        &InitContext { list: &list, places: &[] },
+        &InitContext { list: &list, servers: &[] },
         expect![[r#"
             wrote $DIR/config.yaml
               gate: a/worker, a/talker
@@ -489,7 +489,7 @@ fn the_example_of_an_env_file_names_what_providers_are_found_by() {
         .filter(|(name, _)| !name.contains(' '))
         .map(|(name, value)| (name.to_owned(), if value.is_empty() { "x" } else { value }.to_owned()))
         .collect();
-    let scan = super::found::scan_environment(&env);
+    let scan = super::environment_scan::scan_environment(&env);
     let names: Vec<_> = scan.providers.iter().map(|provider| provider.name.as_str()).collect();
     assert_eq!(
         (names, scan.notes),

@@ -6,15 +6,13 @@ use crow_core::Failure;
 use crow_model::{ListedModel, ModelListing, ProviderSettings};
 
 use super::{
-    InitContext, MODELS_MAX,
-    chosen::{self, ModelChoice},
-    find_python_config,
-    found::{self, ProviderChoice},
-    join_names,
-    local::{self, LocalScan},
+    InitContext, MODELS_MAX, config_files,
+    environment_scan::{self, ProviderChoice},
+    find_python_config, join_names,
+    local_servers::{self, LocalScan},
+    model_choice::{self, ModelChoice},
     python,
-    search::{self, ExistingFiles, SearchChoice},
-    write,
+    web_search::{self, ExistingFiles, SearchChoice},
 };
 use crate::{
     failure::{CliError, CliExitCode},
@@ -25,45 +23,46 @@ use crate::{
 /// Longer lists scroll.
 const ROWS_MAX: usize = 12;
 const OTHER: &str = "other";
-const DONE: &str = "Done. Try: crow-cli run \"what is in this folder?\"";
+const OUTRO: &str = "Done. Try: crow-cli run \"what is in this folder?\"";
 
 /// Asks for providers, keys and models, shows what it would write, and writes it.
 pub(super) async fn run_wizard<List>(
     dir: &Path,
     env: &Environment,
-    outside: &InitContext<'_, List>,
+    context: &InitContext<'_, List>,
 ) -> Result<(), CliError>
 where
     List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 {
-    let (whole, kept) = settings::merge_env_file(dir, env)?;
+    let (merged_env, file_variables) = settings::merge_env_file(dir, env)?;
     cliclack::intro("crow-cli init").map_err(prompt_error)?;
-    if let Some(folder) = find_python_config(dir, env) {
-        let question = format!("The Python version is configured in {}. Bring that over?", folder.display());
+    if let Some(directory) = find_python_config(dir, env) {
+        let question =
+            format!("The Python version is configured in {}. Bring that over?", directory.display());
         if ask_yes_no(&question)? {
-            let mut told = Vec::new();
-            python::import_python_config(&folder, dir, env, &mut told)?;
-            cliclack::note("Brought over", String::from_utf8_lossy(&told).trim_end())
+            let mut messages = Vec::new();
+            python::import_python_config(&directory, dir, env, &mut messages)?;
+            cliclack::note("Brought over", String::from_utf8_lossy(&messages).trim_end())
                 .map_err(prompt_error)?;
-            return cliclack::outro(DONE).map_err(prompt_error);
+            return cliclack::outro(OUTRO).map_err(prompt_error);
         }
     }
     let config = dir.join(CONFIG_FILE);
     if config.exists() && !ask_yes_no(&format!("{} exists. Replace it?", config.display()))? {
         return cliclack::outro_cancel("Nothing was written.").map_err(prompt_error);
     }
-    let here = find_local_servers(outside).await?;
+    let servers = find_local_servers(context).await?;
     let mut providers: Vec<ProviderChoice> = Vec::new();
     loop {
-        let mut provider = ask_provider(&whole, &here)?;
-        provider.models = ask_models(&provider, outside.list).await?;
+        let mut provider = ask_provider(&merged_env, &servers)?;
+        provider.models = ask_models(&provider, context.list).await?;
         providers.retain(|other| other.name != provider.name);
         providers.push(provider);
         if !ask_yes_no("Add another provider?")? {
             break;
         }
     }
-    let (search, existing) = ask_search(dir, &whole)?;
+    let (search, existing) = ask_search(dir, &merged_env)?;
     let lines = providers.iter().map(|provider| {
         let key = provider.key.as_ref().map_or("no key", |(variable, _)| variable.as_str());
         format!("{}  {}  {key}\n  {}", provider.name, provider.base_url, join_names(&provider.models))
@@ -74,18 +73,19 @@ where
         return cliclack::outro_cancel("Nothing was written.").map_err(prompt_error);
     }
     // A key typed just now replaces the one in the file; the last of two lines counts.
-    let url = search.url_to_store(&whole);
-    let is_new_url =
-        |name: &str| name == SEARCH_VARIABLE && url.as_ref().is_some_and(|url| whole.get(name) != Some(url));
-    let is_new = |name: &str| is_typed_key(&providers, &whole, name) || is_new_url(name);
-    let kept: Vec<String> = kept.into_iter().filter(|name| !is_new(name)).collect();
-    write::write_config_files(dir, (&providers, url.as_deref()), &kept)?;
-    if search == SearchChoice::Own {
-        search::write_search_files(dir, existing)?;
-        cliclack::log::info(format!("Start the search with: {}", search::start_command(dir)))
+    let url = search.url_to_store(&merged_env);
+    let is_new_url = |name: &str| {
+        name == SEARCH_VARIABLE && url.as_ref().is_some_and(|url| merged_env.get(name) != Some(url))
+    };
+    let is_new = |name: &str| is_typed_key(&providers, &merged_env, name) || is_new_url(name);
+    let file_variables: Vec<String> = file_variables.into_iter().filter(|name| !is_new(name)).collect();
+    config_files::write_config_files(dir, (&providers, url.as_deref()), &file_variables)?;
+    if search == SearchChoice::Docker {
+        web_search::write_search_files(dir, existing)?;
+        cliclack::log::info(format!("Start the search with: {}", web_search::start_command(dir)))
             .map_err(prompt_error)?;
     }
-    cliclack::outro(DONE).map_err(prompt_error)
+    cliclack::outro(OUTRO).map_err(prompt_error)
 }
 
 fn is_typed_key(providers: &[ProviderChoice], env: &Environment, name: &str) -> bool {
@@ -95,67 +95,70 @@ fn is_typed_key(providers: &[ProviderChoice], env: &Environment, name: &str) -> 
 
 /// Asks where the web is searched.
 fn ask_search(dir: &Path, env: &Environment) -> Result<(SearchChoice, ExistingFiles), CliError> {
-    let known = SearchChoice::from_environment(env);
+    let configured = SearchChoice::from_environment(env);
     let mut select = cliclack::select("Web search (SearXNG)");
-    if let SearchChoice::At(url) = &known {
-        select = select.item(known.clone(), url, "it is in SEARXNG_URL");
+    if let SearchChoice::Url(url) = &configured {
+        select = select.item(configured.clone(), url, "it is in SEARXNG_URL");
     }
-    let other = SearchChoice::At(String::new());
+    let other = SearchChoice::Url(String::new());
     let choice = select
-        .item(SearchChoice::Own, "one of your own", "in Docker; the files for it are written")
+        .item(SearchChoice::Docker, "one of your own", "in Docker; the files for it are written")
         .item(other.clone(), "another one that runs already", "")
-        .item(SearchChoice::Nowhere, "none for now", "")
+        .item(SearchChoice::Disabled, "none for now", "")
         .interact()
         .map_err(prompt_error)?;
     if choice == other {
         let address = cliclack::input("Its address").placeholder("http://localhost:8080");
         let url: String =
             address.validate(|address: &String| check_address(address)).interact().map_err(prompt_error)?;
-        return Ok((SearchChoice::At(url), ExistingFiles::Stay));
+        return Ok((SearchChoice::Url(url), ExistingFiles::Keep));
     }
-    let asks = choice == SearchChoice::Own && search::has_compose_file(dir);
+    let may_replace = choice == SearchChoice::Docker && web_search::has_compose_file(dir);
     let question = format!("{} is there already. Replace it?", dir.join(SEARCH_COMPOSE).display());
     let existing =
-        if asks && ask_yes_no(&question)? { ExistingFiles::AreReplaced } else { ExistingFiles::Stay };
+        if may_replace && ask_yes_no(&question)? { ExistingFiles::Replace } else { ExistingFiles::Keep };
     Ok((choice, existing))
 }
 
 /// Looks at this machine; says what is there and what is not.
-async fn find_local_servers<List>(outside: &InitContext<'_, List>) -> Result<Vec<ProviderChoice>, CliError>
+async fn find_local_servers<List>(context: &InitContext<'_, List>) -> Result<Vec<ProviderChoice>, CliError>
 where
     List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 {
     let spinner = cliclack::spinner();
     spinner.start("Looking for servers of models on this machine");
-    let LocalScan { found, notes } = local::scan_local_servers(outside.places, &[], outside.list).await;
-    spinner.stop(format!("Servers of models on this machine: {}", found.len()));
+    let LocalScan { servers, notes } =
+        local_servers::scan_local_servers(context.servers, &[], context.list).await;
+    spinner.stop(format!("Servers of models on this machine: {}", servers.len()));
     for note in notes {
         cliclack::log::info(note).map_err(prompt_error)?;
     }
-    Ok(found.into_iter().map(|(provider, _)| provider).collect())
+    Ok(servers.into_iter().map(|(provider, _)| provider).collect())
 }
 
-fn ask_provider(env: &Environment, here: &[ProviderChoice]) -> Result<ProviderChoice, CliError> {
+fn ask_provider(env: &Environment, servers: &[ProviderChoice]) -> Result<ProviderChoice, CliError> {
     let mut select = cliclack::select("Provider");
-    for found in here {
+    for server in servers {
         select =
-            select.item(found.base_url.as_str(), &found.name, format!("{}, needs no key", found.base_url));
+            select.item(server.base_url.as_str(), &server.name, format!("{}, needs no key", server.base_url));
     }
-    for (name, url) in found::WELL_KNOWN {
+    for (name, url) in environment_scan::WELL_KNOWN {
         select = select.item(name, name, url.to_owned());
     }
     let choice = select
         .item(OTHER, "another OpenAI-compatible server", String::new())
         .interact()
         .map_err(prompt_error)?;
-    if let Some(found) = here.iter().find(|found| found.base_url == choice) {
-        return Ok(found.clone());
+    if let Some(server) = servers.iter().find(|found| found.base_url == choice) {
+        return Ok(server.clone());
     }
-    let known = found::WELL_KNOWN.iter().find(|(name, _)| *name == choice);
+    let known = environment_scan::WELL_KNOWN.iter().find(|(name, _)| *name == choice);
     let (name, base_url, variable) = match known {
-        Some((name, url)) => {
-            ((*name).to_owned(), (*url).to_owned(), format!("{}_API_KEY", found::variable_part(name)))
-        }
+        Some((name, url)) => (
+            (*name).to_owned(),
+            (*url).to_owned(),
+            format!("{}_API_KEY", environment_scan::variable_part(name)),
+        ),
         None => {
             let name: String =
                 cliclack::input("Its name").placeholder("local").interact().map_err(prompt_error)?;
@@ -165,7 +168,7 @@ fn ask_provider(env: &Environment, here: &[ProviderChoice]) -> Result<ProviderCh
                 .validate(|address: &String| check_address(address))
                 .interact()
                 .map_err(prompt_error)?;
-            let variable = format!("LLM_{}_API_KEY", found::variable_part(&name));
+            let variable = format!("LLM_{}_API_KEY", environment_scan::variable_part(&name));
             (name, url, variable)
         }
     };
@@ -174,8 +177,8 @@ fn ask_provider(env: &Environment, here: &[ProviderChoice]) -> Result<ProviderCh
 }
 
 fn check_address(address: &str) -> Result<(), &'static str> {
-    let is_web = address.starts_with("http://") || address.starts_with("https://");
-    is_web.then_some(()).ok_or("an address starts with https:// or http://")
+    let is_http = address.starts_with("http://") || address.starts_with("https://");
+    is_http.then_some(()).ok_or("an address starts with https:// or http://")
 }
 
 /// Takes the key from the environment if it is there and wanted, else from the person, hidden.
@@ -219,9 +222,9 @@ async fn ask_models(
     for (n, model) in listing.models.iter().enumerate() {
         select = select.item(n, &model.id, model_hint(model));
     }
-    let picked: Vec<usize> = select.interact().map_err(prompt_error)?;
-    let picked = picked.into_iter().filter_map(|n| listing.models.get(n));
-    let (models, notes) = chosen::select_models(&listing, picked);
+    let selected: Vec<usize> = select.interact().map_err(prompt_error)?;
+    let selected = selected.into_iter().filter_map(|n| listing.models.get(n));
+    let (models, notes) = model_choice::select_models(&listing, selected);
     for note in notes {
         cliclack::log::warning(note).map_err(prompt_error)?;
     }

@@ -31,7 +31,7 @@ pub(crate) enum ExportFormat {
 
 /// Writes a session down.
 pub(super) async fn write_export(
-    form: ExportFormat,
+    format: ExportFormat,
     store: &Store,
     stored: &LoadedSession,
     out: &mut impl Write,
@@ -43,7 +43,7 @@ pub(super) async fn write_export(
         Ok(())
     })
     .await?;
-    match form {
+    match format {
         ExportFormat::Md => write_markdown(stored, &times, out),
         ExportFormat::Json => Ok(writeln!(out, "{}", table::json_line(&export_json(stored, &times)))?),
     }
@@ -52,7 +52,7 @@ pub(super) async fn write_export(
 fn write_markdown(stored: &LoadedSession, times: &[Timestamp], out: &mut impl Write) -> Result<(), CliError> {
     let row = &stored.session;
     writeln!(out, "# {}\n", table::sanitize_line(row.title.as_deref().unwrap_or("(no title)")))?;
-    let facts = [
+    let fields = [
         ("session", Some(row.id.to_string())),
         ("folder", Some(row.cwd.clone())),
         ("model", Some(row.model.clone())),
@@ -63,8 +63,8 @@ fn write_markdown(stored: &LoadedSession, times: &[Timestamp], out: &mut impl Wr
         ("child of", row.parent.as_ref().map(SessionId::to_string)),
         ("copy of", row.forked_from.as_ref().map(SessionId::to_string)),
     ];
-    for (label, fact) in facts.into_iter().filter_map(|(label, fact)| Some((label, fact?))) {
-        writeln!(out, "- {label}: {}", table::sanitize_line(&fact))?;
+    for (label, value) in fields.into_iter().filter_map(|(label, fact)| Some((label, fact?))) {
+        writeln!(out, "- {label}: {}", table::sanitize_line(&value))?;
     }
     for (seq, (entry, time)) in stored.entries.iter().zip(times).enumerate() {
         write_compactions(stored, seq as u64, out)?;
@@ -95,11 +95,11 @@ fn write_entry(entry: &TranscriptEntry, time: Timestamp, out: &mut impl Write) -
             writeln!(out, "\n## assistant, {time}")?;
             write_reply(reply, out)?;
         }
-        TranscriptEntry::Result { call, facets, outcome } => {
-            let title = table::sanitize_line(&facets.title);
-            writeln!(out, "\n### {call}: {title} ({})", outcome.status.as_str())?;
-            write_fenced("text", &parts_text(&outcome.for_model), out)?;
-            for content in &outcome.for_client {
+        TranscriptEntry::Result { call, facets: info, outcome: result } => {
+            let title = table::sanitize_line(&info.title);
+            writeln!(out, "\n### {call}: {title} ({})", result.status.as_str())?;
+            write_fenced("text", &parts_text(&result.for_model), out)?;
+            for content in &result.for_client {
                 if let ToolCallContent::Diff { path, old, new } = content {
                     let old = old.as_deref().unwrap_or_default();
                     let diff = TextDiff::from_lines(old, new);
@@ -127,15 +127,15 @@ fn write_reply(reply: &Reply, out: &mut impl Write) -> Result<(), CliError> {
         writeln!(out, "\n{} calls {}", call.id, table::sanitize_line(&call.name))?;
         write_fenced("json", &format!("{:#}", Value::Object(call.arguments.to_object())), out)?;
     }
-    if let Some(why) = describe_ending(&reply.ended) {
-        writeln!(out, "\n({})", table::sanitize_line(&why))?;
+    if let Some(ending) = describe_ending(&reply.ended) {
+        writeln!(out, "\n({})", table::sanitize_line(&ending))?;
     }
     Ok(())
 }
 
 /// Says how a reply ended, when not as it should.
-fn describe_ending(ended: &ReplyEnd) -> Option<Cow<'_, str>> {
-    match ended {
+fn describe_ending(reply_end: &ReplyEnd) -> Option<Cow<'_, str>> {
+    match reply_end {
         ReplyEnd::Normally => None,
         ReplyEnd::OutputLimit => Some("cut by the output limit".into()),
         ReplyEnd::SizeLimit => Some("cut by Crow at 16 MiB".into()),
@@ -186,14 +186,14 @@ fn extra_fields(entry: &TranscriptEntry) -> Vec<(&'static str, Value)> {
             ("usage", reply.usage.map(usage_json).into()),
             ("answered_by", reply.answered_by.clone().into()),
         ],
-        TranscriptEntry::Result { facets, outcome, .. } => {
-            let locations = facets.locations.iter();
-            let locations = locations.map(|place| json!({"path": place.path, "line": place.line}));
-            let plan = outcome.plan.as_ref().map(|plan| plan.iter().map(plan_entry_json).collect::<Vec<_>>());
+        TranscriptEntry::Result { facets: info, outcome: result, .. } => {
+            let locations = info.locations.iter();
+            let locations = locations.map(|location| json!({"path": location.path, "line": location.line}));
+            let plan = result.plan.as_ref().map(|plan| plan.iter().map(plan_entry_json).collect::<Vec<_>>());
             vec![
                 ("locations", locations.collect()),
-                ("parts", outcome.for_model.iter().map(part_json).collect()),
-                ("shown", outcome.for_client.iter().map(content_json).collect()),
+                ("parts", result.for_model.iter().map(part_json).collect()),
+                ("shown", result.for_client.iter().map(content_json).collect()),
                 ("plan", plan.into()),
             ]
         }

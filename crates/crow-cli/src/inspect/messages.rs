@@ -10,7 +10,7 @@ use super::{iso_timestamp, session_json};
 use crate::{cli::InspectArgs, failure::CliError, table};
 
 /// Messages read at a time.
-const PAGE: u32 = 100;
+const PAGE_LEN: u32 = 100;
 
 /// Shows the last messages, or the last before a place.
 pub(super) async fn show_messages(
@@ -24,7 +24,7 @@ pub(super) async fn show_messages(
     if args.json {
         let mut messages = Vec::new();
         for_each_page(store, row, (from, end), |page| {
-            messages.extend(page.iter().map(with_old_keys));
+            messages.extend(page.iter().map(with_legacy_keys));
             Ok(())
         })
         .await?;
@@ -46,18 +46,18 @@ pub(super) async fn for_each_page(
     store: &Store,
     row: &SessionRow,
     (mut from, end): (u64, u64),
-    mut each: impl FnMut(&[StoredMessage]) -> Result<(), CliError>,
+    mut on_page: impl FnMut(&[StoredMessage]) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     while from < end {
-        let limit = u32::try_from(end - from).unwrap_or(PAGE).min(PAGE);
-        each(&store.load_messages(&row.id, MessageRange { from, limit }).await?)?;
+        let limit = u32::try_from(end - from).unwrap_or(PAGE_LEN).min(PAGE_LEN);
+        on_page(&store.load_messages(&row.id, MessageRange { from, limit }).await?)?;
         from += u64::from(limit);
     }
     // What the model was saying when it was interrupted, or says right now.
     if end == row.n_messages
         && let Some(reply) = store.read_draft(&row.id, end).await
     {
-        each(&[StoredMessage { seq: end, entry: TranscriptEntry::Reply(reply), created: row.updated }])?;
+        on_page(&[StoredMessage { seq: end, entry: TranscriptEntry::Reply(reply), created: row.updated }])?;
     }
     Ok(())
 }
@@ -82,14 +82,9 @@ fn show_entry(entry: &TranscriptEntry, out: &mut impl Write) -> Result<(), CliEr
                 )?;
             }
         }
-        TranscriptEntry::Result { call, facets, outcome } => {
-            writeln!(
-                out,
-                "tool {call}: {} ({})",
-                table::sanitize_line(&facets.title),
-                outcome.status.as_str()
-            )?;
-            write_indented(&parts_text(&outcome.for_model), out)?;
+        TranscriptEntry::Result { call, facets: info, outcome: result } => {
+            writeln!(out, "tool {call}: {} ({})", table::sanitize_line(&info.title), result.status.as_str())?;
+            write_indented(&parts_text(&result.for_model), out)?;
         }
     }
     Ok(writeln!(out)?)
@@ -124,7 +119,7 @@ pub(super) fn message_json(message: &StoredMessage) -> Value {
 }
 
 /// Spells a message for scripts, also by the keys that the Python version had.
-fn with_old_keys(message: &StoredMessage) -> Value {
+fn with_legacy_keys(message: &StoredMessage) -> Value {
     let mut json = message_json(message);
     if let TranscriptEntry::Result { .. } = message.entry {
         json["id"] = MessageId::from_seq(message.seq).as_str().into();
@@ -148,8 +143,8 @@ fn provider_json(entry: &TranscriptEntry) -> Value {
             }
             json
         }
-        TranscriptEntry::Result { call, outcome, .. } => {
-            json!({ "role": "tool", "tool_call_id": call.to_string(), "content": parts_text(&outcome.for_model) })
+        TranscriptEntry::Result { call, outcome: result, .. } => {
+            json!({ "role": "tool", "tool_call_id": call.to_string(), "content": parts_text(&result.for_model) })
         }
     }
 }
@@ -173,12 +168,14 @@ fn entry_json(entry: &TranscriptEntry) -> Value {
             let (id, thought) = (reply.id.as_str(), &reply.thought);
             json!({ "role": "assistant", "id": id, "thought": thought, "text": reply.text, "calls": calls })
         }
-        TranscriptEntry::Result { call, facets, outcome: ToolResult { status, for_model, .. } } => json!({
-            "role": "tool",
-            "call": call.to_string(),
-            "title": facets.title,
-            "status": status.as_str(),
-            "text": parts_text(for_model),
-        }),
+        TranscriptEntry::Result { call, facets: info, outcome: ToolResult { status, for_model, .. } } => {
+            json!({
+                "role": "tool",
+                "call": call.to_string(),
+                "title": info.title,
+                "status": status.as_str(),
+                "text": parts_text(for_model),
+            })
+        }
     }
 }

@@ -6,19 +6,19 @@ use serde_json::{Value, json};
 use super::iso_timestamp;
 
 /// What a child is called that is Crow itself.
-const OURS: &str = "crow";
+const CROW: &str = "crow";
 
 /// Names the agent that a session runs.
 pub(super) fn agent_name(row: &SessionRow) -> &str {
-    row.agent_type.as_deref().unwrap_or(OURS)
+    row.agent_type.as_deref().unwrap_or(CROW)
 }
 
 /// Tells how a task stands. One that nobody attends any more is lost, which is stored when its parent is opened.
 pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> TaskRow {
     if task.state == TaskState::Running
-        && let Ok(attending) = store.acquire_task_lease(&task.task).await
+        && let Ok(lease) = store.acquire_task_lease(&task.task).await
     {
-        store.release_task_lease(attending).await;
+        store.release_task_lease(lease).await;
         task.state = TaskState::Lost;
     }
     task
@@ -26,8 +26,9 @@ pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> Task
 
 /// Says what became of a task, on a line.
 pub(super) fn describe_task(task: &TaskRow) -> String {
-    let counted = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (rounds, tokens) = (counted(task.n_rounds.into(), "round"), counted(task.n_tokens, "token"));
+    let format_count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let (rounds, tokens) =
+        (format_count(task.n_rounds.into(), "round"), format_count(task.n_tokens, "token"));
     format!("{}, {rounds}, {tokens}", task.state.as_str())
 }
 

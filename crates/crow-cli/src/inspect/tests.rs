@@ -27,8 +27,8 @@ fn check_family(line: &str, expect: Expect) {
 
 #[track_caller]
 fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect: Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    let db = DatabaseAddress::File(folder.path().join("crow.db"));
+    let directory = tempfile::tempdir().unwrap();
+    let db = DatabaseAddress::File(directory.path().join("crow.db"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&db).await.unwrap();
@@ -37,8 +37,8 @@ fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect
         let line = names().fold(line.to_owned(), |line, (id, name)| line.replace(name, id.as_str()));
         let CliCommand::Inspect(args) = Cli::parse_from(line.split(' ')).command else { panic!("inspect") };
         let mut out = Vec::new();
-        if let Err(exit) = super::run(&args, &db, Timestamp(41 * HOUR), &mut out).await {
-            out.extend(format!("{exit:?}\n").bytes());
+        if let Err(error) = super::run(&args, &db, Timestamp(41 * HOUR), &mut out).await {
+            out.extend(format!("{error:?}\n").bytes());
         }
         // Names are made by chance and so are the widths of their columns.
         let text = String::from_utf8(out).unwrap();
@@ -572,8 +572,8 @@ fn messages_are_found() {
 
 #[test]
 fn a_store_that_is_not_there_is_empty_and_stays_away() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("crow.db");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("crow.db");
     let db = DatabaseAddress::File(file.clone());
     let CliCommand::Inspect(args) = Cli::parse_from(["crow-cli", "inspect"]).command else {
         panic!("inspect")

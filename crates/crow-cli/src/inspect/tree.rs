@@ -23,14 +23,14 @@ pub(super) async fn show_trees(
     now: Timestamp,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let (mut families, mut seen) = (Vec::new(), HashSet::new());
+    let (mut trees, mut roots) = (Vec::new(), HashSet::new());
     for row in rows {
         let root = find_root(store, row).await?;
-        if seen.insert(root.clone()) {
-            families.push(SessionTree::load(store, &root).await?);
+        if roots.insert(root.clone()) {
+            trees.push(SessionTree::load(store, &root).await?);
         }
     }
-    write_trees(args, &families, now, out)
+    write_trees(args, &trees, now, out)
 }
 
 /// Shows one session with those below it.
@@ -58,11 +58,11 @@ impl SessionTree {
         for row in rows.iter().filter(|row| parents.contains(&row.id)) {
             tasks.extend(store.list_tasks(&row.id).await?);
         }
-        let mut standing = HashMap::new();
+        let mut task_rows = HashMap::new();
         for task in tasks {
-            standing.insert(task.task.clone(), tasks::refresh_task_state(store, task).await);
+            task_rows.insert(task.task.clone(), tasks::refresh_task_state(store, task).await);
         }
-        Ok(Self { rows, tasks: standing })
+        Ok(Self { rows, tasks: task_rows })
     }
 
     fn children(&self, row: &SessionRow) -> impl Iterator<Item = &SessionRow> {
@@ -82,59 +82,59 @@ impl SessionTree {
 async fn find_root(store: &Store, row: &SessionRow) -> Result<SessionId, CliError> {
     let (mut id, mut parent) = (row.id.clone(), row.parent.clone());
     for _ in 0..DEPTH_MAX {
-        let Some(above) = parent else { break };
-        parent = store.session_tree(&above).await?.into_iter().next().and_then(|row| row.parent);
-        id = above;
+        let Some(parent_id) = parent else { break };
+        parent = store.session_tree(&parent_id).await?.into_iter().next().and_then(|row| row.parent);
+        id = parent_id;
     }
     Ok(id)
 }
 
 fn write_trees(
     args: &InspectArgs,
-    families: &[SessionTree],
+    trees: &[SessionTree],
     now: Timestamp,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let roots = families.iter().filter_map(|family| Some((family.rows.first()?, family)));
+    let roots = trees.iter().filter_map(|tree| Some((tree.rows.first()?, tree)));
     if args.json {
-        let sessions: Vec<Value> = roots.map(|(root, family)| branch_json(root, family, 0)).collect();
+        let sessions: Vec<Value> = roots.map(|(root, tree)| branch_json(root, tree, 0)).collect();
         return Ok(writeln!(out, "{}", table::json_line(&json!({ "sessions": sessions })))?);
     }
     let mut lines = Vec::new();
-    for (root, family) in roots {
-        collect_branch(root, family, 0, &mut lines);
+    for (root, tree) in roots {
+        collect_branch(root, tree, 0, &mut lines);
     }
     if lines.is_empty() {
         return Ok(writeln!(out, "no sessions yet")?);
     }
     let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "TASK", "COPY OF"].map(str::to_owned);
-    let lines = lines.into_iter().map(|(depth, row, family)| {
-        let below = depth.checked_sub(1).map(|depth| format!("{}└ ", "  ".repeat(depth)));
-        let id = format!("{}{}", below.unwrap_or_default(), row.id);
-        let origin = row.forked_from.as_ref().map_or_else(String::new, ToString::to_string);
+    let lines = lines.into_iter().map(|(depth, row, tree)| {
+        let indent = depth.checked_sub(1).map(|depth| format!("{}└ ", "  ".repeat(depth)));
+        let id = format!("{}{}", indent.unwrap_or_default(), row.id);
+        let fork_origin = row.forked_from.as_ref().map_or_else(String::new, ToString::to_string);
         let (age, n_messages) = (format_age(row.updated, now), row.n_messages.to_string());
-        [id, age, n_messages, row.model.clone(), short_title(row), family.task_label(row), origin]
+        [id, age, n_messages, row.model.clone(), short_title(row), tree.task_label(row), fork_origin]
     });
     Ok(table::write_table(out, std::iter::once(header).chain(lines))?)
 }
 
 fn collect_branch<'a>(
     row: &'a SessionRow,
-    family: &'a SessionTree,
+    tree: &'a SessionTree,
     depth: usize,
     lines: &mut Vec<(usize, &'a SessionRow, &'a SessionTree)>,
 ) {
-    lines.push((depth, row, family));
+    lines.push((depth, row, tree));
     if depth < DEPTH_MAX {
-        family.children(row).for_each(|child| collect_branch(child, family, depth + 1, lines));
+        tree.children(row).for_each(|child| collect_branch(child, tree, depth + 1, lines));
     }
 }
 
-fn branch_json(row: &SessionRow, family: &SessionTree, depth: usize) -> Value {
+fn branch_json(row: &SessionRow, tree: &SessionTree, depth: usize) -> Value {
     let mut json = session_json(row);
-    json["task"] = tasks::task_json(family.tasks.get(&row.id));
+    json["task"] = tasks::task_json(tree.tasks.get(&row.id));
     let n_below = if depth < DEPTH_MAX { usize::MAX } else { 0 };
     json["children"] =
-        family.children(row).take(n_below).map(|child| branch_json(child, family, depth + 1)).collect();
+        tree.children(row).take(n_below).map(|child| branch_json(child, tree, depth + 1)).collect();
     json
 }

@@ -39,16 +39,16 @@ const OPEN_MAX: usize = 16;
 const FIELD: &str = "session";
 
 /// Whether the configuration wants them; it is read after the log began.
-static ARE_WANTED: AtomicBool = AtomicBool::new(false);
+static IS_ENABLED: AtomicBool = AtomicBool::new(false);
 
 /// Says whether sessions get logs of their own from now on.
-pub(crate) fn keep_session_logs(wanted: bool) {
-    ARE_WANTED.store(wanted, Ordering::Relaxed);
+pub(crate) fn enable_session_logs(is_enabled: bool) {
+    IS_ENABLED.store(is_enabled, Ordering::Relaxed);
 }
 
 /// Writes what is about a session to a file of its name.
 pub(super) struct SessionLogs {
-    folder: PathBuf,
+    directory: PathBuf,
     open: Mutex<HashMap<String, Arc<RotatingLog>>>,
 }
 
@@ -56,11 +56,11 @@ pub(super) struct SessionLogs {
 struct SessionName(String);
 
 impl SessionLogs {
-    pub(super) fn in_folder(folder: PathBuf) -> Self {
-        Self { folder, open: Mutex::default() }
+    pub(super) fn in_dir(directory: PathBuf) -> Self {
+        Self { directory, open: Mutex::default() }
     }
 
-    fn log(&self, session: &str) -> Option<Arc<RotatingLog>> {
+    fn session_log(&self, session: &str) -> Option<Arc<RotatingLog>> {
         if !is_file_name(session) {
             return None;
         }
@@ -71,8 +71,9 @@ impl SessionLogs {
         if open.len() >= OPEN_MAX {
             open.clear();
         }
-        forget_oldest(&self.folder);
-        let log = RotatingLog { file: self.folder.join(format!("{session}.log")), open: Mutex::default() };
+        remove_oldest(&self.directory);
+        let log =
+            RotatingLog { file: self.directory.join(format!("{session}.log")), current: Mutex::default() };
         let log = Arc::new(log);
         open.insert(session.to_owned(), log.clone());
         Some(log)
@@ -81,19 +82,19 @@ impl SessionLogs {
 
 /// The name of a session may come from elsewhere.
 fn is_file_name(session: &str) -> bool {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
-    !session.is_empty() && session.len() <= 100 && session.chars().all(fits)
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    !session.is_empty() && session.len() <= 100 && session.chars().all(is_allowed)
 }
 
 /// Makes room for one more file.
-fn forget_oldest(folder: &Path) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
-    let written = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
+fn remove_oldest(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    let modified = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let mut files: Vec<(Option<FileTime>, PathBuf)> = paths.map(|path| (written(&path), path)).collect();
+    let mut files: Vec<(Option<FileTime>, PathBuf)> = paths.map(|path| (modified(&path), path)).collect();
     files.sort();
-    let n_too_many = (files.len() + 1).saturating_sub(FILES_MAX);
-    for (_, path) in files.into_iter().take(n_too_many) {
+    let n_excess = (files.len() + 1).saturating_sub(FILES_MAX);
+    for (_, path) in files.into_iter().take(n_excess) {
         // Another process may have done it.
         let _ = fs::remove_file(path);
     }
@@ -109,16 +110,17 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SessionLogs {
     }
 
     fn on_event(&self, event: &Event<'_>, context: Context<'_, S>) {
-        if !ARE_WANTED.load(Ordering::Relaxed) {
+        if !IS_ENABLED.load(Ordering::Relaxed) {
             return;
         }
         let mut line = Line::default();
         event.record(&mut line);
-        let around = || {
+        let from_span = || {
             let mut spans = context.event_scope(event)?;
             spans.find_map(|span| Some(span.extensions().get::<SessionName>()?.0.clone()))
         };
-        let Some(log) = line.session.take().or_else(around).and_then(|session| self.log(&session)) else {
+        let Some(log) = line.session.take().or_else(from_span).and_then(|session| self.session_log(&session))
+        else {
             return;
         };
         let mut time = String::new();
@@ -163,18 +165,19 @@ mod tests {
     #[test]
     fn files_are_private_and_there_are_only_so_many() {
         let home = tempfile::tempdir().unwrap();
-        let folder = home.path().join("sessions");
-        let logs = SessionLogs::in_folder(folder.clone());
+        let directory = home.path().join("sessions");
+        let logs = SessionLogs::in_dir(directory.clone());
         for number in 0..FILES_MAX + 5 {
-            logs.log(&format!("s-{number}")).unwrap().write_line(b"hello\n").unwrap();
+            logs.session_log(&format!("s-{number}")).unwrap().write_line(b"hello\n").unwrap();
         }
-        let names: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let names: Vec<PathBuf> =
+            fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(names.len(), FILES_MAX);
         let modes = names.iter().map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
         assert!(modes.into_iter().all(|mode| mode == 0o600));
         assert!(logs.open.lock().unwrap().len() <= OPEN_MAX);
         for name in ["", ".", "..", "a/b", "a.b", &"a".repeat(101)] {
-            assert!(logs.log(name).is_none(), "{name}");
+            assert!(logs.session_log(name).is_none(), "{name}");
         }
     }
 }

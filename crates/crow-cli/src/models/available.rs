@@ -19,7 +19,7 @@ use crate::{
 struct ProviderModels<'a> {
     provider: &'a ProviderSettings,
     settings: &'a Settings,
-    listed: Result<ModelListing, Failure>,
+    listing: Result<ModelListing, Failure>,
 }
 
 /// Lists the models that the configured providers have. Fails when none of them answered.
@@ -27,16 +27,16 @@ pub(crate) async fn list_available_models(
     args: &ModelsArgs,
     settings: &Settings,
     out: &mut impl Write,
-    log: &mut impl Write,
+    stderr: &mut impl Write,
 ) -> Result<(), CliError> {
     // Says how to configure one where there is none.
     settings.find_model(None)?;
     let http = HttpClients::new().map_err(|failure| CliError::new(CliExitCode::Failed, failure.sentence))?;
-    let ask = async |provider| {
-        let listed = list_models(&http, provider, LIST_WAIT).await;
-        ProviderModels { provider, settings, listed }
+    let query = async |provider| {
+        let listing = list_models(&http, provider, LIST_WAIT).await;
+        ProviderModels { provider, settings, listing }
     };
-    let answers = join_all(providers::configured_providers(settings).into_iter().map(ask)).await;
+    let answers = join_all(providers::configured_providers(settings).into_iter().map(query)).await;
     if args.json {
         let document =
             json!({ "providers": answers.iter().map(ProviderModels::to_json).collect::<Vec<_>>() });
@@ -48,11 +48,11 @@ pub(crate) async fn list_available_models(
             std::iter::once(header).chain(answers.iter().flat_map(ProviderModels::table_rows)),
         )?;
         out.flush()?;
-        for failure in answers.iter().filter_map(|answer| answer.listed.as_ref().err()) {
-            writeln!(log, "warning: {}", table::sanitize_line(&failure.sentence))?;
+        for failure in answers.iter().filter_map(|answer| answer.listing.as_ref().err()) {
+            writeln!(stderr, "warning: {}", table::sanitize_line(&failure.sentence))?;
         }
     }
-    if answers.iter().all(|answer| answer.listed.is_err()) {
+    if answers.iter().all(|answer| answer.listing.is_err()) {
         return Err(CliError::without_message(CliExitCode::Failed));
     }
     Ok(())
@@ -60,7 +60,7 @@ pub(crate) async fn list_available_models(
 
 impl ProviderModels<'_> {
     fn table_rows(&self) -> Vec<[String; 6]> {
-        let Ok(listing) = &self.listed else { return Vec::new() };
+        let Ok(listing) = &self.listing else { return Vec::new() };
         let row = |model: &ListedModel| {
             let window = match (model.window, model.window_max) {
                 (Some(window), _) => window.to_string(),
@@ -80,7 +80,7 @@ impl ProviderModels<'_> {
 
     fn to_json(&self) -> Value {
         let name = &self.provider.name;
-        let listing = match &self.listed {
+        let listing = match &self.listing {
             Ok(listing) => listing,
             Err(failure) => {
                 let error = json!({ "kind": failure.kind.as_str(), "message": failure.sentence });

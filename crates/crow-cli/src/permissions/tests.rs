@@ -7,8 +7,8 @@ use crate::cli::{Cli, CliCommand};
 /// Runs commands one after the other in a project of a fresh folder, and shows what they say.
 #[track_caller]
 fn check(commands: &[&str], expected: &Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    let root = crow_tools::resolve_links(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let root = crow_tools::resolve_links(directory.path());
     let project = root.join("project");
     std::fs::create_dir_all(project.join(".git")).unwrap();
     std::fs::create_dir_all(project.join("sub")).unwrap();
@@ -25,9 +25,9 @@ fn check(commands: &[&str], expected: &Expect) {
         let mut out = Vec::new();
         let done = run(&args, &dir, &project.join("sub"), &mut out);
         shown += &format!("$ permissions {command}\n{}", String::from_utf8(out).unwrap());
-        if let Err(exit) = done {
+        if let Err(error) = done {
             let mut stderr = Vec::new();
-            exit.report(&mut stderr);
+            error.report(&mut stderr);
             shown += &String::from_utf8(stderr).unwrap();
         }
     }

@@ -8,24 +8,23 @@ use crow_core::{ContentPart, Failure, FailureKind, ReportOutcome, SessionId};
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use super::{
-    RunPlan, SessionRetention,
-    asked::{PendingQuestion, wait_until_withdrawn},
-    exit_for_failure,
+    RunPlan, SessionRetention, exit_for_failure,
+    pending_question::{PendingQuestion, wait_until_withdrawn},
     plain::{PaintMode, to_one_line},
     replay::{ReplayBuffer, ReplaySpan},
     signals::{SignalListener, StopRequest},
-    speak::{self, TypedAnswer, TypedLines},
+    typed_input::{self, TypedAnswer, TypedLines},
 };
 use crate::failure::{CliError, CliExitCode};
 
 /// How often what turns on the screen moves on; slower looks stuck, faster nervous.
-pub(super) const BEAT: Duration = Duration::from_millis(120);
+pub(super) const TICK: Duration = Duration::from_millis(120);
 
 /// Questions kept for the prompt: of as many children at once nobody answers more.
-const QUESTIONS_KEPT_MAX: usize = 64;
+const DEFERRED_QUESTIONS_MAX: usize = 64;
 
 /// Said where lines are set aside that look like an answer.
-const NO_ANSWER: &str =
+const NOT_AN_ANSWER: &str =
     "\n  What was typed before the question, or several lines at once, is no answer to it.\n";
 
 /// How a turn came out for the person, who may go on after it.
@@ -34,19 +33,19 @@ type TurnResult = Result<(), CliError>;
 /// An agent and the person who drives it.
 pub(super) struct RunDriver {
     pub(super) connection: AgentConnection,
-    pub(super) heard: mpsc::Receiver<ClientEvent>,
+    pub(super) events: mpsc::Receiver<ClientEvent>,
     pub(super) signals: SignalListener,
     pub(super) plan: RunPlan,
-    pub(super) typed: TypedLines,
+    pub(super) input: TypedLines,
     refused: RefusedCalls,
     /// How the work ended that was reported last in the turn.
     outcome: Option<ReportOutcome>,
     /// The message that the agent spoke last.
     message: Option<String>,
     /// The question that stands on the screen; what ends a turn leaves it there, it may be about something else.
-    pub(super) asked: Option<PendingQuestion>,
+    pub(super) pending: Option<PendingQuestion>,
     /// Questions that came with the end of a turn.
-    pub(super) kept: VecDeque<ClientEvent>,
+    pub(super) deferred: VecDeque<ClientEvent>,
 }
 
 /// Whether a call of the turn was refused because nobody could be asked.
@@ -65,30 +64,30 @@ pub(super) enum NextPrompt {
 /// What the next interrupt does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterruptAction {
-    Cancels,
-    Leaves,
+    CancelTurn,
+    Quit,
 }
 
 impl RunDriver {
     pub(super) fn new(
         connection: AgentConnection,
-        heard: mpsc::Receiver<ClientEvent>,
+        events: mpsc::Receiver<ClientEvent>,
         signals: SignalListener,
         plan: RunPlan,
     ) -> Self {
-        let (typed, kept) = (TypedLines::default(), VecDeque::new());
+        let (input, deferred) = (TypedLines::default(), VecDeque::new());
         let refused = RefusedCalls::Nothing;
         Self {
             connection,
-            heard,
+            events,
             signals,
             plan,
-            typed,
+            input,
             refused,
             outcome: None,
             message: None,
-            asked: None,
-            kept,
+            pending: None,
+            deferred,
         }
     }
 
@@ -99,43 +98,44 @@ impl RunDriver {
             return Err(error.with_hint("leave --image out, or use another agent"));
         }
         let (session, replay) = self.open_session().await?;
-        self.plan.speaker.on_session_opened(&session)?;
-        replay.tell(self.plan.speaker.as_mut())?;
-        let done = self.run_prompts(&session).await;
-        let onward =
-            if self.connection.capabilities().loads { self.plan.onward } else { SessionRetention::Gone };
-        let bye = self.plan.speaker.on_session_end(&session, onward, self.plan.args.agent.as_deref());
-        done?;
-        Ok(bye?)
+        self.plan.output.on_session_opened(&session)?;
+        replay.replay_to(self.plan.output.as_mut())?;
+        let result = self.run_prompts(&session).await;
+        let retention =
+            if self.connection.capabilities().loads { self.plan.retention } else { SessionRetention::Gone };
+        let end_result =
+            self.plan.output.on_session_end(&session, retention, self.plan.args.agent.as_deref());
+        result?;
+        Ok(end_result?)
     }
 
     async fn open_session(&mut self) -> Result<(SessionId, ReplayBuffer), CliError> {
         let mut replay = ReplayBuffer::new(self.plan.args.replay_span());
-        let opening = open_or_load_session(&self.connection, &self.plan);
-        tokio::pin!(opening);
+        let session = open_or_load_session(&self.connection, &self.plan);
+        tokio::pin!(session);
         loop {
             tokio::select! {
                 biased;
                 _ = self.signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
                 // No call runs before the first prompt, so a question among what is replayed is none of theirs to answer.
-                Some(event) = self.heard.recv() => replay.take(event),
-                opened = &mut opening => return Ok((opened?, replay)),
+                Some(event) = self.events.recv() => replay.push(event),
+                opened = &mut session => return Ok((opened?, replay)),
             }
         }
     }
 
     async fn run_prompts(&mut self, session: &SessionId) -> Result<(), CliError> {
-        let first = self.plan.first.take();
+        let first = self.plan.first_prompt.take();
         if !self.plan.args.interactive {
             return match first {
                 Some(prompt) => self.run_turn(session, &prompt).await?,
                 None => Ok(()),
             };
         }
-        self.typed.start_listening()?;
+        self.input.start_listening()?;
         match first {
             Some(prompt) => self.run_turn_and_report(session, &prompt).await?,
-            None => self.plan.speaker.on_first_prompt()?,
+            None => self.plan.output.on_first_prompt()?,
         }
         while let NextPrompt::Prompt(prompt) = self.next_prompt().await? {
             self.run_turn_and_report(session, &prompt).await?;
@@ -145,9 +145,9 @@ impl RunDriver {
 
     /// Runs one turn, tells the person how it failed and lets them type on.
     async fn run_turn_and_report(&mut self, session: &SessionId, prompt: &str) -> Result<(), CliError> {
-        if let Err(exit) = self.run_turn(session, prompt).await? {
-            self.plan.speaker.prepare_for_input()?;
-            exit.report(&mut io::stderr().lock());
+        if let Err(error) = self.run_turn(session, prompt).await? {
+            self.plan.output.prepare_for_input()?;
+            error.report(&mut io::stderr().lock());
         }
         Ok(())
     }
@@ -156,57 +156,58 @@ impl RunDriver {
     async fn run_turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnResult, CliError> {
         let connection = self.connection.clone();
         // Nobody is there after the last turn; between two of them a person is.
-        let is_last = !self.plan.args.interactive || self.typed.is_over().await?;
-        let until = if is_last { TurnScope::TasksEnded } else { TurnScope::Answered };
+        let is_last = !self.plan.args.interactive || self.input.is_over().await?;
+        let turn_scope = if is_last { TurnScope::TasksEnded } else { TurnScope::Answered };
         let mut content = vec![ContentPart::Text(prompt.to_owned())];
         content.append(&mut self.plan.images);
-        let ended =
-            async { connection.send_prompt(session, content, until).await.map(|prompted| prompted.reason) };
-        tokio::pin!(ended);
-        let mut beat = tokio::time::interval(BEAT);
-        beat.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let mut interrupt = InterruptAction::Cancels;
+        let turn = async {
+            connection.send_prompt(session, content, turn_scope).await.map(|response| response.reason)
+        };
+        tokio::pin!(turn);
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        let mut interrupt = InterruptAction::CancelTurn;
         (self.refused, self.outcome) = (RefusedCalls::Nothing, None);
-        self.plan.speaker.on_turn_start()?;
-        let ended = loop {
+        self.plan.output.on_turn_start()?;
+        let result = loop {
             tokio::select! {
                 biased;
-                wish = self.signals.next_request() => match (wish, interrupt) {
-                    (StopRequest::Interrupt, InterruptAction::Cancels) => {
+                request = self.signals.next_request() => match (request, interrupt) {
+                    (StopRequest::Interrupt, InterruptAction::CancelTurn) => {
                         connection.cancel_turn(session);
-                        self.plan.speaker.on_stopping()?;
-                        interrupt = InterruptAction::Leaves;
+                        self.plan.output.on_stopping()?;
+                        interrupt = InterruptAction::Quit;
                         self.drop_question()?;
                     }
-                    (StopRequest::End, _) | (_, InterruptAction::Leaves) => return Err(CliError::without_message(CliExitCode::Interrupted)),
+                    (StopRequest::Terminate, _) | (_, InterruptAction::Quit) => return Err(CliError::without_message(CliExitCode::Interrupted)),
                 },
-                typing = self.typed.next_answer(), if self.asked.is_some() => self.on_typing(typing?)?,
-                () = wait_until_withdrawn(&mut self.asked) => self.drop_question()?,
+                typing = self.input.next_answer(), if self.pending.is_some() => self.on_answer(typing?)?,
+                () = wait_until_withdrawn(&mut self.pending) => self.drop_question()?,
                 // While a question stands on the screen nothing is written over it.
-                event = self.heard.recv(), if self.asked.is_none() => match event {
-                    Some(event) => self.asked = self.on_event(event, interrupt).await?,
-                    None => break ended.await,
+                event = self.events.recv(), if self.pending.is_none() => match event {
+                    Some(event) => self.pending = self.on_event(event, interrupt).await?,
+                    None => break turn.await,
                 },
-                ended = &mut ended => break ended,
-                _ = beat.tick(), if self.asked.is_none() => self.plan.speaker.on_tick()?,
+                ended = &mut turn => break ended,
+                _ = ticks.tick(), if self.pending.is_none() => self.plan.output.on_tick()?,
             }
         };
         self.drain_events(interrupt).await?;
-        self.turn_result(ended)
+        self.turn_result(result)
     }
 
     /// Takes in what came before the end of the turn. A question may be about something that goes on behind turns,
     /// so it is kept for the prompt that follows; without one, and after a stop, it is dropped, which is an answer.
     async fn drain_events(&mut self, interrupt: InterruptAction) -> Result<(), CliError> {
-        let keeps = self.plan.args.interactive && interrupt == InterruptAction::Cancels;
-        if !keeps {
+        let keeps_questions = self.plan.args.interactive && interrupt == InterruptAction::CancelTurn;
+        if !keeps_questions {
             self.drop_question()?;
         }
-        while let Ok(event) = self.heard.try_recv() {
+        while let Ok(event) = self.events.try_recv() {
             match event {
                 ClientEvent::Permission { .. } | ClientEvent::Form { .. } => {
-                    if keeps && self.kept.len() < QUESTIONS_KEPT_MAX {
-                        self.kept.push_back(event);
+                    if keeps_questions && self.deferred.len() < DEFERRED_QUESTIONS_MAX {
+                        self.deferred.push_back(event);
                     }
                 }
                 ClientEvent::Heard { .. }
@@ -221,23 +222,23 @@ impl RunDriver {
 
     /// Takes the question off that stands on the screen, which tells the agent that nobody answers.
     pub(super) fn drop_question(&mut self) -> Result<(), CliError> {
-        if self.asked.take().is_some() {
-            speak::write_prompt("\n")?;
+        if self.pending.take().is_some() {
+            typed_input::write_prompt("\n")?;
         }
         Ok(())
     }
 
     /// Takes a line for an answer; what is none keeps the question standing.
-    pub(super) fn on_typing(&mut self, typing: TypedAnswer) -> Result<(), CliError> {
-        let Some(asked) = self.asked.take() else { return Ok(()) };
-        self.asked = match typing {
-            TypedAnswer::Line(line) => asked.try_answer(Some(&line))?,
-            TypedAnswer::End => asked.try_answer(None)?,
+    pub(super) fn on_answer(&mut self, answer: TypedAnswer) -> Result<(), CliError> {
+        let Some(pending) = self.pending.take() else { return Ok(()) };
+        self.pending = match answer {
+            TypedAnswer::Line(line) => pending.try_answer(Some(&line))?,
+            TypedAnswer::End => pending.try_answer(None)?,
             TypedAnswer::Pasted => {
-                speak::write_prompt(NO_ANSWER)?;
-                self.typed.set_aside_typed()?;
-                asked.show_answers()?;
-                Some(asked)
+                typed_input::write_prompt(NOT_AN_ANSWER)?;
+                self.input.set_aside_typed()?;
+                pending.prompt_for_answer()?;
+                Some(pending)
             }
         };
         Ok(())
@@ -248,21 +249,21 @@ impl RunDriver {
         event: ClientEvent,
         interrupt: InterruptAction,
     ) -> Result<Option<PendingQuestion>, CliError> {
-        let asked = match event {
+        let pending = match event {
             // What the person said themselves is on the screen; this came from a task.
-            ClientEvent::Heard { heard: AgentUpdate::Prompt(news), .. } => {
-                let line = news.lines().next().unwrap_or_default().to_owned();
-                self.plan.speaker.on_update(AgentUpdate::Notice(line))?;
+            ClientEvent::Heard { heard: AgentUpdate::Prompt(text), .. } => {
+                let line = text.lines().next().unwrap_or_default().to_owned();
+                self.plan.output.on_update(AgentUpdate::Notice(line))?;
                 return Ok(None);
             }
-            ClientEvent::Heard { message, heard, .. } => {
-                self.on_update(message, heard)?;
+            ClientEvent::Heard { message, heard: update, .. } => {
+                self.on_update(message, update)?;
                 return Ok(None);
             }
             ClientEvent::Permission { question, answer, .. } => PendingQuestion::Call { question, answer },
             ClientEvent::Form { form, answer, .. } => PendingQuestion::Form { form, answer },
-            ClientEvent::Wanted(wanted) => {
-                wanted.reject("a terminal has no files and terminals to lend");
+            ClientEvent::Wanted(request) => {
+                request.reject("a terminal has no files and terminals to lend");
                 return Ok(None);
             }
             // Dropped, a claim is refused: what starts children here counts them itself.
@@ -270,54 +271,54 @@ impl RunDriver {
                 return Ok(None);
             }
         };
-        if interrupt == InterruptAction::Leaves {
+        if interrupt == InterruptAction::Quit {
             return Ok(None);
         }
-        if self.plan.args.yes && asked.accepts_blanket_yes() {
-            asked.allow();
+        if self.plan.args.yes && pending.is_covered_by_yes_flag() {
+            pending.allow();
             return Ok(None);
         }
         // Whoever lets everything run unseen has looked at nothing.
-        if self.plan.args.yes && asked.is_about_trust() {
-            asked.answer_unavailable("-y answers no question about trust");
+        if self.plan.args.yes && pending.is_about_trust() {
+            pending.answer_unavailable("-y answers no question about trust");
             return Ok(None);
         }
-        if !speak::has_person() {
-            if asked.is_needed() {
+        if !typed_input::is_interactive() {
+            if pending.is_required() {
                 self.refused = RefusedCalls::Something;
             }
-            asked.answer_unavailable("there is no terminal to ask on");
+            pending.answer_unavailable("there is no terminal to ask on");
             return Ok(None);
         }
-        self.typed.wait_for_quiet().await?;
-        self.show_question(&asked)?;
-        Ok(Some(asked))
+        self.input.wait_for_quiet().await?;
+        self.show_question(&pending)?;
+        Ok(Some(pending))
     }
 
-    fn on_update(&mut self, message: Option<String>, heard: AgentUpdate) -> Result<(), CliError> {
-        if let AgentUpdate::Outcome(outcome) = heard {
+    fn on_update(&mut self, message: Option<String>, update: AgentUpdate) -> Result<(), CliError> {
+        if let AgentUpdate::Outcome(outcome) = update {
             self.outcome = Some(outcome);
         }
         if message.is_some() && message != self.message {
-            self.plan.speaker.on_new_message()?;
+            self.plan.output.on_new_message()?;
             self.message = message;
         }
-        Ok(self.plan.speaker.on_update(heard)?)
+        Ok(self.plan.output.on_update(update)?)
     }
 
     /// Puts a question on the screen. Only what is typed from then on answers it.
-    pub(super) fn show_question(&mut self, asked: &PendingQuestion) -> Result<(), CliError> {
-        self.plan.speaker.prepare_for_input()?;
-        speak::write_prompt(&(asked.render_lines(PaintMode::for_stderr()).join("\n") + "\n"))?;
-        self.typed.set_aside_typed()?;
-        Ok(asked.show_answers()?)
+    pub(super) fn show_question(&mut self, pending: &PendingQuestion) -> Result<(), CliError> {
+        self.plan.output.prepare_for_input()?;
+        typed_input::write_prompt(&(pending.render_lines(PaintMode::for_stderr()).join("\n") + "\n"))?;
+        self.input.set_aside_typed()?;
+        Ok(pending.prompt_for_answer()?)
     }
 
-    fn turn_result(&mut self, ended: Result<StopReason, Failure>) -> Result<TurnResult, CliError> {
-        let reason = match ended {
+    fn turn_result(&mut self, result: Result<StopReason, Failure>) -> Result<TurnResult, CliError> {
+        let reason = match result {
             Ok(reason) => reason,
             Err(failure) => {
-                self.plan.speaker.on_turn_failed(&failure)?;
+                self.plan.output.on_turn_failed(&failure)?;
                 // There is no turn after this one.
                 return if self.connection.disconnect_failure().is_some() {
                     Err(exit_for_failure(&failure))
@@ -326,18 +327,18 @@ impl RunDriver {
                 };
             }
         };
-        self.plan.speaker.on_turn_end(reason)?;
+        self.plan.output.on_turn_end(reason)?;
         Ok(match (reason, self.refused) {
             (StopReason::Cancelled, _) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
-                let exit =
+                let error =
                     CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
-                Err(exit.with_hint("go on with the same session, or raise max_turn_requests"))
+                Err(error.with_hint("go on with the same session, or raise max_turn_requests"))
             }
             (_, RefusedCalls::Something) => {
-                let exit =
+                let error =
                     CliError::new(CliExitCode::Denied, "a call needed permission and nobody could be asked");
-                Err(exit.with_hint("allow it with -y, or choose a --mode"))
+                Err(error.with_hint("allow it with -y, or choose a --mode"))
             }
             (StopReason::EndTurn, RefusedCalls::Nothing) => match self.outcome {
                 // The report has said what is missing.
@@ -357,26 +358,32 @@ impl RunDriver {
 }
 
 async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> Result<SessionId, CliError> {
-    let can = connection.capabilities();
+    let capabilities = connection.capabilities();
     let opened = match (&plan.args.session, plan.args.fork) {
         (None, _) => connection.new_session(&plan.cwd).await,
-        (Some(_), true) if !can.forks => return Err(unsupported_error(plan, "copy sessions")),
-        (Some(_), false) if !can.loads => return Err(unsupported_error(plan, "go on with a session")),
-        (Some(id), true) => fork(connection, plan, id).await,
+        (Some(_), true) if !capabilities.forks => return Err(unsupported_error(plan, "copy sessions")),
+        (Some(_), false) if !capabilities.loads => {
+            return Err(unsupported_error(plan, "go on with a session"));
+        }
+        (Some(id), true) => fork_session(connection, plan, id).await,
         (Some(id), false) => connection.load_session(&SessionId::new(id), &plan.cwd).await,
     };
     let opened = opened.map_err(|failure| open_error(plan, &failure))?;
-    for (what, value) in [("mode", &plan.args.mode), ("model", &plan.args.model)] {
+    for (kind, value) in [("mode", &plan.args.mode), ("model", &plan.args.model)] {
         let Some(value) = value else { continue };
-        let option = find_option(&opened, what, value, plan)?;
-        let set = connection.set_option(&opened.session, option, value).await;
-        set.map_err(|failure| exit_for_failure(&failure))?;
+        let option = find_option(&opened, kind, value, plan)?;
+        let result = connection.set_option(&opened.session, option, value).await;
+        result.map_err(|failure| exit_for_failure(&failure))?;
     }
     Ok(opened.session)
 }
 
 /// Opens a copy of a session. Only what is loaded is replayed.
-async fn fork(connection: &AgentConnection, plan: &RunPlan, id: &str) -> Result<OpenedSession, Failure> {
+async fn fork_session(
+    connection: &AgentConnection,
+    plan: &RunPlan,
+    id: &str,
+) -> Result<OpenedSession, Failure> {
     let forked = connection.fork_session(&SessionId::new(id), &plan.cwd).await?;
     if plan.args.agent.is_some() || plan.args.replay_span() == ReplaySpan::NONE {
         return Ok(forked);
@@ -384,9 +391,9 @@ async fn fork(connection: &AgentConnection, plan: &RunPlan, id: &str) -> Result<
     connection.load_session(&forked.session, &plan.cwd).await
 }
 
-fn unsupported_error(plan: &RunPlan, what: &str) -> CliError {
+fn unsupported_error(plan: &RunPlan, action: &str) -> CliError {
     let name = plan.args.agent.as_deref().unwrap_or_default();
-    CliError::new(CliExitCode::Usage, format!("the agent {name} cannot {what}"))
+    CliError::new(CliExitCode::Usage, format!("the agent {name} cannot {action}"))
         .with_hint("leave out --session")
 }
 
@@ -394,8 +401,9 @@ fn unsupported_error(plan: &RunPlan, what: &str) -> CliError {
 fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
     match &plan.args.agent {
         Some(name) if failure.kind == FailureKind::AuthRequired => {
-            let exit = CliError::new(CliExitCode::Config, format!("the agent {name} wants to know who asks"));
-            exit.with_hint("sign in with its own program, or give it a key in its env in agent_servers")
+            let error =
+                CliError::new(CliExitCode::Config, format!("the agent {name} wants to know who asks"));
+            error.with_hint("sign in with its own program, or give it a key in its env in agent_servers")
         }
         Some(_) | None => exit_for_failure(failure),
     }
@@ -404,20 +412,20 @@ fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
 /// Finds the option that another agent offers. Our own is asked as it is: it says by itself what is wrong.
 fn find_option<'a>(
     opened: &'a OpenedSession,
-    what: &'static str,
+    kind: &'static str,
     value: &str,
     plan: &RunPlan,
 ) -> Result<&'a str, CliError> {
-    let Some(name) = &plan.args.agent else { return Ok(what) };
-    let Some(option) = opened.find_option(what) else {
+    let Some(name) = &plan.args.agent else { return Ok(kind) };
+    let Some(option) = opened.find_option(kind) else {
         return Err(CliError::new(
             CliExitCode::Usage,
-            format!("the agent {name} offers no {what} to choose"),
+            format!("the agent {name} offers no {kind} to choose"),
         ));
     };
     if option.values.iter().any(|offered| offered == value) {
         return Ok(&option.id);
     }
-    let exit = CliError::new(CliExitCode::Usage, format!("the agent {name} has no {what} {value:?}"));
-    Err(exit.with_hint(to_one_line(&format!("there is: {}", option.values.join(", ")))))
+    let error = CliError::new(CliExitCode::Usage, format!("the agent {name} has no {kind} {value:?}"));
+    Err(error.with_hint(to_one_line(&format!("there is: {}", option.values.join(", ")))))
 }

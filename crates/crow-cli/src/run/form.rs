@@ -16,17 +16,17 @@ pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<Strin
     let heading = if form.is_about_trust { "Do you trust this?" } else { "A question:" };
     let heading = paint.apply_style(Style::new().yellow().bold(), heading);
     let message = reveal_control_chars(&form.message);
-    let mut said = message.lines();
-    let mut lines = vec![format!("{heading} {}", said.next().unwrap_or_default())];
-    lines.extend(said.map(|line| format!("  {line}")));
+    let mut message_lines = message.lines();
+    let mut lines = vec![format!("{heading} {}", message_lines.next().unwrap_or_default())];
+    lines.extend(message_lines.map(|line| format!("  {line}")));
     let on_one_line = |text: &str| reveal_control_chars(text).replace('\n', " ");
     lines.extend(form.options.iter().enumerate().map(|(index, choice)| {
         let label = paint.apply_style(Style::new().cyan(), &on_one_line(&choice.label));
-        let meaning = match choice.meaning.as_str() {
+        let description = match choice.meaning.as_str() {
             "" => String::new(),
-            meaning => format!(" — {}", on_one_line(meaning)),
+            description => format!(" — {}", on_one_line(description)),
         };
-        format!("  {} {label}{meaning}", index + 1)
+        format!("  {} {label}{description}", index + 1)
     }));
     lines
 }
@@ -38,24 +38,25 @@ pub(super) fn describe_answers(form: &ElicitationForm) -> String {
         1 => Some("1 or Enter".to_owned()),
         n_options => Some(format!("1-{n_options}, Enter for 1")),
     };
-    let words = form.free_text.then(|| "your own words".to_owned());
+    let own_answer = form.free_text.then(|| "your own words".to_owned());
     let cancel = form.free_text.then(|| format!("{CANCEL} to stop"));
-    let ways = numbers.into_iter().chain(words).chain([format!("{DONE} to leave it open")]).chain(cancel);
+    let ways =
+        numbers.into_iter().chain(own_answer).chain([format!("{DONE} to leave it open")]).chain(cancel);
     ways.collect::<Vec<_>>().join(" · ")
 }
 
 /// Reads an answer: nothing for the first, a label, a number or words of one's own.
-pub(super) fn parse_answer(form: &ElicitationForm, typed: &str) -> Option<ElicitationOutcome> {
-    let typed = typed.trim();
-    if typed.is_empty() {
+pub(super) fn parse_answer(form: &ElicitationForm, line: &str) -> Option<ElicitationOutcome> {
+    let text = line.trim();
+    if text.is_empty() {
         return form.options.first().map(|choice| ElicitationOutcome::Chosen(choice.label.clone()));
     }
-    let named = form.options.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(typed));
-    let place = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
-    match named.or_else(|| form.options.get(place?)) {
+    let labelled = form.options.iter().find(|choice| choice.label.trim().eq_ignore_ascii_case(text));
+    let index = text.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    match labelled.or_else(|| form.options.get(index?)) {
         Some(choice) => Some(ElicitationOutcome::Chosen(choice.label.clone())),
-        None if typed.eq_ignore_ascii_case(DONE) => Some(ElicitationOutcome::Declined),
-        None => form.free_text_answer(typed).map(|words| ElicitationOutcome::Chosen(words.to_owned())),
+        None if text.eq_ignore_ascii_case(DONE) => Some(ElicitationOutcome::Declined),
+        None => form.free_text_answer(text).map(|words| ElicitationOutcome::Chosen(words.to_owned())),
     }
 }
 

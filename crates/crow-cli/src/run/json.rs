@@ -21,7 +21,7 @@ pub(super) enum JsonEventFilter {
 /// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
     out: W,
-    shown: JsonEventFilter,
+    filter: JsonEventFilter,
     session: String,
     /// What the model said last in the turn, which is its answer.
     text: String,
@@ -32,13 +32,13 @@ pub(super) struct JsonLines<W> {
 }
 
 impl<W: Write> JsonLines<W> {
-    pub(super) fn new(out: W, shown: JsonEventFilter) -> Self {
-        Self { out, shown, session: String::new(), text: String::new(), outcome: None, is_replay: false }
+    pub(super) fn new(out: W, filter: JsonEventFilter) -> Self {
+        Self { out, filter, session: String::new(), text: String::new(), outcome: None, is_replay: false }
     }
 
     fn write_event(&mut self, event: &Value) -> io::Result<()> {
         let is_end = event["type"] == "result" || event["type"] == "error";
-        if self.shown == JsonEventFilter::Results && !is_end {
+        if self.filter == JsonEventFilter::Results && !is_end {
             return Ok(());
         }
         let mut event = event.clone();
@@ -56,8 +56,8 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
         self.write_event(&json!({"type": "session", "session": self.session}))
     }
 
-    fn on_update(&mut self, heard: AgentUpdate) -> io::Result<()> {
-        let event = match heard {
+    fn on_update(&mut self, update: AgentUpdate) -> io::Result<()> {
+        let event = match update {
             AgentUpdate::Text(text) => {
                 self.text.push_str(&text);
                 json!({"type": "message", "text": text})
@@ -154,12 +154,12 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
         Ok(())
     }
 
-    fn replay_begins(&mut self, _: usize) -> io::Result<()> {
+    fn on_replay_start(&mut self, _: usize) -> io::Result<()> {
         self.is_replay = true;
         Ok(())
     }
 
-    fn replay_ends(&mut self) -> io::Result<()> {
+    fn on_replay_end(&mut self) -> io::Result<()> {
         self.is_replay = false;
         self.text.clear();
         Ok(())

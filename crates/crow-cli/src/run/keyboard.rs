@@ -25,10 +25,10 @@ const OVERFLOWS_MAX: usize = 64;
 const CHUNK_BYTES: usize = 4096;
 
 /// Input that follows other input sooner than this was not typed after anything was read between them.
-const TYPED_APART: Duration = Duration::from_millis(20);
+const TYPED_GAP: Duration = Duration::from_millis(20);
 
 /// The same behind several lines at once, which are a paste: a terminal hands that over in pieces, and a network as well.
-const PASTED_APART: Duration = Duration::from_millis(100);
+const PASTED_GAP: Duration = Duration::from_millis(100);
 
 /// A line, or the end of what there is to say; at a terminal more may follow that.
 pub(super) type InputLine = io::Result<Option<String>>;
@@ -37,7 +37,7 @@ pub(super) type InputLine = io::Result<Option<String>>;
 #[derive(Debug)]
 pub(super) struct ArrivedLine {
     pub(super) line: InputLine,
-    pub(super) at: Instant,
+    pub(super) arrived: Instant,
     /// What came in together has one number, and what comes later a higher one.
     pub(super) burst: u64,
 }
@@ -48,7 +48,7 @@ pub(super) struct InputQueue {
     pub(super) arrivals: VecDeque<ArrivedLine>,
     n_bytes: usize,
     /// The beginning of a line.
-    begun: Vec<u8>,
+    partial_line: Vec<u8>,
     burst: u64,
     n_lines_of_burst: usize,
     last_at: Option<Instant>,
@@ -63,13 +63,13 @@ impl InputQueue {
 
     /// When what comes in next has nothing to do with what came in last.
     pub(super) fn quiet_at(&self) -> Option<Instant> {
-        let apart = if self.n_lines_of_burst > 1 { PASTED_APART } else { TYPED_APART };
-        self.last_at.map(|last_at| last_at + apart)
+        let quiet_time = if self.n_lines_of_burst > 1 { PASTED_GAP } else { TYPED_GAP };
+        self.last_at.map(|last_at| last_at + quiet_time)
     }
 
     /// Takes a line out.
-    pub(super) fn take_line(&mut self, place: usize) -> Option<InputLine> {
-        let arrival = self.arrivals.remove(place)?;
+    pub(super) fn take_line(&mut self, index: usize) -> Option<InputLine> {
+        let arrival = self.arrivals.remove(index)?;
         self.n_bytes = self.n_bytes.saturating_sub(line_weight(&arrival.line));
         Some(arrival.line)
     }
@@ -84,49 +84,49 @@ impl InputQueue {
         let is_full = self.is_full();
         if is_full {
             self.arrivals.clear();
-            self.begun.clear();
+            self.partial_line.clear();
             self.n_bytes = 0;
         }
         is_full
     }
 
     fn is_full(&self) -> bool {
-        self.n_bytes + self.begun.len() >= WAITING_BYTES_MAX
+        self.n_bytes + self.partial_line.len() >= WAITING_BYTES_MAX
     }
 
     /// Takes in what was read at a moment; nothing is the end.
-    fn add_bytes(&mut self, bytes: &[u8], at: Instant, is_terminal: bool) {
-        if self.quiet_at().is_none_or(|quiet_at| at >= quiet_at) {
+    fn add_bytes(&mut self, bytes: &[u8], arrived: Instant, is_terminal: bool) {
+        if self.quiet_at().is_none_or(|quiet_at| arrived >= quiet_at) {
             self.burst += 1;
             self.n_lines_of_burst = 0;
         }
-        self.last_at = Some(at);
+        self.last_at = Some(arrived);
         if bytes.is_empty() {
-            if !self.begun.is_empty() {
-                self.end_line(at);
+            if !self.partial_line.is_empty() {
+                self.end_line(arrived);
             } else {
-                self.push(Ok(None), at);
+                self.push(Ok(None), arrived);
                 self.is_over = !is_terminal;
             }
         }
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            self.begun.extend_from_slice(piece);
+            self.partial_line.extend_from_slice(piece);
             if piece.ends_with(b"\n") {
-                self.end_line(at);
+                self.end_line(arrived);
             }
         }
     }
 
-    fn end_line(&mut self, at: Instant) {
-        let bytes = std::mem::take(&mut self.begun);
+    fn end_line(&mut self, arrived: Instant) {
+        let bytes = std::mem::take(&mut self.partial_line);
         let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\r', '\n']).to_owned();
         self.n_lines_of_burst += 1;
-        self.push(Ok(Some(line)), at);
+        self.push(Ok(Some(line)), arrived);
     }
 
-    fn push(&mut self, line: InputLine, at: Instant) {
+    fn push(&mut self, line: InputLine, arrived: Instant) {
         self.n_bytes += line_weight(&line);
-        self.arrivals.push_back(ArrivedLine { line, at, burst: self.burst });
+        self.arrivals.push_back(ArrivedLine { line, arrived, burst: self.burst });
     }
 }
 
@@ -143,23 +143,23 @@ pub(super) struct KeyboardInput(Arc<KeyboardShared>);
 struct KeyboardShared {
     input: File,
     is_terminal: bool,
-    waiting: Mutex<InputQueue>,
+    queue: Mutex<InputQueue>,
     /// Something came in.
-    came: Notify,
+    arrived: Notify,
     /// Something was taken out.
-    taken: Condvar,
+    removed: Condvar,
 }
 
 impl KeyboardInput {
     /// Begins to listen to stdin.
-    pub(super) fn listen() -> io::Result<Self> {
+    pub(super) fn open() -> io::Result<Self> {
         let stdin = io::stdin();
         let shared = Arc::new(KeyboardShared {
             input: File::from(stdin.as_fd().try_clone_to_owned()?),
             is_terminal: stdin.is_terminal(),
-            waiting: Mutex::default(),
-            came: Notify::new(),
-            taken: Condvar::new(),
+            queue: Mutex::default(),
+            arrived: Notify::new(),
+            removed: Condvar::new(),
         });
         let reader = shared.clone();
         // Never joined: it waits for the keyboard, and ends with the process.
@@ -177,86 +177,86 @@ impl KeyboardInput {
             }
             is_dropped = true;
         }
-        self.0.taken.notify_all();
+        self.0.removed.notify_all();
         is_dropped
     }
 
     /// Takes in what is there at this moment and drops the beginning of a line: what ends it later is typed to something else.
     pub(super) fn drop_unfinished_line(&self) -> io::Result<MutexGuard<'_, InputQueue>> {
-        let mut waiting = self.read_pending();
+        let mut queue = self.read_pending();
         if self.0.is_terminal {
             // A terminal keeps the line that is being typed to itself.
             crow_process::discard_input(&self.0.input)?;
-            waiting.begun.clear();
+            queue.partial_line.clear();
         }
-        Ok(waiting)
+        Ok(queue)
     }
 
     /// What waits, everything taken in that is there at this moment.
     pub(super) fn read_pending(&self) -> MutexGuard<'_, InputQueue> {
-        let mut waiting = self.0.lock_queue();
-        self.0.read_available(&mut waiting);
-        waiting
+        let mut queue = self.0.lock_queue();
+        self.0.read_available(&mut queue);
+        queue
     }
 
     /// Waits until something comes in. What came since the last wait counts.
     pub(super) async fn wait_for_input(&self) {
-        self.0.came.notified().await;
+        self.0.arrived.notified().await;
     }
 
     /// Takes the line at a place out.
-    pub(super) fn take_line(&self, waiting: &mut InputQueue, place: usize) -> Option<InputLine> {
-        let line = waiting.take_line(place);
-        self.0.taken.notify_all();
+    pub(super) fn take_line(&self, queue: &mut InputQueue, index: usize) -> Option<InputLine> {
+        let line = queue.take_line(index);
+        self.0.removed.notify_all();
         line
     }
 }
 
 impl KeyboardShared {
     fn lock_queue(&self) -> MutexGuard<'_, InputQueue> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Reads until the end.
     fn read_until_end(&self) {
         loop {
             let ready = crow_process::wait_for_input(&self.input);
-            let mut waiting = self.lock_queue();
+            let mut queue = self.lock_queue();
             match ready {
-                Ok(()) => self.read_available(&mut waiting),
-                Err(error) => self.record_error(&mut waiting, error),
+                Ok(()) => self.read_available(&mut queue),
+                Err(error) => self.record_error(&mut queue, error),
             }
-            while waiting.is_full() && !waiting.is_over {
-                waiting = self.taken.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            while queue.is_full() && !queue.is_over {
+                queue = self.removed.wait(queue).unwrap_or_else(PoisonError::into_inner);
             }
-            if waiting.is_over {
+            if queue.is_over {
                 return;
             }
         }
     }
 
     /// Takes in what is there, as far as there is room.
-    fn read_available(&self, waiting: &mut InputQueue) {
+    fn read_available(&self, queue: &mut InputQueue) {
         let mut chunk = [0; CHUNK_BYTES];
-        while !waiting.is_over && !waiting.is_full() {
+        while !queue.is_over && !queue.is_full() {
             match crow_process::has_input(&self.input) {
                 Ok(true) => {}
                 Ok(false) => break,
-                Err(error) => return self.record_error(waiting, error),
+                Err(error) => return self.record_error(queue, error),
             }
             match (&self.input).read(&mut chunk) {
-                Ok(n_bytes) => waiting.add_bytes(&chunk[..n_bytes], Instant::now(), self.is_terminal),
+                Ok(n_bytes) => queue.add_bytes(&chunk[..n_bytes], Instant::now(), self.is_terminal),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return self.record_error(waiting, error),
+                Err(error) => return self.record_error(queue, error),
             }
-            self.came.notify_one();
+            self.arrived.notify_one();
         }
     }
 
-    fn record_error(&self, waiting: &mut InputQueue, error: io::Error) {
-        waiting.push(Err(error), Instant::now());
-        waiting.is_over = true;
-        self.came.notify_one();
+    fn record_error(&self, queue: &mut InputQueue, error: io::Error) {
+        queue.push(Err(error), Instant::now());
+        queue.is_over = true;
+        self.arrived.notify_one();
     }
 }
 
@@ -266,12 +266,12 @@ mod tests {
 
     /// Takes in pieces, each so many milliseconds after the one before; shows each line with its burst.
     fn bursts(pieces: &[(u64, &str)]) -> Vec<(String, u64)> {
-        let (mut waiting, mut at) = (InputQueue::default(), Instant::now());
+        let (mut queue, mut at) = (InputQueue::default(), Instant::now());
         for (later, piece) in pieces {
             at += Duration::from_millis(*later);
-            waiting.add_bytes(piece.as_bytes(), at, true);
+            queue.add_bytes(piece.as_bytes(), at, true);
         }
-        let lines = waiting.arrivals.into_iter();
+        let lines = queue.arrivals.into_iter();
         let text = |line: InputLine| line.unwrap().unwrap_or_else(|| "(end)".to_owned());
         lines.map(|arrival| (text(arrival.line), arrival.burst)).collect()
     }
@@ -300,14 +300,14 @@ mod tests {
 
     #[test]
     fn there_is_room_for_so_much() {
-        let mut waiting = InputQueue::default();
+        let mut queue = InputQueue::default();
         let line = format!("{}\n", "x".repeat(CHUNK_BYTES - 1));
         let n_lines = (0..1000).take_while(|_| {
-            waiting.add_bytes(line.as_bytes(), Instant::now(), true);
-            !waiting.is_full()
+            queue.add_bytes(line.as_bytes(), Instant::now(), true);
+            !queue.is_full()
         });
         assert_eq!(n_lines.count(), WAITING_BYTES_MAX / CHUNK_BYTES - 1);
-        assert!(waiting.take_line(0).is_some());
-        assert!(!waiting.is_full(), "there is room again");
+        assert!(queue.take_line(0).is_some());
+        assert!(!queue.is_full(), "there is room again");
     }
 }

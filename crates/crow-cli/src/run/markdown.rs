@@ -12,9 +12,9 @@ const TAB_COLUMNS: usize = 8;
 
 /// Streams markdown to a terminal of a known size; without looks it passes text on as it is.
 pub(super) struct MarkdownWriter {
-    looks: MarkdownStyle,
+    style: MarkdownStyle,
     /// The line that is being written.
-    open: String,
+    open_line: String,
     /// What opened the code block the line is in.
     fence: Option<String>,
 }
@@ -29,17 +29,17 @@ pub(super) enum MarkdownStyle {
 }
 
 impl MarkdownWriter {
-    pub(super) fn new(looks: MarkdownStyle) -> Self {
-        Self { looks, open: String::new(), fence: None }
+    pub(super) fn new(style: MarkdownStyle) -> Self {
+        Self { style, open_line: String::new(), fence: None }
     }
 
     /// Writes more text. The first of it goes to the start of a line.
     pub(super) fn push(&mut self, text: &str, out: &mut impl Write) -> io::Result<()> {
         for piece in text.split_inclusive('\n') {
             let line = piece.strip_suffix('\n');
-            let words = line.unwrap_or(piece);
-            write!(out, "{words}")?;
-            self.open.push_str(words);
+            let content = line.unwrap_or(piece);
+            write!(out, "{content}")?;
+            self.open_line.push_str(content);
             if line.is_some() {
                 self.end_line(out)?;
             }
@@ -49,7 +49,7 @@ impl MarkdownWriter {
 
     /// Ends the text and its last line.
     pub(super) fn finish(&mut self, out: &mut impl Write) -> io::Result<()> {
-        if !self.open.is_empty() {
+        if !self.open_line.is_empty() {
             self.end_line(out)?;
         }
         self.fence = None;
@@ -57,10 +57,10 @@ impl MarkdownWriter {
     }
 
     fn end_line(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let line = std::mem::take(&mut self.open);
-        let drawn = self.render_line(&line);
-        if let MarkdownStyle::Styled(size) = self.looks
-            && drawn != line
+        let line = std::mem::take(&mut self.open_line);
+        let rendered = self.render_line(&line);
+        if let MarkdownStyle::Styled(size) = self.style
+            && rendered != line
             && let Some(n_rows) = count_rows(&line, size.columns)
             // What scrolled away cannot be drawn again.
             && n_rows < size.rows
@@ -68,15 +68,15 @@ impl MarkdownWriter {
             if n_rows > 1 {
                 write!(out, "\x1b[{}A", n_rows - 1)?;
             }
-            write!(out, "\r\x1b[J{drawn}")?;
+            write!(out, "\r\x1b[J{rendered}")?;
         }
         writeln!(out)
     }
 
     fn render_line(&mut self, line: &str) -> String {
         let code = Style::new().cyan();
-        let run = find_fence(line);
-        match (&self.fence, run) {
+        let fence = find_fence(line);
+        match (&self.fence, fence) {
             (Some(open), Some(close)) if is_closing_fence(open, close, line) => {
                 self.fence = None;
                 PaintMode::Styled.apply_style(Style::new().dim(), line)
@@ -94,15 +94,15 @@ impl MarkdownWriter {
 /// Finds the marks that open or close a code block.
 fn find_fence(line: &str) -> Option<&str> {
     let text = line.trim_start();
-    let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
-    let rest = text.trim_start_matches(mark);
-    let run = &text[..text.len() - rest.len()];
+    let marker = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let after_marker = text.trim_start_matches(marker);
+    let fence = &text[..text.len() - after_marker.len()];
     // Backticks further on make it a line with code in it.
-    (run.len() >= 3 && !(mark == '`' && rest.contains('`'))).then_some(run)
+    (fence.len() >= 3 && !(marker == '`' && after_marker.contains('`'))).then_some(fence)
 }
 
-fn is_closing_fence(open: &str, close: &str, line: &str) -> bool {
-    close.starts_with(open) && line.trim() == close
+fn is_closing_fence(opening: &str, closing: &str, line: &str) -> bool {
+    closing.starts_with(opening) && line.trim() == closing
 }
 
 /// Counts the rows a line takes; `None` when terminals do not agree about it.
@@ -130,8 +130,8 @@ fn count_rows(line: &str, columns: usize) -> Option<usize> {
 /// Draws one line outside code blocks.
 fn style_line(line: &str) -> String {
     let text = line.trim_start();
-    let mut drawn = line[..line.len() - text.len()].to_owned();
-    let n_indent = drawn.len();
+    let mut rendered = line[..line.len() - text.len()].to_owned();
+    let n_indent = rendered.len();
     let (mut bold, mut italic) = (0_u32, 0_u32);
     let mut link = None;
     for event in Parser::new(text) {
@@ -141,37 +141,39 @@ fn style_line(line: &str) -> String {
             Event::Start(Tag::Emphasis) => italic += 1,
             Event::End(TagEnd::Emphasis) => italic = italic.saturating_sub(1),
             Event::Start(Tag::List(start)) => {
-                drawn.push_str(&start.map_or_else(|| "• ".to_owned(), |number| format!("{number}. ")));
+                rendered.push_str(&start.map_or_else(|| "• ".to_owned(), |number| format!("{number}. ")));
             }
-            Event::Start(Tag::BlockQuote(_)) => drawn.push_str("│ "),
+            Event::Start(Tag::BlockQuote(_)) => rendered.push_str("│ "),
             Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
-                link = Some((drawn.len(), dest_url));
+                link = Some((rendered.len(), dest_url));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
                 // A bare address leads where it says.
                 if let Some((start, target)) = link.take()
-                    && !drawn[start..].contains(&*target)
+                    && !rendered[start..].contains(&*target)
                 {
-                    drawn.push_str(
+                    rendered.push_str(
                         &PaintMode::Styled.apply_style(Style::new().dim(), &format!(" ({target})")),
                     );
                 }
             }
             Event::Start(_) | Event::End(_) => {}
-            Event::Code(code) => drawn.push_str(&PaintMode::Styled.apply_style(Style::new().cyan(), &code)),
-            Event::Rule => drawn.push_str("────"),
+            Event::Code(code) => {
+                rendered.push_str(&PaintMode::Styled.apply_style(Style::new().cyan(), &code))
+            }
+            Event::Rule => rendered.push_str("────"),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {
-                drawn.push_str(&style_span(&text, bold, italic));
+                rendered.push_str(&style_span(&text, bold, italic));
             }
-            Event::SoftBreak | Event::HardBreak => drawn.push(' '),
+            Event::SoftBreak | Event::HardBreak => rendered.push(' '),
             Event::InlineMath(text) | Event::DisplayMath(text) | Event::FootnoteReference(text) => {
-                drawn.push_str(&text);
+                rendered.push_str(&text);
             }
-            Event::TaskListMarker(done) => drawn.push_str(if done { "[x] " } else { "[ ] " }),
+            Event::TaskListMarker(done) => rendered.push_str(if done { "[x] " } else { "[ ] " }),
         }
     }
     // Some lines say nothing in markdown, such as where a link leads; nothing may be lost.
-    if drawn.len() == n_indent { line.to_owned() } else { drawn }
+    if rendered.len() == n_indent { line.to_owned() } else { rendered }
 }
 
 fn style_span(text: &str, bold: u32, italic: u32) -> String {

@@ -1,22 +1,22 @@
 //! `run`: an ACP client in the terminal that starts its own agent and drives it.
 
-mod asked;
-mod between;
+mod between_turns;
 mod diff;
 mod driver;
+mod external_agent;
+#[cfg(test)]
+mod fake_terminal;
 mod form;
 mod json;
 mod keyboard;
 mod markdown;
-mod others;
+mod pending_question;
 mod plain;
 mod question;
 mod replay;
 mod screen;
-#[cfg(test)]
-mod seen;
 mod signals;
-mod speak;
+mod typed_input;
 
 use std::{
     fs,
@@ -52,57 +52,59 @@ pub(crate) fn run(
     mut args: RunArgs,
     settings: &Settings,
     source: ConfigSource,
-    here: &Path,
+    current_dir: &Path,
 ) -> Result<(), CliError> {
-    let other = match &args.agent {
+    let external = match &args.agent {
         Some(name) => agents::find_agent(name, settings)?,
         None => None,
     };
-    let cwd = match (&args.cwd, other.and_then(|server| server.cwd.as_ref())) {
-        (Some(dir), Some(_)) => remote_folder(dir)?,
+    let cwd = match (&args.cwd, external.and_then(|server| server.cwd.as_ref())) {
+        (Some(dir), Some(_)) => remote_dir(dir)?,
         (None, Some(dir)) => dir.clone(),
-        (Some(dir), None) => local_folder(dir)?,
-        (None, None) => here.to_owned(),
+        (Some(dir), None) => local_dir(dir)?,
+        (None, None) => current_dir.to_owned(),
     };
-    if other.is_none() {
+    if external.is_none() {
         args.agent = None;
         check_mode(args.mode.as_deref())?;
     }
-    let first = first_prompt(&args)?;
-    if first.is_none() && !args.interactive {
-        let exit = CliError::new(CliExitCode::Usage, "there is no prompt");
-        return Err(exit.with_hint("give one as an argument, with -f FILE, or use -i to type"));
+    let first_prompt = read_first_prompt(&args)?;
+    if first_prompt.is_none() && !args.interactive {
+        let error = CliError::new(CliExitCode::Usage, "there is no prompt");
+        return Err(error.with_hint("give one as an argument, with -f FILE, or use -i to type"));
     }
-    let images = args.wishes.images.iter().map(|path| read_image(here, path)).collect::<Result<_, _>>()?;
-    let speaker: Box<dyn RunOutput> = match args.wishes.output_format {
+    let images =
+        args.wishes.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
+    let output: Box<dyn RunOutput> = match args.wishes.output_format {
         Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Results)),
         None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Text) | None => terminal_output(),
     };
-    let plan = RunPlan { args, cwd, first, images, speaker, onward: SessionRetention::Stored };
+    let plan = RunPlan { args, cwd, first_prompt, images, output, retention: SessionRetention::Stored };
     let runtime = agent::tokio_runtime()?;
-    let done = runtime.block_on(async {
-        match other {
+    let result = runtime.block_on(async {
+        match external {
             None => drive_own_agent(plan, move || source.clone().load_runtime()).await,
             Some(server) => {
                 // Where nothing is said of a folder over there, that of the work is here.
-                let starts_in = if server.cwd.is_some() { here.to_owned() } else { plan.cwd.clone() };
-                let place = ProgramLookup { env: &source.env, cwd: &starts_in };
-                others::drive_external_agent(plan, server, &place, settings).await
+                let program_cwd =
+                    if server.cwd.is_some() { current_dir.to_owned() } else { plan.cwd.clone() };
+                let lookup = ProgramLookup { env: &source.env, cwd: &program_cwd };
+                external_agent::drive_external_agent(plan, server, &lookup, settings).await
             }
         }
     });
     runtime.shutdown_background();
-    done
+    result
 }
 
 /// Our own agent has these modes and no others.
 fn check_mode(mode: Option<&str>) -> Result<(), CliError> {
     match mode {
         Some(mode) if Mode::parse(mode).is_none() => {
-            let exit = CliError::new(CliExitCode::Usage, format!("there is no mode {mode:?}"));
-            Err(exit.with_hint(format!("there is: {}", Mode::ALL.map(Mode::as_str).join(", "))))
+            let error = CliError::new(CliExitCode::Usage, format!("there is no mode {mode:?}"));
+            Err(error.with_hint(format!("there is: {}", Mode::ALL.map(Mode::as_str).join(", "))))
         }
         Some(_) | None => Ok(()),
     }
@@ -137,13 +139,13 @@ pub(crate) trait RunOutput: Send {
     /// The person is going to read and type something on stderr.
     fn prepare_for_input(&mut self) -> io::Result<()>;
     /// What was said in the session before begins, without so many prompts that came earlier.
-    fn replay_begins(&mut self, n_left_out: usize) -> io::Result<()>;
+    fn on_replay_start(&mut self, n_omitted: usize) -> io::Result<()>;
     /// What was said before ends.
-    fn replay_ends(&mut self) -> io::Result<()>;
+    fn on_replay_end(&mut self) -> io::Result<()>;
     /// What the agent says next is of another message.
     fn on_new_message(&mut self) -> io::Result<()>;
     /// Something the agent says.
-    fn on_update(&mut self, heard: AgentUpdate) -> io::Result<()>;
+    fn on_update(&mut self, update: AgentUpdate) -> io::Result<()>;
     /// A turn ended.
     fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()>;
     /// A turn failed.
@@ -152,7 +154,7 @@ pub(crate) trait RunOutput: Send {
     fn on_session_end(
         &mut self,
         session: &SessionId,
-        onward: SessionRetention,
+        retention: SessionRetention,
         agent: Option<&str>,
     ) -> io::Result<()>;
 }
@@ -161,11 +163,11 @@ pub(crate) trait RunOutput: Send {
 pub(crate) struct RunPlan {
     pub(crate) args: RunArgs,
     pub(crate) cwd: PathBuf,
-    pub(crate) first: Option<String>,
+    pub(crate) first_prompt: Option<String>,
     /// What goes with the first prompt.
     pub(crate) images: Vec<ContentPart>,
-    pub(crate) speaker: Box<dyn RunOutput>,
-    pub(crate) onward: SessionRetention,
+    pub(crate) output: Box<dyn RunOutput>,
+    pub(crate) retention: SessionRetention,
 }
 
 /// Starts an agent in this process and drives it over the protocol, as any client would.
@@ -174,49 +176,51 @@ where
     L: Fn() -> F + Send + Sync + 'static,
     F: Future<Output = Result<crow_agent::AgentRuntime, Failure>> + Send + 'static,
 {
-    let early = SignalListener::listen()?;
+    let early_signals = SignalListener::listen()?;
     let (client, server) = crow_acp::duplex_transport();
     // It ends when we hang up: were it to hear signals as well, both of us would act on them.
     let stop = std::future::pending();
     let agent = tokio::spawn(crow_agent::serve_sessions(server, agent::agent_info(), stop, load));
-    let done = match run_conversation(plan, client, early).await? {
-        ConversationEnd::Through(done) => done,
-        ConversationEnd::Broken(broken) => Err(exit_for_failure(broken.failure())),
+    let result = match run_conversation(plan, client, early_signals).await? {
+        ConversationEnd::Completed(result) => result,
+        ConversationEnd::Disconnected(loss) => Err(exit_for_failure(loss.failure())),
     };
     match agent.await {
-        Ok(Ok(())) => done,
-        Ok(Err(error)) => done.and(Err(CliError::new(CliExitCode::Failed, error.to_string()))),
-        Err(error) => done.and(Err(CliError::new(CliExitCode::Failed, format!("the agent broke: {error}")))),
+        Ok(Ok(())) => result,
+        Ok(Err(error)) => result.and(Err(CliError::new(CliExitCode::Failed, error.to_string()))),
+        Err(error) => {
+            result.and(Err(CliError::new(CliExitCode::Failed, format!("the agent broke: {error}"))))
+        }
     }
 }
 
 /// How a conversation with an agent went.
 enum ConversationEnd {
     /// Through to its end.
-    Through(Result<(), CliError>),
+    Completed(Result<(), CliError>),
     /// The agent went, or never was one.
-    Broken(ConnectionLoss),
+    Disconnected(ConnectionLoss),
 }
 
 /// When a conversation broke.
 enum ConnectionLoss {
     /// There was no hello.
-    Hello(Failure),
+    BeforeInitialize(Failure),
     /// There was one.
-    Later(Failure),
+    AfterInitialize(Failure),
 }
 
 impl ConnectionLoss {
     fn phase(&self) -> &'static str {
         match self {
-            Self::Hello(_) => "before it said hello",
-            Self::Later(_) => "while it was needed",
+            Self::BeforeInitialize(_) => "before it said hello",
+            Self::AfterInitialize(_) => "while it was needed",
         }
     }
 
     fn failure(&self) -> &Failure {
         match self {
-            Self::Hello(failure) | Self::Later(failure) => failure,
+            Self::BeforeInitialize(failure) | Self::AfterInitialize(failure) => failure,
         }
     }
 }
@@ -224,52 +228,56 @@ impl ConnectionLoss {
 /// Says hello to an agent and goes through the plan with it. `early` hears of what is asked of us before the hello.
 async fn run_conversation(
     plan: RunPlan,
-    lines: LineTransport,
-    early: SignalListener,
+    transport: LineTransport,
+    early_signals: SignalListener,
 ) -> Result<ConversationEnd, CliError> {
     let signals = SignalListener::listen()?;
-    let (events, heard) = mpsc::channel(EVENTS_LEN);
-    let (greeted, greeting) = oneshot::channel();
-    let abilities = AcpClientCapabilities {
+    let (event_sender, events) = mpsc::channel(EVENTS_LEN);
+    let (initialized_sender, initialized) = oneshot::channel();
+    let capabilities = AcpClientCapabilities {
         compactions: true,
-        forms: speak::has_person(),
+        forms: typed_input::is_interactive(),
         ..AcpClientCapabilities::default()
     };
-    let hello = ClientInfo { version: agent::VERSION, abilities, keeps_words: false };
-    let driven = crow_acp::drive_agent(lines, hello, events, async |connection| {
+    let client_info = ClientInfo { version: agent::VERSION, abilities: capabilities, keeps_words: false };
+    let conversation = crow_acp::drive_agent(transport, client_info, event_sender, async |connection| {
         // Whoever waits for it waits below.
-        let _ = greeted.send(());
+        let _ = initialized_sender.send(());
         let agent = connection.clone();
-        let done = RunDriver::new(connection, heard, signals, plan).run().await;
-        (done, agent.disconnect_failure())
+        let result = RunDriver::new(connection, events, signals, plan).run().await;
+        (result, agent.disconnect_failure())
     });
-    tokio::pin!(driven);
-    let mut is_greeted = false;
-    let driven = tokio::select! {
+    tokio::pin!(conversation);
+    let mut is_initialized = false;
+    let outcome = tokio::select! {
         biased;
-        driven = &mut driven => driven,
-        () = wait_for_interrupt(early, greeting, &mut is_greeted) => {
-            return Ok(ConversationEnd::Through(Err(CliError::without_message(CliExitCode::Interrupted))));
+        driven = &mut conversation => driven,
+        () = wait_for_interrupt(early_signals, initialized, &mut is_initialized) => {
+            return Ok(ConversationEnd::Completed(Err(CliError::without_message(CliExitCode::Interrupted))));
         }
     };
-    Ok(match driven {
-        Ok((Err(_), Some(gone))) => ConversationEnd::Broken(ConnectionLoss::Later(gone)),
-        Ok((done, _)) => ConversationEnd::Through(done),
-        Err(failure) if is_greeted => ConversationEnd::Broken(ConnectionLoss::Later(failure)),
-        Err(failure) => ConversationEnd::Broken(ConnectionLoss::Hello(failure)),
+    Ok(match outcome {
+        Ok((Err(_), Some(failure))) => {
+            ConversationEnd::Disconnected(ConnectionLoss::AfterInitialize(failure))
+        }
+        Ok((result, _)) => ConversationEnd::Completed(result),
+        Err(failure) if is_initialized => {
+            ConversationEnd::Disconnected(ConnectionLoss::AfterInitialize(failure))
+        }
+        Err(failure) => ConversationEnd::Disconnected(ConnectionLoss::BeforeInitialize(failure)),
     })
 }
 
 /// Waits for an interrupt before the hello; those after it are the driver's.
 async fn wait_for_interrupt(
     mut signals: SignalListener,
-    greeting: oneshot::Receiver<()>,
-    is_greeted: &mut bool,
+    initialized: oneshot::Receiver<()>,
+    is_initialized: &mut bool,
 ) {
     tokio::select! {
         biased;
-        said = greeting => {
-            *is_greeted = said.is_ok();
+        received = initialized => {
+            *is_initialized = received.is_ok();
             std::future::pending::<()>().await;
         }
         _ = signals.next_request() => {}
@@ -297,17 +305,17 @@ fn exit_for_failure(failure: &Failure) -> CliError {
 }
 
 /// Takes a folder of another machine, where nobody here can look.
-fn remote_folder(dir: &Path) -> Result<PathBuf, CliError> {
+fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
     if dir.is_absolute() {
-        return crate::require_utf8_folder(dir.to_owned());
+        return crate::require_utf8_dir(dir.to_owned());
     }
-    let exit = CliError::new(CliExitCode::Usage, format!("{} is not an absolute path", dir.display()));
-    Err(exit.with_hint("the agent has a cwd in agent_servers, so -c names a folder of its machine"))
+    let error = CliError::new(CliExitCode::Usage, format!("{} is not an absolute path", dir.display()));
+    Err(error.with_hint("the agent has a cwd in agent_servers, so -c names a folder of its machine"))
 }
 
-fn local_folder(dir: &Path) -> Result<PathBuf, CliError> {
+fn local_dir(dir: &Path) -> Result<PathBuf, CliError> {
     match fs::canonicalize(dir) {
-        Ok(dir) if dir.is_dir() => crate::require_utf8_folder(dir),
+        Ok(dir) if dir.is_dir() => crate::require_utf8_dir(dir),
         Ok(_) => Err(CliError::new(CliExitCode::Usage, format!("{} is not a folder", dir.display()))),
         Err(error) => {
             Err(CliError::new(CliExitCode::Usage, format!("could not work in {}: {error}", dir.display())))
@@ -315,27 +323,28 @@ fn local_folder(dir: &Path) -> Result<PathBuf, CliError> {
     }
 }
 
-fn read_image(here: &Path, path: &Path) -> Result<ContentPart, CliError> {
-    crow_tools::read_image(&here.join(path))
-        .map_err(|why| CliError::new(CliExitCode::Usage, format!("could not send {}: {why}", path.display())))
+fn read_image(current_dir: &Path, path: &Path) -> Result<ContentPart, CliError> {
+    crow_tools::read_image(&current_dir.join(path)).map_err(|reason| {
+        CliError::new(CliExitCode::Usage, format!("could not send {}: {reason}", path.display()))
+    })
 }
 
-fn first_prompt(args: &RunArgs) -> Result<Option<String>, CliError> {
+fn read_first_prompt(args: &RunArgs) -> Result<Option<String>, CliError> {
     let from_stdin = || {
         if io::stdin().is_terminal() {
-            let exit =
+            let error =
                 CliError::new(CliExitCode::Usage, "the prompt was to come from stdin, which is a terminal");
-            return Err(exit.with_hint("pipe it in, or use -i to type"));
+            return Err(error.with_hint("pipe it in, or use -i to type"));
         }
         let mut text = String::new();
-        let read = io::stdin().read_to_string(&mut text);
-        read.map_err(|error| {
+        let result = io::stdin().read_to_string(&mut text);
+        result.map_err(|error| {
             CliError::new(CliExitCode::Usage, format!("could not read the prompt from stdin: {error}"))
         })?;
         Ok(Some(text))
     };
     match (&args.prompt, &args.file) {
-        (Some(dash), _) if dash == "-" => from_stdin(),
+        (Some(prompt), _) if prompt == "-" => from_stdin(),
         (_, Some(file)) if file == Path::new("-") => from_stdin(),
         (Some(prompt), _) => Ok(Some(prompt.clone())),
         (None, Some(file)) => match fs::read_to_string(file) {

@@ -35,7 +35,7 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
     let heading = paint.apply_style(Style::new().yellow().bold(), heading);
     let title = reveal_control_chars(&question.title).replace('\n', " ");
     let mut lines = Vec::new();
-    let mut drawn: Vec<&str> = Vec::new();
+    let mut shown: Vec<&str> = Vec::new();
     if let Some(command) = text("command") {
         lines.push(format!("{heading} Run a command"));
         lines.extend(render_explanation(question));
@@ -43,26 +43,26 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
         lines.extend(
             command.lines().map(|line| format!("  {}", paint.apply_style(Style::new().cyan(), line))),
         );
-        drawn.push("command");
+        shown.push("command");
     } else {
         lines.push(format!("{heading} {title}"));
         lines.extend(render_explanation(question));
     }
     let change = match (text("old_string"), text("new_string"), text("content")) {
         (Some(old), Some(new), _) => {
-            drawn.extend(["old_string", "new_string"]);
+            shown.extend(["old_string", "new_string"]);
             diff::render_diff(old, new, paint)
         }
         (_, _, Some(content)) => {
-            drawn.push("content");
+            shown.push("content");
             diff::render_diff("", content, paint)
         }
         (_, _, None) => Vec::new(),
     };
-    let rest = input.iter().filter(|(name, _)| !drawn.contains(&name.as_str()));
-    for (name, value) in rest {
-        let is_said = value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
-        if !is_said {
+    let other_inputs = input.iter().filter(|(name, _)| !shown.contains(&name.as_str()));
+    for (name, value) in other_inputs {
+        let is_in_title = value.as_str().is_some_and(|value| title.ends_with(&format!(" {value}")));
+        if !is_in_title {
             let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
             let text = reveal_control_chars(&format!("{name}: {value}")).replace('\n', "\n    ");
             lines.push(format!("  {}", paint.apply_style(Style::new().dim(), &text)));
@@ -77,13 +77,13 @@ const LINE_CHARS_MAX: usize = 72;
 
 /// Names the answers.
 pub(super) fn describe_choices(question: &AgentPermissionRequest) -> String {
-    let named = question.choices.iter().enumerate().map(|(index, choice)| {
+    let labels = question.choices.iter().enumerate().map(|(index, choice)| {
         let key = choice_key(question, index).map(|key| format!(" ({key})")).unwrap_or_default();
         format!("{} {}{key}", index + 1, reveal_control_chars(&choice.name))
     });
-    let named: Vec<String> = named.collect();
-    let line = named.join(" · ");
-    if line.chars().count() <= LINE_CHARS_MAX { line } else { named.join("\n  ") }
+    let labels: Vec<String> = labels.collect();
+    let line = labels.join(" · ");
+    if line.chars().count() <= LINE_CHARS_MAX { line } else { labels.join("\n  ") }
 }
 
 /// Reads an answer: a number, a letter or its word.
@@ -99,11 +99,10 @@ pub(super) fn parse_choice(question: &AgentPermissionRequest, typed: &str) -> Op
     let choice = match numbered {
         Some(index) => question.choices.get(index),
         None => {
-            let keyed = |wanted| {
-                (0..question.choices.len()).find(|index| choice_key(question, *index) == Some(wanted))
-            };
+            let find_by_key =
+                |key| (0..question.choices.len()).find(|index| choice_key(question, *index) == Some(key));
             // Where one answer lasts, it is the one that is meant.
-            let found = keyed(letter).or_else(|| if letter == "a" { keyed("s") } else { None });
+            let found = find_by_key(letter).or_else(|| if letter == "a" { find_by_key("s") } else { None });
             found.and_then(|index| question.choices.get(index))
         }
     };
@@ -113,25 +112,26 @@ pub(super) fn parse_choice(question: &AgentPermissionRequest, typed: &str) -> Op
 /// Finds the answer that holds for this call only.
 pub(super) fn find_one_time_choice(
     question: &AgentPermissionRequest,
-    allows: OneTimeAnswer,
+    answer: OneTimeAnswer,
 ) -> Option<String> {
-    let allows = allows == OneTimeAnswer::Yes;
-    let choice = question.choices.iter().find(|choice| choice.allows == allows && !choice.always);
+    let is_allowed = answer == OneTimeAnswer::Allow;
+    let choice = question.choices.iter().find(|choice| choice.allows == is_allowed && !choice.always);
     choice.map(|choice| choice.id.clone())
 }
 
 /// A yes or a no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OneTimeAnswer {
-    Yes,
-    No,
+    Allow,
+    Reject,
 }
 
 /// The letter of a choice. Refusing for good has none: it is too easily typed.
 fn choice_key(question: &AgentPermissionRequest, index: usize) -> Option<&'static str> {
     let choice = question.choices.get(index)?;
-    let is_alike = |other: &&PermissionOption| (other.allows, other.always) == (choice.allows, choice.always);
-    match (choice.allows, choice.always, question.choices[..index].iter().filter(is_alike).count()) {
+    let is_same_kind =
+        |other: &&PermissionOption| (other.allows, other.always) == (choice.allows, choice.always);
+    match (choice.allows, choice.always, question.choices[..index].iter().filter(is_same_kind).count()) {
         (true, false, 0) => Some("y"),
         (false, false, 0) => Some("n"),
         // A no that goes on to hear what to do instead.

@@ -25,7 +25,7 @@ impl ReplaySpan {
     pub(super) const NONE: Self = Self::Last(0);
 
     /// What is shown when nobody says how much: a person wants to know where they were, a script does not.
-    fn usual(is_json: bool, is_terminal: bool) -> Self {
+    fn default_for(is_json: bool, is_terminal: bool) -> Self {
         if is_terminal && !is_json { Self::Last(1) } else { Self::NONE }
     }
 }
@@ -48,7 +48,7 @@ impl RunArgs {
         if self.session.is_none() {
             return ReplaySpan::NONE;
         }
-        self.replay.unwrap_or_else(|| ReplaySpan::usual(self.json, io::stdout().is_terminal()))
+        self.replay.unwrap_or_else(|| ReplaySpan::default_for(self.json, io::stdout().is_terminal()))
     }
 }
 
@@ -61,27 +61,27 @@ pub(super) struct ReplayBuffer {
     span: ReplaySpan,
     /// What belongs to one prompt each.
     exchanges: VecDeque<Vec<Event>>,
-    n_left_out: usize,
+    n_omitted: usize,
 }
 
 impl ReplayBuffer {
     pub(super) fn new(span: ReplaySpan) -> Self {
-        Self { span, exchanges: VecDeque::new(), n_left_out: 0 }
+        Self { span, exchanges: VecDeque::new(), n_omitted: 0 }
     }
 
     /// Hears the next update.
-    pub(super) fn take(&mut self, event: ClientEvent) {
+    pub(super) fn push(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Heard {
                 message,
                 heard:
-                    heard @ (AgentUpdate::Prompt(_)
+                    update @ (AgentUpdate::Prompt(_)
                     | AgentUpdate::Text(_)
                     | AgentUpdate::Thought(_)
                     | AgentUpdate::Call { .. }
                     | AgentUpdate::Plan(_)),
                 ..
-            } => self.keep((message, heard)),
+            } => self.record((message, update)),
             ClientEvent::Heard { .. }
             | ClientEvent::Said(_)
             | ClientEvent::Permission { .. }
@@ -92,41 +92,41 @@ impl ReplayBuffer {
         }
     }
 
-    fn keep(&mut self, event: Event) {
+    fn record(&mut self, event: Event) {
         if self.span == ReplaySpan::NONE {
             return;
         }
         let is_prompt = matches!(event.1, AgentUpdate::Prompt(_));
         let last = self.exchanges.back().and_then(|exchange| exchange.last());
         // A prompt of several pieces is one.
-        let goes_on = last.is_some_and(|(_, last)| matches!(last, AgentUpdate::Prompt(_)) || !is_prompt);
-        match self.exchanges.back_mut().filter(|_| goes_on) {
+        let is_continued = last.is_some_and(|(_, last)| matches!(last, AgentUpdate::Prompt(_)) || !is_prompt);
+        match self.exchanges.back_mut().filter(|_| is_continued) {
             Some(exchange) => exchange.push(event),
             None => self.exchanges.push_back(vec![event]),
         }
-        if let ReplaySpan::Last(n_wanted) = self.span
-            && self.exchanges.len() > n_wanted
+        if let ReplaySpan::Last(n_exchanges) = self.span
+            && self.exchanges.len() > n_exchanges
         {
             self.exchanges.pop_front();
-            self.n_left_out += 1;
+            self.n_omitted += 1;
         }
     }
 
     /// Tells what was kept.
-    pub(super) fn tell(self, speaker: &mut dyn RunOutput) -> io::Result<()> {
+    pub(super) fn replay_to(self, output: &mut dyn RunOutput) -> io::Result<()> {
         if self.exchanges.is_empty() {
             return Ok(());
         }
-        speaker.replay_begins(self.n_left_out)?;
+        output.on_replay_start(self.n_omitted)?;
         let mut last = None;
-        for (message, heard) in self.exchanges.into_iter().flatten() {
+        for (message, update) in self.exchanges.into_iter().flatten() {
             if message.is_some() && message != last {
-                speaker.on_new_message()?;
+                output.on_new_message()?;
                 last = message;
             }
-            speaker.on_update(heard)?;
+            output.on_update(update)?;
         }
-        speaker.replay_ends()
+        output.on_replay_end()
     }
 }
 
@@ -140,29 +140,29 @@ mod tests {
 
     /// Replays `p` prompts, `t` texts and other updates, and shows what a script gets of them.
     #[track_caller]
-    fn check(span: &str, said: &[&str], expected: &Expect) {
+    fn check(span: &str, events: &[&str], expected: &Expect) {
         let mut replay = ReplayBuffer::new(span.parse().unwrap());
-        for said in said {
-            let heard = match said.split_at(1) {
+        for event in events {
+            let update = match event.split_at(1) {
                 ("p", text) => AgentUpdate::Prompt(text.to_owned()),
                 ("t", text) => AgentUpdate::Text(text.to_owned()),
                 (_, text) => AgentUpdate::Title(text.to_owned()),
             };
-            replay.take(ClientEvent::Heard { session: SessionId::new("s"), message: None, heard });
+            replay.push(ClientEvent::Heard { session: SessionId::new("s"), message: None, heard: update });
         }
         let mut written = Vec::new();
-        replay.tell(&mut JsonLines::new(&mut written, JsonEventFilter::Events)).unwrap();
+        replay.replay_to(&mut JsonLines::new(&mut written, JsonEventFilter::Events)).unwrap();
         expected.assert_eq(&String::from_utf8(written).unwrap());
     }
 
-    const SAID: [&str; 8] = ["pone", "tOne.", "ptwo", "tTwo", "t.", "-title", "pthree", "p and four"];
+    const EVENTS: [&str; 8] = ["pone", "tOne.", "ptwo", "tTwo", "t.", "-title", "pthree", "p and four"];
 
     #[test]
     fn the_last_prompts_come_with_what_followed_them() {
-        check("none", &SAID, &expect![[""]]);
+        check("none", &EVENTS, &expect![[""]]);
         check(
             "1",
-            &SAID,
+            &EVENTS,
             &expect![[r#"
             {"type":"prompt","text":"three","replay":true}
             {"type":"prompt","text":" and four","replay":true}
@@ -170,7 +170,7 @@ mod tests {
         );
         check(
             "2",
-            &SAID,
+            &EVENTS,
             &expect![[r#"
             {"type":"prompt","text":"two","replay":true}
             {"type":"message","text":"Two","replay":true}
@@ -181,7 +181,7 @@ mod tests {
         );
         check(
             "all",
-            &SAID,
+            &EVENTS,
             &expect![[r#"
             {"type":"prompt","text":"one","replay":true}
             {"type":"message","text":"One.","replay":true}
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_person_sees_the_last_exchange_and_a_script_nothing() {
         let usual = [(false, true), (false, false), (true, true)]
-            .map(|(is_json, is_terminal)| ReplaySpan::usual(is_json, is_terminal));
+            .map(|(is_json, is_terminal)| ReplaySpan::default_for(is_json, is_terminal));
         assert_eq!(usual, [ReplaySpan::Last(1), ReplaySpan::NONE, ReplaySpan::NONE]);
         assert_eq!("some".parse::<ReplaySpan>(), Err("expected all, none or a number"));
     }

@@ -25,13 +25,13 @@ pub(super) struct TerminalScreen<O, E: Write> {
     err: BufWriter<E>,
     /// The size of the terminal that stderr is, when it is one that takes more than letters.
     terminal: Option<TerminalSize>,
-    words: MarkdownWriter,
-    said: StdoutState,
-    open: OpenLine,
-    last: LastBlock,
-    held: HeldWhitespace,
+    markdown: MarkdownWriter,
+    stdout_state: StdoutState,
+    open_line: OpenLine,
+    last_block: LastBlock,
+    pending_whitespace: HeldWhitespace,
     live: LiveRegion,
-    n_drawn: usize,
+    n_live_lines: usize,
     n_turns: usize,
     /// What the session has cost so far, in billionths of a US dollar.
     cost: Option<u64>,
@@ -47,23 +47,23 @@ pub(super) struct TerminalSize {
 /// Whether stdout has words already, from which the next ones are set apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StdoutState {
-    Nothing,
-    Words,
+    Empty,
+    Text,
 }
 
 /// What the line is part of in which the cursor stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenLine {
-    Nothing,
-    Words,
+    None,
+    Text,
     Thought,
 }
 
 /// What was written last for good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastBlock {
-    Nothing,
-    Words,
+    None,
+    Text,
     Thought,
     Lines,
 }
@@ -78,29 +78,29 @@ impl TerminalScreen<io::Stdout, io::Stderr> {
             let (rows, columns) = term.size();
             term.is_term().then(|| TerminalSize { columns: columns.into(), rows: rows.into() })
         };
-        let looks = match size(Term::stdout()).filter(|_| console::colors_enabled()) {
+        let markdown_style = match size(Term::stdout()).filter(|_| console::colors_enabled()) {
             Some(size) => MarkdownStyle::Styled(size),
             None => MarkdownStyle::Plain,
         };
         let terminal = size(Term::stderr()).filter(|_| console::colors_enabled_stderr());
-        Self::with_writers(io::stdout(), io::stderr(), (looks, terminal))
+        Self::with_writers(io::stdout(), io::stderr(), (markdown_style, terminal))
     }
 }
 
 impl<O: Write, E: Write> TerminalScreen<O, E> {
     pub(super) fn with_writers(out: O, err: E, terminals: (MarkdownStyle, Option<TerminalSize>)) -> Self {
-        let (looks, terminal) = terminals;
+        let (markdown_style, terminal) = terminals;
         Self {
             out,
             err: BufWriter::new(err),
             terminal,
-            words: MarkdownWriter::new(looks),
-            said: StdoutState::Nothing,
-            open: OpenLine::Nothing,
-            last: LastBlock::Nothing,
-            held: HeldWhitespace::default(),
+            markdown: MarkdownWriter::new(markdown_style),
+            stdout_state: StdoutState::Empty,
+            open_line: OpenLine::None,
+            last_block: LastBlock::None,
+            pending_whitespace: HeldWhitespace::default(),
             live: LiveRegion::default(),
-            n_drawn: 0,
+            n_live_lines: 0,
             n_turns: 0,
             cost: None,
         }
@@ -112,9 +112,9 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
 
     /// Takes what can change off the screen.
     fn erase_live(&mut self) -> io::Result<()> {
-        if self.n_drawn > 0 {
-            write!(self.err, "\x1b[{}A\r\x1b[J", self.n_drawn)?;
-            self.n_drawn = 0;
+        if self.n_live_lines > 0 {
+            write!(self.err, "\x1b[{}A\r\x1b[J", self.n_live_lines)?;
+            self.n_live_lines = 0;
         }
         Ok(())
     }
@@ -122,10 +122,10 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
     /// Puts what can change at the bottom of the screen.
     fn draw_live(&mut self) -> io::Result<()> {
         if let Some(size) = self.terminal
-            && self.open == OpenLine::Nothing
+            && self.open_line == OpenLine::None
         {
             let lines = self.live.render_lines(size);
-            self.n_drawn = lines.len();
+            self.n_live_lines = lines.len();
             for line in lines {
                 writeln!(self.err, "{line}")?;
             }
@@ -137,26 +137,26 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
     fn close_line(&mut self) -> io::Result<()> {
         self.erase_live()?;
         self.err.flush()?;
-        match self.open {
-            OpenLine::Words => self.words.finish(&mut self.out)?,
+        match self.open_line {
+            OpenLine::Text => self.markdown.finish(&mut self.out)?,
             OpenLine::Thought => writeln!(self.err)?,
-            OpenLine::Nothing => {}
+            OpenLine::None => {}
         }
-        self.open = OpenLine::Nothing;
+        self.open_line = OpenLine::None;
         Ok(())
     }
 
     /// Makes room for something of a kind, apart from what is of another.
-    fn start_block(&mut self, next: LastBlock) -> io::Result<()> {
+    fn start_block(&mut self, block: LastBlock) -> io::Result<()> {
         self.close_line()?;
-        match (self.last, next, self.said) {
-            (last, next, _) if last == next => {}
-            (LastBlock::Nothing, _, _) if self.terminal.is_some() => {}
-            (_, LastBlock::Words, StdoutState::Words) => writeln!(self.out)?,
-            (LastBlock::Nothing, _, _) => {}
-            (LastBlock::Words | LastBlock::Thought | LastBlock::Lines, _, _) => self.write_gap()?,
+        match (self.last_block, block, self.stdout_state) {
+            (last_block, next, _) if last_block == next => {}
+            (LastBlock::None, _, _) if self.terminal.is_some() => {}
+            (_, LastBlock::Text, StdoutState::Text) => writeln!(self.out)?,
+            (LastBlock::None, _, _) => {}
+            (LastBlock::Text | LastBlock::Thought | LastBlock::Lines, _, _) => self.write_gap()?,
         }
-        self.last = next;
+        self.last_block = block;
         self.err.flush()
     }
 
@@ -165,23 +165,28 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
     }
 
     fn on_text(&mut self, text: &str) -> io::Result<()> {
-        let Some(text) = self.held.take_printable(text, self.open, OpenLine::Words) else { return Ok(()) };
+        let Some(text) = self.pending_whitespace.take_printable(text, self.open_line, OpenLine::Text) else {
+            return Ok(());
+        };
         self.live.stop_waiting();
-        if self.open != OpenLine::Words {
-            self.start_block(LastBlock::Words)?;
+        if self.open_line != OpenLine::Text {
+            self.start_block(LastBlock::Text)?;
         }
-        self.open = OpenLine::Words;
-        self.said = StdoutState::Words;
-        self.words.push(&text, &mut self.out)
+        self.open_line = OpenLine::Text;
+        self.stdout_state = StdoutState::Text;
+        self.markdown.push(&text, &mut self.out)
     }
 
     fn on_thought(&mut self, text: &str) -> io::Result<()> {
-        let Some(text) = self.held.take_printable(text, self.open, OpenLine::Thought) else { return Ok(()) };
+        let Some(text) = self.pending_whitespace.take_printable(text, self.open_line, OpenLine::Thought)
+        else {
+            return Ok(());
+        };
         self.live.stop_waiting();
-        if self.open != OpenLine::Thought {
+        if self.open_line != OpenLine::Thought {
             self.start_block(LastBlock::Thought)?;
         }
-        self.open = OpenLine::Thought;
+        self.open_line = OpenLine::Thought;
         write!(self.err, "{}", self.paint_mode().apply_style(Style::new().dim(), &text))?;
         self.err.flush()
     }
@@ -189,10 +194,10 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
     /// Sets what comes next apart from all before it.
     fn set_apart(&mut self) -> io::Result<()> {
         self.close_line()?;
-        if self.last != LastBlock::Nothing {
+        if self.last_block != LastBlock::None {
             self.write_gap()?;
         }
-        self.last = LastBlock::Nothing;
+        self.last_block = LastBlock::None;
         self.err.flush()
     }
 
@@ -243,16 +248,16 @@ impl HeldWhitespace {
     }
 
     /// Gives the text that can be written now: with the space before it, without the space after it.
-    fn take_printable(&mut self, text: &str, open: OpenLine, kind: OpenLine) -> Option<String> {
-        let mut whole = std::mem::take(&mut self.0);
-        if open != kind {
+    fn take_printable(&mut self, text: &str, open_line: OpenLine, kind: OpenLine) -> Option<String> {
+        let mut merged = std::mem::take(&mut self.0);
+        if open_line != kind {
             // What was held was the end of something else.
-            whole.clear();
+            merged.clear();
         }
-        whole.push_str(if open == kind { text } else { text.trim_start_matches('\n') });
-        let n_words = whole.trim_end().len();
-        self.0 = whole.split_off(n_words);
-        (!whole.is_empty()).then_some(whole)
+        merged.push_str(if open_line == kind { text } else { text.trim_start_matches('\n') });
+        let n_printable = merged.trim_end().len();
+        self.0 = merged.split_off(n_printable);
+        (!merged.is_empty()).then_some(merged)
     }
 }
 
@@ -277,7 +282,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
     }
 
     fn on_tick(&mut self) -> io::Result<()> {
-        if self.open != OpenLine::Nothing || !self.live.advance_frame() {
+        if self.open_line != OpenLine::None || !self.live.advance_frame() {
             return Ok(());
         }
         self.erase_live()?;
@@ -289,8 +294,8 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         Ok(())
     }
 
-    fn on_update(&mut self, heard: AgentUpdate) -> io::Result<()> {
-        match heard {
+    fn on_update(&mut self, update: AgentUpdate) -> io::Result<()> {
+        match update {
             AgentUpdate::Text(text) => self.on_text(&strip_control_chars(&text)),
             AgentUpdate::Thought(text) => self.on_thought(&strip_control_chars(&text)),
             AgentUpdate::Notice(text) => self.write_line(Style::new().yellow(), &to_one_line(&text)),
@@ -317,23 +322,23 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         }
     }
 
-    fn replay_begins(&mut self, n_left_out: usize) -> io::Result<()> {
-        let prompts = if n_left_out == 1 { "prompt" } else { "prompts" };
-        match n_left_out {
+    fn on_replay_start(&mut self, n_omitted: usize) -> io::Result<()> {
+        let prompts = if n_omitted == 1 { "prompt" } else { "prompts" };
+        match n_omitted {
             0 => Ok(()),
             n => self
                 .write_line(Style::new().dim(), &format!("({n} earlier {prompts}; --replay all shows them)")),
         }
     }
 
-    fn replay_ends(&mut self) -> io::Result<()> {
+    fn on_replay_end(&mut self) -> io::Result<()> {
         self.end_turn()?;
         self.write_line(Style::new().dim(), "(said before; what follows is new)")?;
         self.prepare_for_input()
     }
 
     fn on_new_message(&mut self) -> io::Result<()> {
-        self.held.begin_line();
+        self.pending_whitespace.begin_line();
         Ok(())
     }
 
@@ -366,7 +371,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
     fn on_session_end(
         &mut self,
         session: &SessionId,
-        onward: SessionRetention,
+        retention: SessionRetention,
         agent: Option<&str>,
     ) -> io::Result<()> {
         self.end_turn()?;
@@ -382,7 +387,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
             self.write_line(dim.clone(), &format!("cost        {}", money::format_dollars(cost)))?;
         }
         let agent = agent.map(|name| format!("--agent {name} ")).unwrap_or_default();
-        match onward {
+        match retention {
             SessionRetention::Stored => {
                 self.write_line(dim, &format!("go on with  crow-cli run {agent}-s {session} \"…\""))
             }

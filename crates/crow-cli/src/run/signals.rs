@@ -19,25 +19,25 @@ pub(super) enum StopRequest {
     /// The person pressed Ctrl-C.
     Interrupt,
     /// The process is to end.
-    End,
+    Terminate,
 }
 
 impl SignalListener {
     pub(super) fn listen() -> Result<Self, CliError> {
-        let on = |kind| {
+        let register = |kind| {
             signal(kind).map_err(|error| {
                 CliError::new(CliExitCode::Failed, format!("could not listen for signals: {error}"))
             })
         };
-        let (interrupt, terminate) = (on(SignalKind::interrupt())?, on(SignalKind::terminate())?);
-        Ok(Self { interrupt, terminate, hangup: on(SignalKind::hangup())? })
+        let (interrupt, terminate) = (register(SignalKind::interrupt())?, register(SignalKind::terminate())?);
+        Ok(Self { interrupt, terminate, hangup: register(SignalKind::hangup())? })
     }
 
     /// Waits for the next. May be given up and asked again.
     pub(super) async fn next_request(&mut self) -> StopRequest {
         tokio::select! {
-            _ = self.terminate.recv() => StopRequest::End,
-            _ = self.hangup.recv() => StopRequest::End,
+            _ = self.terminate.recv() => StopRequest::Terminate,
+            _ = self.hangup.recv() => StopRequest::Terminate,
             _ = self.interrupt.recv() => StopRequest::Interrupt,
         }
     }

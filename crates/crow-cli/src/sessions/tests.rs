@@ -48,8 +48,8 @@ fn without_numbers(text: &str) -> String {
 /// left is shown below what it said.
 #[track_caller]
 fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    let db = DatabaseAddress::File(folder.path().join("crow.db"));
+    let directory = tempfile::tempdir().unwrap();
+    let db = DatabaseAddress::File(directory.path().join("crow.db"));
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let text = runtime.block_on(async {
         let store = Store::open(&db).await.unwrap();
@@ -71,8 +71,8 @@ fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
         };
         let done = run(&command, (&db, Timestamp(100 * DAY)), ask, &mut out).await;
         let mut text = question.into_inner() + &String::from_utf8(out).unwrap();
-        if let Err(exit) = done {
-            text += &format!("{exit:?}\n");
+        if let Err(error) = done {
+            text += &format!("{error:?}\n");
         }
         let query =
             crow_store::ListQuery { cwd: None, begun_by: CreatorFilter::Person, before: None, limit: 9 };
@@ -102,7 +102,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
     );
     check(
         "crow-cli sessions prune --older-than 8w -y",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
@@ -113,7 +113,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
     );
     check(
         "crow-cli sessions prune --older-than 8w -y -j",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
             {"deleted":["old"],"would_delete":[],"at_work":[],"freed_bytes":N}
             left: young
@@ -140,7 +140,7 @@ fn nothing_is_deleted_without_a_yes() {
     );
     check(
         "crow-cli sessions prune --older-than 30d -j",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
             CliError { code: Denied, message: Some("nobody could be asked, so nothing was deleted"), hint: Some("say yes with -y") }
             left: young
@@ -213,7 +213,7 @@ fn those_named_are_deleted_or_none() {
     );
     check(
         "crow-cli sessions delete old old young -y",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
@@ -224,7 +224,7 @@ fn those_named_are_deleted_or_none() {
     );
     check(
         "crow-cli sessions delete old busy -y",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
             SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
             old      90 days ago  1         sonnet  of day 10  /work
@@ -237,7 +237,7 @@ fn those_named_are_deleted_or_none() {
     );
     check(
         "crow-cli sessions delete old yong -y",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
             CliError { code: NoSession, message: Some("there is no session yong"), hint: Some("did you mean young?") }
             left: young
@@ -251,7 +251,7 @@ fn those_named_are_deleted_or_none() {
 fn sessions_are_listed_as_inspect_lists_them() {
     check(
         "crow-cli sessions list -l 1",
-        ConfirmAnswer::Nothing,
+        ConfirmAnswer::Unavailable,
         expect![[r#"
         SESSION  UPDATED    MESSAGES  MODEL   TITLE      FOLDER
         young    yesterday  1         sonnet  of day 99  /work

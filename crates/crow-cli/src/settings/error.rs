@@ -15,7 +15,7 @@ pub(crate) enum ConfigError {
     },
     /// The file says something that cannot be meant.
     #[error("{}:{line}: {problem}", path.display())]
-    Wrong {
+    Invalid {
         /// The file.
         path: PathBuf,
         /// Its line, from 1.
@@ -44,7 +44,7 @@ pub(crate) enum ConfigError {
     NoHome,
     /// The folder cannot be named in a database, a command line or a message.
     #[error("the name of the configuration folder {} is not UTF-8", path.display())]
-    NotText {
+    NotUtf8 {
         /// The folder.
         path: PathBuf,
     },
@@ -55,16 +55,17 @@ impl ConfigError {
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Unreadable { source, .. } => Some(unreadable_hint(source.kind()).to_owned()),
-            Self::Wrong { .. } => None,
+            Self::Invalid { .. } => None,
             Self::NotConfigured { .. } => Some(
                 "run `crow-cli init`, or set OPENAI_API_KEY or OPENROUTER_API_KEY and run `crow-cli init -y`"
                     .to_owned(),
             ),
             Self::UnknownModel { nearest, names, .. } => {
-                let meant = nearest.as_ref().map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-                Some(format!("{meant}there is: {}", names.join(", ")))
+                let suggestion =
+                    nearest.as_ref().map(|name| format!("did you mean {name}? ")).unwrap_or_default();
+                Some(format!("{suggestion}there is: {}", names.join(", ")))
             }
-            Self::NoHome | Self::NotText { .. } => {
+            Self::NoHome | Self::NotUtf8 { .. } => {
                 Some("name the folder with --config-dir or CROW_CONFIG_DIR".to_owned())
             }
         }
@@ -100,7 +101,7 @@ pub(crate) struct ConfigWarning {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfigWarningKind {
     /// It may be one.
-    Odd,
+    Suspicious,
     /// It is a key of an earlier version that has no meaning in this one.
     Retired,
 }

@@ -13,8 +13,8 @@ use super::{ConfigError, Environment};
 
 // Inside `{…}` YAML takes the braces of `${VAR}` for its own. While it parses, these stand for them;
 // they are private to us in every Unicode text.
-const OPEN: char = '\u{E0C0}';
-const CLOSE: char = '\u{E0C1}';
+const OPEN_MARK: char = '\u{E0C0}';
+const CLOSE_MARK: char = '\u{E0C1}';
 
 /// Levels of lists and maps in one another. A hook's group needs six; the parser calls itself for each, and a thread's
 /// stack is small.
@@ -27,7 +27,7 @@ const VALUES_MAX: usize = 20_000;
 const ALIASES_MAX: usize = 200;
 
 /// How the parser's words begin for what is past a limit; the rest is in terms of its code.
-const BOUNDS: [&str; 4] = ["budget breached", "recursion limit", "alias replay", "alias expansion"];
+const LIMIT_ERRORS: [&str; 4] = ["budget breached", "recursion limit", "alias replay", "alias expansion"];
 
 /// A value and the line it stands on.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) enum ConfigValue {
 #[derive(Debug)]
 pub(super) struct ConfigScalar {
     raw: String,
-    typed: ScalarType,
+    kind: ScalarType,
 }
 
 #[derive(Debug)]
@@ -77,12 +77,12 @@ pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, Config
             let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
             // What follows is advice to whoever calls the parser.
             let problem = problem.split(", set ").next().unwrap_or_default();
-            let is_bound = BOUNDS.iter().any(|bound| problem.starts_with(bound));
-            let problem = if is_bound { "it is nested too deeply, or says too much" } else { problem };
-            ConfigError::Wrong {
+            let is_limit = LIMIT_ERRORS.iter().any(|prefix| problem.starts_with(prefix));
+            let problem = if is_limit { "it is nested too deeply, or says too much" } else { problem };
+            ConfigError::Invalid {
                 path: path.to_owned(),
                 line,
-                problem: problem.replace(OPEN, "${").replace(CLOSE, "}"),
+                problem: problem.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}"),
             }
         })?;
     // Spans count in the text that was parsed, not in the one on disk.
@@ -112,9 +112,9 @@ fn mark_variables(text: &str) -> String {
         marked.push_str(before);
         match after.split_once('}') {
             Some((name, tail)) if is_variable(name) => {
-                marked.extend([OPEN]);
+                marked.extend([OPEN_MARK]);
                 marked.push_str(name);
-                marked.extend([CLOSE]);
+                marked.extend([CLOSE_MARK]);
                 rest = tail;
             }
             _ => {
@@ -133,7 +133,7 @@ fn is_variable(name: &str) -> bool {
 
 fn convert_node(spanned: Spanned<RawNode>, text: &str) -> ConfigNode {
     let line = spanned.referenced.line();
-    let written = || {
+    let source_text = || {
         let span = spanned.defined.span();
         let start = span.byte_offset().and_then(|start| usize::try_from(start).ok());
         let end = start.zip(span.byte_len()).map(|(start, len)| start + usize::try_from(len).unwrap_or(0));
@@ -142,12 +142,12 @@ fn convert_node(spanned: Spanned<RawNode>, text: &str) -> ConfigNode {
     let value = match spanned.value {
         RawNode::Null => ConfigValue::Null,
         RawNode::Bool(value) => {
-            ConfigValue::Scalar(ConfigScalar { raw: written(), typed: ScalarType::Bool(value) })
+            ConfigValue::Scalar(ConfigScalar { raw: source_text(), kind: ScalarType::Bool(value) })
         }
         RawNode::Number(value) => {
-            ConfigValue::Scalar(ConfigScalar { raw: written(), typed: ScalarType::Number(value) })
+            ConfigValue::Scalar(ConfigScalar { raw: source_text(), kind: ScalarType::Number(value) })
         }
-        RawNode::Text(raw) => ConfigValue::Scalar(ConfigScalar { raw, typed: ScalarType::Text }),
+        RawNode::Text(raw) => ConfigValue::Scalar(ConfigScalar { raw, kind: ScalarType::Text }),
         RawNode::List(items) => {
             ConfigValue::List(items.into_iter().map(|item| convert_node(item, text)).collect())
         }
@@ -167,9 +167,9 @@ impl ConfigValue {
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
-            Self::Scalar(ConfigScalar { typed: ScalarType::Text, .. }) => "text",
-            Self::Scalar(ConfigScalar { typed: ScalarType::Bool(_), .. }) => "true or false",
-            Self::Scalar(ConfigScalar { typed: ScalarType::Number(_), .. }) => "a number",
+            Self::Scalar(ConfigScalar { kind: ScalarType::Text, .. }) => "text",
+            Self::Scalar(ConfigScalar { kind: ScalarType::Bool(_), .. }) => "true or false",
+            Self::Scalar(ConfigScalar { kind: ScalarType::Number(_), .. }) => "a number",
             Self::List(_) => "a list",
             Self::Map(_) => "a map",
         }
@@ -202,7 +202,7 @@ impl ConfigScalar {
 
     /// Shows the text as it is written, with its variables left to somebody else.
     pub(super) fn literal_text(&self) -> String {
-        self.raw.replace(OPEN, "${").replace(CLOSE, "}")
+        self.raw.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}")
     }
 
     /// Names the variables in the text.
@@ -218,7 +218,7 @@ impl ConfigScalar {
 
     /// Shows the scalar as JSON; a text stays a text whatever its variables hold.
     pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
-        match &self.typed {
+        match &self.kind {
             ScalarType::Text => serde_json::Value::String(self.expand(env).text),
             ScalarType::Bool(value) => serde_json::Value::Bool(*value),
             ScalarType::Number(value) => serde_json::Value::Number(value.clone()),
@@ -254,8 +254,8 @@ impl ConfigNode {
 }
 
 fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
-    let (before, after) = text.split_once(OPEN)?;
-    let (name, tail) = after.split_once(CLOSE)?;
+    let (before, after) = text.split_once(OPEN_MARK)?;
+    let (name, tail) = after.split_once(CLOSE_MARK)?;
     Some((before, name, tail))
 }
 

@@ -26,16 +26,16 @@ fn check_folder(yaml: &str, dotenv: &str, env: &[(&str, &str)], expect: Expect) 
 }
 
 fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
-    fs::write(folder.path().join(".env"), dotenv).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("config.yaml"), yaml).unwrap();
+    fs::write(directory.path().join(".env"), dotenv).unwrap();
     let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
     let mut text = String::new();
-    match Settings::load(folder.path(), &env) {
+    match Settings::load(directory.path(), &env) {
         Ok((settings, warnings)) => {
             for warning in warnings {
                 match warning.kind {
-                    ConfigWarningKind::Odd => writeln!(text, "warning: {warning}").unwrap(),
+                    ConfigWarningKind::Suspicious => writeln!(text, "warning: {warning}").unwrap(),
                     ConfigWarningKind::Retired => writeln!(text, "retired: {}", warning.text).unwrap(),
                 }
             }
@@ -43,7 +43,7 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
         }
         Err(error) => writeln!(text, "error: {error}").unwrap(),
     }
-    text.replace(&folder.path().display().to_string(), "$DIR")
+    text.replace(&directory.path().display().to_string(), "$DIR")
 }
 
 /// Shows how a model is spoken to, where that is not as usual.
@@ -380,13 +380,13 @@ fn rules_are_read_and_a_broken_one_is_an_error() {
 
 #[track_caller]
 fn check_held(yaml: &str, expect: Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
-    let shown = match Settings::load(folder.path(), &Environment::new()) {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("config.yaml"), yaml).unwrap();
+    let shown = match Settings::load(directory.path(), &Environment::new()) {
         Ok((settings, warnings)) => {
             format!("{:?} {:?} {}", settings.sandbox, settings.network, warnings.len())
         }
-        Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+        Err(error) => error.to_string().replace(&directory.path().display().to_string(), "$DIR"),
     };
     expect.assert_eq(&shown);
 }

@@ -19,20 +19,20 @@ pub(crate) const SEARCH_COMPOSE: &str = "searxng/compose.yaml";
 const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// Reads how the web is reached; `whole` has the file with the keys in it, which no proxy is taken from.
-pub(super) fn web_access(dir: &Path, whole: &Environment, env: &Environment) -> WebConfig {
-    let mut access = WebConfig { search_compose: dir.join(SEARCH_COMPOSE), ..WebConfig::default() };
-    let url = whole.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
-    let has_url = url.is_some();
+pub(super) fn web_access(dir: &Path, merged_env: &Environment, env: &Environment) -> WebConfig {
+    let mut config = WebConfig { search_compose: dir.join(SEARCH_COMPOSE), ..WebConfig::default() };
+    let url = merged_env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
+    let is_configured = url.is_some();
     if let Some(url) = url {
-        url.clone_into(&mut access.search_url);
+        url.clone_into(&mut config.search_url);
     }
-    let port = whole.get(SEARCH_PORT_VARIABLE).and_then(|port| port.trim().parse::<u16>().ok());
-    if let (false, Some(port)) = (has_url, port) {
-        access.search_url = format!("http://localhost:{port}");
+    let port = merged_env.get(SEARCH_PORT_VARIABLE).and_then(|port| port.trim().parse::<u16>().ok());
+    if let (false, Some(port)) = (is_configured, port) {
+        config.search_url = format!("http://localhost:{port}");
     }
     let is_proxy = |name: &str| PROXY_VARIABLES.contains(&name.to_ascii_uppercase().as_str());
-    access.proxies = env.iter().filter(|(name, _)| is_proxy(name)).map(|(_, proxy)| proxy.clone()).collect();
-    access
+    config.proxies = env.iter().filter(|(name, _)| is_proxy(name)).map(|(_, proxy)| proxy.clone()).collect();
+    config
 }
 
 #[cfg(test)]
@@ -45,13 +45,14 @@ mod tests {
 
     #[test]
     fn the_environment_names_the_search_and_the_proxies() {
-        let whole = environment(&[("SEARXNG_URL", " http://search.lan/ "), ("all_proxy", "from-file:1")]);
+        let merged_env =
+            environment(&[("SEARXNG_URL", " http://search.lan/ "), ("all_proxy", "from-file:1")]);
         let env =
             environment(&[("https_proxy", "proxy:3128"), ("HTTP_PROXY", "http://p:1"), ("NO_PROXY", "x")]);
-        let access = web_access(Path::new("/c"), &whole, &env);
-        assert_eq!(access.search_url, "http://search.lan/");
-        assert_eq!(access.search_compose, Path::new("/c/searxng/compose.yaml"));
-        assert_eq!(access.proxies, ["http://p:1", "proxy:3128"]);
+        let config = web_access(Path::new("/c"), &merged_env, &env);
+        assert_eq!(config.search_url, "http://search.lan/");
+        assert_eq!(config.search_compose, Path::new("/c/searxng/compose.yaml"));
+        assert_eq!(config.proxies, ["http://p:1", "proxy:3128"]);
     }
 
     #[test]

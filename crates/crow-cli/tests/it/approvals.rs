@@ -4,14 +4,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 struct Stage {
     model: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     capabilities: Value,
 }
@@ -19,19 +19,19 @@ struct Stage {
 impl Stage {
     async fn new(more: &str, capabilities: Value) -> Self {
         let model = ModelServer::start("");
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         if !more.is_empty() {
-            world.configure_more(more);
+            world.add_config(more);
         }
         std::fs::create_dir_all(world.project().join(".git")).expect("a folder can be made");
-        world.file("work.sh", "#!/bin/sh\necho did $1\n");
+        world.write_file("work.sh", "#!/bin/sh\necho did $1\n");
         let work = world.project().join("work.sh");
         std::fs::set_permissions(&work, PermissionsExt::from_mode(0o755)).expect("modes can be set");
         let client = Self::start(&world, &capabilities).await;
         Self { model, world, client, capabilities }
     }
 
-    async fn start(world: &World, capabilities: &Value) -> FakeClient {
+    async fn start(world: &TestHome, capabilities: &Value) -> FakeClient {
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         FakeClient::start_with(binary, &world.home(), capabilities.clone()).await
     }
@@ -39,7 +39,7 @@ impl Stage {
     /// Another process for the same person.
     async fn restart(&mut self) {
         let next = Self::start(&self.world, &self.capabilities).await;
-        std::mem::replace(&mut self.client, next).hang_up().await;
+        std::mem::replace(&mut self.client, next).close_stdin().await;
     }
 
     async fn open(&mut self) -> String {
@@ -51,10 +51,10 @@ impl Stage {
         let before = self.client.log().len();
         for command in commands {
             let call = format!("call terminal {}", json!({"command": command}));
-            self.model.replace(Script::parse(&format!("{call}\ntext \"Done.\"")));
-            self.client.answers.extend(answers.iter().map(|&answer| answer.to_owned()));
+            self.model.replace_answers(Script::parse(&format!("{call}\ntext \"Done.\"")));
+            self.client.permission_answers.extend(answers.iter().map(|&answer| answer.to_owned()));
             self.prompt(session, "go").await;
-            self.client.answers.clear();
+            self.client.permission_answers.clear();
         }
         let log = self.client.log();
         let asked = log[before..].lines().filter(|line| line.starts_with("? "));
@@ -63,7 +63,7 @@ impl Stage {
 
     async fn prompt(&mut self, session: &str, text: &str) {
         let id = self.client.prompt(session, text).await;
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn", "{}", self.client.log());
     }
 
@@ -129,7 +129,7 @@ fn for_this_session_survives_close_and_load_and_no_more() {
         let mut shown = stage.asked(&session, &["python3 -c 1"], &["allow_always"]).await;
         stage.restart().await;
         let project = stage.world.project();
-        stage.client.load(&session, &project).await.expect("it is there");
+        stage.client.load_session(&session, &project).await.expect("it is there");
         shown += "the same session in another process\n";
         shown += &stage.asked(&session, &["python3 -c 1"], &[]).await;
         shown += "other words, and another session\n";
@@ -156,9 +156,9 @@ async fn rejected(capabilities: Value, form: Option<&str>) -> String {
     let session = stage.open().await;
     let call = |command: &str| format!("call terminal {}", json!({"command": command}));
     let script = format!("{} | {}\ntext \"I do that.\"", call("rm a"), call("rm b"));
-    stage.model.replace(Script::parse(&script));
-    stage.client.answers.extend(["reject_and_tell".to_owned(), "reject_once".to_owned()]);
-    stage.client.forms.extend(form.map(str::to_owned));
+    stage.model.replace_answers(Script::parse(&script));
+    stage.client.permission_answers.extend(["reject_and_tell".to_owned(), "reject_once".to_owned()]);
+    stage.client.form_answers.extend(form.map(str::to_owned));
     stage.prompt(&session, "go").await;
     let n_before = stage.model.requests().len();
     if form.is_none() {
@@ -238,11 +238,11 @@ fn a_child_asks_nothing_that_its_parent_was_allowed() {
             json!({"command": "./work.sh two"}),
             json!({"command": "make all"}),
         );
-        stage.model.answer_to("ALPHA", Script::parse(&child));
+        stage.model.add_answers_for("ALPHA", Script::parse(&child));
         let task = json!({"prompt": "ALPHA: work", "title": "work"});
-        stage.model.replace(Script::parse(&format!("call task {task}\ntext \"Done.\"")));
+        stage.model.replace_answers(Script::parse(&format!("call task {task}\ntext \"Done.\"")));
         let before = stage.client.log().len();
-        stage.client.answers.push_back("allow_always".to_owned());
+        stage.client.permission_answers.push_back("allow_always".to_owned());
         stage.prompt(&session, "go").await;
         let log = stage.client.log();
         shown += "by the child\n";
@@ -271,10 +271,10 @@ fn a_child_of_a_child_asks_nothing_that_the_root_was_allowed() {
         let session = stage.open().await;
         let mut shown = stage.asked(&session, &["./work.sh one"], &["allow_always"]).await;
         let run = format!("call terminal {}\ntext \"It ran.\"", json!({"command": "./work.sh two"}));
-        stage.model.answer_to("BETA", Script::parse(&run));
+        stage.model.add_answers_for("BETA", Script::parse(&run));
         let task = |prompt: &str| format!("call task {}\ntext \"Done.\"", json!({"prompt": prompt}));
-        stage.model.answer_to("ALPHA", Script::parse(&task("BETA: work")));
-        stage.model.replace(Script::parse(&task("ALPHA: work")));
+        stage.model.add_answers_for("ALPHA", Script::parse(&task("BETA: work")));
+        stage.model.replace_answers(Script::parse(&task("ALPHA: work")));
         let before = stage.client.log().len();
         stage.prompt(&session, "go").await;
         let log = stage.client.log();

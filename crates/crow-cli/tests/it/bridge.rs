@@ -11,7 +11,7 @@ use std::{
     path::Path,
 };
 
-use crow_testkit::{ModelServer, client::World, leash::Leash};
+use crow_testkit::{ModelServer, client::TestHome, tracked_command::TrackedCommand};
 use expect_test::{Expect, expect};
 use futures_util::SinkExt;
 use nix::sys::signal::Signal;
@@ -28,13 +28,13 @@ fn check(heard: &str, expected: &Expect) {
     expected.assert_eq(heard);
 }
 
-fn nowhere() -> World {
-    World::new("http://127.0.0.1:9/v1")
+fn nowhere() -> TestHome {
+    TestHome::new("http://127.0.0.1:9/v1")
 }
 
 /// Ends at once; gives the exit code and what was said.
 #[track_caller]
-fn check_refused(world: &World, args: &[&str], expected: &Expect) {
+fn check_refused(world: &TestHome, args: &[&str], expected: &Expect) {
     let output = command(world, args).output().expect("it runs");
     let stderr =
         String::from_utf8_lossy(&output.stderr).replace(&world.home().display().to_string(), "$HOME");
@@ -215,14 +215,14 @@ async fn started(client: &mut Client) {
 
 /// The command on the leash, as an agent that says one word.
 fn leashed() -> String {
-    Leash::COMMAND.replace("echo started", "echo {started")
+    TrackedCommand::COMMAND.replace("echo started", "echo {started")
 }
 
 #[tokio::test]
 async fn a_client_that_leaves_or_is_cut_off_leaves_no_agent() {
     for how in ["goodbye", "nothing", "half a message"] {
         let server = Server::to_script(&leashed());
-        let mut leash = Leash::new(&server.world.project());
+        let mut leash = TrackedCommand::new(&server.world.project());
         let mut client = server.client().await;
         started(&mut client).await;
         match how {
@@ -235,7 +235,7 @@ async fn a_client_that_leaves_or_is_cut_off_leaves_no_agent() {
                 drop(client);
             }
         }
-        leash.gone(how).await;
+        leash.wait_until_gone(how).await;
     }
 }
 
@@ -243,7 +243,7 @@ async fn a_client_that_leaves_or_is_cut_off_leaves_no_agent() {
 async fn a_bridge_that_ends_or_is_killed_leaves_no_agent() {
     for (signal, code) in [(Signal::SIGTERM, Some(0)), (Signal::SIGINT, Some(130)), (Signal::SIGKILL, None)] {
         let mut server = Server::to_script(&leashed());
-        let mut leash = Leash::new(&server.world.project());
+        let mut leash = TrackedCommand::new(&server.world.project());
         let mut client = server.client().await;
         started(&mut client).await;
         server.signal(signal);
@@ -254,7 +254,7 @@ async fn a_bridge_that_ends_or_is_killed_leaves_no_agent() {
             check(&last, &expect!["close 1001: the server ends"]);
         }
         drop(client);
-        leash.gone(signal.as_str()).await;
+        leash.wait_until_gone(signal.as_str()).await;
         let (ended, said) = server.ended();
         assert_eq!((ended.code(), said.as_str()), (code, ""));
         assert_eq!(Path::new(&server.token_file).exists(), signal == Signal::SIGKILL);
@@ -385,17 +385,17 @@ const SCRIPT: &str = "text \"Let me look. \" | call read {\"file_path\": \"a.txt
 
 async fn whole_turn(args: &[&str]) -> (String, String) {
     let models = ModelServer::start(SCRIPT);
-    let world = World::new(models.base_url());
-    world.configure_more("permissions: { mode: auto, sandbox: off }");
-    world.file("a.txt", "one\n");
+    let world = TestHome::new(models.base_url());
+    world.add_config("permissions: { mode: auto, sandbox: off }");
+    world.write_file("a.txt", "one\n");
     let project = world.project();
     let server = Server::start(world, args);
     let mut client = server.client().await;
     let first = client.turn(&project, "What does a.txt say?").await;
-    models.replace(SCRIPT);
+    models.replace_answers(SCRIPT);
     let mut second = server.client().await;
     let second_turn = second.turn(&project, "What does a.txt say?").await;
-    assert_eq!(models.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(models.rejections(), Vec::<String>::new(), "the model refused a request");
     (first, second_turn)
 }
 
@@ -448,7 +448,7 @@ async fn what_is_sent_right_behind_hello_over_acp_listen_is_answered_after_it() 
 #[tokio::test]
 async fn acp_listen_ends_with_its_turns() {
     let models = ModelServer::start("text \"Let me \" | hold | text \"think.\"");
-    let world = World::new(models.base_url());
+    let world = TestHome::new(models.base_url());
     let project = world.project();
     let mut server = Server::start(world, &["acp", "--listen", "127.0.0.1:0"]);
     let mut client = server.client().await;
@@ -483,11 +483,11 @@ async fn the_log_says_how_a_client_ended() {
         world,
         &["acp-bridge", "--log-file", &log.display().to_string(), "sh", "-c", &leashed()],
     );
-    let mut leash = Leash::new(&server.world.project());
+    let mut leash = TrackedCommand::new(&server.world.project());
     let mut client = server.client().await;
     started(&mut client).await;
     drop(client);
-    leash.gone("cut off").await;
+    leash.wait_until_gone("cut off").await;
     let mut server = server;
     server.signal(Signal::SIGTERM);
     server.ended();

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crow_testkit::client::{FakeClient, World};
-use crow_testkit::leash::Leash;
+use crow_testkit::client::{FakeClient, TestHome};
+use crow_testkit::tracked_command::TrackedCommand;
 use crow_testkit::{ModelServer, Script, replay};
 use serde_json::{Value, json};
 
@@ -36,13 +36,13 @@ enum Stop {
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     stop: Stop,
     /// Requests before the turn.
     n_before: usize,
     /// What was live in each session.
-    sessions: Vec<(Cut, String, PathBuf, Leash)>,
+    sessions: Vec<(Cut, String, PathBuf, TrackedCommand)>,
 }
 
 /// What a turn was.
@@ -59,7 +59,7 @@ fn binary() -> &'static Path {
 
 /// The model's answers of a turn; the one to request `held` does not come.
 fn script(held: Option<usize>) -> Script {
-    let command = json!({"command": Leash::COMMAND});
+    let command = json!({"command": TrackedCommand::COMMAND});
     let answers = [
         format!(
             "thought \"Hm.\" | text \"I look.\" | call read {{\"file_path\":\"a.txt\"}} | call terminal {command} | usage 30 9"
@@ -75,7 +75,7 @@ fn script(held: Option<usize>) -> Script {
 impl Stage {
     async fn new(capabilities: Value, stop: Stop) -> Self {
         let server = ModelServer::start("");
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
         Self { server, world, client, stop, n_before: 0, sessions: Vec::new() }
     }
@@ -85,19 +85,19 @@ impl Stage {
         let folder = self.world.project().join(format!("{}", self.sessions.len()));
         fs::create_dir(&folder).expect("a folder can be made");
         fs::write(folder.join("a.txt"), "apples\n").expect("a file can be written");
-        let mut leash = Leash::new(&folder);
+        let mut leash = TrackedCommand::new(&folder);
         let session = self.client.new_session(&folder).await;
         let held = if let Cut::Request(place) = cut { Some(place) } else { None };
-        self.server.replace(script(held));
+        self.server.replace_answers(script(held));
         self.n_before = self.server.n_requests();
         if let Cut::Question(place) = cut {
-            self.client.answers.extend(vec!["allow_once".to_owned(); place]);
-            self.client.answers.push_back("silence".to_owned());
+            self.client.permission_answers.extend(vec!["allow_once".to_owned(); place]);
+            self.client.permission_answers.push_back("silence".to_owned());
         }
         let id = self.client.prompt(&session, "go").await;
         let (turn, ended) = self.hear(&session, id, cut, &mut leash).await;
-        self.client.answers.clear();
-        leash.gone(&format!("{cut:?}\n{}", self.client.log())).await;
+        self.client.permission_answers.clear();
+        leash.wait_until_gone(&format!("{cut:?}\n{}", self.client.log())).await;
         let is_whole = self.server.n_requests() == self.n_before + N_REQUESTS && held.is_none();
         match ended.as_str() {
             "cancelled" => assert_ne!(cut, Cut::Never),
@@ -105,17 +105,17 @@ impl Stage {
             other => unreachable!("{cut:?}: the turn ended with {other}"),
         }
         // A request that was on its way when it was cancelled may still arrive and take an answer.
-        self.server.replace("text \"Again.\"\ntext \"Again.\"");
+        self.server.replace_answers("text \"Again.\"\ntext \"Again.\"");
         let id = self.client.prompt(&session, "once more").await;
-        let again = self.client.answer_to(id).await;
+        let again = self.client.response_to(id).await;
         assert_eq!(again.expect("the session goes on")["stopReason"], "end_turn", "{cut:?}");
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "{cut:?}: the model refused a request");
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "{cut:?}: the model refused a request");
         assert_eq!(self.client.editor.unreleased(), Vec::<String>::new(), "{cut:?}");
         self.sessions.push((cut, session, folder, leash));
         turn
     }
 
-    async fn hear(&mut self, session: &str, id: u64, cut: Cut, leash: &mut Leash) -> (Turn, String) {
+    async fn hear(&mut self, session: &str, id: u64, cut: Cut, leash: &mut TrackedCommand) -> (Turn, String) {
         let mut turn = Turn::default();
         loop {
             if let Cut::Request(place) = cut
@@ -146,7 +146,7 @@ impl Stage {
             let is_running = message["method"] == "terminal/wait_for_exit"
                 || update["status"] == "in_progress" && update["content"].to_string().contains("started");
             if is_running && cut != Cut::Line(turn.n_lines) {
-                leash.let_go();
+                leash.release();
             }
         }
     }
@@ -163,10 +163,10 @@ impl Stage {
         let capabilities = self.client.editor.capabilities().clone();
         let mut fresh = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
         for (cut, session, folder, leash) in &mut self.sessions {
-            fresh.load(session, folder).await.expect("the session loads");
+            fresh.load_session(session, folder).await.expect("the session loads");
             replay::check(session, &self.client, &fresh);
             // Nothing was started behind the end of its turn either.
-            leash.gone(&format!("{cut:?}, at the end")).await;
+            leash.wait_until_gone(&format!("{cut:?}, at the end")).await;
         }
     }
 }

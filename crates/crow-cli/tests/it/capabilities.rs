@@ -11,7 +11,7 @@ mod mcp_web;
 
 use std::path::Path;
 
-use crow_testkit::client::{Answered, FakeClient, World};
+use crow_testkit::client::{FakeClient, RpcResult, TestHome};
 use crow_testkit::{ModelServer, Script};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn binary() -> &'static Path {
 /// An agent in a world of its own.
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
 }
 
@@ -39,8 +39,8 @@ impl Stage {
     /// With more lines in its configuration.
     async fn configured(capabilities: Value, yaml: &str) -> Self {
         let server = ModelServer::start(Script::default());
-        let world = World::new(server.base_url());
-        world.configure_more(yaml);
+        let world = TestHome::new(server.base_url());
+        world.add_config(yaml);
         let client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
         Self { server, world, client }
     }
@@ -51,7 +51,7 @@ impl Stage {
     }
 
     /// Opens a session in the project; more fields come along.
-    async fn open(&mut self, more: Value) -> Answered {
+    async fn open(&mut self, more: Value) -> RpcResult {
         let mut params = json!({"cwd": self.world.project(), "mcpServers": []});
         more.as_object().into_iter().flatten().for_each(|(name, value)| params[name] = value.clone());
         self.client.request("session/new", params).await
@@ -59,11 +59,11 @@ impl Stage {
 
     /// Plays a whole turn of this script.
     async fn turn(&mut self, session: &str, blocks: Value, script: &str) {
-        self.server.replace(script);
+        self.server.replace_answers(script);
         let id = self.client.prompt_with(session, blocks).await;
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 
     /// A session that has said something.
@@ -99,7 +99,7 @@ fn id_of(opened: &Value) -> String {
 }
 
 #[track_caller]
-fn refused(answered: Answered, code: i64) {
+fn refused(answered: RpcResult, code: i64) {
     let error = answered.expect_err("it is refused");
     assert_eq!(error["code"], code, "{error}");
 }
@@ -155,14 +155,14 @@ async fn works(name: &str, stage: &mut Stage) {
 async fn load(stage: &mut Stage) {
     let session = stage.used().await;
     let mut other = stage.again().await;
-    other.load(&session, &stage.world.project()).await.expect("the session loads");
+    other.load_session(&session, &stage.world.project()).await.expect("the session loads");
     expect![[r#"
         < prompt[msg-0] remember this
         < text[msg-1] I do.
         < title remember this
     "#]]
     .assert_eq(&other.log());
-    refused(other.load("nobody", &stage.world.project()).await, -32002);
+    refused(other.load_session("nobody", &stage.world.project()).await, -32002);
 }
 
 async fn resume(stage: &mut Stage) {
@@ -181,19 +181,19 @@ async fn resume(stage: &mut Stage) {
 async fn fork(stage: &mut Stage) {
     let session = stage.used().await;
     // What is stored of a turn at work is copied; the call that runs there is none of the copy's.
-    stage.server.replace("call terminal {\"command\":\"sleep 60\"}");
+    stage.server.replace_answers("call terminal {\"command\":\"sleep 60\"}");
     let id = stage.client.prompt(&session, "go on").await;
-    stage.client.until("in_progress").await;
+    stage.client.wait_for_line("in_progress").await;
     let params = json!({"sessionId": session, "cwd": stage.world.project()});
     let copy = id_of(&stage.client.request("session/fork", params).await.expect("it is copied"));
     assert_ne!(copy, session);
     stage.client.request("session/close", named(&session)).await.expect("it closes");
-    stage.client.answer_to(id).await.expect("its turn is answered");
+    stage.client.response_to(id).await.expect("its turn is answered");
     stage.turn(&copy, text("and?"), "text \"Still.\"").await;
     assert!(stage.asked().contains("remember this"), "the model is told again");
     assert!(stage.asked().contains("its result is not known"), "{}", stage.asked());
     let mut other = stage.again().await;
-    other.load(&session, &stage.world.project()).await.expect("the original loads");
+    other.load_session(&session, &stage.world.project()).await.expect("the original loads");
     assert!(!other.log().contains("Still."), "the original stays as it is:\n{}", other.log());
     let params = json!({"sessionId": "nobody", "cwd": stage.world.project()});
     refused(stage.client.request("session/fork", params).await, -32002);
@@ -211,15 +211,15 @@ async fn list(stage: &mut Stage) {
 
 async fn close(stage: &mut Stage) {
     let session = stage.used().await;
-    stage.server.replace("text \"I begin\" | hold");
+    stage.server.replace_answers("text \"I begin\" | hold");
     let id = stage.client.prompt(&session, "go on").await;
-    stage.client.until("I begin").await;
+    stage.client.wait_for_line("I begin").await;
     stage.client.request("session/close", named(&session)).await.expect("it closes");
-    let ended = stage.client.answer_to(id).await.expect("its turn is answered");
+    let ended = stage.client.response_to(id).await.expect("its turn is answered");
     assert_eq!(ended["stopReason"], "cancelled");
     let id = stage.client.prompt(&session, "anybody?").await;
-    refused(stage.client.answer_to(id).await, -32002);
-    stage.client.load(&session, &stage.world.project()).await.expect("it is stored");
+    refused(stage.client.response_to(id).await, -32002);
+    stage.client.load_session(&session, &stage.world.project()).await.expect("it is stored");
     stage.turn(&session, text("back"), "text \"Welcome.\"").await;
     refused(stage.client.request("session/close", named("nobody")).await, -32002);
 }
@@ -228,9 +228,9 @@ async fn delete(stage: &mut Stage) {
     let session = stage.used().await;
     stage.client.request("session/delete", named(&session)).await.expect("it is deleted");
     assert_eq!(Stage::sessions(&mut stage.client).await, Vec::<String>::new());
-    refused(stage.client.load(&session, &stage.world.project()).await, -32002);
+    refused(stage.client.load_session(&session, &stage.world.project()).await, -32002);
     let id = stage.client.prompt(&session, "anybody?").await;
-    refused(stage.client.answer_to(id).await, -32002);
+    refused(stage.client.response_to(id).await, -32002);
     stage.client.request("session/delete", named(&session)).await.expect("it stays deleted");
     let mut other = stage.again().await;
     assert_eq!(Stage::sessions(&mut other).await, Vec::<String>::new());
@@ -290,7 +290,7 @@ async fn logout(stage: &mut Stage) {
     stage.client.request("logout", json!({})).await.expect("it signs out");
     refused(stage.open(json!({})).await, -32000);
     let id = stage.client.prompt(&session, "hello?").await;
-    refused(stage.client.answer_to(id).await, -32000);
+    refused(stage.client.response_to(id).await, -32000);
     authenticate(stage).await;
     stage.open(json!({})).await.expect("a session opens");
     stage.turn(&session, text("back"), "text \"Welcome.\"").await;
@@ -301,7 +301,7 @@ async fn logout(stage: &mut Stage) {
 async fn set_up(stage: &mut Stage) {
     refused(stage.client.request("authenticate", json!({"methodId": "set-up"})).await, -32602);
     let method = json!({"methodId": "set-up"});
-    let hello = stage.client.hello(stage.client.editor.capabilities().clone()).await.expect("hello");
+    let hello = stage.client.initialize(stage.client.editor.capabilities().clone()).await.expect("hello");
     let methods = hello["authMethods"].as_array().cloned().unwrap_or_default();
     let method = methods.iter().find(|one| one["id"] == method["methodId"]).expect("it is advertised");
     let words = method["args"].as_array().cloned().unwrap_or_default();
@@ -318,34 +318,36 @@ async fn set_up(stage: &mut Stage) {
 
 async fn steering(stage: &mut Stage) {
     let session = stage.used().await;
-    stage.server.replace("text \"I begin\" | hold | call glob {\"pattern\":\"*\"}\ntext \"So be it.\"");
+    stage
+        .server
+        .replace_answers("text \"I begin\" | hold | call glob {\"pattern\":\"*\"}\ntext \"So be it.\"");
     let id = stage.client.prompt(&session, "go on").await;
-    stage.client.until("I begin").await;
+    stage.client.wait_for_line("I begin").await;
     let words = |words: &str| json!({"sessionId": session, "prompt": text(words)});
     // It is answered when the model gets the words, with its next request.
     let steering = stage.client.send("_session/steering", words("to the left")).await;
     // What is answered later was heard later.
     Stage::sessions(&mut stage.client).await;
     stage.server.release();
-    let steered = stage.client.answer_to(steering).await;
+    let steered = stage.client.response_to(steering).await;
     assert_eq!(steered.expect("it is heard")["outcome"], "injected");
-    let ended = stage.client.answer_to(id).await.expect("the turn ends");
+    let ended = stage.client.response_to(id).await.expect("the turn ends");
     assert_eq!(ended["stopReason"], "end_turn");
     assert!(stage.asked().contains("to the left"), "{}", stage.asked());
-    stage.server.replace("text \"Right then.\"");
+    stage.server.replace_answers("text \"Right then.\"");
     let steered = stage.client.request("_session/steering", words("to the right")).await;
     assert_eq!(steered.expect("it is heard")["outcome"], "startedNewTurn");
-    stage.client.until("Right then.").await;
+    stage.client.wait_for_line("Right then.").await;
     assert!(stage.asked().contains("to the right"), "{}", stage.asked());
-    stage.server.replace("text \"Once more\" | hold");
+    stage.server.replace_answers("text \"Once more\" | hold");
     let id = stage.client.prompt(&session, "go on").await;
-    stage.client.until("Once more").await;
+    stage.client.wait_for_line("Once more").await;
     let steering = stage.client.send("_session/steering", words("to nowhere")).await;
     Stage::sessions(&mut stage.client).await;
     stage.client.notify("session/cancel", named(&session)).await;
-    let ended = stage.client.answer_to(id).await.expect("the turn ends");
+    let ended = stage.client.response_to(id).await.expect("the turn ends");
     assert_eq!(ended["stopReason"], "cancelled");
-    let steered = stage.client.answer_to(steering).await;
+    let steered = stage.client.response_to(steering).await;
     // They are not lost silently: the client can send them again.
     refused(steered, -32602);
 }
@@ -367,7 +369,7 @@ fn all_that_is_advertised_works() {
     });
     check(async {
         let mut stage = Stage::new(everything.clone()).await;
-        let hello = stage.client.hello(everything.clone()).await.expect("hello");
+        let hello = stage.client.initialize(everything.clone()).await.expect("hello");
         let names = advertised(&hello);
         // What is missing here was there once.
         expect![[r#"
@@ -391,8 +393,12 @@ fn all_that_is_advertised_works() {
             println!("{name}");
             let mut stage = Stage::new(everything.clone()).await;
             works(&name, &mut stage).await;
-            assert_eq!(stage.server.refused(), Vec::<String>::new(), "{name}: the model refused a request");
-            assert!(stage.client.hang_up().await.success(), "{name}: the agent ends well");
+            assert_eq!(
+                stage.server.rejections(),
+                Vec::<String>::new(),
+                "{name}: the model refused a request"
+            );
+            assert!(stage.client.close_stdin().await.success(), "{name}: the agent ends well");
         }
     });
 }

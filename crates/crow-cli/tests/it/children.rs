@@ -13,9 +13,9 @@ mod success;
 use std::path::Path;
 use std::time::Duration;
 
-use crow_testkit::client::{FakeClient, World, names};
+use crow_testkit::client::{FakeClient, TestHome, task_names};
 use crow_testkit::golden::play;
-use crow_testkit::leash::Leash;
+use crow_testkit::tracked_command::TrackedCommand;
 use crow_testkit::{ModelServer, agent};
 use expect_test::Expect;
 use nix::sys::stat::Mode;
@@ -36,7 +36,7 @@ fn binary() -> &'static Path {
 /// The test binary, started again as an agent of others.
 #[test]
 fn other() {
-    agent::serve_when_asked();
+    agent::serve_if_requested();
 }
 
 /// A line of configuration with an agent `other` that behaves as the words say.
@@ -60,10 +60,10 @@ fn run<T>(test: impl Future<Output = T>) -> T {
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
-    leash: Leash,
+    leash: TrackedCommand,
     ready: pipe::Receiver,
 }
 
@@ -71,9 +71,9 @@ impl Stage {
     /// Starts a session whose model says what the script says.
     async fn start(config: &[&str], script: &str) -> Self {
         let server = ModelServer::start(script);
-        let world = World::new(server.base_url());
-        world.configure_more(&config.join("\n"));
-        let leash = Leash::new(&world.project());
+        let world = TestHome::new(server.base_url());
+        world.add_config(&config.join("\n"));
+        let leash = TrackedCommand::new(&world.project());
         let ready = world.project().join("ready");
         nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
         // Whoever may write too does not see an end when a writer goes.
@@ -90,7 +90,7 @@ impl Stage {
     }
 
     async fn end_of(&mut self, id: u64) -> String {
-        match self.client.answer_to(id).await {
+        match self.client.response_to(id).await {
             Ok(ended) => ended["stopReason"].as_str().unwrap_or_default().to_owned(),
             Err(error) => error.to_string(),
         }
@@ -104,14 +104,14 @@ impl Stage {
     async fn leashed(&mut self) {
         let ready = tokio::time::timeout(PATIENCE, self.ready.read_u8()).await;
         assert_eq!(ready.expect("the command starts in time").expect("the pipe can be read"), b'.');
-        assert!(self.leash.is_held(), "the command holds its pipe");
+        assert!(self.leash.is_running(), "the command holds its pipe");
     }
 
     /// Starts a fresh agent in the same world that loads the session.
     async fn elsewhere(&self) -> FakeClient {
         let capabilities = json!({"session": {"notices": {}}});
         let mut client = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
-        client.load(&self.session, &self.world.project()).await.expect("the session loads");
+        client.load_session(&self.session, &self.world.project()).await.expect("the session loads");
         client
     }
 
@@ -140,19 +140,19 @@ impl Stage {
 
     /// A text without what is different each time.
     fn hidden(&self, text: &str) -> String {
-        names::hidden(&text.replace(&self.world.home().display().to_string(), "$HOME"))
+        task_names::mask_task_names(&text.replace(&self.world.home().display().to_string(), "$HOME"))
     }
 
     /// Expects that the model refused nothing and that nothing is left running.
     async fn clean(&mut self, when: &str) {
-        self.leash.gone(when).await;
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "{when}: the model refused a request");
+        self.leash.wait_until_gone(when).await;
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "{when}: the model refused a request");
     }
 }
 
 /// A call of a command that says that it runs, and then waits.
 fn leashed_call() -> String {
-    let command = format!("exec 9>held; printf . >ready; {}", Leash::COMMAND);
+    let command = format!("exec 9>held; printf . >ready; {}", TrackedCommand::COMMAND);
     format!("call terminal {}", json!({"command": command}))
 }
 

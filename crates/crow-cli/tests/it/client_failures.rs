@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, Odd, World};
-use crow_testkit::leash::Leash;
+use crow_testkit::client::{FakeClient, ResponseFault, TestHome};
+use crow_testkit::tracked_command::TrackedCommand;
 use serde_json::{Value, json};
 
 /// A tenth of a second is promised; a loaded machine may take longer, a hang takes for ever.
@@ -38,7 +38,7 @@ const METHODS: [&str; 8] = [
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
 }
 
@@ -49,41 +49,41 @@ fn binary() -> &'static Path {
 impl Stage {
     async fn new() -> Self {
         let server = ModelServer::start("");
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let offered = json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
         let client = FakeClient::start_with(binary(), &world.home(), offered).await;
         Self { server, world, client }
     }
 
     async fn open(&mut self) -> String {
-        self.world.file("a.txt", "one\n");
+        self.world.write_file("a.txt", "one\n");
         let project = self.world.project();
         self.client.new_session(&project).await
     }
 
     /// Plays a turn whose client answers one method badly; cancels it where nothing else would end it.
-    async fn play(&mut self, method: &str, odd: Odd) {
+    async fn play(&mut self, method: &str, odd: ResponseFault) {
         let session = self.open().await;
         let is_question = method == "session/request_permission";
         if is_question {
-            self.client.answers.push_back(odd.name());
+            self.client.permission_answers.push_back(odd.name());
         } else {
-            self.client.editor.misbehave(method, odd);
+            self.client.editor.fail_next(method, odd);
         }
         // A command is killed only when its turn ends before it.
         let is_killed = method == "terminal/kill";
         let turn =
             if is_killed { r#"call terminal {"command":"echo begun; tail -f /dev/null"}"# } else { TURN };
-        self.server.replace(turn);
+        self.server.replace_answers(turn);
         let id = self.client.prompt(&session, "go").await;
-        let has_to_be_cut = is_killed || matches!(odd, Odd::Late | Odd::Silence);
+        let has_to_be_cut = is_killed || matches!(odd, ResponseFault::Late | ResponseFault::Silence);
         if has_to_be_cut {
             let begun = if is_killed { "terminal term-".into() } else { format!("-> {}", odd.name()) };
-            self.client.until(&begun).await;
+            self.client.wait_for_line(&begun).await;
             self.client.notify("session/cancel", json!({"sessionId": session})).await;
         }
         let started = Instant::now();
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert!(started.elapsed() < ENDED_WITHIN, "{method} {odd:?}: it took {:?}", started.elapsed());
         let ended = ended["stopReason"].as_str().expect("it says how").to_owned();
         // A release is asked for when all else is over.
@@ -91,16 +91,17 @@ impl Stage {
         let fits = if has_to_be_cut { ended == "cancelled" || is_over } else { ended == "end_turn" };
         assert!(fits, "{method} {odd:?}: {ended}\n{}", self.client.log());
         // A request that was on its way when it was cancelled may still arrive and take an answer.
-        self.server.replace("text \"Again.\"\ntext \"Again.\"");
+        self.server.replace_answers("text \"Again.\"\ntext \"Again.\"");
         let id = self.client.prompt(&session, "again").await;
-        let again = self.client.answer_to(id).await.expect("the session goes on");
+        let again = self.client.response_to(id).await.expect("the session goes on");
         assert_eq!(again["stopReason"], "end_turn", "{method} {odd:?}");
         assert_eq!(
-            self.server.refused(),
+            self.server.rejections(),
             Vec::<String>::new(),
             "{method} {odd:?}: the model refused a request"
         );
-        let is_lost = is_over && matches!(odd, Odd::Error | Odd::Null | Odd::Silence);
+        let is_lost =
+            is_over && matches!(odd, ResponseFault::Error | ResponseFault::Null | ResponseFault::Silence);
         let left = self.client.editor.unreleased();
         assert_eq!(left.len(), usize::from(is_lost), "{method} {odd:?}: {left:?}");
     }
@@ -113,41 +114,41 @@ fn check(test: impl Future<Output = ()>) {
 }
 
 #[track_caller]
-fn check_odd(odd: Odd) {
+fn check_odd(odd: ResponseFault) {
     check(async {
         for method in METHODS {
             println!("{method}");
             // What one answer broke must not help or hurt the next.
             let mut stage = Stage::new().await;
             stage.play(method, odd).await;
-            assert!(stage.client.hang_up().await.success(), "{method} {odd:?}: the agent ends well");
+            assert!(stage.client.close_stdin().await.success(), "{method} {odd:?}: the agent ends well");
         }
     });
 }
 
 #[test]
 fn errors() {
-    check_odd(Odd::Error);
+    check_odd(ResponseFault::Error);
 }
 
 #[test]
 fn nulls() {
-    check_odd(Odd::Null);
+    check_odd(ResponseFault::Null);
 }
 
 #[test]
 fn two_answers() {
-    check_odd(Odd::Twice);
+    check_odd(ResponseFault::Twice);
 }
 
 #[test]
 fn late_answers() {
-    check_odd(Odd::Late);
+    check_odd(ResponseFault::Late);
 }
 
 #[test]
 fn silence() {
-    check_odd(Odd::Silence);
+    check_odd(ResponseFault::Silence);
 }
 
 #[test]
@@ -155,18 +156,18 @@ fn a_kill_that_nobody_answers() {
     check(async {
         let mut stage = Stage::new().await;
         let session = stage.open().await;
-        stage.client.editor.misbehave("terminal/kill", Odd::Silence);
-        stage
-            .server
-            .replace("call terminal {\"command\":\"tail -f /dev/null\",\"timeout\":1}\ntext \"Done.\"");
+        stage.client.editor.fail_next("terminal/kill", ResponseFault::Silence);
+        stage.server.replace_answers(
+            "call terminal {\"command\":\"tail -f /dev/null\",\"timeout\":1}\ntext \"Done.\"",
+        );
         let started = Instant::now();
         let id = stage.client.prompt(&session, "go").await;
-        let ended = stage.client.answer_to(id).await.expect("the turn ends");
+        let ended = stage.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
         // A second for the command, five for the kill.
         assert!(started.elapsed() < Duration::from_secs(15), "it took {:?}", started.elapsed());
         assert_eq!(stage.client.editor.unreleased().len(), 0, "the terminal was not given back");
-        assert!(stage.client.hang_up().await.success());
+        assert!(stage.client.close_stdin().await.success());
     });
 }
 
@@ -185,9 +186,9 @@ fn nonsense_in_a_turn() {
     check(async {
         let mut stage = Stage::new().await;
         let session = stage.open().await;
-        stage.server.replace("text \"I begin\" | hold | text \" and end.\"");
+        stage.server.replace_answers("text \"I begin\" | hold | text \" and end.\"");
         let id = stage.client.prompt(&session, "go").await;
-        stage.client.until("I begin").await;
+        stage.client.wait_for_line("I begin").await;
         for line in LINES {
             stage.client.send_line(line).await;
         }
@@ -201,14 +202,14 @@ fn nonsense_in_a_turn() {
         }
         stage
             .client
-            .hello(stage.client.editor.capabilities().clone())
+            .initialize(stage.client.editor.capabilities().clone())
             .await
             .expect("a second hello is answered");
         stage.server.release();
-        let ended = stage.client.answer_to(id).await.expect("the turn ends");
+        let ended = stage.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
         assert!(stage.client.log().contains("I begin and end."));
-        assert!(stage.client.hang_up().await.success());
+        assert!(stage.client.close_stdin().await.success());
     });
 }
 
@@ -217,31 +218,31 @@ fn nonsense_in_a_turn() {
 fn check_death(prepare: impl FnOnce(&mut FakeClient), script: &str, begun: &str) {
     check(async {
         let mut stage = Stage::new().await;
-        let mut leash = Leash::new(&stage.world.project());
+        let mut leash = TrackedCommand::new(&stage.world.project());
         prepare(&mut stage.client);
         let session = stage.open().await;
-        stage.server.replace(script);
+        stage.server.replace_answers(script);
         stage.client.prompt(&session, "go").await;
-        stage.client.until(begun).await;
+        stage.client.wait_for_line(begun).await;
         let next = FakeClient::start(binary(), &stage.world.home()).await;
         let client = std::mem::replace(&mut stage.client, next);
         let started = Instant::now();
-        assert!(client.hang_up().await.success(), "the agent ends well");
+        assert!(client.close_stdin().await.success(), "the agent ends well");
         assert!(started.elapsed() < ENDED_WITHIN, "it took {:?}", started.elapsed());
-        leash.gone("the client died").await;
-        stage.client.load(&session, &stage.world.project()).await.expect("the session is stored");
-        stage.server.replace("text \"Again.\"");
+        leash.wait_until_gone("the client died").await;
+        stage.client.load_session(&session, &stage.world.project()).await.expect("the session is stored");
+        stage.server.replace_answers("text \"Again.\"");
         let id = stage.client.prompt(&session, "again").await;
-        let again = stage.client.answer_to(id).await.expect("the session goes on");
+        let again = stage.client.response_to(id).await.expect("the session goes on");
         assert_eq!(again["stopReason"], "end_turn");
-        assert_eq!(stage.server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(stage.server.rejections(), Vec::<String>::new(), "the model refused a request");
     });
 }
 
 #[test]
 fn death_with_an_open_question() {
     check_death(
-        |client| client.answers.push_back("silence".into()),
+        |client| client.permission_answers.push_back("silence".into()),
         r#"call terminal {"command":"touch ran"}"#,
         "-> silence",
     );
@@ -250,7 +251,7 @@ fn death_with_an_open_question() {
 #[test]
 fn death_with_a_file_on_its_way() {
     check_death(
-        |client| client.editor.misbehave("fs/read_text_file", Odd::Silence),
+        |client| client.editor.fail_next("fs/read_text_file", ResponseFault::Silence),
         r#"call read {"file_path":"a.txt"}"#,
         "-> silence",
     );
@@ -259,7 +260,7 @@ fn death_with_a_file_on_its_way() {
 #[test]
 fn death_with_a_terminal_on_its_way() {
     check_death(
-        |client| client.editor.misbehave("terminal/create", Odd::Silence),
+        |client| client.editor.fail_next("terminal/create", ResponseFault::Silence),
         r#"call terminal {"command":"true"}"#,
         "-> silence",
     );
@@ -267,7 +268,7 @@ fn death_with_a_terminal_on_its_way() {
 
 #[test]
 fn death_with_a_command_in_a_terminal() {
-    let command = json!({"command": Leash::COMMAND});
+    let command = json!({"command": TrackedCommand::COMMAND});
     check_death(|_| {}, &format!("call terminal {command}"), "in_progress terminal term-1");
 }
 
@@ -286,13 +287,17 @@ fn wrong_answers_of_every_shape() {
             println!("{method} {shape}");
             let mut stage = Stage::new().await;
             let session = stage.open().await;
-            stage.client.editor.misshape(method, shape);
-            stage.server.replace(TURN);
+            stage.client.editor.replace_next_result(method, shape);
+            stage.server.replace_answers(TURN);
             let id = stage.client.prompt(&session, "go").await;
-            let ended = stage.client.answer_to(id).await.expect("the turn ends");
+            let ended = stage.client.response_to(id).await.expect("the turn ends");
             assert_eq!(ended["stopReason"], "end_turn", "{method}");
-            assert_eq!(stage.server.refused(), Vec::<String>::new(), "{method}: the model refused a request");
-            assert!(stage.client.hang_up().await.success(), "{method}: the agent ends well");
+            assert_eq!(
+                stage.server.rejections(),
+                Vec::<String>::new(),
+                "{method}: the model refused a request"
+            );
+            assert!(stage.client.close_stdin().await.success(), "{method}: the agent ends well");
         }
     });
 }
@@ -302,7 +307,7 @@ fn a_link_that_moved_while_the_question_was_open() {
     check(async {
         let server =
             ModelServer::start("call write {\"file_path\":\"link/x\",\"content\":\"1\"}\ntext \"So be it.\"");
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let (link, outside) = (world.project().join("link"), world.home().join("outside"));
         for folder in [&world.project().join("inside"), &outside] {
             std::fs::create_dir(folder).expect("a folder can be made");
@@ -310,7 +315,7 @@ fn a_link_that_moved_while_the_question_was_open() {
         std::os::unix::fs::symlink(world.project().join("inside"), &link).expect("a link can be made");
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let session = client.new_session(&world.project()).await;
-        client.answers.push_back("silence".into());
+        client.permission_answers.push_back("silence".into());
         let id = client.prompt(&session, "go").await;
         let question = loop {
             let message = client.next_message().await;
@@ -322,7 +327,7 @@ fn a_link_that_moved_while_the_question_was_open() {
         std::os::unix::fs::symlink(&outside, &link).expect("a link can be made");
         let allowed = json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}});
         client.send_line(&json!({"jsonrpc": "2.0", "id": question, "result": allowed}).to_string()).await;
-        let ended = client.answer_to(id).await.expect("the turn ends");
+        let ended = client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
         assert!(client.log().contains("look again"), "{}", client.log());
         assert!(!outside.join("x").exists(), "it was written where nobody allowed it");

@@ -14,14 +14,14 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
 }
 
 /// What a process came to.
@@ -34,7 +34,7 @@ struct Ran {
 impl Stage {
     fn new(script: &str) -> Self {
         let server = ModelServer::start(script);
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         Self { server, world }
     }
 
@@ -148,7 +148,7 @@ fn in_an_editor(stage: &Stage) -> String {
         }
         let again = client.request("session/list", json!({})).await;
         told += &format!("list: {}\n", spelled(&again, "sessions"));
-        assert!(client.hang_up().await.success(), "the agent ends well");
+        assert!(client.close_stdin().await.success(), "the agent ends well");
         told.replace(&stage.world.home().display().to_string(), "$HOME")
     })
 }
@@ -359,7 +359,7 @@ fn yes_allows_it() {
 #[test]
 fn prompts_from_stdin_and_from_a_file() {
     let stage = Stage::new("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"");
-    stage.world.file("task.md", "from a file\nwith two lines\n");
+    stage.world.write_file("task.md", "from a file\nwith two lines\n");
     for (args, told) in [
         ("crow run -", "from stdin"),
         ("crow run -f -", "from stdin"),
@@ -511,7 +511,7 @@ fn the_last_prompt_from_a_pipe_lasts_until_its_tasks_have_ended() {
     let stage = Stage::new(
         "text \"One.\"\ncall task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"\ntext \"I heard of it.\"",
     );
-    stage.server.answer_to("ALPHA", Script::parse("text \"A.\""));
+    stage.server.add_answers_for("ALPHA", Script::parse("text \"A.\""));
     check(
         &stage,
         "printf 'first\\nsecond\\n\\n' | crow run -i --mode auto",

@@ -8,7 +8,7 @@ mod retention;
 use std::path::Path;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::{Value, json};
 
 /// What stands in front of what is kept.
@@ -34,7 +34,7 @@ fn told() -> Value {
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
 }
@@ -44,18 +44,18 @@ impl Stage {
     /// system prompt.
     async fn start(capabilities: &Value, room: Option<usize>, script: &str) -> Self {
         let server = ModelServer::start("text \"Hello.\"");
-        let world = World::new(server.base_url());
-        world.configure_more("permissions: { mode: auto }");
+        let world = TestHome::new(server.base_url());
+        world.add_config("permissions: { mode: auto }");
         for (name, n_tokens) in FILES {
             let lines =
                 (0..n_tokens / 10).map(|line| format!("{name} has in its line {line:04} these words\n"));
-            world.file(name, &lines.collect::<String>());
+            world.write_file(name, &lines.collect::<String>());
         }
         if let Some(room) = room {
             let tokens = around(&server, &world).await + room;
-            world.configure_more(&format!("max_compact_tokens: {tokens}"));
+            world.add_config(&format!("max_compact_tokens: {tokens}"));
         }
-        server.replace(script);
+        server.replace_answers(script);
         let mut client = FakeClient::start_with(binary(), &world.home(), capabilities.clone()).await;
         let session = client.new_session(&world.project()).await;
         Self { server, world, client, session }
@@ -68,7 +68,7 @@ impl Stage {
     }
 
     async fn end_of(&mut self, id: u64) -> String {
-        match self.client.answer_to(id).await {
+        match self.client.response_to(id).await {
             Ok(ended) => ended["stopReason"].as_str().unwrap_or_default().to_owned(),
             Err(error) => error["data"]["kind"].as_str().unwrap_or_default().to_owned(),
         }
@@ -78,7 +78,7 @@ impl Stage {
     async fn elsewhere(&self) -> FakeClient {
         let capabilities = self.client.editor.capabilities().clone();
         let mut other = FakeClient::start_with(binary(), &self.world.home(), capabilities).await;
-        other.load(&self.session, &self.world.project()).await.expect("the session loads");
+        other.load_session(&self.session, &self.world.project()).await.expect("the session loads");
         other
     }
 
@@ -104,7 +104,7 @@ impl Stage {
     /// Expects so many requests since the tools were measured, and that the client was told of these compactions.
     #[track_caller]
     fn check(&self, n_requests: usize, compactions: &[&str]) {
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
         assert_eq!(self.compactions(), compactions, "{}", self.client.log());
         assert_eq!(self.requests().len(), n_requests, "{}", self.client.log());
     }
@@ -116,12 +116,12 @@ fn compactions(client: &FakeClient) -> Vec<String> {
 }
 
 /// How many tokens a request has beside what is said, about.
-async fn around(server: &ModelServer, world: &World) -> usize {
+async fn around(server: &ModelServer, world: &TestHome) -> usize {
     let mut client = FakeClient::start(binary(), &world.home()).await;
     let session = client.new_session(&world.project()).await;
     let id = client.prompt(&session, "measure").await;
-    client.answer_to(id).await.expect("the model answers");
-    assert!(client.hang_up().await.success());
+    client.response_to(id).await.expect("the model answers");
+    assert!(client.close_stdin().await.success());
     let request = &server.requests()[0];
     (request["tools"].to_string().len() + request["messages"][0].to_string().len()) / 4
 }
@@ -232,7 +232,7 @@ async fn a_result_longer_than_the_window() {
     assert_eq!(stage.say("read it: the key is 4711").await, "end_turn");
     let last = stage.last();
     assert!(last.contains("the key is 4711") && !last.contains("big.txt has in"), "{last}");
-    assert_eq!(stage.server.refused(), Vec::<String>::new());
+    assert_eq!(stage.server.rejections(), Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -251,14 +251,14 @@ async fn a_provider_that_counts_wrongly() {
     // With a count without end every request seems too long; that costs an attempt now and then, and no more.
     let usage = "9000000000000000000 9000000000000000000";
     let mut stage = Stage::start(&told(), Some(5200), "").await;
-    stage.server.aside("text \"Notes.\"\ntext \"complete\"");
+    stage.server.set_side_answers("text \"Notes.\"\ntext \"complete\"");
     for said in ["one", "two", "three"] {
-        stage.server.replace(
+        stage.server.replace_answers(
             format!("{}text \"Done.\" | usage {usage}", reading(&["a.txt", "b.txt"], usage)).as_str(),
         );
         assert_eq!(stage.say(said).await, "end_turn");
     }
-    assert_eq!(stage.server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(stage.server.rejections(), Vec::<String>::new(), "the model refused a request");
     assert!(stage.requests().len() <= 3 * (3 + 3 * 2), "{}", stage.client.log());
     for said in ["one", "two", "three"] {
         assert!(stage.last().contains(said), "{}", stage.last());
@@ -283,7 +283,7 @@ fn check_rejected(summary: &str) {
         stage.check(5, &["in_progress", "failed"]);
         let last = stage.last();
         assert!(last.contains("a.txt has in") && last.contains("c.txt has in"), "{last}");
-        stage.server.replace("text \"Notes.\"\ntext \"complete\"\ntext \"Yes.\"");
+        stage.server.replace_answers("text \"Notes.\"\ntext \"complete\"\ntext \"Yes.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         stage.check(8, &["in_progress", "failed", "in_progress", "completed"]);
         assert!(stage.last().contains("Notes."), "{}", stage.last());
@@ -308,14 +308,14 @@ async fn stopped_while_it_is_summed_up() {
     "#;
     let mut stage = Stage::start(&told(), Some(5200), script).await;
     let id = stage.client.prompt(&stage.session, "read them").await;
-    stage.client.until("< compaction in_progress").await;
+    stage.client.wait_for_line("< compaction in_progress").await;
     stage.server.wait_for_requests(4).await;
     stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
     assert_eq!(stage.end_of(id).await, "cancelled");
-    stage.server.disconnected(3).await;
+    stage.server.wait_for_disconnect(3).await;
     stage.check(3, &["in_progress", "cancelled"]);
     assert_eq!(compactions(&stage.elsewhere().await), Vec::<String>::new(), "nothing is stored");
-    stage.server.replace("text \"Notes.\"\ntext \"complete\"\ntext \"Yes.\"");
+    stage.server.replace_answers("text \"Notes.\"\ntext \"complete\"\ntext \"Yes.\"");
     assert_eq!(stage.say("go on").await, "end_turn");
     stage.check(6, &["in_progress", "cancelled", "in_progress", "completed"]);
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 struct Stage {
     model: ModelServer,
     client: FakeClient,
-    world: World,
+    world: TestHome,
     outside: tempfile::TempDir,
 }
 
@@ -24,10 +24,10 @@ impl Stage {
     async fn with_program(permissions: &str, capabilities: Value, binary: &Path) -> Self {
         let outside = tempfile::tempdir_in(lasting()).expect("a folder can be made");
         let model = ModelServer::start("");
-        let world = World::new(model.base_url());
-        world.configure_more(&format!("permissions: {permissions}"));
+        let world = TestHome::new(model.base_url());
+        world.add_config(&format!("permissions: {permissions}"));
         let mut client = FakeClient::start_with(binary, &world.home(), capabilities).await;
-        client.hide(outside.path().display().to_string(), "$OUT");
+        client.mask(outside.path().display().to_string(), "$OUT");
         Self { model, client, world, outside }
     }
 
@@ -35,13 +35,13 @@ impl Stage {
     async fn play(&mut self, command: &str, answers: &[&str]) -> String {
         let command = command.replace("$OUT", &self.outside.path().display().to_string());
         let call = format!("call terminal {}", json!({"command": command}));
-        self.model.replace(Script::parse(&format!("{call}\ntext \"Done.\"")));
-        self.client.answers.extend(answers.iter().map(|&answer| answer.to_owned()));
+        self.model.replace_answers(Script::parse(&format!("{call}\ntext \"Done.\"")));
+        self.client.permission_answers.extend(answers.iter().map(|&answer| answer.to_owned()));
         let session = self.client.new_session(&self.world.project()).await;
         let id = self.client.prompt(&session, "go").await;
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
-        assert_eq!(self.model.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.model.rejections(), Vec::<String>::new(), "the model refused a request");
         let request = self.model.requests().pop().expect("there was one");
         let messages = request["messages"].as_array().expect("messages");
         let told = messages.last().expect("a result")["content"].to_string();

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::{Value, json};
 
 fn binary() -> &'static Path {
@@ -72,9 +72,9 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
     runtime.expect("a runtime can be made").block_on(async {
         for n_heard in 0.. {
             let server = ModelServer::start(script);
-            let world = World::new(server.base_url());
-            world.configure_more("permissions: { mode: auto, sandbox: off }\nmax_compact_tokens: 3000");
-            world.file("a.txt", "one\ntwo\n");
+            let world = TestHome::new(server.base_url());
+            world.add_config("permissions: { mode: auto, sandbox: off }\nmax_compact_tokens: 3000");
+            world.write_file("a.txt", "one\ntwo\n");
             let mut client = FakeClient::start(binary(), &world.home()).await;
             let session = client.new_session(&world.project()).await;
             let id = client.prompt(&session, said).await;
@@ -91,9 +91,9 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
             let seen = Seen::of(&client);
 
             // Going on may ask for a summary and a check of it first.
-            server.replace("text \"Still here.\"\n".repeat(4).as_str());
+            server.replace_answers("text \"Still here.\"\n".repeat(4).as_str());
             let mut second = FakeClient::start(binary(), &world.home()).await;
-            let loaded = second.load(&session, &world.project()).await;
+            let loaded = second.load_session(&session, &world.project()).await;
             if loaded.is_err() {
                 // It was killed before its session was stored.
                 assert!(seen.words.is_empty() && seen.calls.is_empty(), "{loaded:?}");
@@ -101,8 +101,8 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
             }
             seen.is_in(&Seen::of(&second));
             let id = second.prompt(&session, "go on").await;
-            second.answer_to(id).await.expect("the session goes on");
-            assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+            second.response_to(id).await.expect("the session goes on");
+            assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
             if is_over {
                 return n_heard;
             }
@@ -150,22 +150,22 @@ fn a_copy_of_what_was_cut_short_has_its_words() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let server = ModelServer::start("text \"half a \" | hold | text \"sentence\"");
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let session = client.new_session(&world.project()).await;
         client.prompt(&session, "speak").await;
-        client.until("half a").await;
+        client.wait_for_line("half a").await;
         client.crash().await;
-        server.replace("text \"Still here.\"");
+        server.replace_answers("text \"Still here.\"");
         let mut second = FakeClient::start(binary(), &world.home()).await;
         let forked = json!({"sessionId": session, "cwd": world.project(), "mcpServers": []});
         let forked = second.request("session/fork", forked).await.expect("it can be copied");
         let copy = forked["sessionId"].as_str().expect("a copy has a name").to_owned();
         let id = second.prompt(&copy, "go on").await;
-        second.answer_to(id).await.expect("the copy goes on");
+        second.response_to(id).await.expect("the copy goes on");
         let said = server.requests().pop().expect("it was asked")["messages"].to_string();
         assert!(said.contains("half a"), "{said}");
-        assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
     });
 }
 
@@ -174,21 +174,21 @@ fn a_limit_on_the_size_of_files_is_a_failed_turn() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let server = ModelServer::start("text \"yes\"\n".repeat(40).as_str());
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let mut command = tokio::process::Command::new("sh");
         command.args(["-c", "ulimit -f 400; exec \"$0\" acp"]).arg(binary());
         let mut client = FakeClient::start_command(command, &world.home());
-        client.hello(json!({})).await.expect("the agent says hello");
+        client.initialize(json!({})).await.expect("the agent says hello");
         let session = client.new_session(&world.project()).await;
         let mut failed = None;
         for _ in 0..40 {
             let id = client.prompt(&session, &"word ".repeat(4_000)).await;
-            failed = client.answer_to(id).await.err();
+            failed = client.response_to(id).await.err();
             if failed.is_some() {
                 break;
             }
         }
         assert_eq!(failed.expect("the limit is reached")["data"]["kind"], "store");
-        client.load(&session, &world.project()).await.expect("the agent lives on");
+        client.load_session(&session, &world.project()).await.expect("the agent lives on");
     });
 }

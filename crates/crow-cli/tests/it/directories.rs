@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::json;
 
 fn binary() -> &'static Path {
@@ -41,7 +41,7 @@ fn odd(folder: &Path) -> PathBuf {
 #[test]
 fn a_folder_whose_name_is_no_text_is_a_clear_error() {
     let model = ModelServer::start("text \"Hello.\"");
-    let world = World::new(model.base_url());
+    let world = TestHome::new(model.base_url());
     let (home, project) = (world.home(), world.project());
     let odd = odd(&project);
     let below = odd.join("below");
@@ -71,7 +71,7 @@ fn a_folder_whose_name_is_no_text_is_a_clear_error() {
 #[tokio::test(flavor = "current_thread")]
 async fn a_session_in_a_folder_whose_name_is_no_text_is_refused() {
     let model = ModelServer::start("text \"Hello.\"");
-    let world = World::new(model.base_url());
+    let world = TestHome::new(model.base_url());
     let link = world.project().join("link");
     symlink(odd(&world.project()), &link).expect("a link can be made");
     let mut client = FakeClient::start(binary(), &world.home()).await;
@@ -102,7 +102,7 @@ fn open_up(path: &Path, mode: u32) {
 #[tokio::test(flavor = "current_thread")]
 async fn what_others_can_read_is_made_private_with_a_notice() {
     let model = ModelServer::start("text \"Hello.\"");
-    let world = World::new(model.base_url());
+    let world = TestHome::new(model.base_url());
     let (folder, keys) = (world.home().join(".crow"), world.home().join(".crow/.env"));
     fs::write(&keys, "A_API_KEY=x\n").expect("it can be written");
     open_up(&folder, 0o755);
@@ -118,8 +118,8 @@ async fn what_others_can_read_is_made_private_with_a_notice() {
     for _ in 0..2 {
         let session = client.new_session(&world.project()).await;
         let id = client.prompt(&session, "hello").await;
-        client.answer_to(id).await.expect("it ends");
-        model.replace("text \"Hello.\"");
+        client.response_to(id).await.expect("it ends");
+        model.replace_answers("text \"Hello.\"");
     }
     assert_eq!((mode(&folder), mode(&keys)), (0o700, 0o600));
     let log = client.log();
@@ -131,7 +131,7 @@ async fn what_others_can_read_is_made_private_with_a_notice() {
 #[test]
 fn a_link_to_what_others_can_read_is_left_and_said() {
     let model = ModelServer::start("text \"Hello.\"");
-    let world = World::new(model.base_url());
+    let world = TestHome::new(model.base_url());
     let (keys, real) = (world.home().join(".crow/.env"), world.home().join("dotfiles.env"));
     fs::write(&real, "A_API_KEY=x\n").expect("it can be written");
     open_up(&real, 0o644);

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{Answer, ModelServer};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -28,14 +28,14 @@ const FOR_EVER: &str =
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
 }
 
 impl Stage {
     async fn new(script: &str) -> Self {
         let server = ModelServer::start(script);
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let client = FakeClient::start(binary(), &world.home()).await;
         Self { server, world, client }
     }
@@ -44,7 +44,7 @@ impl Stage {
     async fn waits_for_ever(&mut self) -> (String, Vec<String>) {
         let session = self.client.new_session(&self.world.project()).await;
         self.client.send("session/prompt", prompt(&session, "wait")).await;
-        self.client.until("~  \"started").await;
+        self.client.wait_for_line("~  \"started").await;
         let pid = |name: &str| fs::read_to_string(self.world.project().join(name)).expect("a pid");
         (session, ["shell", "child"].map(|name| pid(name).trim().to_owned()).into())
     }
@@ -128,7 +128,7 @@ fn an_idle_agent_ends_with_its_client() {
         let mut stage = Stage::new("").await;
         stage.client.new_session(&stage.world.project()).await;
         let started = Instant::now();
-        assert!(stage.client.hang_up().await.success());
+        assert!(stage.client.close_stdin().await.success());
         measured("idle, stdin closed", started);
     });
 }
@@ -136,9 +136,9 @@ fn an_idle_agent_ends_with_its_client() {
 #[test]
 fn an_agent_ends_with_its_client_before_it_says_hello() {
     check(async {
-        let world = World::new("http://127.0.0.1:9/v1");
+        let world = TestHome::new("http://127.0.0.1:9/v1");
         let client = FakeClient::start_silent(binary(), &world.home());
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
         assert!(!world.home().join(".crow/crow.db").exists(), "nothing is made for nobody");
     });
 }
@@ -151,7 +151,7 @@ fn a_working_agent_ends_with_its_client() {
         let client =
             std::mem::replace(&mut stage.client, FakeClient::start(binary(), &stage.world.home()).await);
         let started = Instant::now();
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
         measured("working, stdin closed", started);
         gone(&pids).await;
         expect![[r#"
@@ -168,13 +168,13 @@ fn an_agent_that_hears_the_model_ends_with_its_client() {
         let mut stage = Stage::new(r#"text "I begin" | hold"#).await;
         let session = stage.client.new_session(&stage.world.project()).await;
         stage.client.send("session/prompt", prompt(&session, "go on")).await;
-        stage.client.until("I begin").await;
+        stage.client.wait_for_line("I begin").await;
         let client =
             std::mem::replace(&mut stage.client, FakeClient::start(binary(), &stage.world.home()).await);
         let started = Instant::now();
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
         measured("listening, stdin closed", started);
-        stage.server.disconnected(0).await;
+        stage.server.wait_for_disconnect(0).await;
         expect![[r#"
             < prompt[msg-0] go on
             < text[msg-1] I begin
@@ -194,7 +194,7 @@ fn a_working_agent_ends_when_it_is_asked_to() {
             let client = std::mem::replace(&mut stage.client, next);
             let started = Instant::now();
             signal(name, client.pid()).await;
-            client.end().await;
+            client.wait_for_exit().await;
             measured(name, started);
             gone(&pids).await;
             let heard = stage.loaded(&session).await;
@@ -219,7 +219,7 @@ fn a_killed_agent_takes_its_shell_along() {
 fn a_full_disk_fails_the_turn_and_loses_nothing() {
     check(async {
         let server = ModelServer::start("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"");
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         // No file may grow beyond this; the signal would end the process before it sees the error.
         let command = sh("trap '' XFSZ; ulimit -f 1024; exec \"$0\" acp");
         let mut client = FakeClient::start_command(command, &world.home());
@@ -238,7 +238,7 @@ fn a_full_disk_fails_the_turn_and_loses_nothing() {
             {"kind":"store","details":"the database $HOME/.crow/crow.db could not be read or written (disk I/O error); check the disk and its free space"}
             "end_turn"
         "#]].assert_eq(&(told.join("\n") + "\n"));
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
         let client = FakeClient::start(binary(), &world.home()).await;
         let stage = Stage { server, world, client };
         expect![[r#"
@@ -256,7 +256,7 @@ fn a_full_disk_fails_the_turn_and_loses_nothing() {
 fn a_desktops_limit_on_descriptors_is_raised_and_no_further_than_they_are_needed() {
     check(async {
         let server = ModelServer::start("");
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let command = sh("ulimit -Sn 256; exec \"$0\" acp");
         let mut client = FakeClient::start_command(command, &world.home());
         client.request("initialize", json!({"protocolVersion": 1})).await.expect("hello");
@@ -265,7 +265,7 @@ fn a_desktops_limit_on_descriptors_is_raised_and_no_further_than_they_are_needed
         let mut numbers = line.split_whitespace().map(|number| number.parse().unwrap_or(u64::MAX));
         let (soft, hard) = (numbers.next().expect("soft"), numbers.next().expect("hard"));
         assert_eq!(soft, hard.min(16 * 1024), "{limits}");
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
     });
 }
 
@@ -311,7 +311,7 @@ fn a_client_that_does_not_read_costs_little_and_loses_nothing() {
         body +=
             "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
         let mut stage = Stage::new("").await;
-        stage.server.add(crow_testkit::Script::new([Answer::raw(body)]));
+        stage.server.add_answers(crow_testkit::Script::new([Answer::raw(body)]));
         let session = stage.client.new_session(&stage.world.project()).await;
         let id = stage.client.prompt(&session, "count").await;
         stage.server.wait_for_requests(1).await;
@@ -321,7 +321,7 @@ fn a_client_that_does_not_read_costs_little_and_loses_nothing() {
         let held = status_kb(pid, "VmRSS:") - status_kb(pid, "RssFile:");
         println!("held back: {held} kB beside the program");
         assert!(held < MEMORY_KB_MAX, "{held} kB");
-        let ended = stage.client.answer_to(id).await.expect("the turn ends");
+        let ended = stage.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
         let peak = status_kb(pid, "VmHWM:") - status_kb(pid, "RssFile:");
         println!("peak: {peak} kB beside the program");

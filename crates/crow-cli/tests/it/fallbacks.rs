@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{Answered, FakeClient, World};
+use crow_testkit::client::{FakeClient, RpcResult, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -22,7 +22,7 @@ fn models(server: &ModelServer, retries: u32) -> String {
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
 }
@@ -30,9 +30,9 @@ struct Stage {
 impl Stage {
     async fn new(script: &str, retries: u32) -> Self {
         let server = ModelServer::start(script);
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         world.configure(&models(&server, retries));
-        world.file("a.txt", "apples\n");
+        world.write_file("a.txt", "apples\n");
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let capabilities = json!({"session": {"notices": {}}});
         let mut client = FakeClient::start_with(binary, &world.home(), capabilities).await;
@@ -40,14 +40,14 @@ impl Stage {
         Self { server, world, client, session }
     }
 
-    async fn say(&mut self, text: &str) -> Answered {
+    async fn say(&mut self, text: &str) -> RpcResult {
         let id = self.client.prompt(&self.session, text).await;
-        self.client.answer_to(id).await
+        self.client.response_to(id).await
     }
 
     /// What the client heard and which models were asked, in their order.
     fn told(&self) -> String {
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "a model refused a request");
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "a model refused a request");
         let asked = self.server.requests();
         let asked: Vec<&str> = asked.iter().filter_map(|request| request["model"].as_str()).collect();
         // How many tokens the tools and the prompt come to changes with their words.

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crow_testkit::client::{Answered, FakeClient, World};
+use crow_testkit::client::{FakeClient, RpcResult, TestHome};
 use crow_testkit::{ModelServer, Script};
 use expect_test::expect;
 use nix::sys::stat::Mode;
@@ -18,14 +18,14 @@ const PNG: &str =
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
 }
 
 impl Stage {
     async fn new(capabilities: Value) -> Self {
         let server = ModelServer::start(Script::default());
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let client = FakeClient::start_with(binary, &world.home(), capabilities).await;
         Self { server, world, client }
@@ -36,11 +36,11 @@ impl Stage {
         self.client.new_session(&project).await
     }
 
-    async fn say(&mut self, session: &str, blocks: Value) -> Answered {
-        self.server.replace("text \"Hello.\"");
+    async fn say(&mut self, session: &str, blocks: Value) -> RpcResult {
+        self.server.replace_answers("text \"Hello.\"");
         let id = self.client.prompt_with(session, blocks).await;
-        let answered = self.client.answer_to(id).await;
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+        let answered = self.client.response_to(id).await;
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
         answered
     }
 
@@ -224,7 +224,7 @@ async fn links_bring_the_text_of_their_files() {
     .assert_eq(&heard);
     // None of it is what the person said.
     let before = stage.client.log().len();
-    stage.client.load(&session, &project).await.expect("it loads");
+    stage.client.load_session(&session, &project).await.expect("it loads");
     let replayed = stage.client.log()[before..].to_owned();
     assert!(replayed.contains("look") && !replayed.contains("line 3"), "{replayed}");
 }

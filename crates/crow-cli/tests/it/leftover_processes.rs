@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::json;
 
 /// What is promised is a second; a loaded machine may take longer, what is left over stays for ever.
@@ -201,7 +201,7 @@ fn crow_that_is_killed_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let script = format!("{}\nsleep {command}", away(&command, &folder.path().join("one")));
         let model = ModelServer::start(format!("call terminal {}", json!({"command": script})).as_str());
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let launcher = format!("{}\nsleep {server}", away(&server, &folder.path().join("two")));
         let servers = json!([{"name": "away", "command": "sh", "args": ["-c", launcher], "env": []}]);
@@ -209,7 +209,7 @@ fn crow_that_is_killed_leaves_nothing() {
         let opened = client.request("session/new", params).await.expect("the session opens");
         let session = opened["sessionId"].as_str().expect("it has a name").to_owned();
         client.prompt(&session, "go").await;
-        client.until("in_progress").await;
+        client.wait_for_line("in_progress").await;
         for mark in [&command, &server] {
             wait_for("they never came", mark, |n| n > 2 * WAYS.len());
         }
@@ -228,9 +228,9 @@ fn a_hook_of_crow_that_is_killed_leaves_nothing() {
         let lines = format!("{}\nsleep {mark}", away(&mark, &folder.path().join("chain")));
         fs::write(&script, lines).expect("a file can be written");
         let model = ModelServer::start("call read {\"file_path\":\"a\"}");
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         let hook = json!({"command": format!("sh {}", script.display())});
-        world.configure_more(&format!("hooks: {{ PreToolUse: [{hook}] }}\n"));
+        world.add_config(&format!("hooks: {{ PreToolUse: [{hook}] }}\n"));
         let mut client = FakeClient::start(binary(), &world.home()).await;
         let params = json!({"cwd": world.project(), "mcpServers": []});
         let opened = client.request("session/new", params).await.expect("the session opens");

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crow_core::decode_base64;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{Answer, ModelServer, Script, Step};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const PNG: &str =
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
 }
@@ -23,21 +23,21 @@ struct Stage {
 impl Stage {
     async fn new(config: &str) -> Self {
         let server = ModelServer::start(Script::default());
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         if !config.is_empty() {
-            world.configure_more(config);
+            world.add_config(config);
         }
         let png = decode_base64(PNG).expect("it is base64");
         for address in ["/a.png", "/b", "/c.png"] {
             server.serve_at(address, Answer::raw(png.clone()));
         }
         server.serve_at("/page.png", Answer::raw("<html>"));
-        server.serve_at("/gone.png", Answer::whole(404, "gone"));
+        server.serve_at("/gone.png", Answer::with_status(404, "gone"));
         server.serve_at("/large.png", Answer::raw([png, vec![0; 4_000_000]].concat()));
         server.serve_at("/slow.png", Answer::new([Step::Hold]));
         let mut client = start(&world).await;
-        client.hide(host(&server), "$HOST");
-        client.hide(PNG, "$PNG");
+        client.mask(host(&server), "$HOST");
+        client.mask(PNG, "$PNG");
         let session = client.new_session(&world.project()).await;
         Self { server, world, client, session }
     }
@@ -55,14 +55,14 @@ impl Stage {
     }
 
     async fn say(&mut self, blocks: Value) {
-        self.server.replace("text \"Seen.\"");
+        self.server.replace_answers("text \"Seen.\"");
         let id = self.client.prompt_with(&self.session, blocks).await;
-        self.client.answer_to(id).await.expect("the turn ends");
+        self.client.response_to(id).await.expect("the turn ends");
     }
 
     /// What the client heard, what the model saw of the last prompt, and what was fetched.
     fn told(&self) -> String {
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
         let last = self.server.requests().last().cloned().unwrap_or_default();
         let messages = last["messages"].as_array().cloned().unwrap_or_default();
         let content = &messages.last().expect("a message")["content"];
@@ -78,7 +78,7 @@ impl Stage {
     }
 }
 
-async fn start(world: &World) -> FakeClient {
+async fn start(world: &TestHome) -> FakeClient {
     let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
     FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await
 }
@@ -89,7 +89,7 @@ fn host(server: &ModelServer) -> String {
 
 async fn check(config: &str, answers: &[&str], blocks: impl Fn(&Stage) -> Value, expected: Expect) {
     let mut stage = Stage::new(config).await;
-    stage.client.answers.extend(answers.iter().map(|&answer| answer.to_owned()));
+    stage.client.permission_answers.extend(answers.iter().map(|&answer| answer.to_owned()));
     let blocks = blocks(&stage);
     stage.say(blocks).await;
     expected.assert_eq(&stage.told());
@@ -176,7 +176,7 @@ async fn what_the_person_or_a_rule_refuses_is_not_fetched() {
 #[tokio::test]
 async fn no_more_than_eight_are_fetched() {
     let mut stage = Stage::new("").await;
-    stage.client.answers.push_back("allow_always".to_owned());
+    stage.client.permission_answers.push_back("allow_always".to_owned());
     let links: Vec<Value> = (0..10).map(|n| stage.link(&format!("/a.png?{n}"))).collect();
     stage.say(json!(links)).await;
     let told = stage.told();
@@ -186,14 +186,14 @@ async fn no_more_than_eight_are_fetched() {
 #[tokio::test]
 async fn a_session_that_is_loaded_fetches_nothing() {
     let mut stage = Stage::new("").await;
-    stage.client.answers.push_back("allow_once".to_owned());
+    stage.client.permission_answers.push_back("allow_once".to_owned());
     let blocks = json!([stage.image("/a.png"), {"type": "text", "text": "what?"}]);
     stage.say(blocks).await;
     let mut second = start(&stage.world).await;
-    second.load(&stage.session, &stage.world.project()).await.expect("the session loads");
-    stage.server.replace("text \"Still.\"");
+    second.load_session(&stage.session, &stage.world.project()).await.expect("the session loads");
+    stage.server.replace_answers("text \"Still.\"");
     let id = second.prompt(&stage.session, "and now?").await;
-    second.answer_to(id).await.expect("the turn ends");
+    second.response_to(id).await.expect("the turn ends");
     let asked = stage.server.requests().last().cloned().unwrap_or_default().to_string();
     assert!(asked.contains(&format!("data:image/png;base64,{PNG}")), "{asked}");
     assert_eq!(stage.server.page_heads().len(), 1);
@@ -202,12 +202,12 @@ async fn a_session_that_is_loaded_fetches_nothing() {
 #[tokio::test]
 async fn a_cancelled_turn_ends_while_an_image_is_on_its_way() {
     let mut stage = Stage::new("").await;
-    stage.client.answers.push_back("allow_once".to_owned());
+    stage.client.permission_answers.push_back("allow_once".to_owned());
     let blocks = json!([stage.link("/slow.png")]);
     let id = stage.client.prompt_with(&stage.session, blocks).await;
-    stage.client.until("-> allow_once").await;
+    stage.client.wait_for_line("-> allow_once").await;
     stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
-    let answered = stage.client.answer_to(id).await.expect("the turn ends");
+    let answered = stage.client.response_to(id).await.expect("the turn ends");
     assert_eq!(answered["stopReason"], "cancelled");
     assert_eq!(stage.server.n_requests(), 0);
 }

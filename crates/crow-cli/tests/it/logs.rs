@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::expect;
 
 /// Calls whose arguments are repaired, repaired in doubt, refused, and not the tool's.
@@ -18,16 +18,16 @@ const CALLS: &str = r#"
     text "Done."
 "#;
 
-async fn play(world: &World) -> Vec<String> {
+async fn play(world: &TestHome) -> Vec<String> {
     let mut client = FakeClient::start(Path::new(env!("CARGO_BIN_EXE_crow-cli")), &world.home()).await;
     let mut sessions = Vec::new();
     for prompt in ["go", "again"] {
         let session = client.new_session(&world.project()).await;
         let id = client.prompt(&session, prompt).await;
-        client.answer_to(id).await.expect("the turn ends");
+        client.response_to(id).await.expect("the turn ends");
         sessions.push(session);
     }
-    assert!(client.hang_up().await.success());
+    assert!(client.close_stdin().await.success());
     sessions
 }
 
@@ -41,7 +41,7 @@ fn lines(text: &str) -> String {
 #[tokio::test]
 async fn repairs_of_calls_are_logged_without_what_is_in_them() {
     let server = ModelServer::start(&*format!("{CALLS}\ntext \"Again.\""));
-    let world = World::new(server.base_url());
+    let world = TestHome::new(server.base_url());
     let sessions = play(&world).await;
     let folder = world.home().join(".crow/logs");
     let text = fs::read_to_string(folder.join("crow-cli.log")).expect("there is a log");
@@ -65,8 +65,8 @@ async fn repairs_of_calls_are_logged_without_what_is_in_them() {
 #[tokio::test]
 async fn each_session_has_a_log_of_its_own_when_that_is_wanted() {
     let server = ModelServer::start(&*format!("{CALLS}\ntext \"Again.\""));
-    let world = World::new(server.base_url());
-    world.configure_more("session_logs: true");
+    let world = TestHome::new(server.base_url());
+    world.add_config("session_logs: true");
     let sessions = play(&world).await;
     let folder = world.home().join(".crow/logs/sessions");
     let log =

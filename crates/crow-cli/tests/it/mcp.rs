@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, mcp_server};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -15,19 +15,19 @@ const TURNS_MAX: u32 = 2000;
 /// Not a test: what the servers of the others are.
 #[test]
 fn server() {
-    mcp_server::serve_when_asked();
+    mcp_server::serve_if_requested();
 }
 
 struct Stage {
     model: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
 }
 
 impl Stage {
     async fn new(script: &str, capabilities: Value) -> Self {
         let model = ModelServer::start(script);
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let client = FakeClient::start_with(binary, &world.home(), capabilities).await;
         Self { model, world, client }
@@ -47,7 +47,7 @@ impl Stage {
 
     async fn play(&mut self, session: &str, text: &str) {
         let id = self.client.prompt(session, text).await;
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
     }
 
@@ -79,7 +79,7 @@ impl Stage {
     /// Compares the tools on offer and what the client heard.
     fn check(&self, expected: &Expect) {
         expected.assert_eq(&format!("{}\n{}", self.tools().join(" "), self.client.log()));
-        assert_eq!(self.model.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.model.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 }
 
@@ -126,7 +126,7 @@ fn a_servers_prompt_is_a_command() {
         let command = heard.await;
         assert_eq!(command["input"]["hint"], "<file> [depth]");
         let missing = stage.client.prompt(&session, "/good:review").await;
-        let missing = stage.client.answer_to(missing).await.expect_err("an argument is missing");
+        let missing = stage.client.response_to(missing).await.expect_err("an argument is missing");
         assert_eq!(missing["data"]["details"], "/good:review needs file. Write: /good:review <file> [depth]");
         stage.play(&session, "/good:review 'a b.rs' deep").await;
         let request = stage.model.requests().pop().unwrap_or_default();
@@ -142,7 +142,7 @@ fn a_server_that_does_not_start_is_a_notice() {
     check(async {
         let mut stage = Stage::new("text \"Hello.\"", json!({"session": {"notices": {}}})).await;
         let session = stage.open(&[("bad", &["broken"]), ("good", &[])]).await;
-        stage.client.until("< notice").await;
+        stage.client.wait_for_line("< notice").await;
         stage.play(&session, "hello").await;
         stage.check(&expect![[r#"
             echo good_read
@@ -168,7 +168,7 @@ fn a_late_server_brings_its_tools_when_it_comes() {
         while stage.tools().is_empty() {
             n_turns += 1;
             assert!(n_turns < TURNS_MAX, "it never came: {}", stage.client.log());
-            stage.model.replace("text \"Again.\"");
+            stage.model.replace_answers("text \"Again.\"");
             stage.play(&session, "and now").await;
         }
         assert_eq!(stage.tools(), ["echo", "late_read"]);

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use crow_testkit::{client::World, leash::Leash};
+use crow_testkit::{client::TestHome, tracked_command::TrackedCommand};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ struct Server {
     stdout: BufReader<ChildStdout>,
     n_asked: u64,
     heard: String,
-    world: World,
+    world: TestHome,
 }
 
 impl Server {
-    fn start(world: World, args: &[&str]) -> Self {
+    fn start(world: TestHome, args: &[&str]) -> Self {
         #[expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
         let mut command = std::process::Command::new("/bin/sh");
         // As few descriptors as some systems give.
@@ -45,7 +45,7 @@ impl Server {
 
     /// Starts it and shakes hands.
     fn open(capabilities: &Value) -> Self {
-        let mut server = Self::start(World::new("http://127.0.0.1:9/v1"), &[]);
+        let mut server = Self::start(TestHome::new("http://127.0.0.1:9/v1"), &[]);
         let hello = json!({
             "protocolVersion": "2025-06-18", "capabilities": capabilities,
             "clientInfo": {"name": "test", "version": "1"}
@@ -140,7 +140,7 @@ impl Drop for Server {
 #[test]
 fn tools_work_as_they_do_in_a_session() {
     let mut server = Server::open(&json!({}));
-    server.world.file("a.txt", "one\ntwo\n");
+    server.world.write_file("a.txt", "one\ntwo\n");
     server.call("read", &json!({"file_path": "a.txt"}));
     server.call("edit", &json!({"file_path": "a.txt", "old_string": "two", "new_string": "three"}));
     server.call("terminal", &json!({"command": "cat a.txt; exit 3"}));
@@ -215,8 +215,8 @@ fn what_nobody_can_be_asked_for_is_refused() {
 
 #[test]
 fn the_rules_of_the_configuration_hold() {
-    let world = World::new("http://127.0.0.1:9/v1");
-    world.configure_more("permissions: { mode: plan, deny: [tool(grep)] }\n");
+    let world = TestHome::new("http://127.0.0.1:9/v1");
+    world.add_config("permissions: { mode: plan, deny: [tool(grep)] }\n");
     let mut server = Server::start(world, &[]);
     let hello = json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
     server.ask("initialize", &hello);
@@ -285,39 +285,39 @@ fn the_roots_of_the_client_may_be_worked_in() {
 #[tokio::test]
 async fn a_call_that_is_cancelled_leaves_no_process() {
     let mut server = Server::open(&json!({}));
-    let mut leash = Leash::new(&server.world.project());
+    let mut leash = TrackedCommand::new(&server.world.project());
     begin(&mut server);
     let id = server.n_asked;
     let cancelled =
         json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
     server.say(&cancelled.to_string());
-    leash.gone("after the call was cancelled").await;
+    leash.wait_until_gone("after the call was cancelled").await;
     assert_eq!(server.ask("ping", &json!({}))["result"], json!({}), "nothing more is said of the call");
 }
 
 #[tokio::test]
 async fn a_client_that_is_gone_leaves_no_process() {
     let mut server = Server::open(&json!({}));
-    let mut leash = Leash::new(&server.world.project());
+    let mut leash = TrackedCommand::new(&server.world.project());
     begin(&mut server);
     drop(server.stdin.take());
-    leash.gone("after the client left").await;
+    leash.wait_until_gone("after the client left").await;
     assert_eq!(server.leave(), Some(0));
 }
 
 #[tokio::test]
 async fn a_server_that_is_ended_leaves_no_process() {
     let mut server = Server::open(&json!({}));
-    let mut leash = Leash::new(&server.world.project());
+    let mut leash = TrackedCommand::new(&server.world.project());
     begin(&mut server);
     server.terminate();
-    leash.gone("after the server was asked to end").await;
+    leash.wait_until_gone("after the server was asked to end").await;
     assert_eq!(server.leave(), Some(0));
 }
 
 /// Calls for the command on the leash and waits until it has said so.
 fn begin(server: &mut Server) {
-    let call = json!({"name": "terminal", "arguments": {"command": Leash::COMMAND}, "_meta": {"progressToken": "t"}});
+    let call = json!({"name": "terminal", "arguments": {"command": TrackedCommand::COMMAND}, "_meta": {"progressToken": "t"}});
     server.send("tools/call", &call);
     let progress = server.hear();
     assert_eq!(progress["method"], "notifications/progress", "{progress}");
@@ -359,7 +359,7 @@ struct Web {
 
 impl Web {
     fn start() -> Self {
-        let mut server = Server::start(World::new("http://127.0.0.1:9/v1"), &["--http", "127.0.0.1:0"]);
+        let mut server = Server::start(TestHome::new("http://127.0.0.1:9/v1"), &["--http", "127.0.0.1:0"]);
         let line = server.hear();
         let address = line["url"].as_str().and_then(|url| url.strip_prefix("http://")?.strip_suffix("/mcp"));
         let token_file = PathBuf::from(line["token_file"].as_str().expect("a token file"));
@@ -485,7 +485,7 @@ fn over_http_strangers_keep_nobody_out() {
 fn an_address_that_others_reach_is_refused() {
     #[expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crow-cli"));
-    let world = World::new("http://127.0.0.1:9/v1");
+    let world = TestHome::new("http://127.0.0.1:9/v1");
     let ended =
         command.args(["mcp", "--http", "0.0.0.0:0"]).env("HOME", world.home()).output().expect("it runs");
     assert_eq!(ended.status.code(), Some(2));

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, replay};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -18,18 +18,18 @@ fn check(turns: &[(&str, &str)], told: impl Fn(&Value) -> String, expected: &Exp
     runtime.expect("a runtime can be made").block_on(async {
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let model = ModelServer::start("text \"The parser stands in src/parse.rs.\"");
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         let mut client = FakeClient::start(binary, &world.home()).await;
         let first = client.new_session(&world.project()).await;
         let id = client.prompt(&first, "where is the parser?").await;
-        client.answer_to(id).await.expect("the first turn ends");
-        client.hide(first.clone(), "$FIRST");
+        client.response_to(id).await.expect("the first turn ends");
+        client.mask(first.clone(), "$FIRST");
         let session = client.new_session(&world.project()).await;
-        client.hide(session.clone(), "$HERE");
+        client.mask(session.clone(), "$HERE");
         for (prompt, script) in turns {
-            model.replace(script.replace("$FIRST", &first).as_str());
+            model.replace_answers(script.replace("$FIRST", &first).as_str());
             let id = client.prompt(&session, prompt).await;
-            client.answer_to(id).await.expect("the turn ends");
+            client.response_to(id).await.expect("the turn ends");
         }
         let asked = model.requests().pop().unwrap_or_default();
         let log: String = client.log().lines().map(|line| format!("{}\n", head(line))).collect();
@@ -37,9 +37,9 @@ fn check(turns: &[(&str, &str)], told: impl Fn(&Value) -> String, expected: &Exp
         let today = told.replace(&first, "$FIRST").replace(&session, "$HERE");
         let shown = without_times(&today.replace(&world.home().display().to_string(), "$HOME"));
         expected.assert_eq(&shown);
-        assert_eq!(model.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(model.rejections(), Vec::<String>::new(), "the model refused a request");
         let mut second = FakeClient::start(binary, &world.home()).await;
-        second.load(&session, &world.project()).await.expect("the session loads");
+        second.load_session(&session, &world.project()).await.expect("the session loads");
         if !shown.contains("text[note-") {
             replay::check(&session, &client, &second);
         }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{Answer, ModelServer, Script};
 
 const KEY: &str = "sk-live-0123456789abcdef";
@@ -11,30 +11,30 @@ const KEY: &str = "sk-live-0123456789abcdef";
 const HEADER: &str = "tenant-0123456789abcdef";
 
 /// A world whose provider wants a key and a header.
-fn keyed(server: &ModelServer) -> World {
-    let world = World::new(server.base_url());
+fn keyed(server: &ModelServer) -> TestHome {
+    let world = TestHome::new(server.base_url());
     world.configure(&format!(
         "providers:\n  fake: {{ base_url: {}, api_key: \"${{FAKE_API_KEY}}\", headers: {{ X-Tenant: {HEADER} }} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 1\npermissions: {{ mode: auto }}\n",
         server.base_url()
     ));
     std::fs::write(world.home().join(".crow/.env"), format!("FAKE_API_KEY={KEY}\n"))
         .expect("it can be written");
-    world.file("a.txt", "apples\n");
+    world.write_file("a.txt", "apples\n");
     world
 }
 
 /// Plays a session; gives all that the client heard. `folder` is where it is recorded.
 #[expect(clippy::disallowed_methods, reason = "an editor starts the program as it likes")]
-async fn play(world: &World, folder: Option<&Path>) -> String {
+async fn play(world: &TestHome, folder: Option<&Path>) -> String {
     let mut command = tokio::process::Command::new("env");
     command.args(folder.map(|folder| format!("CROW_RECORD={}", folder.display())));
     command.args([env!("CARGO_BIN_EXE_crow-cli"), "acp"]);
     let mut client = FakeClient::start_command(command, &world.home());
-    client.hello(serde_json::json!({})).await.expect("the agent says hello");
+    client.initialize(serde_json::json!({})).await.expect("the agent says hello");
     let session = client.new_session(&world.project()).await;
     for text in ["read it", "and now?"] {
         let id = client.prompt(&session, text).await;
-        client.answer_to(id).await.expect("the turn ends");
+        client.response_to(id).await.expect("the turn ends");
     }
     let log = client.log();
     client.kill().await;
@@ -56,7 +56,7 @@ async fn a_recorded_session_is_played_again_elsewhere() {
     let folder = world.home().join("recorded");
     let live = play(&world, Some(&folder)).await;
     assert!(live.contains(KEY), "{live}");
-    assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
 
     let mut files: Vec<_> = std::fs::read_dir(&folder)
         .expect("it is there")
@@ -74,7 +74,7 @@ async fn a_recorded_session_is_played_again_elsewhere() {
 
     let server = ModelServer::replay(&folder);
     let again = play(&keyed(&server), None).await;
-    assert_eq!(server.refused(), Vec::<String>::new(), "something else was asked");
+    assert_eq!(server.rejections(), Vec::<String>::new(), "something else was asked");
     assert_eq!(again, live.replace(KEY, "[secret]").replace(HEADER, "[secret]"));
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, replay};
 use serde_json::{Value, json};
 
@@ -23,9 +23,9 @@ fn check(capabilities: &Value, script: &str, prompts: &[Value]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let server = ModelServer::start(script);
-        let world = World::new(server.base_url());
-        world.configure_more("permissions: { mode: auto }");
-        world.file("a.txt", "one\ntwo\n");
+        let world = TestHome::new(server.base_url());
+        world.add_config("permissions: { mode: auto }");
+        world.write_file("a.txt", "one\ntwo\n");
         let start = async || FakeClient::start_with(binary(), &world.home(), capabilities.clone()).await;
         let mut client = start().await;
         let session = client.new_session(&world.project()).await;
@@ -35,19 +35,19 @@ fn check(capabilities: &Value, script: &str, prompts: &[Value]) {
                 None => client.prompt_with(&session, said.clone()).await,
             };
             // A turn may fail; what was seen of it stays.
-            drop(client.answer_to(id).await);
+            drop(client.response_to(id).await);
         }
         let mut second = start().await;
-        second.load(&session, &world.project()).await.expect("the session loads");
+        second.load_session(&session, &world.project()).await.expect("the session loads");
         replay::check(&session, &client, &second);
         client.kill().await;
-        server.replace("text \"Still here.\"");
+        server.replace_answers("text \"Still here.\"");
         let id = second.prompt(&session, "go on").await;
-        second.answer_to(id).await.expect("the session goes on");
+        second.response_to(id).await.expect("the session goes on");
         let mut third = start().await;
-        third.load(&session, &world.project()).await.expect("the session loads");
+        third.load_session(&session, &world.project()).await.expect("the session loads");
         replay::check(&session, &second, &third);
-        assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
     });
 }
 

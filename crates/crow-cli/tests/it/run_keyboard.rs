@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::World;
+use crow_testkit::client::TestHome;
 use nix::pty::openpty;
 
 /// A loaded machine takes its time.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// A terminal with the program on it.
 struct Stage {
     model: ModelServer,
-    world: World,
+    world: TestHome,
     child: Child,
     keyboard: File,
     screen: Receiver<String>,
@@ -29,7 +29,7 @@ struct Stage {
 impl Stage {
     fn start(script: &str, words: &[&str]) -> Self {
         let model = ModelServer::start(script);
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         let terminal = openpty(None, None).expect("there is a terminal");
         let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().expect("it can be copied"));
         let child = Command::new("setsid")
@@ -110,7 +110,7 @@ fn a_paste_that_leads_to_a_question_does_not_answer_it() {
     stage.until("what?");
     stage.until("› ");
     assert!(!stage.has("approved"), "a pasted line was taken for an answer");
-    stage.model.replace("text \"A prompt.\"\n".repeat(30).as_str());
+    stage.model.replace_answers("text \"A prompt.\"\n".repeat(30).as_str());
     stage.type_in("n\n");
     // The pasted lines are prompts.
     stage.until("A prompt.");

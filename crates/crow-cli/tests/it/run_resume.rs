@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::World;
+use crow_testkit::client::TestHome;
 use expect_test::expect;
 
 /// What the binary says on stdout, and the session's name.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
-fn run(world: &World, args: &[&str]) -> (String, String) {
+fn run(world: &TestHome, args: &[&str]) -> (String, String) {
     let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_crow-cli")));
     command.args(args).current_dir(world.project()).env_clear().env("HOME", world.home());
     let said = command.output().expect("the program runs");
@@ -25,8 +25,8 @@ async fn what_was_said_before_is_shown_as_far_as_it_is_wanted() {
     let server = ModelServer::start(
         "call read {\"file_path\":\"a.txt\"}\ntext \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"\ntext \"Five.\"\ntext \"Six.\"",
     );
-    let world = World::new(server.base_url());
-    world.file("a.txt", "apples\n");
+    let world = TestHome::new(server.base_url());
+    world.write_file("a.txt", "apples\n");
     let (_, session) = run(&world, &["run", "first"]);
     run(&world, &["run", "-s", &session, "second"]);
     let (said, _) = run(&world, &["run", "-s", &session, "third"]);
@@ -83,5 +83,5 @@ async fn what_was_said_before_is_shown_as_far_as_it_is_wanted() {
         {"type":"result","session":"$SESSION","stop_reason":"end_turn","text":"Six."}
     "#]]
     .assert_eq(&lines.collect::<String>());
-    assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
 }

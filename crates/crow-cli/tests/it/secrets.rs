@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -36,12 +36,12 @@ fn with_secrets(words: &[&str]) -> Command {
     command
 }
 
-fn world(model: &ModelServer) -> World {
+fn world(model: &ModelServer) -> TestHome {
     world_with(model, "mode: auto, sandbox: off")
 }
 
-fn world_with(model: &ModelServer, permissions: &str) -> World {
-    let world = World::new(model.base_url());
+fn world_with(model: &ModelServer, permissions: &str) -> TestHome {
+    let world = TestHome::new(model.base_url());
     world.configure(&format!(
         "providers:\n  fake: {{ base_url: {}, api_key: '${{PROVIDER_LOGIN}}' }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000 }}\nmax_retries_per_step: 0\npermissions: {{ {permissions} }}\n",
         model.base_url()
@@ -65,13 +65,13 @@ fn run<T>(test: impl Future<Output = T>) -> T {
     runtime.expect("a runtime can be made").block_on(test)
 }
 
-async fn play(model: &ModelServer, world: &World, capabilities: Value) {
+async fn play(model: &ModelServer, world: &TestHome, capabilities: Value) {
     let mut client = FakeClient::start_command(with_secrets(&["acp"]), &world.home());
-    client.hello(capabilities).await.expect("the agent says hello");
+    client.initialize(capabilities).await.expect("the agent says hello");
     let session = client.new_session(&world.project()).await;
     let id = client.prompt(&session, "go").await;
-    client.answer_to(id).await.expect("the turn ends");
-    assert_eq!(model.refused(), Vec::<String>::new());
+    client.response_to(id).await.expect("the turn ends");
+    assert_eq!(model.rejections(), Vec::<String>::new());
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn no_command_sees_a_key_in_the_environment_or_in_a_process() {
         let call = json!({"command": search()});
         let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
         play(&model, &world(&model), json!({})).await;
-        assert!(model.heads()[0].contains(&mark()), "the provider gets its key");
+        assert!(model.request_heads()[0].contains(&mark()), "the provider gets its key");
         assert_eq!(told(&model), "\"0\\nover\\n\"");
     });
 }
@@ -91,9 +91,9 @@ fn an_agent_below_has_the_key_and_shows_it_to_nobody() {
     run(async {
         let model = ModelServer::start("call task {\"prompt\":\"ALPHA\"}\ntext \"Done.\"");
         let call = json!({"command": search()});
-        model.answer_to("ALPHA", Script::parse(&format!("call terminal {call}\ntext \"Seen.\"")));
+        model.add_answers_for("ALPHA", Script::parse(&format!("call terminal {call}\ntext \"Seen.\"")));
         play(&model, &world(&model), json!({})).await;
-        assert!(model.heads().iter().all(|head| head.contains(&mark())), "each agent has the key");
+        assert!(model.request_heads().iter().all(|head| head.contains(&mark())), "each agent has the key");
         assert_eq!(told(&model), "\"0\\nover\\n\"");
     });
 }
@@ -128,10 +128,10 @@ async fn told_in_terminal(call: &Value, permissions: &str) -> String {
     let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
     let world = world_with(&model, permissions);
     let mut client = FakeClient::start_command(with_secrets(&["acp"]), &world.home());
-    client.hello(json!({"terminal": true})).await.expect("the agent says hello");
+    client.initialize(json!({"terminal": true})).await.expect("the agent says hello");
     let session = client.new_session(&world.project()).await;
     let id = client.prompt(&session, "go").await;
-    client.answer_to(id).await.expect("the turn ends");
+    client.response_to(id).await.expect("the turn ends");
     told(&model)
 }
 

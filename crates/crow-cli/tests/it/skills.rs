@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, replay};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn check(script: &str, text: &str, shown: impl Fn(&FakeClient, &[Value]) -> Stri
     runtime.expect("a runtime can be made").block_on(async {
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let model = ModelServer::start(script);
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         for (name, text) in FILES {
             let path = world.home().join(name);
             fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder can be made");
@@ -37,18 +37,18 @@ fn check(script: &str, text: &str, shown: impl Fn(&FakeClient, &[Value]) -> Stri
         }
         let mut client =
             FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await;
-        client.answers.push_back("reject_once".into());
+        client.permission_answers.push_back("reject_once".into());
         let session = client.new_session(&world.project()).await;
         let id = client.prompt(&session, text).await;
-        client.answer_to(id).await.expect("the turn ends");
+        client.response_to(id).await.expect("the turn ends");
         let home = world.home().display().to_string();
         let requests = model.requests();
         expected.assert_eq(&shown(&client, &requests).replace(&home, "$HOME"));
-        assert_eq!(model.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(model.rejections(), Vec::<String>::new(), "the model refused a request");
         if !requests.is_empty() {
             let mut second =
                 FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await;
-            second.load(&session, &world.project()).await.expect("the session loads");
+            second.load_session(&session, &world.project()).await.expect("the session loads");
             replay::check(&session, &client, &second);
         }
     });

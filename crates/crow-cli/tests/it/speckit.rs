@@ -42,7 +42,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{Answer, ModelServer, Script};
 use expect_test::Expect;
 use serde_json::{Value, json};
@@ -100,7 +100,7 @@ fn binary() -> &'static Path {
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     /// The sessions, the one at hand last.
     sessions: Vec<String>,
@@ -112,15 +112,17 @@ struct Stage {
 impl Stage {
     async fn new(script: &str) -> Self {
         let server = ModelServer::start(Script::default());
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         let mut capabilities = json!({});
         for line in script.lines().map(str::trim).filter(|line| !line.starts_with('>')) {
             match line.split_once(' ') {
-                Some(("model:", answer)) => server.add(Script::new([Answer::parse(&with_pages(answer))])),
+                Some(("model:", answer)) => {
+                    server.add_answers(Script::new([Answer::parse(&with_pages(answer))]))
+                }
                 Some(("client:", offered)) => {
                     capabilities = serde_json::from_str(offered).expect("client: {…}");
                 }
-                Some(("config:", yaml)) => world.configure_more(yaml),
+                Some(("config:", yaml)) => world.add_config(yaml),
                 Some(("have", names)) => lay_out(&world, names),
                 Some(("file", file)) => put(&world, file),
                 Some(_) | None => assert!(line.is_empty(), "unknown line: {line}"),
@@ -152,11 +154,11 @@ impl Stage {
         let action = line[1..].trim();
         let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
         match verb {
-            "answer" => self.client.answers.push_back(rest.to_owned()),
-            "form" => self.client.forms.push_back(rest.to_owned()),
-            "wait" => self.client.until(rest).await,
+            "answer" => self.client.permission_answers.push_back(rest.to_owned()),
+            "form" => self.client.form_answers.push_back(rest.to_owned()),
+            "wait" => self.client.wait_for_line(rest).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("> asked N")).await,
-            "hung-up" => self.server.disconnected(rest.parse().expect("> hung-up N")).await,
+            "hung-up" => self.server.wait_for_disconnect(rest.parse().expect("> hung-up N")).await,
             "release" => self.server.release(),
             "put" => put(&self.world, rest),
             "link" => {
@@ -167,14 +169,14 @@ impl Stage {
             }
             "end" => {
                 let id = self.prompts.pop_front().expect("a prompt runs");
-                let ended = self.client.answer_to(id).await;
-                self.client.say(spelled(&ended));
+                let ended = self.client.response_to(id).await;
+                self.client.add_to_log(spelled(&ended));
             }
             "cat" => {
                 let (name, word) = rest.split_once(' ').unwrap_or((rest, ""));
                 let text = self.read(name);
                 let shown = text.lines().filter(|line| line.contains(word)).map(|line| format!("\n  {line}"));
-                self.client.say(format!("{name}:{}", shown.collect::<String>()));
+                self.client.add_to_log(format!("{name}:{}", shown.collect::<String>()));
             }
             "told" => {
                 let said = serde_json::from_str::<String>(&format!("\"{rest}\"")).expect("a text");
@@ -182,7 +184,7 @@ impl Stage {
                 let messages = requests.last().and_then(|request| request["messages"].as_array());
                 let last = messages.into_iter().flatten().rfind(|message| message["role"] == "user");
                 let told = last.and_then(|message| message["content"].as_str()).expect("it was asked");
-                self.client.say(format!("told {} times", told.matches(&said).count()));
+                self.client.add_to_log(format!("told {} times", told.matches(&said).count()));
             }
             "changes" => {
                 let (name, page) = rest.split_once(' ').expect("> changes NAME PAGE");
@@ -192,10 +194,10 @@ impl Stage {
                 let come = text.lines().filter(|line| !page.lines().any(|other| other == *line));
                 let shown =
                     gone.map(|line| format!("\n  - {line}")).chain(come.map(|line| format!("\n  + {line}")));
-                self.client.say(format!("{name}:{}", shown.collect::<String>()));
+                self.client.add_to_log(format!("{name}:{}", shown.collect::<String>()));
             }
             _ => {
-                self.client.say(line);
+                self.client.add_to_log(line);
                 self.ask(verb, rest).await;
             }
         }
@@ -220,7 +222,7 @@ impl Stage {
                 let old = std::mem::replace(&mut self.client, fresh);
                 self.before += &old.kill().await;
                 self.prompts.clear();
-                self.client.load(&session, &self.world.project()).await.expect("the session loads");
+                self.client.load_session(&session, &self.world.project()).await.expect("the session loads");
             }
             "fork" => {
                 let params = json!({"sessionId": session, "cwd": self.world.project(), "mcpServers": []});
@@ -231,7 +233,7 @@ impl Stage {
             "first" => self.sessions.rotate_right(1),
             "tree" => {
                 for (name, text) in tree(&self.world.project()) {
-                    self.client.say(format!("  {name} {}", brief(&text)));
+                    self.client.add_to_log(format!("  {name} {}", brief(&text)));
                 }
             }
             other => panic!("unknown action: {other}"),
@@ -242,8 +244,8 @@ impl Stage {
     async fn still(&mut self, said: &str) {
         let before = self.standing().await;
         let id = self.client.prompt(&self.session(), said).await;
-        let ended = self.client.answer_to(id).await;
-        self.client.say(spelled(&ended));
+        let ended = self.client.response_to(id).await;
+        self.client.add_to_log(spelled(&ended));
         let after = self.standing().await;
         assert_eq!(
             before,
@@ -267,14 +269,14 @@ impl Stage {
     }
 
     async fn close(mut self) -> String {
-        self.client.settle().await;
+        self.client.wait_for_responses().await;
         let home = self.world.home().display().to_string();
         let mut text = self.before + &self.client.log();
         for (number, request) in self.server.requests().iter().enumerate() {
             text += &format!("asked {number}{}\n", asked(request).replace(&home, "$HOME"));
         }
         assert_eq!(
-            self.server.refused(),
+            self.server.rejections(),
             Vec::<String>::new(),
             "the model refused a request; after:\n{text}"
         );
@@ -284,10 +286,10 @@ impl Stage {
 }
 
 /// Starts an agent and hides whole pages from what is heard.
-async fn start(world: &World, capabilities: Value) -> FakeClient {
+async fn start(world: &TestHome, capabilities: Value) -> FakeClient {
     let mut client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
     for (name, page) in PAGES {
-        client.hide(page, format!("${name}"));
+        client.mask(page, format!("${name}"));
     }
     client
 }
@@ -312,7 +314,7 @@ fn with_pages(text: &str) -> String {
     named(&PAGES.iter().fold(text.to_owned(), with))
 }
 
-fn put(world: &World, words: &str) {
+fn put(world: &TestHome, words: &str) {
     let (name, text) = words.split_once(' ').unwrap_or((words, ""));
     let path = world.project().join(named(name));
     if text.is_empty() {
@@ -324,7 +326,7 @@ fn put(world: &World, words: &str) {
 }
 
 /// Lays out pages of the feature.
-fn lay_out(world: &World, names: &str) {
+fn lay_out(world: &TestHome, names: &str) {
     put(
         world,
         &format!(".specify/feature.json {}", json!(format!("{{\"feature_directory\":\"{FEATURE}\"}}\n"))),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crow_core::decode_base64;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, Script};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ use serde_json::{Value, json};
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-async fn start(world: &World) -> FakeClient {
+async fn start(world: &TestHome) -> FakeClient {
     let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
     FakeClient::start_with(binary, &world.home(), json!({"session": {"notices": {}}})).await
 }
 
 /// The messages of the last request, without the system prompt.
 fn saw(server: &ModelServer) -> String {
-    assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
     let last = server.requests().last().cloned().unwrap_or_default();
     let messages = last["messages"].as_array().cloned().unwrap_or_default();
     let messages = messages.iter().skip(1);
@@ -34,13 +34,13 @@ async fn set_model(client: &mut FakeClient, session: &str, model: &str) {
 
 async fn say(client: &mut FakeClient, session: &str, blocks: Value) {
     let id = client.prompt_with(session, blocks).await;
-    client.answer_to(id).await.expect("the turn ends");
+    client.response_to(id).await.expect("the turn ends");
 }
 
 #[tokio::test]
 async fn images_are_notes_for_it_and_images_again_for_another() {
     let server = ModelServer::start(Script::default());
-    let world = World::new(server.base_url());
+    let world = TestHome::new(server.base_url());
     let provider = server.base_url();
     world.configure(&format!(
         "providers: {{ p: {{ base_url: '{provider}' }} }}\nmodels:\n  vision: {{ provider: p }}\n  plain: {{ provider: p, modality: [text] }}\n"
@@ -49,13 +49,13 @@ async fn images_are_notes_for_it_and_images_again_for_another() {
     let mut client = start(&world).await;
     let session = client.new_session(&world.project()).await;
     set_model(&mut client, &session, "plain").await;
-    server.replace("call read {\"file_path\":\"b.png\"}\ntext \"Two.\"");
+    server.replace_answers("call read {\"file_path\":\"b.png\"}\ntext \"Two.\"");
     let image = json!({"type": "image", "mimeType": "image/png", "data": PNG});
     let link = json!({"type": "resource_link", "uri": format!("{provider}/c.png"), "name": "c"});
     say(&mut client, &session, json!([{"type": "text", "text": "compare"}, image, link])).await;
     let mut told = saw(&server);
     set_model(&mut client, &session, "vision").await;
-    server.replace("text \"Now I see.\"");
+    server.replace_answers("text \"Now I see.\"");
     say(&mut client, &session, json!([{"type": "text", "text": "and you?"}])).await;
     told += &format!("---\n{}", saw(&server));
     told += &format!("---\n{}", client.log());
@@ -95,10 +95,10 @@ async fn an_editor_is_offered_images_where_a_model_reads_them() {
         ("a: { provider: p, modality: 7 }", true),
     ] {
         let server = ModelServer::start(Script::default());
-        let world = World::new(server.base_url());
+        let world = TestHome::new(server.base_url());
         world.configure(&format!("providers: {{ p: {{ base_url: 'http://h' }} }}\nmodels:\n  {models}\n"));
         let mut client = FakeClient::start_silent(Path::new(env!("CARGO_BIN_EXE_crow-cli")), &world.home());
-        let hello = client.hello(json!({})).await.expect("it says hello");
+        let hello = client.initialize(json!({})).await.expect("it says hello");
         assert_eq!(hello["agentCapabilities"]["promptCapabilities"]["image"], expected, "{models}");
     }
 }

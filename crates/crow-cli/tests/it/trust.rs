@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{ModelServer, mcp_server, replay};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -30,12 +30,12 @@ const HELLO: &str = "text \"Hello.\"";
 /// Not a test: what the servers of the others are.
 #[test]
 fn server() {
-    mcp_server::serve_when_asked();
+    mcp_server::serve_if_requested();
 }
 
 struct Stage {
     model: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
 }
@@ -45,13 +45,13 @@ fn binary() -> &'static Path {
 }
 
 /// Starts a client that can show notices and has forms.
-async fn start(world: &World) -> FakeClient {
+async fn start(world: &TestHome) -> FakeClient {
     let capabilities = json!({"session": {"notices": {}}, "elicitation": {"form": {}}});
     FakeClient::start_with(binary(), &world.home(), capabilities).await
 }
 
 /// Starts a client that has no forms.
-async fn start_plain(world: &World) -> FakeClient {
+async fn start_plain(world: &TestHome) -> FakeClient {
     FakeClient::start_with(binary(), &world.home(), json!({"session": {"notices": {}}})).await
 }
 
@@ -61,12 +61,12 @@ const UNTIL_CHANGED: &str = "Use until it changes";
 const NEVER: &str = "Never, until it changes";
 
 /// Where the first server leaves a sign that it was started.
-fn sign(world: &World) -> PathBuf {
+fn sign(world: &TestHome) -> PathBuf {
     world.home().join("started")
 }
 
 /// Lays out a repository that supplies something of every kind.
-fn lay_out(world: &World) {
+fn lay_out(world: &TestHome) {
     let project = world.project();
     let (command, args) = mcp_server::command("trust::server", &[]);
     let started = sign(world).display().to_string();
@@ -92,7 +92,7 @@ fn lay_out(world: &World) {
 impl Stage {
     async fn new(script: &str) -> Self {
         let model = ModelServer::start(script);
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         lay_out(&world);
         let client = start(&world).await;
         Self::with(model, world, client).await
@@ -101,13 +101,13 @@ impl Stage {
     /// With a client that has no forms.
     async fn without_forms(script: &str) -> Self {
         let model = ModelServer::start(script);
-        let world = World::new(model.base_url());
+        let world = TestHome::new(model.base_url());
         lay_out(&world);
         let client = start_plain(&world).await;
         Self::with(model, world, client).await
     }
 
-    async fn with(model: ModelServer, world: World, client: FakeClient) -> Self {
+    async fn with(model: ModelServer, world: TestHome, client: FakeClient) -> Self {
         let mut stage = Self { model, world, client, session: String::new() };
         stage.open().await;
         stage
@@ -124,27 +124,27 @@ impl Stage {
     }
 
     fn answer(&mut self, answer: &str) {
-        self.client.forms.push_back(answer.to_owned());
+        self.client.form_answers.push_back(answer.to_owned());
     }
 
     /// Sends a command and gives what it answers.
     async fn command(&mut self, text: &str) -> String {
         let before = self.client.log().len();
         let id = self.client.prompt(&self.session, text).await;
-        self.client.answer_to(id).await.expect("it is answered");
+        self.client.response_to(id).await.expect("it is answered");
         self.client.log()[before..].to_owned()
     }
 
     async fn play(&mut self, text: &str) {
-        self.model.replace(HELLO);
+        self.model.replace_answers(HELLO);
         self.say(text).await;
     }
 
     async fn say(&mut self, text: &str) {
         let id = self.client.prompt(&self.session, text).await;
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
-        assert_eq!(self.model.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.model.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 
     /// The questions asked so far, without those about calls of the model.
@@ -193,7 +193,7 @@ fn check(test: impl Future<Output = ()>) {
 fn a_client_that_says_yes_to_everything_trusts_nothing() {
     check(async {
         let mut stage = Stage::without_forms(HELLO).await;
-        stage.client.answers.extend(["allow_once", "allow_always"].map(str::to_owned));
+        stage.client.permission_answers.extend(["allow_once", "allow_always"].map(str::to_owned));
         stage.say("/review a.rs").await;
         stage.play("again").await;
         assert_eq!((stage.used(), stage.commands()), (Vec::new(), Vec::new()));
@@ -225,12 +225,12 @@ fn while_nobody_answers_nothing_happens() {
         let mut stage = Stage::new(HELLO).await;
         stage.answer("silence");
         let id = stage.client.prompt(&stage.session.clone(), "hello").await;
-        stage.client.until("? form Use what").await;
+        stage.client.wait_for_line("? form Use what").await;
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
         // It is answered where it stands.
         assert!(stage.command("/trust yes").await.contains("A question about this repository is open."));
         stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
-        assert_eq!(stage.client.answer_to(id).await.expect("it ends")["stopReason"], "cancelled");
+        assert_eq!(stage.client.response_to(id).await.expect("it ends")["stopReason"], "cancelled");
         assert_eq!((stage.used(), stage.model.n_requests(), stage.has_trust()), (Vec::new(), 0, false));
         // A question that was stopped was not answered.
         stage.answer(NOT_NOW);
@@ -360,7 +360,7 @@ fn no_agent_trusts_a_repository_by_asking_another_one() {
         let script =
             "call task {\"prompt\":\"/trust\"}\ncall task {\"prompt\":\"/trust yes\"}\ntext \"Done.\"";
         let mut stage = Stage::without_forms(script).await;
-        stage.world.configure_more("permissions: { mode: auto }");
+        stage.world.add_config("permissions: { mode: auto }");
         stage.say("go").await;
         let told = stage.model.requests().pop().unwrap_or_default()["messages"].to_string();
         assert_eq!(told.matches("Only a person trusts a repository").count(), 2, "{told}");
@@ -386,7 +386,7 @@ fn no_command_stands_for_trust() {
 #[test]
 fn the_command_line_shows_gives_and_removes_trust() {
     let model = ModelServer::start(HELLO);
-    let world = World::new(model.base_url());
+    let world = TestHome::new(model.base_url());
     lay_out(&world);
     assert!(run(&world, &["trust"]).contains("no repository is trusted yet"));
     let shown = run(&world, &["trust", "show"]);
@@ -438,11 +438,11 @@ fn a_session_is_told_again_without_the_question() {
         stage.answer(UNTIL_CHANGED);
         stage.say("/review a.rs").await;
         let mut second = start(&stage.world).await;
-        second.load(&stage.session, &stage.world.project()).await.expect("the session loads");
+        second.load_session(&stage.session, &stage.world.project()).await.expect("the session loads");
         replay::check(&stage.session, &stage.client, &second);
-        stage.model.replace(HELLO);
+        stage.model.replace_answers(HELLO);
         let id = second.prompt(&stage.session, "go on").await;
-        second.answer_to(id).await.expect("the session goes on");
+        second.response_to(id).await.expect("the session goes on");
         assert_eq!(stage.used(), ["tool", "skill", "command", "program"]);
         let tellings = stage.model.requests().pop().unwrap_or_default()["messages"].to_string();
         assert_eq!(tellings.matches("deploy/SKILL.md").count(), 1, "a model is told of a skill once");
@@ -452,7 +452,7 @@ fn a_session_is_told_again_without_the_question() {
 #[test]
 fn a_yes_to_everything_is_no_yes_to_this() {
     let model = ModelServer::start(HELLO);
-    let world = World::new(model.base_url());
+    let world = TestHome::new(model.base_url());
     lay_out(&world);
     let ran = run(&world, &["run", "-y", "/review a.rs"]);
     assert!(ran.contains("which is not used"), "{ran}");
@@ -465,7 +465,7 @@ fn a_yes_to_everything_is_no_yes_to_this() {
 
 /// Runs the program to its end with no terminal, and shows what it wrote and its exit code.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a script starts it")]
-fn run(world: &World, args: &[&str]) -> String {
+fn run(world: &TestHome, args: &[&str]) -> String {
     let output = std::process::Command::new(binary())
         .args(args)
         .current_dir(world.project())

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
@@ -24,7 +24,7 @@ const TURN: &str = r#"
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
 }
@@ -32,9 +32,9 @@ struct Stage {
 impl Stage {
     async fn new(capabilities: Value) -> Self {
         let server = ModelServer::start("");
-        let world = World::new(server.base_url());
-        world.configure_more(AUTO);
-        world.file("a.txt", "one\ntwo\n");
+        let world = TestHome::new(server.base_url());
+        world.add_config(AUTO);
+        world.write_file("a.txt", "one\ntwo\n");
         let mut client = FakeClient::start_with(binary(), &world.home(), capabilities).await;
         let session = client.new_session(&world.project()).await;
         Self { server, world, client, session }
@@ -42,15 +42,15 @@ impl Stage {
 
     /// Plays a turn of this script.
     async fn turn(&mut self, script: &str) {
-        self.server.replace(script);
+        self.server.replace_answers(script);
         self.say("go").await;
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
     }
 
     /// Says something and gives what the client was told last.
     async fn say(&mut self, text: &str) -> String {
         let id = self.client.prompt(&self.session, text).await;
-        let ended = self.client.answer_to(id).await.expect("the turn ends");
+        let ended = self.client.response_to(id).await.expect("the turn ends");
         assert_eq!(ended["stopReason"], "end_turn");
         self.last_text()
     }
@@ -89,7 +89,7 @@ struct Ran {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
-fn ran(world: &World, args: &[&str]) -> Ran {
+fn ran(world: &TestHome, args: &[&str]) -> Ran {
     let command = Command::new(binary())
         .args(args)
         .current_dir(world.project())
@@ -173,7 +173,7 @@ fn the_model_is_told_once_and_nobody_sees_it() {
         assert_eq!(stage.told().matches("The person took back what you did").count(), 1);
         let (session, project) = (stage.session.clone(), stage.world.project());
         let mut other = FakeClient::start(binary(), &stage.world.home()).await;
-        other.load(&session, &project).await.expect("the session loads");
+        other.load_session(&session, &project).await.expect("the session loads");
         assert!(!other.log().contains("took back"), "{}", other.log());
     });
 }
@@ -183,7 +183,7 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
-        stage.world.file("a.txt", "one\nfour\nfive, by hand\n");
+        stage.world.write_file("a.txt", "one\nfour\nfive, by hand\n");
         fs::remove_file(stage.path("new/b.txt")).expect("it was there");
         says(
             &stage.say("/undo").await,
@@ -206,7 +206,7 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
             "#]],
         );
         assert_eq!(stage.read("a.txt"), "one\nfour\nfive, by hand\n");
-        stage.world.file("a.txt", "one\nfour\n");
+        stage.world.write_file("a.txt", "one\nfour\n");
         says(
             &stage.say("/undo").await,
             &expect![[r"
@@ -232,7 +232,7 @@ fn another_process_does_it_too() {
         "]],
         );
         assert_eq!(stage.read("a.txt"), "one\nfour\n");
-        stage.world.file("new/b.txt", "pears\n");
+        stage.world.write_file("new/b.txt", "pears\n");
         let done = stage.crow(&["undo"]);
         says(
             &format!("{:?}\n{}{}", done.code, done.stdout, done.stderr),
@@ -245,7 +245,7 @@ fn another_process_does_it_too() {
         "]],
         );
         assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\ntwo\n".into(), "pears\n".into()));
-        stage.world.file("new/b.txt", "apples\n");
+        stage.world.write_file("new/b.txt", "apples\n");
         let done = stage.crow(&["undo", "-j", "-s", &stage.session]);
         let document: Value = serde_json::from_str(&done.stdout).expect("JSON");
         let path = stage
@@ -271,7 +271,7 @@ fn another_process_does_it_too() {
 #[test]
 fn a_folder_without_sessions_has_nothing_to_undo() {
     let server = ModelServer::start("");
-    let world = World::new(server.base_url());
+    let world = TestHome::new(server.base_url());
     let none = ran(&world, &["undo"]);
     says(
         &format!("{:?}\n{}{}", none.code, none.stdout, none.stderr),
@@ -292,7 +292,7 @@ fn nobody_undoes_under_a_turn_that_runs() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
-        stage.server.replace("hold | text \"Done.\"");
+        stage.server.replace_answers("hold | text \"Done.\"");
         let n_requests = stage.server.n_requests();
         let running = stage.client.prompt(&stage.session.clone(), "wait").await;
         stage.server.wait_for_requests(n_requests + 1).await;
@@ -306,7 +306,7 @@ fn nobody_undoes_under_a_turn_that_runs() {
         assert_eq!((busy.code, busy.stdout.as_str()), (Some(1), ""), "{}", busy.stderr);
         assert!(busy.stderr.contains(&stage.session), "{}", busy.stderr);
         stage.server.release();
-        stage.client.answer_to(running).await.expect("the turn ends");
+        stage.client.response_to(running).await.expect("the turn ends");
         assert_eq!(stage.read("a.txt"), "one\nfour\n");
         assert_eq!(stage.crow(&["undo"]).code, Some(0));
         assert_eq!(stage.read("a.txt"), "one\ntwo\n");
@@ -353,7 +353,7 @@ fn a_file_that_the_client_does_not_show_is_not_written_through_it() {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
         let before = stage.client.log().matches("> fs write").count();
-        stage.client.editor.misbehave("fs/read_text_file", crow_testkit::client::Odd::Error);
+        stage.client.editor.fail_next("fs/read_text_file", crow_testkit::client::ResponseFault::Error);
         assert_eq!(stage.say("/undo").await, "- `a.txt`: put back\n");
         assert_eq!(stage.read("a.txt"), "one\ntwo\n");
         assert_eq!(stage.client.log().matches("> fs write").count(), before, "{}", stage.client.log());
@@ -411,7 +411,7 @@ fn what_was_skipped_is_in_the_way_of_nothing_older() {
         for name in ["c.txt", "d.txt"] {
             let call = json!({"file_path": name, "content": "agent\n"});
             stage.turn(&format!("call write {call}\ntext \"Done.\"")).await;
-            stage.world.file(name, "by hand\n");
+            stage.world.write_file(name, "by hand\n");
         }
         let mut said = String::new();
         said += &stage.say("/undo").await;
@@ -456,7 +456,7 @@ fn what_the_client_has_not_seen_on_the_disk_is_not_overwritten() {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         stage.turn("call write {\"file_path\":\"b.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
         stage.client.editor.buffers.insert(stage.path("b.txt"), "agent\n".to_owned());
-        stage.world.file("b.txt", "somebody else\n");
+        stage.world.write_file("b.txt", "somebody else\n");
         let left = stage.say("/undo").await;
         assert!(
             left.starts_with("- `b.txt`: left alone, it differs between the disk and the editor"),
@@ -470,11 +470,13 @@ fn what_the_client_has_not_seen_on_the_disk_is_not_overwritten() {
 fn an_agent_that_is_killed_before_it_writes_leaves_nothing_to_do() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
-        stage.client.editor.misbehave("fs/write_text_file", crow_testkit::client::Odd::Silence);
-        stage.server.replace("call write {\"file_path\":\"a.txt\",\"content\":\"never\\n\"}\ntext \"Done.\"");
+        stage.client.editor.fail_next("fs/write_text_file", crow_testkit::client::ResponseFault::Silence);
+        stage
+            .server
+            .replace_answers("call write {\"file_path\":\"a.txt\",\"content\":\"never\\n\"}\ntext \"Done.\"");
         let session = stage.session.clone();
         stage.client.prompt(&session, "go").await;
-        stage.client.until("fs/write_text_file").await;
+        stage.client.wait_for_line("fs/write_text_file").await;
         let Stage { world, client, server: _server, .. } = stage;
         client.kill().await;
         let done = ran(&world, &["undo", "-s", &session]);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::expect;
 use serde_json::Value;
 
@@ -14,20 +14,20 @@ fn binary() -> &'static Path {
 }
 
 /// A world whose model has a price, and a file that is worth summing up.
-fn priced(server: &ModelServer) -> World {
-    let world = World::new(server.base_url());
+fn priced(server: &ModelServer) -> TestHome {
+    let world = TestHome::new(server.base_url());
     world.configure(&format!(
         "providers:\n  fake: {{ base_url: {} }}\nmodels:\n  scripted: {{ provider: fake, model: scripted, context_window: 32000, price: {{ input: 3, output: 15 }} }}\nmax_retries_per_step: 0\npermissions: {{ mode: auto }}\n",
         server.base_url()
     ));
     let lines = (0..260).map(|line| format!("a.txt has in its line {line:04} these words\n"));
-    world.file("a.txt", &lines.collect::<String>());
+    world.write_file("a.txt", &lines.collect::<String>());
     world
 }
 
 async fn say(client: &mut FakeClient, session: &str, text: &str) {
     let id = client.prompt(session, text).await;
-    client.answer_to(id).await.expect("the turn ends");
+    client.response_to(id).await.expect("the turn ends");
 }
 
 /// What a client was told of usage; numbers that nobody counted are left out.
@@ -48,7 +48,7 @@ fn told(client: &FakeClient) -> Vec<String> {
 
 /// What the binary says.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
-fn run(world: &World, args: &[&str]) -> String {
+fn run(world: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(binary());
     command.args(args).current_dir(world.project()).env_clear().env("HOME", world.home());
     let said = command.output().expect("the program runs");
@@ -60,7 +60,7 @@ async fn a_session_is_told_what_it_cost_live_and_again() {
     let server = ModelServer::start(
         "call read {\"file_path\":\"a.txt\"} | usage 1000 10\ntext \"Read.\"\ntext \"Fine.\" | usage 3000 20",
     );
-    server.aside("text \"Notes.\" | usage 500 100\ntext \"complete\" | usage 600 1");
+    server.set_side_answers("text \"Notes.\" | usage 500 100\ntext \"complete\" | usage 600 1");
     let world = priced(&server);
     let mut client = FakeClient::start(binary(), &world.home()).await;
     let session = client.new_session(&world.project()).await;
@@ -77,12 +77,12 @@ async fn a_session_is_told_what_it_cost_live_and_again() {
 
     // What was guessed on the way is told at the end only.
     let mut second = FakeClient::start(binary(), &world.home()).await;
-    second.load(&session, &world.project()).await.expect("the session loads");
+    second.load_session(&session, &world.project()).await.expect("the session loads");
     let counted: Vec<String> =
         live.into_iter().filter(|line| !line.contains("0.00315") || !line.starts_with("about")).collect();
     assert_eq!(told(&second), counted);
 
-    server.replace("text \"More.\" | usage 100 2\ntext \"Uncounted.\"");
+    server.replace_answers("text \"More.\" | usage 100 2\ntext \"Uncounted.\"");
     say(&mut second, &session, "go on").await;
     say(&mut second, &session, "and on").await;
     let last = told(&second).split_off(counted.len());
@@ -97,12 +97,12 @@ async fn a_session_is_told_what_it_cost_live_and_again() {
     second.kill().await;
 
     let mut third = FakeClient::start(binary(), &world.home()).await;
-    third.load(&session, &world.project()).await.expect("the session loads");
+    third.load_session(&session, &world.project()).await.expect("the session loads");
     assert_eq!(told(&third).split_off(counted.len()), last);
     third.kill().await;
     let overview = run(&world, &["inspect", "-s", &session]);
     assert!(overview.contains("5200 read, 133 written") && overview.contains("$0.0176"), "{overview}");
-    assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
 }
 
 #[tokio::test]

@@ -24,7 +24,7 @@ mod concurrent_turns;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use crow_testkit::{Answer, ModelServer, Script};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ fn check(script: &str, heard: &Expect) {
 
 struct Wire {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     sessions: BTreeMap<String, String>,
     answers: BTreeMap<String, Value>,
@@ -45,7 +45,7 @@ struct Wire {
 
 async fn play(script: &str) -> String {
     let server = ModelServer::start(Script::default());
-    let world = World::new(server.base_url());
+    let world = TestHome::new(server.base_url());
     let client = FakeClient::start_silent(binary(), &world.home());
     let mut wire = Wire {
         server,
@@ -58,16 +58,16 @@ async fn play(script: &str) -> String {
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         wire.act(line).await;
     }
-    assert_eq!(wire.server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(wire.server.rejections(), Vec::<String>::new(), "the model refused a request");
     for (id, answer) in std::mem::take(&mut wire.answers) {
-        wire.client.say(format!("unasked {id} {}", spelled(&answer)));
+        wire.client.add_to_log(format!("unasked {id} {}", spelled(&answer)));
     }
     for text in wire.server.requests().last().map(said_to_the_model).unwrap_or_default() {
-        wire.client.say(format!("model saw {text:?}"));
+        wire.client.add_to_log(format!("model saw {text:?}"));
     }
     let log = wire.before + &wire.client.log();
-    wire.client.settle().await;
-    let status = wire.client.hang_up().await;
+    wire.client.wait_for_responses().await;
+    let status = wire.client.close_stdin().await;
     assert!(status.success(), "the agent ended with {status}");
     log
 }
@@ -88,17 +88,17 @@ impl Wire {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let rest = self.filled(rest);
         match verb {
-            "model:" => self.server.add(Script::new([Answer::parse(&rest)])),
+            "model:" => self.server.add_answers(Script::new([Answer::parse(&rest)])),
             "file" => {
                 let (name, text) = rest.split_once(' ').expect("file NAME \"TEXT\"");
-                self.world.file(name, &serde_json::from_str::<String>(text).expect("a JSON string"));
+                self.world.write_file(name, &serde_json::from_str::<String>(text).expect("a JSON string"));
             }
             "hello" => drop(self.client.request("initialize", json!({"protocolVersion": 1})).await),
             "new" => {
                 let params = json!({"cwd": self.world.project(), "mcpServers": []});
                 let opened = self.client.request("session/new", params).await.expect("a session opens");
                 let id = opened["sessionId"].as_str().expect("it has an id").to_owned();
-                self.client.hide(&id, format!("${rest}"));
+                self.client.mask(&id, format!("${rest}"));
                 self.sessions.insert(rest, id);
             }
             "send" => self.client.send_line(&rest).await,
@@ -122,7 +122,7 @@ impl Wire {
                 let line = json!({"jsonrpc": "2.0", "id": id, "method": "session/prompt", "params": params});
                 self.client.send_line(&line.to_string()).await;
             }
-            "answer" => self.client.answers.push_back(rest),
+            "answer" => self.client.permission_answers.push_back(rest),
             "heard" => self.hear_until(|wire| wire.client.log().contains(&rest)).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("asked N")).await,
             "release" => self.server.release(),
@@ -152,17 +152,17 @@ impl Wire {
     async fn got(&mut self, id: &str) {
         self.hear_until(|wire| wire.answers.contains_key(id)).await;
         let answer = self.answers.remove(id).expect("it was heard");
-        self.client.say(format!("{id} {}", spelled(&answer)));
+        self.client.add_to_log(format!("{id} {}", spelled(&answer)));
     }
 
     async fn again(&mut self) {
         let mut fresh = FakeClient::start_silent(binary(), &self.world.home());
         for (name, id) in &self.sessions {
-            fresh.hide(id, format!("${name}"));
+            fresh.mask(id, format!("${name}"));
         }
         let old = std::mem::replace(&mut self.client, fresh);
         self.before += &old.kill().await;
-        self.client.say("again");
+        self.client.add_to_log("again");
     }
 }
 

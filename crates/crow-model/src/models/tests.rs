@@ -17,7 +17,7 @@ const WAIT: Duration = Duration::from_secs(20);
 /// Lists the models of a server that answers at these addresses with these bytes; shows what was read and asked.
 #[track_caller]
 fn check(pages: &[(&str, &str)], expect: Expect) {
-    let answers = pages.iter().map(|(address, body)| (*address, Answer::whole(200, *body)));
+    let answers = pages.iter().map(|(address, body)| (*address, Answer::with_status(200, *body)));
     check_answers(answers, expect);
 }
 
@@ -169,7 +169,7 @@ fn ollama_gives_less_than_a_model_was_made_for() {
     ] {
         let server = ModelServer::start("");
         for (address, body) in pages {
-            server.serve_at(address, Answer::whole(200, body));
+            server.serve_at(address, Answer::with_status(200, body));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let listed = runtime.block_on(list_models(&HttpClients::new().unwrap(), &provider(&server), WAIT));
@@ -334,7 +334,7 @@ fn what_is_no_list_is_said() {
             "#]],
         ),
     ] {
-        check_answers([("/v1/models", Answer::whole(code, body))].into_iter(), expect);
+        check_answers([("/v1/models", Answer::with_status(code, body))].into_iter(), expect);
     }
 }
 
@@ -353,10 +353,13 @@ async fn a_key_is_asked_about_by_itself() {
     let (server, http) = (ModelServer::start(""), HttpClients::new().unwrap());
     server.serve_at(
         "/v1/key",
-        Answer::whole(200, r#"{"data":{"label":"sk-or-v1-0e6","usage":1.5,"limit":null}}"#),
+        Answer::with_status(200, r#"{"data":{"label":"sk-or-v1-0e6","usage":1.5,"limit":null}}"#),
     );
     assert_eq!(check_key(&http, &provider(&server), WAIT).await, Ok(()));
-    server.serve_at("/v1/key", Answer::whole(401, r#"{"error":{"message":"User not found.","code":401}}"#));
+    server.serve_at(
+        "/v1/key",
+        Answer::with_status(401, r#"{"error":{"message":"User not found.","code":401}}"#),
+    );
     let failure = check_key(&http, &provider(&server), WAIT).await.unwrap_err();
     let expected = "`acme` refused the key in ACME_API_KEY (401): User not found; check that it is valid";
     assert_eq!(failure.sentence, expected);

@@ -121,8 +121,8 @@ async fn check(script: impl Into<Script>, expected: Expect) {
     let seen = seen.replace(server.base_url(), "$URL");
     assert!(!seen.contains("secret"), "{seen}");
     expected.assert_eq(&seen);
-    assert_eq!(server.refused(), [""; 0]);
-    assert!(server.heads().iter().all(|head| head.contains(KEY) && head.contains("x-tenant: seven")));
+    assert_eq!(server.rejections(), [""; 0]);
+    assert!(server.request_heads().iter().all(|head| head.contains(KEY) && head.contains("x-tenant: seven")));
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn the_messages_api_has_headers_of_its_own() {
         lines.sort_unstable();
         lines.join("\n")
     };
-    let heads: Vec<String> = server.heads().iter().map(headers).collect();
+    let heads: Vec<String> = server.request_heads().iter().map(headers).collect();
     expect![[r#"
         anthropic-version: 2023-06-01
         content-type: application/json
@@ -174,7 +174,7 @@ async fn the_messages_api_has_headers_of_its_own() {
         content-type: application/json
     "#]]
     .assert_eq(&(heads.join("\n\n") + "\n"));
-    assert_eq!(server.refused(), [""; 0]);
+    assert_eq!(server.rejections(), [""; 0]);
 }
 
 #[tokio::test]
@@ -197,8 +197,8 @@ async fn a_reply_with_everything_in_the_dialect_of_responses() {
         let sealed =
             reply.provider_state_for("acme/acme-9").iter().map(|piece| piece["id"].as_str().unwrap());
         assert_eq!(sealed.collect::<Vec<_>>(), ["rs_0_0", "msg_0_1", "fc_0_2", "fc_0_3"]);
-        assert_eq!(server.refused(), [""; 0]);
-        assert!(server.heads()[0].starts_with("POST /v1/responses HTTP/1.1"));
+        assert_eq!(server.rejections(), [""; 0]);
+        assert!(server.request_heads()[0].starts_with("POST /v1/responses HTTP/1.1"));
     }
 }
 
@@ -335,7 +335,7 @@ async fn a_model_that_writes_its_calls_is_told_of_tools_in_words() {
     let reply = ask_once(&HttpClients::new().unwrap(), &settings, ears, &CancellationToken::new()).await;
     assert_eq!(show(&reply), r#"= "" "" call-1-0:read{} Normally"#);
     assert_eq!(heard.recv().await, None);
-    assert_eq!(server.refused(), [""; 0]);
+    assert_eq!(server.rejections(), [""; 0]);
     let request = &server.requests()[0];
     assert_eq!(request.get("tools"), None);
     let system = request["messages"][0]["content"].as_str().unwrap();
@@ -410,7 +410,7 @@ async fn a_cut_closes_the_connection_and_keeps_what_came() {
     };
     let (reply, ()) = tokio::join!(asking, cutting);
     assert_eq!(show(&reply), r#"= "" "half" Cancelled"#);
-    server.disconnected(0).await;
+    server.wait_for_disconnect(0).await;
 }
 
 #[tokio::test]
@@ -426,7 +426,7 @@ async fn a_cut_ends_the_silence_before_the_answer() {
     };
     let (reply, ()) = tokio::join!(asking, cutting);
     assert_eq!(show(&reply), r#"= "" "" Cancelled"#);
-    server.disconnected(0).await;
+    server.wait_for_disconnect(0).await;
 }
 
 #[tokio::test]

@@ -94,7 +94,7 @@ async fn what_was_kept_is_played_again() {
     let (files, replies) = keep(home.path(), script, 4).await;
     let server = ModelServer::replay(home.path());
     let again = ask_all(&HttpClients::new().unwrap(), server.base_url(), 5).await;
-    assert_eq!(server.refused(), ["request 4: everything recorded was asked already"]);
+    assert_eq!(server.rejections(), ["request 4: everything recorded was asked already"]);
     let same: String = again.lines().take(4).map(|line| format!("{line}\n")).collect();
     assert_eq!(same, replies, "{files}");
 }

@@ -108,9 +108,9 @@ fn only_boxes_may_change() {
 #[track_caller]
 fn check_reviewed(before: &str, after: &str, expected: &str) {
     let shown = match compare_reviewed(before, after) {
-        ReviewOutcome::Whole => "whole".to_owned(),
-        ReviewOutcome::Boxes(text) => text,
-        ReviewOutcome::Lost => "lost".to_owned(),
+        ReviewOutcome::Unchanged => "whole".to_owned(),
+        ReviewOutcome::BoxesRestored(text) => text,
+        ReviewOutcome::Broken => "lost".to_owned(),
     };
     assert_eq!(shown, expected, "{before:?} -> {after:?}");
 }
@@ -149,11 +149,11 @@ proptest::proptest! {
         after in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,12}",
     ) {
         match compare_reviewed(&before, &after) {
-            ReviewOutcome::Lost => {}
-            ReviewOutcome::Whole => proptest::prop_assert!(has_all(&before, &after)),
-            ReviewOutcome::Boxes(text) => {
+            ReviewOutcome::Broken => {}
+            ReviewOutcome::Unchanged => proptest::prop_assert!(has_all(&before, &after)),
+            ReviewOutcome::BoxesRestored(text) => {
                 proptest::prop_assert!(has_all(&before, &text), "{text:?}");
-                proptest::prop_assert_eq!(compare_reviewed(&before, &text), ReviewOutcome::Whole);
+                proptest::prop_assert_eq!(compare_reviewed(&before, &text), ReviewOutcome::Unchanged);
                 proptest::prop_assert_eq!(clear_boxes(&text), clear_boxes(&after));
             }
         }
@@ -162,10 +162,10 @@ proptest::proptest! {
 
 /// Whether each line of one text that says something is in another, in order.
 fn has_all(before: &str, after: &str) -> bool {
-    let spelled = |line: &str| line.replace("[X]", "[x]");
-    let mut after = after.lines().map(spelled);
+    let path_text = |line: &str| line.replace("[X]", "[x]");
+    let mut after = after.lines().map(path_text);
     before
         .lines()
         .filter(|line| !line.trim().is_empty())
-        .all(|line| after.any(|other| other == spelled(line)))
+        .all(|line| after.any(|other| other == path_text(line)))
 }

@@ -6,8 +6,8 @@ use super::*;
 fn check(name: &str, arguments: &str, expected: &Expect) {
     let shown = match SpeckitRequest::parse(name, arguments) {
         None => "none of ours".to_owned(),
-        Some(Err(why)) => format!("refused: {why}"),
-        Some(Ok(SpeckitRequest::About(about))) => format!("{about:?}"),
+        Some(Err(reason)) => format!("refused: {reason}"),
+        Some(Ok(SpeckitRequest::Action(about))) => format!("{about:?}"),
         Some(Ok(SpeckitRequest::Extension { name, text })) => format!("/{name} of an extension {text:?}"),
         Some(Ok(SpeckitRequest::Step(CommandInvocation { command, feature, naming, text }))) => {
             let feature = feature.map(|feature| format!(" feature={feature:?}")).unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::{FeaturePrerequisite, check_feature_prerequisites};
 const SPEC: (&str, &str) = ("specs/001-a/spec.md", "# A");
 
 fn asked<'a>(bound: Option<&'a Path>, variables: &'a SpeckitVariables) -> FeatureSelector<'a> {
-    FeatureSelector { named: None, bound, variables, specs_root: &SpecsRoot::Auto }
+    FeatureSelector { typed: None, session_dir: bound, variables, specs_root: &SpecsRoot::Auto }
 }
 
 fn told(project: &SpeckitProject, found: Result<(Feature, FeatureOrigin), SpeckitError>) -> String {
@@ -50,7 +50,7 @@ fn a_variable_may_lead_elsewhere_and_not_to_where_commands_are_kept() {
     let none = SpeckitVariables::default();
     for name in [".git", ".", ".crow"] {
         std::fs::create_dir_all(project.root().join(name)).unwrap();
-        let named = FeatureSelector { named: Some(name), ..asked(None, &none) };
+        let named = FeatureSelector { typed: Some(name), ..asked(None, &none) };
         assert!(resolve_feature(&project, named).is_err(), "{name}");
     }
 }
@@ -66,14 +66,14 @@ fn what_a_session_works_on_counts_while_it_is_where_it_was() {
         let told = told(&project, resolve_feature(&project, asked(Some(&bound), &none)));
         assert!(told.contains(expected), "{told}");
     };
-    check("Bound specs/002-b");
+    check("Session specs/002-b");
     std::fs::remove_dir_all(&bound).unwrap();
     check("Only specs/001-a");
     std::os::unix::fs::symlink(outside.path(), &bound).unwrap();
     check("it leads out of the project; choose another with /speckit use");
     let elsewhere = outside.path().canonicalize().unwrap();
     let found = resolve_feature(&project, asked(Some(&elsewhere), &none)).unwrap();
-    assert_eq!(found, (Feature::from_dir(elsewhere), FeatureOrigin::Bound), "the person named it");
+    assert_eq!(found, (Feature::from_dir(elsewhere), FeatureOrigin::Session), "the person named it");
 }
 
 #[cfg(unix)]
@@ -126,7 +126,7 @@ fn a_name_is_shown_without_what_moves_a_cursor() {
     assert_eq!(feature.name, "002-y\u{fffd}[2J # x");
     let project = SpeckitProject::from_root("/p");
     assert_eq!(project.display_path(Path::new("/p/a\u{202e}b\nc")), "a\u{fffd}b c");
-    let error = SpeckitError::broken(Path::new("a\u{1b}"), "b\nc").to_string();
+    let error = SpeckitError::invalid_file(Path::new("a\u{1b}"), "b\nc").to_string();
     assert_eq!(error, "a\u{fffd} cannot be used: b c");
 }
 

@@ -5,8 +5,8 @@ use super::*;
 /// The branches that are seen from a place of a folder with these files; `$DIR` in them is that folder.
 #[track_caller]
 fn check(files: &[(&str, &str)], place: &str, expected: &str) {
-    let (folder, _project) = fixture_project(&[]);
-    let root = folder.path().canonicalize().unwrap();
+    let (directory, _project) = fixture_project(&[]);
+    let root = directory.path().canonicalize().unwrap();
     for (path, text) in files {
         let path = root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -64,14 +64,14 @@ fn a_submodule_has_branches_of_its_own() {
 
 #[test]
 fn folders_without_branches_are_not_walked_forever() {
-    let (folder, _project) = fixture_project(&[("refs/heads/a/b/c", ""), ("refs/heads/a/d", "")]);
+    let (directory, _project) = fixture_project(&[("refs/heads/a/b/c", ""), ("refs/heads/a/d", "")]);
     let seen = |n_entries: usize| {
         let mut refs = RefNames { names: Vec::new(), n_entries_left: n_entries };
-        refs.collect_refs(folder.path(), "refs/heads", REF_LEVELS_MAX);
+        refs.collect_refs(directory.path(), "refs/heads", REF_LEVELS_MAX);
         refs.names.len()
     };
     assert_eq!((seen(0), seen(1), seen(4)), (0, 0, 2));
     let mut refs = RefNames { names: Vec::new(), n_entries_left: ENTRIES_MAX };
-    refs.collect_refs(folder.path(), "refs/heads", 1);
+    refs.collect_refs(directory.path(), "refs/heads", 1);
     assert_eq!(refs.names, ["refs/heads/a/d"]);
 }

@@ -2,13 +2,13 @@
 //! different things.
 
 use crate::SpeckitError;
-use crate::number::is_timestamped;
+use crate::numbering::is_timestamped;
 use crate::slug::{self, NAME_BYTES_MAX};
 
 use super::GitExtensionConfig;
 
 /// What stands for the number and the slug where nothing else is said.
-const TEMPLATE: &str = "{number}-{slug}";
+const DEFAULT_TEMPLATE: &str = "{number}-{slug}";
 
 /// What there is already.
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ pub struct BranchFacts<'a> {
     /// Who works here: git's `user.name`, or else what stands before the `@` of `user.email`.
     pub author: &'a str,
     /// The name of the project's folder.
-    pub app: &'a str,
+    pub project_name: &'a str,
 }
 
 /// What number a branch gets.
@@ -29,7 +29,7 @@ pub enum BranchNumber<'a> {
     /// The next.
     Next,
     /// This one.
-    Given(u64),
+    Exact(u64),
     /// The time as `YYYYMMDD-HHMMSS`.
     Timestamp(&'a str),
 }
@@ -56,34 +56,35 @@ pub struct FeatureBranch {
 pub fn name_branch(
     config: &GitExtensionConfig,
     facts: &BranchFacts<'_>,
-    wish: &BranchRequest<'_>,
+    request: &BranchRequest<'_>,
 ) -> Result<FeatureBranch, SpeckitError> {
     let template = resolve_template(&config.branch_template)?;
-    let token = |words: &str, otherwise: &str| {
-        let clean = slugify_words(words);
-        if clean.is_empty() { otherwise.to_owned() } else { clean }
+    let slug_or_default = |text: &str, default: &str| {
+        let slug = slugify_words(text);
+        if slug.is_empty() { default.to_owned() } else { slug }
     };
     let template = template
-        .replace("{author}", &token(facts.author, "unknown"))
-        .replace("{app}", &token(facts.app, "app"));
-    let mut slug = wish.short_name.map_or_else(|| slug_from_description(wish.description), slugify_words);
+        .replace("{author}", &slug_or_default(facts.author, "unknown"))
+        .replace("{app}", &slug_or_default(facts.project_name, "app"));
+    let mut slug =
+        request.short_name.map_or_else(|| slug_from_description(request.description), slugify_words);
     if slug.is_empty() {
-        let why = "nothing in these words can name a branch; give a short name of letters and digits";
-        return Err(SpeckitError::Invalid(why.to_owned()));
+        let reason = "nothing in these words can name a branch; give a short name of letters and digits";
+        return Err(SpeckitError::Invalid(reason.to_owned()));
     }
-    let number = match wish.number {
-        BranchNumber::Timestamp(stamp) => stamp.to_owned(),
-        BranchNumber::Given(number) => format!("{number:03}"),
+    let number = match request.number {
+        BranchNumber::Timestamp(timestamp) => timestamp.to_owned(),
+        BranchNumber::Exact(number) => format!("{number:03}"),
         BranchNumber::Next => {
             let scope = template.split("{number}").next().unwrap_or_default();
             format!("{:03}", highest_number(facts, scope).saturating_add(1))
         }
     };
-    let name_of = |slug: &str| template.replace("{number}", &number).replace("{slug}", slug);
-    while name_of(&slug).len() > NAME_BYTES_MAX && slug.pop().is_some() {
+    let render = |slug: &str| template.replace("{number}", &number).replace("{slug}", slug);
+    while render(&slug).len() > NAME_BYTES_MAX && slug.pop().is_some() {
         slug.truncate(slug.trim_end_matches('-').len());
     }
-    let name = name_of(&slug);
+    let name = render(&slug);
     check_branch_name(&name)?;
     Ok(FeatureBranch { name })
 }
@@ -114,21 +115,21 @@ fn leading_digits(name: &str) -> &str {
 fn is_numbered(name: &str) -> bool {
     let number = leading_digits(name);
     let Some(rest) = name[number.len()..].strip_prefix('-') else { return false };
-    let time = leading_digits(rest);
-    let is_half_stamp = time.len() == 6
-        && ((number.len() == 7 && rest[time.len()..].starts_with('-'))
-            || ((number.len() == 7 || number.len() == 8) && rest.len() == time.len()));
-    number.len() >= 3 && !is_half_stamp
+    let time_digits = leading_digits(rest);
+    let is_partial_timestamp = time_digits.len() == 6
+        && ((number.len() == 7 && rest[time_digits.len()..].starts_with('-'))
+            || ((number.len() == 7 || number.len() == 8) && rest.len() == time_digits.len()));
+    number.len() >= 3 && !is_partial_timestamp
 }
 
 fn resolve_template(template: &str) -> Result<String, SpeckitError> {
     if template.is_empty() {
-        return Ok(TEMPLATE.to_owned());
+        return Ok(DEFAULT_TEMPLATE.to_owned());
     }
-    let last = template.rsplit('/').next().unwrap_or(template);
+    let last_segment = template.rsplit('/').next().unwrap_or(template);
     let before_slug = template.split("{slug}").next().unwrap_or(template);
     let is_number_first = template.matches("{number}").count() == before_slug.matches("{number}").count();
-    if last.starts_with("{number}-") && is_number_first {
+    if last_segment.starts_with("{number}-") && is_number_first {
         return Ok(template.to_owned());
     }
     Err(SpeckitError::Invalid(format!(
@@ -141,8 +142,9 @@ fn resolve_template(template: &str) -> Result<String, SpeckitError> {
 fn check_branch_name(name: &str) -> Result<(), SpeckitError> {
     let is_forbidden =
         |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
-    let is_bad_part = |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
-    let why = if name.len() > NAME_BYTES_MAX {
+    let is_invalid_component =
+        |part: &str| part.is_empty() || part.starts_with('.') || part.ends_with(".lock");
+    let reason = if name.len() > NAME_BYTES_MAX {
         format!("it has more than {NAME_BYTES_MAX} bytes")
     } else if name.starts_with('-')
         || name == "@"
@@ -150,17 +152,17 @@ fn check_branch_name(name: &str) -> Result<(), SpeckitError> {
         || name.contains("..")
         || name.contains("@{")
         || name.contains(is_forbidden)
-        || name.split('/').any(is_bad_part)
+        || name.split('/').any(is_invalid_component)
     {
         "git does not take it".to_owned()
     } else {
         return Ok(());
     };
-    Err(SpeckitError::Invalid(format!("{name:?} cannot be the name of a branch: {why}")))
+    Err(SpeckitError::Invalid(format!("{name:?} cannot be the name of a branch: {reason}")))
 }
 
-fn slugify_words(words: &str) -> String {
-    split_words(words).join("-")
+fn slugify_words(text: &str) -> String {
+    split_words(text).join("-")
 }
 
 /// The words of a description that say most.
@@ -169,8 +171,8 @@ fn slug_from_description(description: &str) -> String {
     slug::join_significant_words(&parts.iter().map(String::as_str).collect::<Vec<_>>(), description)
 }
 
-fn split_words(words: &str) -> Vec<String> {
-    let lower = words.to_lowercase();
-    let is_of_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    lower.split(|c| !is_of_part(c)).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+fn split_words(text: &str) -> Vec<String> {
+    let lowercase = text.to_lowercase();
+    let is_slug_char = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    lowercase.split(|c| !is_slug_char(c)).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }

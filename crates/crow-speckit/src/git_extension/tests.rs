@@ -17,8 +17,12 @@ fn names(words: &str) -> Vec<String> {
 #[track_caller]
 fn check(yaml: &str, there: &str, wish: BranchRequest<'_>, expect: &Expect) {
     let (directories, branches) = (names("001-a 004-b 20260101-101010-c 12-d"), names(there));
-    let facts =
-        BranchFacts { directories: &directories, branches: &branches, author: "Ada L.", app: "photo app" };
+    let facts = BranchFacts {
+        directories: &directories,
+        branches: &branches,
+        author: "Ada L.",
+        project_name: "photo app",
+    };
     expect.assert_eq(&match name_branch(&config(yaml), &facts, &wish) {
         Ok(branch) => branch.name,
         Err(error) => format!("error: {error}"),
@@ -39,7 +43,7 @@ fn branches_count_on_from_directories_and_branches() {
         &expect!["012-photo-album"],
     );
     check("", "99999999999999999999-x", next("one two three four five"), &expect!["005-one-two-three"]);
-    let wish = BranchRequest { number: BranchNumber::Given(7), short_name: Some("X_y z!"), description: "" };
+    let wish = BranchRequest { number: BranchNumber::Exact(7), short_name: Some("X_y z!"), description: "" };
     check("", "", wish, &expect!["007-x-y-z"]);
     let wish = BranchRequest { number: BranchNumber::Timestamp("20261122-030405"), ..next("sign in") };
     check("", "", wish, &expect!["20261122-030405-sign"]);
@@ -69,7 +73,7 @@ fn templates_have_a_scope_of_their_own() {
     for template in
         ["{slug}", "{slug}/{number}-x", "{number}/x", "x-{number}-{slug}", "{number}-{slug}-{number}"]
     {
-        let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
+        let facts = BranchFacts { directories: &[], branches: &[], author: "", project_name: "" };
         let config = config(&format!("branch_template: '{template}'"));
         let error = name_branch(&config, &facts, &next("sign in")).unwrap_err().to_string();
         assert!(error.starts_with("the branch_template"), "{error}");
@@ -87,7 +91,7 @@ fn a_name_that_git_would_misread_is_refused() {
         "@{/{number}-x",
         "a\\n/{number}-x",
     ] {
-        let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
+        let facts = BranchFacts { directories: &[], branches: &[], author: "", project_name: "" };
         let config = config(&format!("branch_template: \"{template}\""));
         assert!(name_branch(&config, &facts, &next("sign in")).is_err(), "{template}");
     }
@@ -99,7 +103,7 @@ fn a_name_that_git_would_misread_is_refused() {
 #[test]
 fn a_long_name_is_cut() {
     let long = "word".repeat(80);
-    let facts = BranchFacts { directories: &[], branches: &[], author: "", app: "" };
+    let facts = BranchFacts { directories: &[], branches: &[], author: "", project_name: "" };
     let made =
         name_branch(&config(""), &facts, &BranchRequest { short_name: Some(&long), ..next("") }).unwrap();
     assert_eq!(made.name.len(), 244);

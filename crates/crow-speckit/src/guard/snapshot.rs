@@ -8,11 +8,11 @@ use std::time::SystemTime;
 
 use tempfile::NamedTempFile;
 
-use super::aside::{self, is_folder};
-use super::reviewed::ReviewedLists;
+use super::reviewed_checklists::ReviewedLists;
+use super::set_aside::{self, is_real_dir};
 use super::{NAMES_MAX, WriteGuard, resolve_path};
-use crate::open::{self, LinkPolicy, OpenOutcome};
-use crate::project::FOLDER;
+use crate::project::SPECIFY_DIR;
+use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{FeatureLock, SpeckitError, SpeckitProject};
 
 /// Files that are kept; a feature has a dozen.
@@ -25,13 +25,13 @@ const BYTES_MAX: u64 = 16 * 1024 * 1024;
 const DEPTH_MAX: usize = 8;
 
 /// Files of other features that are kept. Further ones are only compared by size and time.
-const OTHERS_MAX: usize = 1_024;
+const OTHER_FILES_MAX: usize = 1_024;
 
 /// Bytes that are kept of other features, of all files together.
-const OTHERS_BYTES_MAX: u64 = 8 * 1024 * 1024;
+const OTHER_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Where the other version of a file goes that is put back, in a folder that git does not see.
-pub const SET_ASIDE: &str = "crow/set-aside";
+pub const SET_ASIDE_DIR: &str = "crow/set-aside";
 
 /// How a protected file differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,7 +50,7 @@ pub struct ProtectedChange {
     /// The file.
     pub path: PathBuf,
     /// How it differs.
-    pub change: ProtectedChangeKind,
+    pub kind: ProtectedChangeKind,
     /// Whether it is as it was again.
     pub is_undone: bool,
 }
@@ -59,16 +59,16 @@ pub struct ProtectedChange {
 #[derive(Debug)]
 pub struct GuardSnapshot {
     guard: WriteGuard,
-    kept: BTreeMap<PathBuf, ProtectedFile>,
+    saved: BTreeMap<PathBuf, ProtectedFile>,
     /// The single files that were not there.
     absent: Vec<PathBuf>,
     /// Links, and whatever else is no file.
-    others: HashSet<PathBuf>,
-    folders: Vec<PathBuf>,
+    non_files: HashSet<PathBuf>,
+    directories: Vec<PathBuf>,
     /// The folders of other features.
-    elsewhere: Vec<PathBuf>,
+    other_features: Vec<PathBuf>,
     /// Files of other features beyond what is kept: they can be told to differ, and not be put back.
-    unkept: BTreeMap<PathBuf, FileStamp>,
+    stamps: BTreeMap<PathBuf, FileStamp>,
     reviewed: Option<ReviewedLists>,
 }
 
@@ -84,67 +84,78 @@ type FileStamp = (u64, Option<SystemTime>);
 impl GuardSnapshot {
     /// Reads the files that this guard protects. A link to another place is not followed, there or back.
     pub fn capture(guard: &WriteGuard) -> Result<Self, SpeckitError> {
-        let (files, folders) = guard.protected_paths();
-        let is_itself = |path: &PathBuf| resolve_path(&guard.root, path).is_ok_and(|real| real == *path);
-        let folders: Vec<PathBuf> = folders.into_iter().filter(is_itself).collect();
-        let files: Vec<PathBuf> = files.into_iter().filter(is_itself).collect();
-        let mut found: Vec<PathBuf> = files.clone();
-        for folder in &folders {
-            walk_folder(folder, DEPTH_MAX, &mut found)?;
+        let (files, directories) = guard.protected_paths();
+        let has_no_links =
+            |path: &PathBuf| resolve_path(&guard.root, path).is_ok_and(|canonical| canonical == *path);
+        let directories: Vec<PathBuf> = directories.into_iter().filter(has_no_links).collect();
+        let files: Vec<PathBuf> = files.into_iter().filter(has_no_links).collect();
+        let mut paths: Vec<PathBuf> = files.clone();
+        for directory in &directories {
+            walk_dir(directory, DEPTH_MAX, &mut paths)?;
         }
-        found.sort();
-        found.dedup();
-        let too_many = |path: &Path| {
-            let why = format!(
+        paths.sort();
+        paths.dedup();
+        let limit_error = |path: &Path| {
+            let reason = format!(
                 "it and those before it are more than {FILES_MAX} files or {BYTES_MAX} bytes to keep"
             );
-            SpeckitError::broken(path, why)
+            SpeckitError::invalid_file(path, reason)
         };
-        let (mut kept, mut absent, mut others) = (BTreeMap::new(), Vec::new(), HashSet::new());
-        let mut left = BYTES_MAX;
-        for path in found {
-            match read_file(&path, left)? {
-                Some(file) if kept.len() < FILES_MAX && file.bytes.len() as u64 <= left => {
-                    left -= file.bytes.len() as u64;
-                    kept.insert(path, file);
+        let (mut saved, mut absent, mut non_files) = (BTreeMap::new(), Vec::new(), HashSet::new());
+        let mut n_bytes_left = BYTES_MAX;
+        for path in paths {
+            match read_file(&path, n_bytes_left)? {
+                Some(file) if saved.len() < FILES_MAX && file.bytes.len() as u64 <= n_bytes_left => {
+                    n_bytes_left -= file.bytes.len() as u64;
+                    saved.insert(path, file);
                 }
-                Some(_) => return Err(too_many(&path)),
+                Some(_) => return Err(limit_error(&path)),
                 None if files.contains(&path) => absent.push(path),
                 None => {
-                    others.insert(path);
+                    non_files.insert(path);
                 }
             }
         }
-        let elsewhere: Vec<PathBuf> = guard.other_feature_dirs().into_iter().filter(is_itself).collect();
-        let reviewed = guard.reviewed_dir().filter(is_itself).map(ReviewedLists::capture);
-        let unkept = BTreeMap::new();
-        let mut taken =
-            Self { guard: guard.clone(), kept, absent, others, folders, elsewhere, unkept, reviewed };
-        taken.capture_other_features();
-        Ok(taken)
+        let other_features: Vec<PathBuf> =
+            guard.other_feature_dirs().into_iter().filter(has_no_links).collect();
+        let reviewed = guard.reviewed_dir().filter(has_no_links).map(ReviewedLists::capture);
+        let stamps = BTreeMap::new();
+        let mut snapshot = Self {
+            guard: guard.clone(),
+            saved,
+            absent,
+            non_files,
+            directories,
+            other_features,
+            stamps,
+            reviewed,
+        };
+        snapshot.capture_other_features();
+        Ok(snapshot)
     }
 
     /// Takes the files of other features, as far as they are few and small: what cannot be read is left alone.
     fn capture_other_features(&mut self) {
-        let mut left = OTHERS_BYTES_MAX;
-        let mut n_kept = 0;
-        for folder in &self.elsewhere {
-            let mut found = Vec::new();
-            let _unreadable = walk_folder(folder, DEPTH_MAX, &mut found);
-            for path in found {
+        let mut n_bytes_left = OTHER_BYTES_MAX;
+        let mut n_saved = 0;
+        for directory in &self.other_features {
+            let mut paths = Vec::new();
+            let _unreadable = walk_dir(directory, DEPTH_MAX, &mut paths);
+            for path in paths {
                 let stamp = file_stamp(&path);
-                let fits = stamp.is_some_and(|(n_bytes, _)| n_bytes <= left) && n_kept < OTHERS_MAX;
-                match (stamp, fits.then(|| read_file(&path, left))) {
+                let fits =
+                    stamp.is_some_and(|(n_bytes, _)| n_bytes <= n_bytes_left) && n_saved < OTHER_FILES_MAX;
+                match (stamp, fits.then(|| read_file(&path, n_bytes_left))) {
                     (None, _) => {
-                        self.others.insert(path);
+                        self.non_files.insert(path);
                     }
-                    (Some(_), Some(Ok(Some(file)))) if file.bytes.len() as u64 <= left => {
-                        left -= file.bytes.len() as u64;
-                        n_kept += 1;
-                        self.kept.insert(path, file);
+                    (Some(_), Some(Ok(Some(file)))) if file.bytes.len() as u64 <= n_bytes_left => {
+                        n_bytes_left -= file.bytes.len() as u64;
+                        n_saved += 1;
+                        self.saved.insert(path, file);
                     }
                     (Some(stamp), _) => {
-                        self.unkept.insert(path, stamp);
+                        self.stamps.insert(path, stamp);
                     }
                 }
             }
@@ -153,25 +164,25 @@ impl GuardSnapshot {
 
     /// Takes every protected file as it is now: what differs is the person's.
     pub fn adopt_changes(&mut self) {
-        for ProtectedChange { path, change, .. } in self.list_changes() {
-            if let Some(stamp) = file_stamp(&path).filter(|_| self.unkept.contains_key(&path)) {
-                self.unkept.insert(path, stamp);
+        for ProtectedChange { path, kind, .. } in self.list_changes() {
+            if let Some(stamp) = file_stamp(&path).filter(|_| self.stamps.contains_key(&path)) {
+                self.stamps.insert(path, stamp);
                 continue;
             }
-            match (change, read_file(&path, BYTES_MAX)) {
+            match (kind, read_file(&path, BYTES_MAX)) {
                 (ProtectedChangeKind::Changed | ProtectedChangeKind::Created, Ok(Some(file)))
                     if file.bytes.len() as u64 <= BYTES_MAX =>
                 {
                     self.absent.retain(|absent| *absent != path);
-                    self.kept.insert(path, file);
+                    self.saved.insert(path, file);
                 }
                 (ProtectedChangeKind::Removed, _) => {
-                    self.kept.remove(&path);
-                    self.unkept.remove(&path);
+                    self.saved.remove(&path);
+                    self.stamps.remove(&path);
                     self.absent.push(path);
                 }
                 (ProtectedChangeKind::Created, _) => {
-                    self.others.insert(path);
+                    self.non_files.insert(path);
                 }
                 // What took its place cannot be kept; the file that was there is still the one to put back.
                 (ProtectedChangeKind::Changed, _) => {}
@@ -185,82 +196,84 @@ impl GuardSnapshot {
     /// Says that a file is to be as it is now, because Crow itself wrote it.
     pub fn accept_file(&mut self, path: &Path) -> Result<(), SpeckitError> {
         let path = resolve_path(&self.guard.root, path).map_err(|error| SpeckitError::io(path, error))?;
-        if !self.kept.contains_key(&path) && !self.absent.contains(&path) {
+        if !self.saved.contains_key(&path) && !self.absent.contains(&path) {
             return Ok(());
         }
         if let Some(file) = read_file(&path, BYTES_MAX)? {
             self.absent.retain(|absent| *absent != path);
-            self.kept.insert(path, file);
+            self.saved.insert(path, file);
         }
         Ok(())
     }
 
     /// The files that differ from what they were; one that can no longer be read does.
     pub fn list_changes(&self) -> Vec<ProtectedChange> {
-        let mut touched = Vec::new();
-        for (path, kept) in &self.kept {
-            let change = match read_file(path, kept.bytes.len() as u64) {
-                Ok(Some(now)) if now.bytes == kept.bytes => continue,
+        let mut changes = Vec::new();
+        for (path, saved) in &self.saved {
+            let kind = match read_file(path, saved.bytes.len() as u64) {
+                Ok(Some(current)) if current.bytes == saved.bytes => continue,
                 Ok(None) if fs::symlink_metadata(path).is_err() => ProtectedChangeKind::Removed,
                 Ok(_) | Err(_) => ProtectedChangeKind::Changed,
             };
-            touched.push(ProtectedChange { path: path.clone(), change, is_undone: false });
+            changes.push(ProtectedChange { path: path.clone(), kind, is_undone: false });
         }
-        for (path, taken) in &self.unkept {
-            let change = match file_stamp(path) {
-                Some(now) if now == *taken => continue,
+        for (path, stamp) in &self.stamps {
+            let kind = match file_stamp(path) {
+                Some(current) if current == *stamp => continue,
                 Some(_) => ProtectedChangeKind::Changed,
                 None => ProtectedChangeKind::Removed,
             };
-            touched.push(ProtectedChange { path: path.clone(), change, is_undone: false });
+            changes.push(ProtectedChange { path: path.clone(), kind, is_undone: false });
         }
-        let mut found: Vec<PathBuf> =
+        let mut paths: Vec<PathBuf> =
             self.absent.iter().filter(|path| fs::symlink_metadata(path).is_ok()).cloned().collect();
-        for folder in self.folders.iter().chain(&self.elsewhere) {
+        for directory in self.directories.iter().chain(&self.other_features) {
             // A folder that was made unreadable must not keep the other files from being put back.
-            let _unreadable = walk_folder(folder, DEPTH_MAX, &mut found);
+            let _unreadable = walk_dir(directory, DEPTH_MAX, &mut paths);
         }
-        found.retain(|path| {
-            !self.kept.contains_key(path) && !self.unkept.contains_key(path) && !self.others.contains(path)
+        paths.retain(|path| {
+            !self.saved.contains_key(path)
+                && !self.stamps.contains_key(path)
+                && !self.non_files.contains(path)
         });
-        let created = |path| ProtectedChange { path, change: ProtectedChangeKind::Created, is_undone: false };
-        touched.extend(found.into_iter().map(created));
-        touched.sort_by(|a, b| a.path.cmp(&b.path));
-        touched.dedup();
-        touched
+        let created = |path| ProtectedChange { path, kind: ProtectedChangeKind::Created, is_undone: false };
+        changes.extend(paths.into_iter().map(created));
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        changes.dedup();
+        changes
     }
 
     /// Puts every protected file back as it was, as far as the disk lets it, and says which differed. What took its place is
     /// set aside. What is new is set aside where only reviewers make files; elsewhere it may be a person's and stays, unless
     /// it stands where the folder of a protected file was.
     pub fn restore_files(&mut self) -> Vec<ProtectedChange> {
-        let mut touched = self.list_changes();
+        let mut changes = self.list_changes();
         // Another session implements that feature meanwhile.
-        touched.retain(|touched| !self.is_being_implemented(&touched.path));
-        for ProtectedChange { path, change, is_undone } in &mut touched {
-            let removes_new = self.guard.removes_new_files() && self.other_feature_dir(path).is_none();
-            let done = match (change, self.kept.get(path)) {
-                (ProtectedChangeKind::Changed | ProtectedChangeKind::Removed, Some(kept)) => {
-                    self.restore_file(path, kept)
+        changes.retain(|change| !self.is_being_implemented(&change.path));
+        for ProtectedChange { path, kind, is_undone } in &mut changes {
+            let sets_new_aside = self.guard.removes_new_files() && self.other_feature_dir(path).is_none();
+            let result = match (kind, self.saved.get(path)) {
+                (ProtectedChangeKind::Changed | ProtectedChangeKind::Removed, Some(saved)) => {
+                    self.restore_file(path, saved)
                 }
-                (ProtectedChangeKind::Created, _) if removes_new || self.blocks_protected_file(path) => {
+                (ProtectedChangeKind::Created, _) if sets_new_aside || self.blocks_protected_file(path) => {
                     self.set_aside(path)
                 }
                 (ProtectedChangeKind::Created, _)
                 | (ProtectedChangeKind::Changed | ProtectedChangeKind::Removed, None) => continue,
             };
-            *is_undone = done.is_ok();
+            *is_undone = result.is_ok();
         }
         if let Some(mut lists) = self.reviewed.take() {
-            touched.extend(lists.restore_lists(|path, kept| self.restore_file(path, kept)));
+            changes.extend(lists.restore_lists(|path, saved| self.restore_file(path, saved)));
             self.reviewed = Some(lists);
         }
-        touched
+        changes
     }
 
     /// Returns the folder of the other feature that a file belongs to.
     fn other_feature_dir(&self, path: &Path) -> Option<&PathBuf> {
-        self.elsewhere.iter().find(|folder| path.starts_with(folder))
+        self.other_features.iter().find(|directory| path.starts_with(directory))
     }
 
     fn is_being_implemented(&self, path: &Path) -> bool {
@@ -269,109 +282,105 @@ impl GuardSnapshot {
     }
 
     fn blocks_protected_file(&self, path: &Path) -> bool {
-        !is_folder(path) && self.kept.keys().any(|kept| kept.starts_with(path))
+        !is_real_dir(path) && self.saved.keys().any(|saved| saved.starts_with(path))
     }
 
     /// Keeps what is at a path now, whatever it is, and leaves nothing there: it may be a person's work of this very moment.
     fn set_aside(&self, path: &Path) -> io::Result<()> {
-        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
-        if resolve_path(&self.guard.root, folder)? != folder {
+        let directory = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        if resolve_path(&self.guard.root, directory)? != directory {
             return Err(io::Error::other("its folder has become a link"));
         }
-        let to = aside::ensure_aside_folder(&SpeckitProject::from_root(&self.guard.root))
+        let aside_dir = set_aside::ensure_set_aside_dir(&SpeckitProject::from_root(&self.guard.root))
             .map_err(io::Error::other)?;
-        let within = self.guard.feature.as_ref().and_then(|feature| path.strip_prefix(feature).ok());
-        let within = within.or_else(|| path.strip_prefix(&self.guard.root).ok()).unwrap_or(path);
-        aside::move_aside(path, &to, within)
+        let relative = self.guard.feature_dir.as_ref().and_then(|feature| path.strip_prefix(feature).ok());
+        let relative = relative.or_else(|| path.strip_prefix(&self.guard.root).ok()).unwrap_or(path);
+        set_aside::move_aside(path, &aside_dir, relative)
     }
 
-    fn restore_file(&self, path: &Path, kept: &ProtectedFile) -> io::Result<()> {
-        let folder = path.parent().ok_or(ErrorKind::InvalidInput)?;
-        self.create_folder(folder)?;
+    fn restore_file(&self, path: &Path, saved: &ProtectedFile) -> io::Result<()> {
+        let directory = path.parent().ok_or(ErrorKind::InvalidInput)?;
+        self.create_parent_dirs(directory)?;
         // Written before the other version goes, so that a full disk costs neither.
-        let staged = stage_file(folder, kept)?;
+        let staged = stage_file(directory, saved)?;
         self.set_aside(path)?;
         staged.persist_noclobber(path).map(drop).map_err(|error| error.error)
     }
 
     /// Makes the folder of a protected file anew where it is gone, or something else is in its place.
-    fn create_folder(&self, folder: &Path) -> io::Result<()> {
-        let base = match &self.guard.feature {
-            Some(feature) if folder.starts_with(feature) => feature.clone(),
-            Some(_) | None if self.other_feature_dir(folder).is_some() => self.guard.root.clone(),
-            Some(_) | None => self.guard.root.join(FOLDER),
+    fn create_parent_dirs(&self, directory: &Path) -> io::Result<()> {
+        let base = match &self.guard.feature_dir {
+            Some(feature) if directory.starts_with(feature) => feature.clone(),
+            Some(_) | None if self.other_feature_dir(directory).is_some() => self.guard.root.clone(),
+            Some(_) | None => self.guard.root.join(SPECIFY_DIR),
         };
-        if !is_folder(&base) || resolve_path(&self.guard.root, &base)? != base {
+        if !is_real_dir(&base) || resolve_path(&self.guard.root, &base)? != base {
             return Err(io::Error::other("the folder around it is gone, or has become a link"));
         }
-        let mut at = base.clone();
-        for part in folder.strip_prefix(&base).map_err(io::Error::other)? {
-            at.push(part);
-            if !is_folder(&at) {
-                self.set_aside(&at)?;
-                fs::create_dir(&at)?;
+        let mut current = base.clone();
+        for part in directory.strip_prefix(&base).map_err(io::Error::other)? {
+            current.push(part);
+            if !is_real_dir(&current) {
+                self.set_aside(&current)?;
+                fs::create_dir(&current)?;
             }
         }
         Ok(())
     }
 }
 
-fn stage_file(folder: &Path, kept: &ProtectedFile) -> io::Result<NamedTempFile> {
-    let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(folder)?;
-    staged.write_all(&kept.bytes)?;
-    staged.as_file().set_permissions(kept.permissions.clone())?;
+fn stage_file(directory: &Path, saved: &ProtectedFile) -> io::Result<NamedTempFile> {
+    let mut staged = tempfile::Builder::new().prefix(".crow-").tempfile_in(directory)?;
+    staged.write_all(&saved.bytes)?;
+    staged.as_file().set_permissions(saved.permissions.clone())?;
     staged.as_file().sync_all()?;
     Ok(staged)
 }
 
 /// Returns the size and the time of a file; `None` for what is no file.
 fn file_stamp(path: &Path) -> Option<FileStamp> {
-    let found = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((found.len(), found.modified().ok()))
+    let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    Some((metadata.len(), metadata.modified().ok()))
 }
 
 /// Reads a file up to one byte more than the limit; `None` if there is none. A link is none: nothing is followed.
 pub(super) fn read_file(path: &Path, limit: u64) -> Result<Option<ProtectedFile>, SpeckitError> {
-    let failed = |error| SpeckitError::io(path, error);
-    let (file, found) = match open::open_file(path, LinkPolicy::Refused).map_err(failed)? {
-        OpenOutcome::File(file, found) => (file, found),
+    let io_error = |error| SpeckitError::io(path, error);
+    let (file, metadata) = match safe_open::open_file(path, LinkPolicy::Reject).map_err(io_error)? {
+        OpenOutcome::File(file, metadata) => (file, metadata),
         OpenOutcome::Missing | OpenOutcome::Other => return Ok(None),
     };
     let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(Some(ProtectedFile { bytes, permissions: found.permissions() }))
+    file.take(limit + 1).read_to_end(&mut bytes).map_err(io_error)?;
+    Ok(Some(ProtectedFile { bytes, permissions: metadata.permissions() }))
 }
 
 /// Adds what is in a folder, links too, but follows none; what is no folder itself.
-pub(super) fn walk_folder(
-    folder: &Path,
-    depth: usize,
-    places: &mut Vec<PathBuf>,
-) -> Result<(), SpeckitError> {
-    let failed = |error| SpeckitError::io(folder, error);
-    match fs::symlink_metadata(folder) {
-        Ok(found) if !found.is_dir() => {
-            places.push(folder.to_owned());
+pub(super) fn walk_dir(directory: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), SpeckitError> {
+    let io_error = |error| SpeckitError::io(directory, error);
+    match fs::symlink_metadata(directory) {
+        Ok(metadata) if !metadata.is_dir() => {
+            paths.push(directory.to_owned());
             return Ok(());
         }
         Ok(_) => {}
-        Err(error) if open::is_missing(&error) => return Ok(()),
-        Err(error) => return Err(failed(error)),
+        Err(error) if safe_open::is_missing(&error) => return Ok(()),
+        Err(error) => return Err(io_error(error)),
     }
-    let names = match fs::read_dir(folder) {
-        Ok(names) => names,
-        Err(error) if open::is_missing(&error) => return Ok(()),
-        Err(error) => return Err(failed(error)),
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if safe_open::is_missing(&error) => return Ok(()),
+        Err(error) => return Err(io_error(error)),
     };
-    for name in names {
-        let name = name.map_err(failed)?;
-        if places.len() >= NAMES_MAX {
+    for entry in entries {
+        let entry = entry.map_err(io_error)?;
+        if paths.len() >= NAMES_MAX {
             return Ok(());
         }
-        if !name.file_type().map_err(failed)?.is_dir() {
-            places.push(name.path());
+        if !entry.file_type().map_err(io_error)?.is_dir() {
+            paths.push(entry.path());
         } else if depth > 0 {
-            walk_folder(&name.path(), depth - 1, places)?;
+            walk_dir(&entry.path(), depth - 1, paths)?;
         }
     }
     Ok(())

@@ -6,8 +6,8 @@ use crate::SpeckitProject;
 const FEATURE: &str = "specs/001-a";
 
 fn project() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let root = fs::canonicalize(folder.path()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(directory.path()).unwrap();
     for (path, text) in [
         (".specify/memory/constitution.md", "rules"),
         (".specify/templates/spec-template.md", "template"),
@@ -22,7 +22,7 @@ fn project() -> (TempDir, PathBuf) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    (folder, root)
+    (directory, root)
 }
 
 fn guard(command: WorkflowCommand, root: &Path) -> WriteGuard {
@@ -108,7 +108,7 @@ fn ways_around() {
 fn shown(touched: &[ProtectedChange], root: &Path) -> String {
     let line = |touched: &ProtectedChange| {
         let undone = if touched.is_undone { " undone" } else { "" };
-        format!("{:?} {}{undone}\n", touched.change, touched.path.strip_prefix(root).unwrap().display())
+        format!("{:?} {}{undone}\n", touched.kind, touched.path.strip_prefix(root).unwrap().display())
     };
     touched.iter().map(line).collect()
 }
@@ -200,7 +200,7 @@ fn links_are_not_followed() {
 
 /// What was set aside: links as what they lead to.
 fn set_aside(root: &Path) -> String {
-    let mut lines: Vec<String> = fs::read_dir(root.join(FOLDER).join(SET_ASIDE))
+    let mut lines: Vec<String> = fs::read_dir(root.join(SPECIFY_DIR).join(SET_ASIDE_DIR))
         .unwrap()
         .map(|entry| {
             let path = entry.unwrap().path();
@@ -231,7 +231,7 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
     fs::create_dir_all(feature.join("checklists/sub")).unwrap();
     fs::write(feature.join("checklists/sub/security.md"), "- [ ] c").unwrap();
     let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
-    let aside = root.join(FOLDER).join(SET_ASIDE);
+    let aside = root.join(SPECIFY_DIR).join(SET_ASIDE_DIR);
     fs::create_dir_all(&aside).unwrap();
     symlink(&outside, aside.join("spec.md")).unwrap();
     fs::write(feature.join("spec.md"), "mine").unwrap();
@@ -277,7 +277,7 @@ fn nothing_is_set_aside_through_a_link() {
     let (_folder, root) = project();
     let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
     fs::create_dir_all(root.join(".specify/crow")).unwrap();
-    std::os::unix::fs::symlink(root.join("src"), root.join(".specify").join(SET_ASIDE)).unwrap();
+    std::os::unix::fs::symlink(root.join("src"), root.join(".specify").join(SET_ASIDE_DIR)).unwrap();
     fs::write(root.join(FEATURE).join("spec.md"), "mine").unwrap();
     assert!(snapshot.restore_files().iter().all(|touched| !touched.is_undone));
     assert_eq!(fs::read_dir(root.join("src")).unwrap().count(), 1);
@@ -302,14 +302,14 @@ struct Stage {
 
 impl Stage {
     fn new(command: WorkflowCommand, files: &[(&str, &str)]) -> Self {
-        let (folder, root) = project();
+        let (directory, root) = project();
         for (path, text) in files {
             fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
             fs::write(root.join(path), text).unwrap();
         }
         let feature = crate::Feature::from_dir(root.join(FEATURE));
         let snapshot = GuardSnapshot::capture(&guard(command, &root)).unwrap();
-        Self { _folder: folder, root, watch: ChangeWatch::new(snapshot, Some(feature)) }
+        Self { _folder: directory, root, watch: ChangeWatch::new(snapshot, Some(feature)) }
     }
 
     fn write(&self, path: &str, text: &str) {

@@ -3,12 +3,12 @@
 
 use serde_json::Value;
 
-use crate::{SpeckitProject, confined, extension, registry};
+use crate::{SpeckitProject, confined_files, extension, registry};
 
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HookCondition<'a> {
-    of: ConditionSource,
+    source: ConditionSource,
     name: &'a str,
     test: ConditionTest<'a>,
 }
@@ -30,25 +30,26 @@ impl<'a> HookCondition<'a> {
     /// Reads `config.a.b is set`, `env.NAME == 'x'` and their like.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
-        let (word, rest) = text.split_once('.')?;
-        let of = match word.to_ascii_lowercase().as_str() {
+        let (source_name, rest) = text.split_once('.')?;
+        let source = match source_name.to_ascii_lowercase().as_str() {
             "config" => ConditionSource::Settings,
             "env" => ConditionSource::Environment,
             _ => return None,
         };
-        let is_of_name =
-            |c: char| c.is_ascii_alphanumeric() || c == '_' || (c == '.' && of == ConditionSource::Settings);
-        let (name, rest) = rest.split_at(rest.find(|c| !is_of_name(c))?);
+        let is_name_char = |c: char| {
+            c.is_ascii_alphanumeric() || c == '_' || (c == '.' && source == ConditionSource::Settings)
+        };
+        let (name, rest) = rest.split_at(rest.find(|c| !is_name_char(c))?);
         if name.is_empty() {
             return None;
         }
         let test = ConditionTest::parse(rest)?;
-        Some(Self { of, name, test })
+        Some(Self { source, name, test })
     }
 
     /// Tells whether it asks for settings.
     pub(super) fn reads_settings(&self) -> bool {
-        self.of == ConditionSource::Settings
+        self.source == ConditionSource::Settings
     }
 
     /// Tells whether it holds, for a hook of this extension.
@@ -58,27 +59,27 @@ impl<'a> HookCondition<'a> {
         extension: &str,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
-        match self.of {
+        match self.source {
             // A repository learns nothing about what it must not see, not even by whether a hook runs.
             ConditionSource::Environment if is_secret_name(self.name) => false,
             ConditionSource::Environment => {
                 let value = env(&self.name.to_ascii_uppercase());
                 match self.test {
                     ConditionTest::IsSet => value.is_some(),
-                    ConditionTest::Is(wanted) => value.unwrap_or_default() == wanted,
-                    ConditionTest::IsNot(wanted) => value.unwrap_or_default() != wanted,
+                    ConditionTest::Is(expected) => value.unwrap_or_default() == expected,
+                    ConditionTest::IsNot(expected) => value.unwrap_or_default() != expected,
                 }
             }
-            ConditionSource::Settings if !confined::is_name(extension) => false,
+            ConditionSource::Settings if !confined_files::is_name(extension) => false,
             ConditionSource::Settings => {
                 let value = resolve_setting(project, extension, self.name, env);
                 match self.test {
                     ConditionTest::IsSet => value.is_some(),
-                    ConditionTest::Is(wanted) => {
-                        value_text(value.as_ref()).is_some_and(|value| value == wanted)
+                    ConditionTest::Is(expected) => {
+                        value_text(value.as_ref()).is_some_and(|value| value == expected)
                     }
-                    ConditionTest::IsNot(wanted) => {
-                        value_text(value.as_ref()).is_none_or(|value| value != wanted)
+                    ConditionTest::IsNot(expected) => {
+                        value_text(value.as_ref()).is_none_or(|value| value != expected)
                     }
                 }
             }
@@ -89,10 +90,10 @@ impl<'a> HookCondition<'a> {
 impl<'a> ConditionTest<'a> {
     fn parse(text: &'a str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
-        if let [is, set] = words.as_slice()
+        if let [keyword_is, keyword_set] = words.as_slice()
             && text.starts_with(char::is_whitespace)
-            && is.eq_ignore_ascii_case("is")
-            && set.eq_ignore_ascii_case("set")
+            && keyword_is.eq_ignore_ascii_case("is")
+            && keyword_set.eq_ignore_ascii_case("set")
         {
             return Some(Self::IsSet);
         }
@@ -113,9 +114,9 @@ impl<'a> ConditionTest<'a> {
 
 /// Tells whether a variable is called as those are that hold secrets.
 fn is_secret_name(name: &str) -> bool {
-    const MARKS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
+    const SECRET_MARKERS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
     let name = name.to_ascii_uppercase();
-    MARKS.iter().any(|mark| name.contains(mark))
+    SECRET_MARKERS.iter().any(|marker| name.contains(marker))
 }
 
 /// A setting of an extension: the environment's word, then the files'.
@@ -127,9 +128,9 @@ fn resolve_setting(
 ) -> Option<Value> {
     let keys: Vec<&str> = name.split('.').collect();
     // In the environment `_` parts keys, so a key that has one cannot be said there; nor can one with capitals.
-    let is_sayable = |key: &&str| !key.is_empty() && !key.contains(|c: char| c == '_' || c.is_uppercase());
-    let n_sayable = keys.iter().take_while(|key| is_sayable(key)).count();
-    for n in (1..=n_sayable).rev() {
+    let is_settable = |key: &&str| !key.is_empty() && !key.contains(|c: char| c == '_' || c.is_uppercase());
+    let n_settable = keys.iter().take_while(|key| is_settable(key)).count();
+    for n in (1..=n_settable).rev() {
         let Some(value) = read_setting_variable(project, extension, &keys[..n]).and_then(|name| env(&name))
         else {
             continue;
@@ -144,22 +145,22 @@ fn resolve_setting(
 
 /// The variable of a setting; `None` where it belongs to another extension whose id begins like this one's.
 fn read_setting_variable(project: &SpeckitProject, extension: &str, keys: &[&str]) -> Option<String> {
-    let upper = |id: &str| id.replace('-', "_").to_ascii_uppercase();
-    let id = upper(extension);
-    let rest = keys.join("_").to_ascii_uppercase();
+    let variable_part = |id: &str| id.replace('-', "_").to_ascii_uppercase();
+    let id = variable_part(extension);
+    let key_part = keys.join("_").to_ascii_uppercase();
     let siblings = registry::extension_entries(project).unwrap_or_default();
-    let is_theirs = siblings.keys().map(|other| upper(other)).any(|other| {
-        let more = other.strip_prefix(&id).and_then(|more| more.strip_prefix('_'));
-        more.is_some_and(|more| rest.starts_with(&format!("{more}_")))
+    let belongs_to_sibling = siblings.keys().map(|other| variable_part(other)).any(|other| {
+        let sibling_suffix = other.strip_prefix(&id).and_then(|more| more.strip_prefix('_'));
+        sibling_suffix.is_some_and(|sibling_suffix| key_part.starts_with(&format!("{sibling_suffix}_")))
     });
-    (!is_theirs).then(|| format!("SPECKIT_{id}_{rest}"))
+    (!belongs_to_sibling).then(|| format!("SPECKIT_{id}_{key_part}"))
 }
 
 /// A value as conditions compare it; lists and maps are like nothing.
 fn value_text(value: Option<&Value>) -> Option<String> {
     match value {
         None | Some(Value::Null) => Some("None".to_owned()),
-        Some(Value::Bool(is_so)) => Some(is_so.to_string()),
+        Some(Value::Bool(value)) => Some(value.to_string()),
         Some(Value::Number(number)) => Some(number.to_string()),
         Some(Value::String(text)) => Some(text.clone()),
         Some(Value::Array(_) | Value::Object(_)) => None,

@@ -3,36 +3,36 @@
 use jiff::civil::Date;
 use sha2::{Digest as _, Sha256};
 
-use super::page::{find_brackets, is_all_caps, parse_sections};
+use super::common::{find_brackets, is_all_caps, parse_sections};
 use super::{LintProblem, first_problems};
 use crate::markdown;
 
 /// Tells whether a constitution is still its template. The record is what `.constitution-template.json` says.
 pub(crate) fn is_unfilled(text: &str, record: Option<&str>) -> bool {
     let recorded = record.and_then(|record| serde_json::from_str::<serde_json::Value>(record).ok());
-    let sha = recorded.as_ref().and_then(|record| record.get("sha256")?.as_str());
-    let own: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    sha.is_some_and(|sha| sha.eq_ignore_ascii_case(&own))
+    let template_hash = recorded.as_ref().and_then(|record| record.get("sha256")?.as_str());
+    let hash: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    template_hash.is_some_and(|template_hash| template_hash.eq_ignore_ascii_case(&hash))
         || text.trim().is_empty()
         || placeholder_tokens(text).next().is_some()
 }
 
 /// Says what is wrong with a constitution that took the place of this one.
-pub(crate) fn check_constitution(before: Option<&str>, after: &str) -> Vec<LintProblem> {
-    let mut problems: Vec<LintProblem> = placeholder_tokens(after)
+pub(crate) fn check_constitution(old_text: Option<&str>, new_text: &str) -> Vec<LintProblem> {
+    let mut problems: Vec<LintProblem> = placeholder_tokens(new_text)
         .map(|(line, token)| {
             LintProblem::at_line(line, format!("{token} is still there; replace it, or remove its section"))
         })
         .collect();
-    let prose = markdown::prose_text(after);
-    let is_rules = |title: &str| title.to_lowercase().contains("principle");
-    let parts = parse_sections(&prose, 2);
-    let n_rules = parts
+    let prose = markdown::prose_text(new_text);
+    let is_principles_title = |title: &str| title.to_lowercase().contains("principle");
+    let sections = parse_sections(&prose, 2);
+    let n_principles = sections
         .iter()
-        .filter(|part| is_rules(part.title()))
-        .map(|part| count_principles(&part.lines))
+        .filter(|section| is_principles_title(section.title()))
+        .map(|section| count_principles(&section.lines))
         .sum::<usize>();
-    if n_rules == 0 {
+    if n_principles == 0 {
         problems.push(LintProblem::for_page(
             "there is no principle; add `### I. Title` with its text under ## Core Principles",
         ));
@@ -45,7 +45,7 @@ pub(crate) fn check_constitution(before: Option<&str>, after: &str) -> Vec<LintP
         Some(stamp) => check_version_stamp(stamp, &mut problems),
     }
     if let (Some(before), Some(stamp)) =
-        (before.filter(|before| !is_unfilled(before, None) && *before != after), &stamp)
+        (old_text.filter(|text| !is_unfilled(text, None) && *text != new_text), &stamp)
     {
         check_amendment(before, stamp, &mut problems);
     }
@@ -62,19 +62,19 @@ fn placeholder_tokens(text: &str) -> impl Iterator<Item = (usize, String)> {
 
 /// Headings that have text below them.
 fn count_principles(lines: &[markdown::MarkdownLine<'_>]) -> usize {
-    let mut n_found = 0;
-    let mut is_open = false;
+    let mut n_principles = 0;
+    let mut awaits_text = false;
     for line in lines {
         if markdown::parse_heading(line.text)
             .is_some_and(|heading| heading.level == 3 && !heading.title.is_empty())
         {
-            is_open = true;
-        } else if is_open && line.text.chars().any(char::is_alphanumeric) {
-            n_found += 1;
-            is_open = false;
+            awaits_text = true;
+        } else if awaits_text && line.text.chars().any(char::is_alphanumeric) {
+            n_principles += 1;
+            awaits_text = false;
         }
     }
-    n_found
+    n_principles
 }
 
 /// The last line of a constitution.
@@ -82,7 +82,7 @@ struct VersionStamp {
     line: usize,
     version: String,
     ratified: String,
-    amended: String,
+    last_amended: String,
 }
 
 fn parse_version_stamp(prose: &str) -> Option<VersionStamp> {
@@ -97,34 +97,34 @@ fn parse_version_stamp(prose: &str) -> Option<VersionStamp> {
         line,
         version: value("Version")?,
         ratified: value("Ratified")?,
-        amended: value("Last Amended")?,
+        last_amended: value("Last Amended")?,
     })
 }
 
 fn check_version_stamp(stamp: &VersionStamp, problems: &mut Vec<LintProblem>) {
-    let mut say = |text: String| problems.push(LintProblem::at_line(stamp.line, text));
+    let mut report = |text: String| problems.push(LintProblem::at_line(stamp.line, text));
     if parse_version(&stamp.version).is_none() {
-        say(format!("the version {:?} is not of the form 1.0.0", stamp.version));
+        report(format!("the version {:?} is not of the form 1.0.0", stamp.version));
     }
-    for (name, date) in [("Ratified", &stamp.ratified), ("Last Amended", &stamp.amended)] {
+    for (name, date) in [("Ratified", &stamp.ratified), ("Last Amended", &stamp.last_amended)] {
         // What nobody knows is written as a task.
         if !is_date(date) && !date.starts_with("TODO(") {
-            say(format!("{name} is {date:?}, which is not a date such as 2026-01-31"));
+            report(format!("{name} is {date:?}, which is not a date such as 2026-01-31"));
         }
     }
 }
 
-fn check_amendment(before: &str, stamp: &VersionStamp, problems: &mut Vec<LintProblem>) {
-    let Some(old) = self::parse_version_stamp(&markdown::prose_text(before)) else { return };
-    let mut say = |text: String| problems.push(LintProblem::at_line(stamp.line, text));
-    if let (Some(old), Some(new)) = (parse_version(&old.version), parse_version(&stamp.version))
-        && new <= old
+fn check_amendment(old_text: &str, stamp: &VersionStamp, problems: &mut Vec<LintProblem>) {
+    let Some(old_stamp) = self::parse_version_stamp(&markdown::prose_text(old_text)) else { return };
+    let mut report = |text: String| problems.push(LintProblem::at_line(stamp.line, text));
+    if let (Some(old_stamp), Some(new)) = (parse_version(&old_stamp.version), parse_version(&stamp.version))
+        && new <= old_stamp
     {
-        let [major, minor, patch] = old;
-        say(format!("the rules changed and the version did not go up from {major}.{minor}.{patch}"));
+        let [major, minor, patch] = old_stamp;
+        report(format!("the rules changed and the version did not go up from {major}.{minor}.{patch}"));
     }
-    if is_date(&old.ratified) && old.ratified != stamp.ratified {
-        say(format!("Ratified was {}, and stays so", old.ratified));
+    if is_date(&old_stamp.ratified) && old_stamp.ratified != stamp.ratified {
+        report(format!("Ratified was {}, and stays so", old_stamp.ratified));
     }
 }
 

@@ -1,10 +1,11 @@
 //! What a `plan.md` has to have, and the pages beside it.
 
-use super::page::{PageSection, check_sections, parse_sections};
+use super::common::{PageSection, check_sections, parse_sections};
 use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 
-const NAMED: [&str; 4] = ["Summary", "Technical Context", "Constitution Check", "Project Structure"];
+const DEFAULT_SECTIONS: [&str; 4] =
+    ["Summary", "Technical Context", "Constitution Check", "Project Structure"];
 
 const FIELDS: [&str; 9] = [
     "Language/Version",
@@ -18,20 +19,20 @@ const FIELDS: [&str; 9] = [
     "Scale/Scope",
 ];
 
-const OPEN: &str = "NEEDS CLARIFICATION";
+const OPEN_MARKER: &str = "NEEDS CLARIFICATION";
 
 /// Says what is wrong with a plan that was made from this template.
 pub(crate) fn check_plan(text: &str, template: &str) -> Vec<LintProblem> {
     let prose = markdown::prose_text(text);
     let visible = markdown::visible_text(text);
     let mut problems = find_placeholders(text, template);
-    check_sections(&visible, template, &NAMED, &mut problems);
+    check_sections(&visible, template, &DEFAULT_SECTIONS, &mut problems);
     check_open_markers(&prose, &mut problems);
-    let asks = |word: &str| template.trim().is_empty() || template.contains(word);
-    for field in FIELDS.into_iter().filter(|field| asks(field)) {
+    let template_has = |label: &str| template.trim().is_empty() || template.contains(label);
+    for field in FIELDS.into_iter().filter(|field| template_has(field)) {
         check_field(&visible, field, &mut problems);
     }
-    if asks("Structure Decision") {
+    if template_has("Structure Decision") {
         check_field(&visible, "Structure Decision", &mut problems);
     }
     check_gate(&visible, &mut problems);
@@ -52,30 +53,31 @@ pub(crate) fn check_research(text: Option<&str>) -> Vec<LintProblem> {
     let prose = markdown::prose_text(text);
     let mut problems = Vec::new();
     check_open_markers(&prose, &mut problems);
-    let mut block: Option<ResearchDecision> = None;
+    let mut decision: Option<ResearchDecision> = None;
     for line in markdown::split_lines(&prose) {
         let is_heading = markdown::parse_heading(line.text).is_some();
         let label = line.text.trim_start_matches(|char: char| "#-*_+ \t".contains(char)).to_lowercase();
         if label.starts_with("decision") && !label.starts_with("decisions") {
-            let is_title = block.as_ref().is_some_and(|block| block.is_title);
-            if !is_title {
-                problems.extend(block.take().and_then(ResearchDecision::into_problem));
+            let may_be_title = decision.as_ref().is_some_and(|decision| decision.may_be_title);
+            if !may_be_title {
+                problems.extend(decision.take().and_then(ResearchDecision::into_problem));
             }
-            block = Some(ResearchDecision {
+            decision = Some(ResearchDecision {
                 line: line.number,
-                is_title: is_heading,
-                has_reasons: false,
-                has_others: false,
+                may_be_title: is_heading,
+                has_rationale: false,
+                has_alternatives: false,
             });
-        } else if let Some(block) = &mut block {
-            let (is_reason, is_other) = (label.starts_with("rationale"), label.starts_with("alternatives"));
-            block.has_reasons |= is_reason;
-            block.has_others |= is_other;
-            block.is_title &= !(is_reason || is_other);
+        } else if let Some(decision) = &mut decision {
+            let (is_rationale, is_alternatives) =
+                (label.starts_with("rationale"), label.starts_with("alternatives"));
+            decision.has_rationale |= is_rationale;
+            decision.has_alternatives |= is_alternatives;
+            decision.may_be_title &= !(is_rationale || is_alternatives);
         }
     }
-    match block {
-        Some(block) => problems.extend(block.into_problem()),
+    match decision {
+        Some(decision) => problems.extend(decision.into_problem()),
         None => {
             problems.push(LintProblem::for_page(
                 "research.md has no decision; write `- Decision: …` for each topic",
@@ -87,25 +89,25 @@ pub(crate) fn check_research(text: Option<&str>) -> Vec<LintProblem> {
 
 /// Says what is wrong with a `quickstart.md`.
 pub(crate) fn check_quickstart(text: Option<&str>) -> Vec<LintProblem> {
-    let is_there = text.is_some_and(|text| !text.trim().is_empty());
+    let is_present = text.is_some_and(|text| !text.trim().is_empty());
     let missing = LintProblem::for_page(
         "quickstart.md is missing; write how the feature is run and how one sees that it works",
     );
-    if is_there { Vec::new() } else { vec![missing] }
+    if is_present { Vec::new() } else { vec![missing] }
 }
 
 /// A decision of the research, as far as it was read.
 struct ResearchDecision {
     line: usize,
     /// It may be the title of the decision that follows.
-    is_title: bool,
-    has_reasons: bool,
-    has_others: bool,
+    may_be_title: bool,
+    has_rationale: bool,
+    has_alternatives: bool,
 }
 
 impl ResearchDecision {
     fn into_problem(self) -> Option<LintProblem> {
-        let missing = match (self.has_reasons, self.has_others) {
+        let missing = match (self.has_rationale, self.has_alternatives) {
             (true, true) => return None,
             (false, true) => "Rationale",
             (true, false) => "Alternatives considered",
@@ -119,10 +121,10 @@ impl ResearchDecision {
 }
 
 fn check_open_markers(prose: &str, problems: &mut Vec<LintProblem>) {
-    for line in markdown::split_lines(prose).filter(|line| line.text.contains(OPEN)) {
+    for line in markdown::split_lines(prose).filter(|line| line.text.contains(OPEN_MARKER)) {
         // A heading or a note may say that all of them are settled.
-        if line.text.contains(&format!("[{OPEN}")) || line.text.trim_end().ends_with(OPEN) {
-            let text = format!("{OPEN} is still there; find it out, or decide it in research.md");
+        if line.text.contains(&format!("[{OPEN_MARKER}")) || line.text.trim_end().ends_with(OPEN_MARKER) {
+            let text = format!("{OPEN_MARKER} is still there; find it out, or decide it in research.md");
             problems.push(LintProblem::at_line(line.number, text));
         }
     }
@@ -139,8 +141,9 @@ fn check_field(visible: &str, field: &str, problems: &mut Vec<LintProblem>) {
     };
     let value = line.text.split_once(&label).map_or("", |(_, value)| value);
     let is_text = |text: &str| text.chars().any(char::is_alphanumeric);
-    let is_next = lines.next().is_some_and(|line| is_text(line.text) && !line.text.starts_with(['#', '*']));
-    if !is_text(value) && !is_next {
+    let has_value_on_next_line =
+        lines.next().is_some_and(|line| is_text(line.text) && !line.text.starts_with(['#', '*']));
+    if !is_text(value) && !has_value_on_next_line {
         problems.push(LintProblem::at_line(
             line.number,
             format!("the field {label} is empty; give its value, or N/A"),
@@ -151,8 +154,8 @@ fn check_field(visible: &str, field: &str, problems: &mut Vec<LintProblem>) {
 /// A gate that failed needs its reasons.
 fn check_gate(visible: &str, problems: &mut Vec<LintProblem>) {
     let sections = parse_sections(visible, 2);
-    let named = |name: &str| sections.iter().find(|section| section.title() == name);
-    let Some(gate) = named("Constitution Check") else { return };
+    let find_section = |name: &str| sections.iter().find(|section| section.title() == name);
+    let Some(gate) = find_section("Constitution Check") else { return };
     let is_note = |text: &str| {
         let text = text.trim();
         text.is_empty() || text.starts_with("*GATE") || markdown::parse_heading(text).is_some()
@@ -162,7 +165,7 @@ fn check_gate(visible: &str, problems: &mut Vec<LintProblem>) {
         problems.push(LintProblem::at_line(gate.line, text));
     }
     let failed = gate.lines.iter().find(|line| !is_note(line.text) && is_failed_gate(line.text));
-    let is_justified = named("Complexity Tracking").is_some_and(has_table_row);
+    let is_justified = find_section("Complexity Tracking").is_some_and(has_table_row);
     if let Some(line) = failed.filter(|_| !is_justified) {
         let text =
             "a gate failed without a reason; change the plan, or add a row under ## Complexity Tracking";
@@ -172,13 +175,14 @@ fn check_gate(visible: &str, problems: &mut Vec<LintProblem>) {
 
 /// Tells whether a line says that a gate failed: as its outcome, not as a word of a rule such as “tests FAIL first”.
 fn is_failed_gate(line: &str) -> bool {
-    let is_choice = line.contains("PASS/FAIL") || line.contains("PASS or FAIL");
-    let is_outcome = |at: usize| {
+    let lists_both_outcomes = line.contains("PASS/FAIL") || line.contains("PASS or FAIL");
+    let is_outcome = |index: usize| {
         let before =
-            line[..at].trim_end_matches(|char: char| !char.is_alphanumeric() && !":|-–—(".contains(char));
+            line[..index].trim_end_matches(|char: char| !char.is_alphanumeric() && !":|-–—(".contains(char));
         before.is_empty() || before.ends_with([':', '|', '-', '–', '—', '('])
     };
-    line.contains(['❌', '✗', '✘']) || !is_choice && line.match_indices("FAIL").any(|(at, _)| is_outcome(at))
+    line.contains(['❌', '✗', '✘'])
+        || !lists_both_outcomes && line.match_indices("FAIL").any(|(index, _)| is_outcome(index))
 }
 
 /// Tells whether a table has a row below its head with something in every cell.

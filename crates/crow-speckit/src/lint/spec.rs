@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::page::{PageSection, check_sections, parse_sections};
+use super::common::{PageSection, check_sections, parse_sections};
 use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 use crate::tasks::{find_priority, find_story_number};
@@ -12,20 +12,20 @@ pub(crate) const MARKERS_MAX: usize = 3;
 
 const MARKER: &str = "[NEEDS CLARIFICATION";
 
-const NAMED: [&str; 3] = ["User Scenarios & Testing", "Requirements", "Success Criteria"];
+const DEFAULT_SECTIONS: [&str; 3] = ["User Scenarios & Testing", "Requirements", "Success Criteria"];
 
 /// Says what is wrong with a spec that was made from this template.
 pub(crate) fn check_spec(text: &str, template: &str) -> Vec<LintProblem> {
     let prose = markdown::prose_text(text);
     let mut problems = find_placeholders(text, template);
-    check_sections(&prose, template, &NAMED, &mut problems);
+    check_sections(&prose, template, &DEFAULT_SECTIONS, &mut problems);
     check_markers(&prose, &mut problems);
-    let asks = |word: &str| template.trim().is_empty() || template.contains(word);
-    if asks("User Story") {
+    let template_has = |label: &str| template.trim().is_empty() || template.contains(label);
+    if template_has("User Story") {
         check_stories(&prose, &mut problems);
     }
     for (id, section) in [("FR", "Functional Requirements"), ("SC", "Measurable Outcomes")] {
-        if asks(&format!("{id}-001")) {
+        if template_has(&format!("{id}-001")) {
             check_ids(&prose, id, section, &mut problems);
         }
     }
@@ -42,16 +42,16 @@ pub(super) fn find_stories(prose: &str) -> Vec<(u32, PageSection<'_>)> {
 }
 
 fn story_number(section: &PageSection<'_>) -> Option<u32> {
-    let lower = section.heading.title.to_lowercase();
-    lower.contains("story").then(|| find_story_number(&lower)).flatten()
+    let lowercase = section.heading.title.to_lowercase();
+    lowercase.contains("story").then(|| find_story_number(&lowercase)).flatten()
 }
 
 fn check_markers(prose: &str, problems: &mut Vec<LintProblem>) {
     let mut n_markers = 0;
     for line in markdown::split_lines(prose) {
-        for (at, _) in line.text.match_indices(MARKER) {
+        for (offset, _) in line.text.match_indices(MARKER) {
             n_markers += 1;
-            let rest = &line.text[at + MARKER.len()..];
+            let rest = &line.text[offset + MARKER.len()..];
             let question = rest.strip_prefix(':').map_or("", |rest| rest.split(']').next().unwrap_or(rest));
             if question.trim().is_empty() {
                 let text = "an open point asks nothing; write [NEEDS CLARIFICATION: the question]";
@@ -74,25 +74,25 @@ fn check_stories(prose: &str, problems: &mut Vec<LintProblem>) {
             "there is no story; add `### User Story 1 - Title (Priority: P1)` under User Scenarios & Testing";
         problems.push(LintProblem::for_page(text));
     }
-    let mut seen = HashSet::new();
+    let mut numbers = HashSet::new();
     for (number, story) in stories {
-        let mut say = |text: String| problems.push(LintProblem::at_line(story.line, text));
-        if !seen.insert(number) {
-            say(format!("there are two stories with the number {number}; number them on"));
+        let mut report = |text: String| problems.push(LintProblem::at_line(story.line, text));
+        if !numbers.insert(number) {
+            report(format!("there are two stories with the number {number}; number them on"));
         }
         if find_priority(story.heading.title).is_none() {
-            say(format!("story {number} has no priority; end its heading with (Priority: P{number})"));
+            report(format!("story {number} has no priority; end its heading with (Priority: P{number})"));
         }
         for label in ["Why this priority", "Independent Test"] {
             if !has_labelled_text(&story, label) {
-                say(format!("story {number} does not say **{label}**: …; add it"));
+                report(format!("story {number} does not say **{label}**: …; add it"));
             }
         }
         let has_all = |text: &str| ["given", "when", "then"].iter().all(|word| text.contains(word));
         let scenarios = story.lines.iter().map(|line| line.text.to_lowercase()).collect::<Vec<_>>();
         // A scenario may go over several lines.
         if !scenarios.windows(4).any(|lines| has_all(&lines.join(" "))) && !has_all(&last_lines(&scenarios)) {
-            say(format!("story {number} has no scenario; add `1. **Given** …, **When** …, **Then** …`"));
+            report(format!("story {number} has no scenario; add `1. **Given** …, **When** …, **Then** …`"));
         }
     }
 }
@@ -103,37 +103,38 @@ fn last_lines(lines: &[String]) -> String {
 }
 
 fn has_labelled_text(story: &PageSection<'_>, label: &str) -> bool {
-    let lower = label.to_lowercase();
-    let mut lines = story.lines.iter().skip_while(|line| !line.text.to_lowercase().contains(&lower));
+    let label_lowercase = label.to_lowercase();
+    let mut lines =
+        story.lines.iter().skip_while(|line| !line.text.to_lowercase().contains(&label_lowercase));
     let Some(first) = lines.next() else { return false };
-    let words = first.text.to_lowercase();
-    let behind = words.split_once(&lower).map_or("", |(_, behind)| behind);
+    let line_lowercase = first.text.to_lowercase();
+    let same_line_text = line_lowercase.split_once(&label_lowercase).map_or("", |(_, behind)| behind);
     let is_text = |text: &str| text.chars().any(char::is_alphanumeric);
     let next = lines.find(|line| !line.text.trim().is_empty());
-    is_text(behind)
+    is_text(same_line_text)
         || next.is_some_and(|line| is_text(line.text) && !line.text.trim_start().starts_with("**"))
 }
 
 fn check_ids(prose: &str, id: &str, section: &str, problems: &mut Vec<LintProblem>) {
-    let mut last = 0;
-    let mut seen = HashSet::new();
+    let mut highest = 0;
+    let mut numbers = HashSet::new();
     for line in markdown::split_lines(prose) {
         let Some(number) = markdown::parse_bullet(line.text).and_then(|item| requirement_number(item, id))
         else {
             continue;
         };
-        if !seen.insert(number) {
+        if !numbers.insert(number) {
             problems.push(LintProblem::at_line(
                 line.number,
                 format!("{id}-{number:03} is there twice; number it on"),
             ));
-        } else if number < last {
-            let text = format!("{id}-{number:03} comes after {id}-{last:03}; ids go up");
+        } else if number < highest {
+            let text = format!("{id}-{number:03} comes after {id}-{highest:03}; ids go up");
             problems.push(LintProblem::at_line(line.number, text));
         }
-        last = last.max(number);
+        highest = highest.max(number);
     }
-    if seen.is_empty() {
+    if numbers.is_empty() {
         problems
             .push(LintProblem::for_page(format!("{section} has no `- **{id}-001**: …`; add at least one")));
     }
@@ -147,16 +148,16 @@ fn requirement_number(item: &str, id: &str) -> Option<u32> {
 
 /// Sections that were left with nothing to say.
 fn check_leftovers(prose: &str, problems: &mut Vec<LintProblem>) {
-    let is_nothing = |text: &str| {
-        let bare = text.trim().trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
-        matches!(bare.as_str(), "n/a" | "none" | "not applicable" | "nothing")
+    let is_empty_value = |text: &str| {
+        let trimmed = text.trim().trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
+        matches!(trimmed.as_str(), "n/a" | "none" | "not applicable" | "nothing")
     };
     for section in parse_sections(prose, 2).into_iter().chain(parse_sections(prose, 3)) {
         let mut lines =
             section.lines.iter().filter(|line| line.text.chars().any(|char| !"-* \t".contains(char)));
-        let only = (lines.next(), lines.next());
-        if let (Some(line), None) = only
-            && is_nothing(line.text)
+        let first_two = (lines.next(), lines.next());
+        if let (Some(line), None) = first_two
+            && is_empty_value(line.text)
         {
             let text = format!("the section {} says nothing; remove it", section.title());
             problems.push(LintProblem::at_line(section.line, text));
@@ -167,11 +168,11 @@ fn check_leftovers(prose: &str, problems: &mut Vec<LintProblem>) {
 /// Counts what a spec says, in a line.
 pub(crate) fn summarize_spec(text: &str) -> String {
     let prose = markdown::prose_text(text);
-    let begins = |line: &markdown::MarkdownLine<'_>, id: &str| {
+    let starts_with_id = |line: &markdown::MarkdownLine<'_>, id: &str| {
         let item = line.text.trim_start_matches(['-', '*', ' ']);
         item.strip_prefix(id).is_some_and(|rest| rest.starts_with('-'))
     };
-    let n_ids = |id: &str| markdown::split_lines(&prose).filter(|line| begins(line, id)).count();
+    let n_ids = |id: &str| markdown::split_lines(&prose).filter(|line| starts_with_id(line, id)).count();
     format!(
         "{} user stories, {} requirements, {} success criteria, {} open points",
         find_stories(&prose).len(),

@@ -22,9 +22,11 @@ pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<LintPro
     for task in &list.tasks {
         check_task(&list, task, &mut problems);
     }
-    let named: HashSet<u32> = list.tasks.iter().flat_map(|task| task.stories.iter().copied()).collect();
-    for (number, _) in
-        find_stories(&markdown::prose_text(spec)).into_iter().filter(|(number, _)| !named.contains(number))
+    let covered_stories: HashSet<u32> =
+        list.tasks.iter().flat_map(|task| task.stories.iter().copied()).collect();
+    for (number, _) in find_stories(&markdown::prose_text(spec))
+        .into_iter()
+        .filter(|(number, _)| !covered_stories.contains(number))
     {
         problems.push(LintProblem::for_page(format!(
             "story {number} of the spec has no task; add a phase with [US{number}] tasks"
@@ -52,16 +54,16 @@ fn check_boxes(text: &str, list: &TaskList, problems: &mut Vec<LintProblem>) {
     let tasks: HashSet<usize> = list.tasks.iter().map(|task| task.line).collect();
     for line in markdown::split_lines(&visible) {
         let Some(item) = markdown::parse_checkbox(line.text) else { continue };
-        let is_part = line.text.starts_with([' ', '\t']);
+        let is_sub_item = line.text.starts_with([' ', '\t']);
         if tasks.contains(&line.number) {
-            let is_plain = line.text.starts_with("- [") && item.text.starts_with('T');
-            if !is_plain {
+            let is_well_formed = line.text.starts_with("- [") && item.text.starts_with('T');
+            if !is_well_formed {
                 problems.push(LintProblem::at_line(
                     line.number,
                     "write the task as `- [ ] T001 …`, without marks and indentation",
                 ));
             }
-        } else if !is_part {
+        } else if !is_sub_item {
             problems.push(LintProblem::at_line(
                 line.number,
                 "this box has no task id; begin it with one such as T001",
@@ -78,42 +80,43 @@ fn check_ids(list: &TaskList, problems: &mut Vec<LintProblem>) {
         ));
     }
     let first = list.tasks.first().filter(|task| task.id.number() != 1);
-    let jump =
-        list.tasks.windows(2).find(|pair| pair[1].id.number() != pair[0].id.number().saturating_add(1));
+    let gap = list.tasks.windows(2).find(|pair| pair[1].id.number() != pair[0].id.number().saturating_add(1));
     if let Some(task) = first {
         problems.push(LintProblem::at_line(
             task.line,
             "the first task has to be T001; number the tasks on from there",
         ));
-    } else if let Some([before, task]) = jump {
+    } else if let Some([previous, task]) = gap {
         let text =
-            format!("{} follows {}; number the tasks on without gaps, in their order", task.id, before.id);
+            format!("{} follows {}; number the tasks on without gaps, in their order", task.id, previous.id);
         problems.push(LintProblem::at_line(task.line, text));
     }
 }
 
 fn check_task(list: &TaskList, task: &TaskItem, problems: &mut Vec<LintProblem>) {
-    let mut say = |text: String| problems.push(LintProblem::at_line(task.line, text));
+    let mut report = |text: String| problems.push(LintProblem::at_line(task.line, text));
     let id = &task.id;
     if task.text.is_empty() {
-        say(format!("{id} says nothing; say what to do, and in which file"));
+        report(format!("{id} says nothing; say what to do, and in which file"));
     }
     match list.phase_for(task).map(|phase| phase.kind) {
         Some(PhaseKind::Story { number, .. }) => {
             if !task.stories.contains(&number) {
-                say(format!("{id} stands in the phase of story {number}; label it [US{number}]"));
+                report(format!("{id} stands in the phase of story {number}; label it [US{number}]"));
             }
             if !has_path(&task.text) {
-                say(format!("{id} names no file; say the path it is about"));
+                report(format!("{id} names no file; say the path it is about"));
             }
         }
         Some(PhaseKind::Setup | PhaseKind::Foundational | PhaseKind::Polish) if !task.stories.is_empty() => {
-            say(format!(
+            report(format!(
                 "{id} is labelled with a story outside of a story's phase; remove the label or move it"
             ));
         }
         Some(PhaseKind::Setup | PhaseKind::Foundational | PhaseKind::Polish) => {}
         Some(PhaseKind::Convergence | PhaseKind::Other) => {}
-        None => say(format!("{id} stands in no phase; put it below a heading such as `## Phase 1: Setup`")),
+        None => {
+            report(format!("{id} stands in no phase; put it below a heading such as `## Phase 1: Setup`"))
+        }
     }
 }

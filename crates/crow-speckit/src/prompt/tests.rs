@@ -45,7 +45,7 @@ fn other_programs_prompts_get_the_words_once_and_nothing_else() {
 #[test]
 fn a_name_that_is_not_there_is_an_error() {
     let nothing = PromptFacts::default();
-    let why = |source: &str| render_prompt(source, PromptKind::Jinja, &nothing).unwrap_err().to_string();
+    let reason = |source: &str| render_prompt(source, PromptKind::Jinja, &nothing).unwrap_err().to_string();
     let sources = [
         "{{ featur.dir }}",
         "a {{ feature.dirr }}",
@@ -58,19 +58,19 @@ fn a_name_that_is_not_there_is_an_error() {
         the prompt template does not render: undefined value: `feature.dirr` is undefined (in prompt:1)
         the prompt template does not render: undefined value: `nope` is undefined (in prompt:1)
         the prompt template does not render: template not found: tried to include non-existing template 'other' (in prompt:1)
-        the prompt template does not render: syntax error: unexpected end of input, expected expression (in prompt:1)"#]].assert_eq(&sources.map(why).join("\n"));
+        the prompt template does not render: syntax error: unexpected end of input, expected expression (in prompt:1)"#]].assert_eq(&sources.map(reason).join("\n"));
 }
 
 #[test]
 fn a_template_neither_runs_for_ever_nor_grows_without_end() {
     let facts = saying(&"x".repeat(200));
-    let why = |source: &str, kind| render_prompt(source, kind, &facts).unwrap_err().to_string();
+    let reason = |source: &str, kind| render_prompt(source, kind, &facts).unwrap_err().to_string();
     let long = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";
     let wide = "{% for a in range(9000) %}{{ args }}{% endfor %}";
     let errors = [
-        why(long, PromptKind::Jinja),
-        why(wide, PromptKind::Jinja),
-        why(&"{ARGS}".repeat(9000), PromptKind::Markdown),
+        reason(long, PromptKind::Jinja),
+        reason(wide, PromptKind::Jinja),
+        reason(&"{ARGS}".repeat(9000), PromptKind::Markdown),
     ];
     expect![[r#"
         the prompt template does not render: engine ran out of fuel (in prompt:1)

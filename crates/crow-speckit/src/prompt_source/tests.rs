@@ -20,7 +20,7 @@ fn told(project: &SpeckitProject, source: Result<PromptSource, SpeckitError>) ->
         Err(error) => return format!("error: {}\n", plain(project, &error.to_string())),
     };
     let parts = source.parts.iter().map(|part| format!("{:?} {:?}\n", part.kind, part.text));
-    let layers = source.layers.iter().map(|layer| format!("from {}\n", layer.place));
+    let layers = source.layers.iter().map(|layer| format!("from {}\n", layer.origin));
     let files = source
         .files
         .iter()
@@ -81,7 +81,7 @@ fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
     );
     let (_folder, project) = fixture_project(&[]);
     let source = command_prompt(&project, None, WorkflowCommand::Plan).unwrap();
-    assert_eq!(source.layers[0].place, LayerOrigin::BuiltIn);
+    assert_eq!(source.layers[0].origin, LayerOrigin::BuiltIn);
     assert!(source.files.is_empty());
 }
 

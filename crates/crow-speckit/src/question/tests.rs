@@ -25,7 +25,7 @@ fn check(words: &str, expected: &QuestionAnswer) {
 }
 
 fn given(answer: &str) -> QuestionAnswer {
-    QuestionAnswer::Given(answer.to_owned())
+    QuestionAnswer::Answer(answer.to_owned())
 }
 
 #[test]

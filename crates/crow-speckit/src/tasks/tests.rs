@@ -182,14 +182,14 @@ fn phases() {
 fn a_tick_changes_one_byte() {
     let id = |id: &str| TaskId::parse(id).unwrap();
     let text = "- [ ] T001 a\r\n- [x] T002 b\r\n- [ ] T003 c\n- [ ] T003 d";
-    let ticked = set_task_ticked(text, &id("T001"), TickState::Yes).unwrap();
+    let ticked = set_task_ticked(text, &id("T001"), TickState::Ticked).unwrap();
     assert_eq!(ticked, "- [X] T001 a\r\n- [x] T002 b\r\n- [ ] T003 c\n- [ ] T003 d");
-    assert_eq!(set_task_ticked(&ticked, &id("T001"), TickState::No).unwrap(), text);
-    assert_eq!(set_task_ticked(text, &id("T002"), TickState::Yes).unwrap(), text);
-    assert_eq!(set_task_ticked(text, &id("T004"), TickState::Yes), Err(TasksError::Unknown(id("T004"))));
+    assert_eq!(set_task_ticked(&ticked, &id("T001"), TickState::Unticked).unwrap(), text);
+    assert_eq!(set_task_ticked(text, &id("T002"), TickState::Ticked).unwrap(), text);
+    assert_eq!(set_task_ticked(text, &id("T004"), TickState::Ticked), Err(TasksError::UnknownId(id("T004"))));
     assert_eq!(
-        set_task_ticked(text, &id("T003"), TickState::Yes),
-        Err(TasksError::Twice { id: id("T003"), first: 3, second: 4 })
+        set_task_ticked(text, &id("T003"), TickState::Ticked),
+        Err(TasksError::DuplicateId { id: id("T003"), first_line: 3, second_line: 4 })
     );
 }
 
@@ -416,7 +416,7 @@ proptest! {
         let id = TaskId::from_number(id).unwrap();
         let list = TaskList::parse(&text);
         let n_found = list.tasks.iter().filter(|task| task.id == id).count();
-        let done = if found(&list, &id).is_some_and(|task| task.done) { TickState::No } else { TickState::Yes };
+        let done = if found(&list, &id).is_some_and(|task| task.done) { TickState::Unticked } else { TickState::Ticked };
         match set_task_ticked(&text, &id, done) {
             Ok(flipped) => {
                 prop_assert_eq!((n_found, flipped.len()), (1, text.len()));
@@ -468,7 +468,7 @@ fn a_list_that_nobody_can_go_through_is_refused() {
         assert!(TaskList::parse_checked(&at).is_ok(), "{told}");
         assert_eq!(TaskList::parse_checked(&beyond).unwrap_err().to_string(), told);
         let id = TaskId::from_number(1).unwrap();
-        assert_eq!(set_task_ticked(&beyond, &id, TickState::Yes).unwrap_err().to_string(), told);
+        assert_eq!(set_task_ticked(&beyond, &id, TickState::Ticked).unwrap_err().to_string(), told);
         let gap = ConvergenceGap {
             text: "a".into(),
             source: "b".into(),

@@ -78,7 +78,7 @@ impl Disk {
     fn told<T>(&self, result: Result<T, SpeckitError>, show: impl Fn(T) -> String) -> String {
         let text = match result {
             Ok(found) => show(found),
-            Err(SpeckitError::Unmet { why, next }) => {
+            Err(SpeckitError::MissingPrerequisite { reason: why, command: next }) => {
                 format!("unmet: {why}; {}", next.map(|next| next.to_string()).unwrap_or_default())
             }
             Err(error) => format!("error: {error}"),
@@ -110,8 +110,8 @@ fn check_resolve(things: &str, words: &str, expected: &str) {
         ..SpeckitVariables::default()
     };
     let asked = FeatureSelector {
-        named: option("named="),
-        bound: option("bound=").map(Path::new),
+        typed: option("named="),
+        session_dir: option("bound=").map(Path::new),
         variables: &variables,
         specs_root: &SpecsRoot::Auto,
     };

@@ -12,29 +12,29 @@ use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{command, serve_when_asked};
+use super::{command, serve_if_requested};
 use crate::client::FakeClient;
-use crate::leash::Leash;
+use crate::tracked_command::TrackedCommand;
 
 /// Not a test: what the agents of the others are.
 #[test]
 fn agent() {
-    serve_when_asked();
+    serve_if_requested();
 }
 
 /// The agent with words in which `$HOME` is the folder.
-fn program(folder: &Path, words: &[&str]) -> Command {
-    let home = folder.display().to_string();
+fn program(directory: &Path, words: &[&str]) -> Command {
+    let home = directory.display().to_string();
     let words: Vec<String> = words.iter().map(|word| word.replace("$HOME", &home)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let (program, args) = command("agent::tests::agent", &words);
     let mut command = Command::new(program);
-    command.args(args).current_dir(folder);
+    command.args(args).current_dir(directory);
     command
 }
 
-fn start(folder: &Path, words: &[&str]) -> FakeClient {
-    FakeClient::start_command(program(folder, words).into(), folder)
+fn start(directory: &Path, words: &[&str]) -> FakeClient {
+    FakeClient::start_command(program(directory, words).into(), directory)
 }
 
 /// Has the strict client play one prompt with the agent.
@@ -42,16 +42,16 @@ fn start(folder: &Path, words: &[&str]) -> FakeClient {
 fn check(words: &[&str], capabilities: Value, told: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let log = runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("a"), "one\ntwo\n").unwrap();
-        let mut client = start(folder.path(), words);
-        client.hello(capabilities).await.unwrap();
-        let session = client.new_session(folder.path()).await;
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("a"), "one\ntwo\n").unwrap();
+        let mut client = start(directory.path(), words);
+        client.initialize(capabilities).await.unwrap();
+        let session = client.new_session(directory.path()).await;
         let id = client.prompt(&session, "go").await;
-        let ended = client.answer_to(id).await;
-        client.say(ended.unwrap_or_else(|error| error).to_string());
+        let ended = client.response_to(id).await;
+        client.add_to_log(ended.unwrap_or_else(|error| error).to_string());
         let log = client.log();
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
         log
     });
     told.assert_eq(&log);
@@ -150,10 +150,10 @@ fn a_turn_fails() {
 
 #[tokio::test]
 async fn options_are_chosen() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut client = start(folder.path(), &["options"]);
-    client.hello(json!({})).await.unwrap();
-    let session = client.new_session(folder.path()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = start(directory.path(), &["options"]);
+    client.initialize(json!({})).await.unwrap();
+    let session = client.new_session(directory.path()).await;
     let mut choose = async |option: &str, value: &str| {
         let params = json!({"sessionId": session, "configId": option, "value": value});
         client.request("session/set_config_option", params).await
@@ -165,45 +165,45 @@ async fn options_are_chosen() {
 
 #[tokio::test]
 async fn a_session_is_loaded_or_not() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut client = start(folder.path(), &[]);
-    client.hello(json!({})).await.unwrap();
-    client.load("brave-otter", folder.path()).await.unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = start(directory.path(), &[]);
+    client.initialize(json!({})).await.unwrap();
+    client.load_session("brave-otter", directory.path()).await.unwrap();
     assert_eq!(client.log(), "< prompt[] hello\n< text[m] echo: hello\n");
-    let mut other = start(folder.path(), &["no-load"]);
-    let hello = other.hello(json!({})).await.unwrap();
+    let mut other = start(directory.path(), &["no-load"]);
+    let hello = other.initialize(json!({})).await.unwrap();
     assert_eq!(hello["agentCapabilities"]["loadSession"], false);
-    assert_eq!(other.load("brave-otter", folder.path()).await.unwrap_err()["code"], -32601);
+    assert_eq!(other.load_session("brave-otter", directory.path()).await.unwrap_err()["code"], -32601);
 }
 
 #[tokio::test]
 async fn what_goes_on_is_cancelled() {
     for words in [["flood"], ["slow=$HOME/never"]] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut client = start(folder.path(), &words);
-        client.hello(json!({})).await.unwrap();
-        let session = client.new_session(folder.path()).await;
+        let directory = tempfile::tempdir().unwrap();
+        let mut client = start(directory.path(), &words);
+        client.initialize(json!({})).await.unwrap();
+        let session = client.new_session(directory.path()).await;
         let id = client.prompt(&session, "go").await;
-        client.until("completed").await;
+        client.wait_for_line("completed").await;
         client.notify("session/cancel", json!({"sessionId": session})).await;
-        assert_eq!(client.answer_to(id).await.unwrap()["stopReason"], "cancelled");
-        assert!(client.hang_up().await.success());
+        assert_eq!(client.response_to(id).await.unwrap()["stopReason"], "cancelled");
+        assert!(client.close_stdin().await.success());
     }
 }
 
 #[tokio::test]
 async fn it_waits_for_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut client = start(folder.path(), &["slow=$HOME/go", "later=$HOME/more", "asks"]);
-    client.hello(json!({})).await.unwrap();
-    let session = client.new_session(folder.path()).await;
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = start(directory.path(), &["slow=$HOME/go", "later=$HOME/more", "asks"]);
+    client.initialize(json!({})).await.unwrap();
+    let session = client.new_session(directory.path()).await;
     let id = client.prompt(&session, "go").await;
-    client.until("completed").await;
-    std::fs::write(folder.path().join("go"), "").unwrap();
-    assert_eq!(client.answer_to(id).await.unwrap()["stopReason"], "end_turn");
+    client.wait_for_line("completed").await;
+    std::fs::write(directory.path().join("go"), "").unwrap();
+    assert_eq!(client.response_to(id).await.unwrap()["stopReason"], "end_turn");
     let n_heard = client.log().len();
-    std::fs::write(folder.path().join("more"), "").unwrap();
-    client.until("by the way").await;
+    std::fs::write(directory.path().join("more"), "").unwrap();
+    client.wait_for_line("by the way").await;
     while client.log().matches("? rm -rf build").count() < 2 {
         client.next_message().await;
     }
@@ -212,8 +212,8 @@ async fn it_waits_for_a_file() {
 
 /// Has our own client play one prompt with the agent; gives what it heard, its failure, and how the agent ended.
 async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
-    let folder = tempfile::tempdir().unwrap();
-    let mut child: Child = program(folder.path(), words)
+    let directory = tempfile::tempdir().unwrap();
+    let mut child: Child = program(directory.path(), words)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -224,7 +224,7 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let (events, mut heard) = mpsc::channel(1024);
     let hello = ClientInfo { version: "1", abilities: AcpClientCapabilities::default(), keeps_words: false };
     let driven = crow_acp::drive_agent(lines, hello, events, async |agent| {
-        let session = agent.new_session(folder.path()).await?;
+        let session = agent.new_session(directory.path()).await?;
         agent.send_prompt(&session.session, vec![ContentPart::Text("go".into())], TurnScope::Answered).await
     });
     let failure = driven.await.and_then(|ended| ended).err();
@@ -255,18 +255,18 @@ async fn it_ends_in_its_own_ways() {
 
 #[tokio::test]
 async fn it_speaks_a_version_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut client = start(folder.path(), &["version=7"]);
-    assert_eq!(client.hello(json!({})).await.unwrap()["protocolVersion"], 7);
+    let directory = tempfile::tempdir().unwrap();
+    let mut client = start(directory.path(), &["version=7"]);
+    assert_eq!(client.initialize(json!({})).await.unwrap()["protocolVersion"], 7);
 }
 
 #[tokio::test]
 async fn what_is_stubborn_has_to_be_killed() {
     for words in [&["stubborn", "flood"][..], &["deaf", "flood"]] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut client = start(folder.path(), words);
-        client.hello(json!({})).await.unwrap();
-        let session = client.new_session(folder.path()).await;
+        let directory = tempfile::tempdir().unwrap();
+        let mut client = start(directory.path(), words);
+        client.initialize(json!({})).await.unwrap();
+        let session = client.new_session(directory.path()).await;
         let id = client.prompt(&session, "go").await;
         let pid = Pid::from_raw(client.pid().cast_signed());
         kill(pid, Signal::SIGTERM).unwrap();
@@ -277,7 +277,7 @@ async fn what_is_stubborn_has_to_be_killed() {
                 client.next_message().await;
             }
         } else {
-            assert_eq!(client.answer_to(id).await.unwrap()["stopReason"], "cancelled");
+            assert_eq!(client.response_to(id).await.unwrap()["stopReason"], "cancelled");
         }
         let status = end_by(client, Signal::SIGKILL).await;
         assert_eq!(status.signal(), Some(Signal::SIGKILL as i32));
@@ -286,31 +286,31 @@ async fn what_is_stubborn_has_to_be_killed() {
 
 #[tokio::test]
 async fn what_is_not_stubborn_ends_when_asked() {
-    let folder = tempfile::tempdir().unwrap();
-    let client = start(folder.path(), &["silent"]);
+    let directory = tempfile::tempdir().unwrap();
+    let client = start(directory.path(), &["silent"]);
     let status = end_by(client, Signal::SIGTERM).await;
     assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
 }
 
 async fn end_by(client: FakeClient, signal: Signal) -> ExitStatus {
     kill(Pid::from_raw(client.pid().cast_signed()), signal).unwrap();
-    client.end().await
+    client.wait_for_exit().await
 }
 
 #[tokio::test]
 async fn what_it_leaves_behind_is_seen() {
     for word in ["spawns=$HOME", "strays=$HOME"] {
-        let folder = tempfile::tempdir().unwrap();
-        let mut leash = Leash::new(folder.path());
-        let mut client = start(folder.path(), &[word]);
-        client.hello(json!({})).await.unwrap();
-        let session = client.new_session(folder.path()).await;
+        let directory = tempfile::tempdir().unwrap();
+        let mut leash = TrackedCommand::new(directory.path());
+        let mut client = start(directory.path(), &[word]);
+        client.initialize(json!({})).await.unwrap();
+        let session = client.new_session(directory.path()).await;
         let id = client.prompt(&session, "go").await;
-        client.answer_to(id).await.unwrap();
+        client.response_to(id).await.unwrap();
         assert!(client.log().contains("; started"), "{}", client.log());
-        assert!(client.hang_up().await.success());
-        assert!(leash.is_held(), "{word}: it lives on");
-        leash.let_go();
-        leash.gone("let go").await;
+        assert!(client.close_stdin().await.success());
+        assert!(leash.is_running(), "{word}: it lives on");
+        leash.release();
+        leash.wait_until_gone("let go").await;
     }
 }

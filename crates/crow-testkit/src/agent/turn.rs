@@ -9,57 +9,57 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Agent, LOOK, complain};
-use crate::leash::Leash;
+use super::{FakeAgent, POLL_INTERVAL, write_stderr};
+use crate::tracked_command::TrackedCommand;
 
 /// What it says of its tokens.
-const USED: u64 = 1234;
+const USED_TOKENS: u64 = 1234;
 
 /// Their answers are far more than a pipe holds.
-const UNREAD_ANSWERS: usize = 3000;
+const UNREAD_REQUESTS: usize = 3000;
 
-impl Agent {
-    pub(super) fn turn(&mut self, id: &Value, params: &Value) {
+impl FakeAgent {
+    pub(super) fn run_prompt(&mut self, id: &Value, params: &Value) {
         let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
         if !self.sessions.contains_key(&session) {
-            return self.refuse(id, -32002, "there is no such session");
+            return self.reply_error(id, -32002, "there is no such session");
         }
         let blocks = params["prompt"].as_array().into_iter().flatten();
         let prompt: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
-        self.running = Some(session.clone());
-        self.is_cut = false;
-        self.chunk(&session, "echo: ");
-        if self.is("dies") {
-            complain("the wings fell off\n");
+        self.prompt_session = Some(session.clone());
+        self.is_cancelled = false;
+        self.send_text(&session, "echo: ");
+        if self.has_behavior("dies") {
+            write_stderr("the wings fell off\n");
             process::exit(9);
         }
-        self.chunk(&session, &prompt.join(" "));
-        self.edit(&session);
-        self.start_others(&session);
-        if self.is("unread") {
-            self.read_nothing(&session);
+        self.send_text(&session, &prompt.join(" "));
+        self.send_edit(&session);
+        self.start_commands(&session);
+        if self.has_behavior("unread") {
+            self.stop_reading(&session);
         }
-        self.ask_and_tell(&session);
-        self.wait();
-        while !self.is_cut && self.is("nags") {
-            let question = self.question(&session);
-            self.ask_only("session/request_permission", question);
-            self.listen(Duration::ZERO);
+        self.use_client(&session);
+        self.wait_for_release();
+        while !self.is_cancelled && self.has_behavior("nags") {
+            let request = self.permission_request(&session);
+            self.send_request("session/request_permission", request);
+            self.receive_line(Duration::ZERO);
         }
-        while !self.is_cut && (self.is("flood") || self.is("flood-deaf")) {
-            self.chunk(&session, "and so on ");
-            self.listen(Duration::ZERO);
+        while !self.is_cancelled && (self.has_behavior("flood") || self.has_behavior("flood-deaf")) {
+            self.send_text(&session, "and so on ");
+            self.receive_line(Duration::ZERO);
         }
-        self.running = None;
-        self.end(id, &session);
+        self.prompt_session = None;
+        self.end_prompt(id, &session);
     }
 
-    fn end(&mut self, id: &Value, session: &str) {
-        if self.is("fails") && !self.is_cut {
+    fn end_prompt(&mut self, id: &Value, session: &str) {
+        if self.has_behavior("fails") && !self.is_cancelled {
             let error = json!({"code": -32603, "message": "Internal error", "data": {"details": "no fuel"}});
-            return self.say(json!({"jsonrpc": "2.0", "id": id, "error": error}));
+            return self.send(json!({"jsonrpc": "2.0", "id": id, "error": error}));
         }
-        if let Some(outcome) = self.said_of("reports") {
+        if let Some(outcome) = self.option_value("reports") {
             let report = json!({
                 "sessionUpdate": "agent_message_chunk", "messageId": "note-1",
                 "content": {"type": "text", "text": "It is over."},
@@ -67,16 +67,19 @@ impl Agent {
             });
             self.update(session, report);
         }
-        let mut ended = json!({"stopReason": if self.is_cut { "cancelled" } else { "end_turn" }});
-        if self.is("usage") {
-            self.update(session, json!({"sessionUpdate": "usage_update", "used": USED, "size": 32_000}));
-            ended["usage"] = json!({"totalTokens": USED, "inputTokens": 1200, "outputTokens": 34});
+        let mut response = json!({"stopReason": if self.is_cancelled { "cancelled" } else { "end_turn" }});
+        if self.has_behavior("usage") {
+            self.update(
+                session,
+                json!({"sessionUpdate": "usage_update", "used": USED_TOKENS, "size": 32_000}),
+            );
+            response["usage"] = json!({"totalTokens": USED_TOKENS, "inputTokens": 1200, "outputTokens": 34});
         }
-        self.reply(id, ended);
+        self.reply(id, response);
     }
 
     /// Announces a call and shows what it would have changed.
-    fn edit(&mut self, session: &str) {
+    fn send_edit(&mut self, session: &str) {
         let path = Path::new(&self.sessions[session]).join("notes.txt");
         let location = json!([{"path": path}]);
         self.update(
@@ -95,9 +98,9 @@ impl Agent {
         );
     }
 
-    fn read_nothing(&mut self, session: &str) -> ! {
-        for _ in 0..UNREAD_ANSWERS {
-            self.ask_only("terminal/output", json!({"sessionId": session, "terminalId": "none"}));
+    fn stop_reading(&mut self, session: &str) -> ! {
+        for _ in 0..UNREAD_REQUESTS {
+            self.send_request("terminal/output", json!({"sessionId": session, "terminalId": "none"}));
         }
         loop {
             thread::park();
@@ -105,78 +108,80 @@ impl Agent {
     }
 
     /// Waits for the file that lets a prompt end.
-    fn wait(&mut self) {
-        if let Some(file) = self.said_of("slow") {
-            while !self.is_cut && !Path::new(&file).exists() {
-                self.listen(LOOK);
+    fn wait_for_release(&mut self) {
+        if let Some(file) = self.option_value("slow") {
+            while !self.is_cancelled && !Path::new(&file).exists() {
+                self.receive_line(POLL_INTERVAL);
             }
         }
     }
 
     #[expect(clippy::zombie_processes, reason = "they are to be left behind")]
-    fn start_others(&mut self, session: &str) {
+    fn start_commands(&mut self, session: &str) {
         // Where we speak is not theirs.
-        let script = format!("exec 3>&-; {}", Leash::COMMAND);
-        let alone = self.said_of("strays").map(|folder| ("setsid", vec!["sh", "-c", &script], folder));
-        let here = self.said_of("spawns").map(|folder| ("sh", vec!["-c", &*script], folder));
-        let others = alone.into_iter().chain(here).map(|(program, args, folder)| {
+        let script = format!("exec 3>&-; {}", TrackedCommand::COMMAND);
+        let own_session =
+            self.option_value("strays").map(|directory| ("setsid", vec!["sh", "-c", &script], directory));
+        let same_session =
+            self.option_value("spawns").map(|directory| ("sh", vec!["-c", &*script], directory));
+        let outputs = own_session.into_iter().chain(same_session).map(|(program, args, directory)| {
             let mut command = Command::new(program);
-            command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped());
+            command.args(args).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());
             let mut child = command.spawn().expect("a shell starts");
-            let mut said = String::new();
-            let output = BufReader::new(child.stdout.take().expect("it was asked for")).read_line(&mut said);
+            let mut line = String::new();
+            let output = BufReader::new(child.stdout.take().expect("it was asked for")).read_line(&mut line);
             output.expect("it says that it started");
-            said.trim().to_owned()
+            line.trim().to_owned()
         });
-        for said in others.collect::<Vec<_>>() {
-            self.chunk(session, &format!("; {said}"));
+        for line in outputs.collect::<Vec<_>>() {
+            self.send_text(session, &format!("; {line}"));
         }
     }
 
-    fn ask_and_tell(&mut self, session: &str) {
-        if self.is("asks") {
+    fn use_client(&mut self, session: &str) {
+        if self.has_behavior("asks") {
             self.ask_permission(session);
         }
-        if let Some(path) = self.said_of("reads") {
+        if let Some(path) = self.option_value("reads") {
             let params = json!({"sessionId": session, "path": path});
-            self.tell(session, "fs/read_text_file", params);
+            self.request_and_report(session, "fs/read_text_file", params);
         }
-        if let Some(path) = self.said_of("writes") {
+        if let Some(path) = self.option_value("writes") {
             let params = json!({"sessionId": session, "path": path, "content": "written by the agent\n"});
-            self.tell(session, "fs/write_text_file", params);
+            self.request_and_report(session, "fs/write_text_file", params);
         }
-        if let Some(command) = self.said_of("terminal") {
-            self.run(session, &command);
+        if let Some(command) = self.option_value("terminal") {
+            self.run_in_terminal(session, &command);
         }
-        if let Some(n_wanted) = self.said_of("hoards").and_then(|number| number.parse().ok()) {
-            self.hoard(session, n_wanted);
+        if let Some(n_terminals) = self.option_value("hoards").and_then(|number| number.parse().ok()) {
+            self.create_terminals(session, n_terminals);
         }
-        for name in self.all_said_of("env").collect::<Vec<_>>() {
+        for name in self.option_values("env").collect::<Vec<_>>() {
             let value = std::env::var(&name).unwrap_or_else(|_| "(not set)".to_owned());
-            self.chunk(session, &format!("; {name}: {value}"));
+            self.send_text(session, &format!("; {name}: {value}"));
         }
-        if self.is("where") {
-            let started = std::env::current_dir().expect("it was started somewhere");
-            let told = format!("; started in {}, works in {}", started.display(), self.sessions[session]);
-            self.chunk(session, &told);
+        if self.has_behavior("where") {
+            let start_dir = std::env::current_dir().expect("it was started somewhere");
+            let text = format!("; started in {}, works in {}", start_dir.display(), self.sessions[session]);
+            self.send_text(session, &text);
         }
     }
 
     pub(super) fn ask_permission(&mut self, session: &str) {
-        let question = self.question(session);
-        let mut announced = question["toolCall"].clone();
-        announced["sessionUpdate"] = json!("tool_call");
-        self.update(session, announced);
-        let mut question = question;
-        if let Some(call) = question["toolCall"].as_object_mut().filter(|_| self.is("kindless")) {
+        let request = self.permission_request(session);
+        let mut announcement = request["toolCall"].clone();
+        announcement["sessionUpdate"] = json!("tool_call");
+        self.update(session, announcement);
+        let mut request = request;
+        if let Some(call) = request["toolCall"].as_object_mut().filter(|_| self.has_behavior("kindless")) {
             call.remove("kind");
         }
-        if self.is("leaves") {
-            return self.ask_only("session/request_permission", question);
+        if self.has_behavior("leaves") {
+            return self.send_request("session/request_permission", request);
         }
-        let answer = self.tell(session, "session/request_permission", question);
-        let chosen = answer["result"]["outcome"]["optionId"].as_str().unwrap_or_default();
-        let status = if chosen.starts_with("allow") { "completed" } else { "failed" };
+        let response = self.request_and_report(session, "session/request_permission", request);
+        let option_id = response["result"]["outcome"]["optionId"].as_str().unwrap_or_default();
+        let status = if option_id.starts_with("allow") { "completed" } else { "failed" };
         self.update(
             session,
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "call-2", "status": status}),
@@ -184,17 +189,17 @@ impl Agent {
     }
 
     /// Asks whether it may do what it wants of its client later, or something bad.
-    fn question(&self, session: &str) -> Value {
-        let (kind, input) = match self.said_of("writes") {
+    fn permission_request(&self, session: &str) -> Value {
+        let (kind, input) = match self.option_value("writes") {
             Some(path) => ("edit", json!({"path": path})),
-            None if self.is("vague") => ("other", json!({"command": "env -u A echo of another"})),
+            None if self.has_behavior("vague") => ("other", json!({"command": "env -u A echo of another"})),
             None => ("execute", json!({"command": "rm -rf build"})),
         };
         let call = json!({
             "toolCallId": "call-2", "title": "rm -rf build", "kind": kind, "status": "pending", "rawInput": input,
         });
         let option = |id: &str, name: &str, kind: &str| json!({"optionId": id, "name": name, "kind": kind});
-        let options = if self.is("twice") {
+        let options = if self.has_behavior("twice") {
             json!([option("both", "Allow", "allow_once"), option("both", "Reject", "reject_once")])
         } else {
             json!([
@@ -203,46 +208,46 @@ impl Agent {
                 option("reject_once", "Reject", "reject_once"),
             ])
         };
-        let mut question = json!({"sessionId": session, "toolCall": call, "options": options});
-        if self.is("offers") {
-            question["_meta"] = json!({"crow/asks": "offer"});
+        let mut request = json!({"sessionId": session, "toolCall": call, "options": options});
+        if self.has_behavior("offers") {
+            request["_meta"] = json!({"crow/asks": "offer"});
         }
-        question
+        request
     }
 
-    fn hoard(&mut self, session: &str, n_wanted: usize) {
-        let got = (0..n_wanted).filter(|_| {
+    fn create_terminals(&mut self, session: &str, n_terminals: usize) {
+        let created = (0..n_terminals).filter(|_| {
             let params = json!({"sessionId": session, "command": "true"});
-            !self.ask("terminal/create", params)["result"].is_null()
+            !self.request("terminal/create", params)["result"].is_null()
         });
-        let n_got = got.count();
-        self.chunk(session, &format!("; it has {n_got} terminals"));
+        let n_created = created.count();
+        self.send_text(session, &format!("; it has {n_created} terminals"));
     }
 
-    fn run(&mut self, session: &str, command: &str) {
+    fn run_in_terminal(&mut self, session: &str, command: &str) {
         let mut params = json!({"sessionId": session, "command": "sh", "args": ["-c", command]});
         if let Some((name, value)) =
-            self.said_of("sets").as_ref().and_then(|variable| variable.split_once('='))
+            self.option_value("sets").as_ref().and_then(|variable| variable.split_once('='))
         {
             params["env"] = json!([{"name": name, "value": value}]);
         }
-        let created = self.tell(session, "terminal/create", params);
+        let created = self.request_and_report(session, "terminal/create", params);
         let Some(terminal) = created["result"]["terminalId"].as_str() else { return };
         for method in ["terminal/wait_for_exit", "terminal/output", "terminal/release"] {
-            self.tell(session, method, json!({"sessionId": session, "terminalId": terminal}));
+            self.request_and_report(session, method, json!({"sessionId": session, "terminalId": terminal}));
         }
     }
 
     /// Asks the client and says what it answered.
-    fn tell(&mut self, session: &str, method: &str, params: Value) -> Value {
-        let answer = self.ask(method, params);
-        let error = &answer["error"];
-        let told = if error.is_null() {
-            answer["result"].to_string()
+    fn request_and_report(&mut self, session: &str, method: &str, params: Value) -> Value {
+        let response = self.request(method, params);
+        let error = &response["error"];
+        let outcome = if error.is_null() {
+            response["result"].to_string()
         } else {
             format!("error {}: {}", error["code"], error["message"].as_str().unwrap_or_default())
         };
-        self.chunk(session, &format!("; {method}: {told}"));
-        answer
+        self.send_text(session, &format!("; {method}: {outcome}"));
+        response
     }
 }

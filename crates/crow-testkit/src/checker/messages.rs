@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 /// Markers for the cache in one request.
-const MARKS_MAX: usize = 4;
+const CACHE_MARKERS_MAX: usize = 4;
 
 /// The least that the provider takes for thinking.
 const BUDGET_MIN: u64 = 1024;
@@ -20,84 +20,89 @@ const NAME_LEN_MAX: usize = 128;
 const MIMES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// What [`seal`] begins with.
-const SEAL: &str = "scripted-";
+const SIGNATURE_PREFIX: &str = "scripted-";
 
 /// Lists what the provider would refuse in a body of `messages`.
-pub fn violations(request: &Value) -> Vec<String> {
-    let mut checker = Checker::default();
+pub fn messages_violations(request: &Value) -> Vec<String> {
+    let mut checker = MessagesChecker::default();
     checker.check_fields(request);
     checker.check_tools(request);
     checker.check_system(request);
     match request["messages"].as_array() {
         Some(messages) if !messages.is_empty() => checker.check_messages(messages, &request["thinking"]),
-        _ => checker.refuse("`messages` is missing or empty"),
+        _ => checker.add_violation("`messages` is missing or empty"),
     }
-    if checker.n_marks > MARKS_MAX {
-        checker.place = None;
-        checker.refuse(format!("{} blocks have `cache_control`, and {MARKS_MAX} may", checker.n_marks));
+    if checker.n_cache_markers > CACHE_MARKERS_MAX {
+        checker.index = None;
+        checker.add_violation(format!(
+            "{} blocks have `cache_control`, and {CACHE_MARKERS_MAX} may",
+            checker.n_cache_markers
+        ));
     }
-    checker.found
+    checker.violations
 }
 
 /// Signs reasoning as the scripted model does, so that what comes back is known to be as it was.
-pub(crate) fn seal(thinking: &str) -> String {
+pub(crate) fn sign_thinking(thinking: &str) -> String {
     let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    format!("{SEAL}{hash:016x}")
+    format!("{SIGNATURE_PREFIX}{hash:016x}")
 }
 
 #[derive(Default)]
-struct Checker {
+struct MessagesChecker {
     has_tools: bool,
-    place: Option<usize>,
-    n_marks: usize,
+    index: Option<usize>,
+    n_cache_markers: usize,
     /// Names of the calls so far.
     ids: BTreeSet<String>,
     /// Calls of the last message of the model that have no result yet.
-    open: Vec<String>,
-    found: Vec<String>,
+    open_calls: Vec<String>,
+    violations: Vec<String>,
 }
 
-impl Checker {
-    fn refuse(&mut self, why: impl AsRef<str>) {
-        let why = why.as_ref();
-        self.found.push(match self.place {
-            Some(place) => format!("messages[{place}]: {why}"),
-            None => why.to_owned(),
+impl MessagesChecker {
+    fn add_violation(&mut self, reason: impl AsRef<str>) {
+        let reason = reason.as_ref();
+        self.violations.push(match self.index {
+            Some(index) => format!("messages[{index}]: {reason}"),
+            None => reason.to_owned(),
         });
     }
 
     fn check_fields(&mut self, request: &Value) {
         if request["model"].as_str().is_none_or(str::is_empty) {
-            self.refuse("`model` is missing");
+            self.add_violation("`model` is missing");
         }
         let max_tokens = request["max_tokens"].as_u64().unwrap_or(0);
         if max_tokens == 0 {
-            self.refuse("`max_tokens` is missing");
+            self.add_violation("`max_tokens` is missing");
         }
-        for strange in ["stream_options", "parallel_tool_calls", "reasoning_effort"] {
-            if request.get(strange).is_some() {
-                self.refuse(format!("`{strange}` is not permitted"));
+        for unsupported in ["stream_options", "parallel_tool_calls", "reasoning_effort"] {
+            if request.get(unsupported).is_some() {
+                self.add_violation(format!("`{unsupported}` is not permitted"));
             }
         }
         let thinking = &request["thinking"];
         let kind = thinking["type"].as_str().unwrap_or_default();
         let budget = thinking["budget_tokens"].as_u64();
         match (kind, budget) {
-            ("enabled", Some(budget)) if budget < BUDGET_MIN => self.refuse("`budget_tokens` is too small"),
-            ("enabled", Some(budget)) if budget >= max_tokens => {
-                self.refuse("`budget_tokens` is not below `max_tokens`");
+            ("enabled", Some(budget)) if budget < BUDGET_MIN => {
+                self.add_violation("`budget_tokens` is too small")
             }
-            ("enabled", None) => self.refuse("`budget_tokens` is missing"),
-            ("adaptive" | "disabled", Some(_)) => self.refuse("`budget_tokens` is not permitted"),
+            ("enabled", Some(budget)) if budget >= max_tokens => {
+                self.add_violation("`budget_tokens` is not below `max_tokens`");
+            }
+            ("enabled", None) => self.add_violation("`budget_tokens` is missing"),
+            ("adaptive" | "disabled", Some(_)) => self.add_violation("`budget_tokens` is not permitted"),
             ("enabled" | "adaptive" | "disabled", _) => {}
             _ if thinking.is_null() => {}
-            _ => self.refuse("unknown `thinking`"),
+            _ => self.add_violation("unknown `thinking`"),
         }
         if matches!(kind, "enabled" | "adaptive") && request["temperature"].as_f64().is_some_and(|n| n < 1.0)
         {
-            self.refuse("`temperature` may only be 1 when thinking");
+            self.add_violation("`temperature` may only be 1 when thinking");
         }
     }
 
@@ -108,19 +113,19 @@ impl Checker {
         for tool in tools.as_array().into_iter().flatten() {
             let name = tool["name"].as_str().unwrap_or_default();
             if !is_name(name, NAME_LEN_MAX) {
-                self.refuse(format!("`{name}` is no name for a tool"));
+                self.add_violation(format!("`{name}` is no name for a tool"));
             }
             if !names.insert(name.to_owned()) {
-                self.refuse(format!("tool `{name}` is there twice"));
+                self.add_violation(format!("tool `{name}` is there twice"));
             }
             let schema = &tool["input_schema"];
             if schema["type"] != "object" {
-                self.refuse(format!("the schema of tool `{name}` is no object"));
+                self.add_violation(format!("the schema of tool `{name}` is no object"));
             }
             if ["oneOf", "anyOf", "allOf"].iter().any(|word| schema.get(word).is_some()) {
-                self.refuse(format!("the schema of tool `{name}` has alternatives at its top"));
+                self.add_violation(format!("the schema of tool `{name}` has alternatives at its top"));
             }
-            self.count_mark(tool);
+            self.count_cache_marker(tool);
         }
     }
 
@@ -130,56 +135,58 @@ impl Checker {
             Value::Array(blocks) => {
                 for block in blocks {
                     self.check_text(block);
-                    self.count_mark(block);
+                    self.count_cache_marker(block);
                 }
             }
             Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
-                self.refuse("`system` is neither text nor blocks");
+                self.add_violation("`system` is neither text nor blocks");
             }
         }
     }
 
     fn check_messages(&mut self, messages: &[Value], thinking: &Value) {
-        let mut before = "assistant";
-        for (place, message) in messages.iter().enumerate() {
-            self.place = Some(place);
+        let mut previous_role = "assistant";
+        for (index, message) in messages.iter().enumerate() {
+            self.index = Some(index);
             let role = message["role"].as_str().unwrap_or_default();
-            if role == before {
-                self.refuse(format!("`{role}` speaks out of turn"));
+            if role == previous_role {
+                self.add_violation(format!("`{role}` speaks out of turn"));
             }
-            before = role;
-            let blocks = blocks_of(message);
+            previous_role = role;
+            let blocks = message_blocks(message);
             if blocks.is_empty() {
-                self.refuse("is empty");
+                self.add_violation("is empty");
                 continue;
             }
             match role {
                 "user" => self.check_user(&blocks),
                 "assistant" => self.check_assistant(&blocks),
-                _ => self.refuse(format!("unknown role `{role}`")),
+                _ => self.add_violation(format!("unknown role `{role}`")),
             }
         }
-        self.refuse_open_calls();
-        if before != "user" {
-            self.refuse("the last message leaves nothing to answer");
+        self.reject_open_calls();
+        if previous_role != "user" {
+            self.add_violation("the last message leaves nothing to answer");
         }
         self.check_turn(messages, thinking["type"].as_str().unwrap_or_default());
     }
 
     fn check_user(&mut self, blocks: &[Value]) {
-        let mut has_spoken = false;
+        let mut has_other_block = false;
         for block in blocks {
-            self.count_mark(block);
+            self.count_cache_marker(block);
             match block["type"].as_str().unwrap_or_default() {
                 "text" => self.check_text(block),
                 "image" => self.check_image(block),
-                "tool_result" if has_spoken => self.refuse("a result stands behind something else"),
+                "tool_result" if has_other_block => {
+                    self.add_violation("a result stands behind something else")
+                }
                 "tool_result" => self.check_result(block),
-                kind => self.refuse(format!("a person says no `{kind}`")),
+                kind => self.add_violation(format!("a person says no `{kind}`")),
             }
-            has_spoken = block["type"] != "tool_result";
+            has_other_block = block["type"] != "tool_result";
         }
-        self.refuse_open_calls();
+        self.reject_open_calls();
     }
 
     fn check_assistant(&mut self, blocks: &[Value]) {
@@ -189,23 +196,23 @@ impl Checker {
                 "tool_use" => self.check_call(block),
                 "thinking" => self.check_thinking(block),
                 "redacted_thinking" if block["data"].is_string() => {}
-                kind => self.refuse(format!("a model says no `{kind}`")),
+                kind => self.add_violation(format!("a model says no `{kind}`")),
             }
             match block["type"].as_str() {
                 Some("thinking" | "redacted_thinking") if block.get("cache_control").is_some() => {
-                    self.refuse("reasoning has no `cache_control`");
+                    self.add_violation("reasoning has no `cache_control`");
                 }
-                _ => self.count_mark(block),
+                _ => self.count_cache_marker(block),
             }
         }
         if blocks.last().is_some_and(is_thinking) {
-            self.refuse("the last block is reasoning");
+            self.add_violation("the last block is reasoning");
         }
     }
 
     fn check_text(&mut self, block: &Value) {
         if block["type"] != "text" || block["text"].as_str().is_none_or(|text| text.trim().is_empty()) {
-            self.refuse("a text is empty");
+            self.add_violation("a text is empty");
         }
     }
 
@@ -213,45 +220,45 @@ impl Checker {
         let source = &block["source"];
         let is_known = source["media_type"].as_str().is_some_and(|mime| MIMES.contains(&mime));
         if source["type"] != "base64" || !is_known || source["data"].as_str().is_none_or(str::is_empty) {
-            self.refuse("an image is none that can be read");
+            self.add_violation("an image is none that can be read");
         }
     }
 
     fn check_call(&mut self, block: &Value) {
         let id = block["id"].as_str().unwrap_or_default().to_owned();
         if !is_name(&id, usize::MAX) {
-            self.refuse(format!("`{id}` is no id of a call"));
+            self.add_violation(format!("`{id}` is no id of a call"));
         }
         if !self.ids.insert(id.clone()) {
-            self.refuse(format!("call id `{id}` is there twice"));
+            self.add_violation(format!("call id `{id}` is there twice"));
         }
         if !is_name(block["name"].as_str().unwrap_or_default(), NAME_LEN_MAX) {
-            self.refuse(format!("call `{id}` has no name that can be"));
+            self.add_violation(format!("call `{id}` has no name that can be"));
         }
         if !block["input"].is_object() {
-            self.refuse(format!("the input of call `{id}` is no object"));
+            self.add_violation(format!("the input of call `{id}` is no object"));
         }
         if !self.has_tools {
-            self.refuse("calls tools, and the request has no `tools`");
+            self.add_violation("calls tools, and the request has no `tools`");
         }
-        self.open.push(id);
+        self.open_calls.push(id);
     }
 
     fn check_result(&mut self, block: &Value) {
         let id = block["tool_use_id"].as_str().unwrap_or_default();
-        match self.open.iter().position(|open| open == id) {
-            Some(place) => drop(self.open.remove(place)),
+        match self.open_calls.iter().position(|open_id| open_id == id) {
+            Some(index) => drop(self.open_calls.remove(index)),
             None if self.ids.contains(id) => {
-                self.refuse(format!("a second result for `{id}`, or a late one"));
+                self.add_violation(format!("a second result for `{id}`, or a late one"));
             }
-            None => self.refuse(format!("a result for `{id}`, which is no call")),
+            None => self.add_violation(format!("a result for `{id}`, which is no call")),
         }
         for part in block["content"].as_array().into_iter().flatten() {
             match part["type"].as_str() {
                 Some("text") => self.check_text(part),
-                Some("image") if block["is_error"] == true => self.refuse("a failure has an image"),
+                Some("image") if block["is_error"] == true => self.add_violation("a failure has an image"),
                 Some("image") => self.check_image(part),
-                _ => self.refuse("a result is neither text nor image"),
+                _ => self.add_violation("a result is neither text nor image"),
             }
         }
     }
@@ -259,55 +266,55 @@ impl Checker {
     fn check_thinking(&mut self, block: &Value) {
         let signature = block["signature"].as_str().unwrap_or_default();
         let Some(thinking) = block["thinking"].as_str() else {
-            return self.refuse("reasoning has no `thinking`");
+            return self.add_violation("reasoning has no `thinking`");
         };
         if signature.is_empty() {
-            self.refuse("reasoning is not signed");
-        } else if signature.starts_with(SEAL) && signature != seal(thinking) {
-            self.refuse("reasoning was changed");
+            self.add_violation("reasoning is not signed");
+        } else if signature.starts_with(SIGNATURE_PREFIX) && signature != sign_thinking(thinking) {
+            self.add_violation("reasoning was changed");
         }
         if block.as_object().is_some_and(|fields: &Map<_, _>| fields.len() != 3) {
-            self.refuse("reasoning has fields of its own");
+            self.add_violation("reasoning has fields of its own");
         }
     }
 
     /// The turn that the model is in began with reasoning if any is asked for, and has none if it is forbidden.
     fn check_turn(&mut self, messages: &[Value], thinking: &str) {
-        let says = |block: &Value| block["type"] != "tool_result";
-        let is_said = |message: &Value| {
+        let is_user_content = |block: &Value| block["type"] != "tool_result";
+        let is_user_turn = |message: &Value| {
             message["role"] == "user"
-                && message["content"].as_array().is_some_and(|blocks| blocks.iter().any(says))
+                && message["content"].as_array().is_some_and(|blocks| blocks.iter().any(is_user_content))
         };
-        let Some(asked) = messages.iter().rposition(is_said) else { return };
-        for (place, message) in messages.iter().enumerate().skip(asked + 1) {
-            self.place = Some(place);
-            let blocks = blocks_of(message);
-            if thinking == "enabled" && place == asked + 1 && !blocks.first().is_some_and(is_thinking) {
-                self.refuse("the turn does not begin with reasoning");
+        let Some(turn_start) = messages.iter().rposition(is_user_turn) else { return };
+        for (index, message) in messages.iter().enumerate().skip(turn_start + 1) {
+            self.index = Some(index);
+            let blocks = message_blocks(message);
+            if thinking == "enabled" && index == turn_start + 1 && !blocks.first().is_some_and(is_thinking) {
+                self.add_violation("the turn does not begin with reasoning");
             }
             if thinking == "disabled" && blocks.iter().any(is_thinking) {
-                self.refuse("has reasoning, and thinking is disabled");
+                self.add_violation("has reasoning, and thinking is disabled");
             }
         }
     }
 
-    fn refuse_open_calls(&mut self) {
-        for id in std::mem::take(&mut self.open) {
-            self.refuse(format!("call `{id}` has no result"));
+    fn reject_open_calls(&mut self) {
+        for id in std::mem::take(&mut self.open_calls) {
+            self.add_violation(format!("call `{id}` has no result"));
         }
     }
 
-    fn count_mark(&mut self, block: &Value) {
+    fn count_cache_marker(&mut self, block: &Value) {
         match block.get("cache_control") {
             None => {}
-            Some(mark) if mark["type"] == "ephemeral" => self.n_marks += 1,
-            Some(_) => self.refuse("unknown `cache_control`"),
+            Some(cache_control) if cache_control["type"] == "ephemeral" => self.n_cache_markers += 1,
+            Some(_) => self.add_violation("unknown `cache_control`"),
         }
     }
 }
 
 /// The blocks of a message; a text stands for one.
-fn blocks_of(message: &Value) -> Cow<'_, [Value]> {
+fn message_blocks(message: &Value) -> Cow<'_, [Value]> {
     match &message["content"] {
         Value::String(text) => Cow::Owned(vec![json!({"type": "text", "text": text})]),
         Value::Array(blocks) => Cow::Borrowed(blocks),

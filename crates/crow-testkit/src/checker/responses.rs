@@ -41,62 +41,64 @@ const FIELDS: [&str; 26] = [
 const NAME_MAX: usize = 64;
 
 /// Lists what OpenAI would refuse in a body of `responses`.
-pub fn violations(request: &Value) -> Vec<String> {
-    let mut checker = Checker { is_stored: request["store"] != false, ..Checker::default() };
+pub fn responses_violations(request: &Value) -> Vec<String> {
+    let mut checker =
+        ResponsesChecker { is_stored: request["store"] != false, ..ResponsesChecker::default() };
     checker.check_fields(request);
     checker.check_tools(request);
     match request.get("input") {
         Some(Value::Array(items)) if !items.is_empty() => checker.check_items(items),
         Some(Value::String(text)) if !text.trim().is_empty() => {}
-        _ => checker.refuse("`input` is missing or empty"),
+        _ => checker.add_violation("`input` is missing or empty"),
     }
-    checker.found
+    checker.violations
 }
 
 #[derive(Default)]
-struct Checker<'a> {
+struct ResponsesChecker<'a> {
     is_stored: bool,
-    place: Option<usize>,
+    index: Option<usize>,
     /// Names of items so far.
     ids: BTreeSet<&'a str>,
     /// Calls so far, and whether they have their output.
     calls: Vec<(&'a str, bool)>,
     /// Reasoning that nothing follows yet.
-    waiting: Option<&'a str>,
-    found: Vec<String>,
+    open_reasoning: Option<&'a str>,
+    violations: Vec<String>,
 }
 
-impl<'a> Checker<'a> {
-    fn refuse(&mut self, why: impl AsRef<str>) {
-        let why = why.as_ref();
-        self.found.push(match self.place {
-            Some(place) => format!("input[{place}]: {why}"),
-            None => why.to_owned(),
+impl<'a> ResponsesChecker<'a> {
+    fn add_violation(&mut self, reason: impl AsRef<str>) {
+        let reason = reason.as_ref();
+        self.violations.push(match self.index {
+            Some(index) => format!("input[{index}]: {reason}"),
+            None => reason.to_owned(),
         });
     }
 
     fn check_fields(&mut self, request: &Value) {
         if request["model"].as_str().is_none_or(str::is_empty) {
-            self.refuse("`model` is missing");
+            self.add_violation("`model` is missing");
         }
         for name in request.as_object().iter().flat_map(|fields| fields.keys()) {
             if !FIELDS.contains(&name.as_str()) {
-                self.refuse(format!("unknown parameter `{name}`"));
+                self.add_violation(format!("unknown parameter `{name}`"));
             }
         }
         if request["max_output_tokens"].as_u64().is_some_and(|tokens| tokens < 16) {
-            self.refuse("`max_output_tokens` is below 16");
+            self.add_violation("`max_output_tokens` is below 16");
         }
         if request["prompt_cache_key"].as_str().is_some_and(|key| key.len() > NAME_MAX) {
-            self.refuse("`prompt_cache_key` is too long");
+            self.add_violation("`prompt_cache_key` is too long");
         }
         let reasoning = &request["reasoning"];
-        let is_one = |value: &Value, known: &[&str]| value.as_str().is_none_or(|word| known.contains(&word));
-        if !is_one(&reasoning["effort"], &["none", "minimal", "low", "medium", "high", "xhigh"]) {
-            self.refuse("there is no such `reasoning.effort`");
+        let is_one_of =
+            |value: &Value, allowed: &[&str]| value.as_str().is_none_or(|word| allowed.contains(&word));
+        if !is_one_of(&reasoning["effort"], &["none", "minimal", "low", "medium", "high", "xhigh"]) {
+            self.add_violation("there is no such `reasoning.effort`");
         }
-        if !is_one(&reasoning["summary"], &["auto", "concise", "detailed"]) {
-            self.refuse("there is no such `reasoning.summary`");
+        if !is_one_of(&reasoning["summary"], &["auto", "concise", "detailed"]) {
+            self.add_violation("there is no such `reasoning.summary`");
         }
     }
 
@@ -105,36 +107,36 @@ impl<'a> Checker<'a> {
         for tool in request["tools"].as_array().into_iter().flatten() {
             let name = tool["name"].as_str().unwrap_or_default();
             if tool["type"] != "function" || !is_tool_name(name) {
-                self.refuse("a tool is not a named function");
+                self.add_violation("a tool is not a named function");
             }
             if !tool["parameters"].is_object() {
-                self.refuse(format!("the parameters of tool `{name}` are no object"));
+                self.add_violation(format!("the parameters of tool `{name}` are no object"));
             }
             if !names.insert(name) {
-                self.refuse(format!("tool `{name}` is there twice"));
+                self.add_violation(format!("tool `{name}` is there twice"));
             }
         }
     }
 
     fn check_items(&mut self, items: &'a [Value]) {
-        for (place, item) in items.iter().enumerate() {
-            self.place = Some(place);
+        for (index, item) in items.iter().enumerate() {
+            self.index = Some(index);
             match item.as_object() {
                 Some(fields) => self.check_item(fields),
-                None => self.refuse("is no object"),
+                None => self.add_violation("is no object"),
             }
         }
         self.end_reasoning(false);
-        let open: Vec<_> =
+        let open_calls: Vec<_> =
             self.calls.iter().filter(|(_, has_output)| !has_output).map(|(id, _)| *id).collect();
-        for id in open {
-            self.refuse(format!("no output found for call `{id}`"));
+        for id in open_calls {
+            self.add_violation(format!("no output found for call `{id}`"));
         }
         let last = items.last();
         let is_answered =
             last.is_some_and(|item| item["role"] != "user" && item["type"] != "function_call_output");
         if is_answered {
-            self.refuse("the last item leaves nothing to answer");
+            self.add_violation("the last item leaves nothing to answer");
         }
     }
 
@@ -146,7 +148,7 @@ impl<'a> Checker<'a> {
             "reasoning" => "rs",
             "function_call" => "fc",
             "function_call_output" => "fc",
-            _ => return self.refuse(format!("unknown type `{kind}`")),
+            _ => return self.add_violation(format!("unknown type `{kind}`")),
         };
         if item.contains_key("id") {
             self.check_id(field("id"), prefix);
@@ -166,49 +168,49 @@ impl<'a> Checker<'a> {
 
     fn check_id(&mut self, id: &'a str, prefix: &str) {
         if !id.starts_with(prefix) {
-            self.refuse(format!("id `{id}` does not begin with `{prefix}`"));
+            self.add_violation(format!("id `{id}` does not begin with `{prefix}`"));
         }
         if id.len() > NAME_MAX {
-            self.refuse(format!("id `{id}` is too long"));
+            self.add_violation(format!("id `{id}` is too long"));
         }
         if !self.ids.insert(id) {
-            self.refuse(format!("item `{id}` is there twice"));
+            self.add_violation(format!("item `{id}` is there twice"));
         }
     }
 
     /// Something else than reasoning comes, or the end.
-    fn end_reasoning(&mut self, is_follower: bool) {
-        if let Some(id) = self.waiting.take().filter(|_| !is_follower) {
-            self.refuse(format!("reasoning `{id}` is without the item that has to follow it"));
+    fn end_reasoning(&mut self, is_required_item: bool) {
+        if let Some(id) = self.open_reasoning.take().filter(|_| !is_required_item) {
+            self.add_violation(format!("reasoning `{id}` is without the item that has to follow it"));
         }
     }
 
     fn check_message(&mut self, item: &Map<String, Value>) {
         let role = item.get("role").and_then(Value::as_str).unwrap_or_default();
-        let known: &[&str] = match role {
+        let allowed: &[&str] = match role {
             "user" | "system" | "developer" => &["input_text", "input_image", "input_file"],
             "assistant" => &["output_text", "refusal"],
-            _ => return self.refuse(format!("unknown role `{role}`")),
+            _ => return self.add_violation(format!("unknown role `{role}`")),
         };
-        self.check_content(item.get("content"), known);
+        self.check_content(item.get("content"), allowed);
     }
 
-    fn check_content(&mut self, content: Option<&Value>, known: &[&str]) {
+    fn check_content(&mut self, content: Option<&Value>, allowed: &[&str]) {
         match content {
             Some(Value::String(text)) if !text.trim().is_empty() => {}
             Some(Value::Array(parts)) if !parts.is_empty() => {
                 for part in parts {
-                    self.check_part(part, known);
+                    self.check_part(part, allowed);
                 }
             }
-            _ => self.refuse("is empty"),
+            _ => self.add_violation("is empty"),
         }
     }
 
-    fn check_part(&mut self, part: &Value, known: &[&str]) {
+    fn check_part(&mut self, part: &Value, allowed: &[&str]) {
         let kind = part["type"].as_str().unwrap_or_default();
-        if !known.contains(&kind) {
-            return self.refuse(format!("a part of type `{kind}` does not belong here"));
+        if !allowed.contains(&kind) {
+            return self.add_violation(format!("a part of type `{kind}` does not belong here"));
         }
         let field = match kind {
             "input_image" => "image_url",
@@ -217,50 +219,50 @@ impl<'a> Checker<'a> {
             _ => "text",
         };
         if part[field].as_str().is_none_or(|text| text.trim().is_empty()) {
-            self.refuse(format!("a part of type `{kind}` is empty"));
+            self.add_violation(format!("a part of type `{kind}` is empty"));
         }
     }
 
     fn check_reasoning(&mut self, item: &'a Map<String, Value>) {
         let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
         if id.is_empty() {
-            self.refuse("reasoning has no id");
+            self.add_violation("reasoning has no id");
         }
         if !item.get("summary").is_some_and(Value::is_array) {
-            self.refuse(format!("reasoning `{id}` has no `summary`"));
+            self.add_violation(format!("reasoning `{id}` has no `summary`"));
         }
         if item.get("content").and_then(Value::as_array).is_some_and(|parts| !parts.is_empty()) {
-            self.refuse(format!("reasoning `{id}` has `content`"));
+            self.add_violation(format!("reasoning `{id}` has `content`"));
         }
-        let is_sealed = item.get("encrypted_content").is_some_and(Value::is_string);
-        if !is_sealed && !self.is_stored {
-            self.refuse(format!("item `{id}` is not found: nothing is stored with `store: false`"));
+        let is_encrypted = item.get("encrypted_content").is_some_and(Value::is_string);
+        if !is_encrypted && !self.is_stored {
+            self.add_violation(format!("item `{id}` is not found: nothing is stored with `store: false`"));
         }
-        self.waiting = Some(id);
+        self.open_reasoning = Some(id);
     }
 
     fn check_call(&mut self, call_id: &'a str, name: &str, arguments: &str) {
         if call_id.is_empty() || call_id.len() > NAME_MAX {
-            self.refuse(format!("call id `{call_id}` is empty or too long"));
+            self.add_violation(format!("call id `{call_id}` is empty or too long"));
         }
-        if self.calls.iter().any(|(known, _)| *known == call_id) {
-            self.refuse(format!("call id `{call_id}` is there twice"));
+        if self.calls.iter().any(|(call, _)| *call == call_id) {
+            self.add_violation(format!("call id `{call_id}` is there twice"));
         }
         if !is_tool_name(name) {
-            self.refuse(format!("call `{call_id}` has no name"));
+            self.add_violation(format!("call `{call_id}` has no name"));
         }
         if serde_json::from_str::<Map<String, Value>>(arguments).is_err() {
-            self.refuse(format!("the arguments of call `{call_id}` are no JSON object in a string"));
+            self.add_violation(format!("the arguments of call `{call_id}` are no JSON object in a string"));
         }
         self.calls.push((call_id, false));
     }
 
     fn check_output(&mut self, call_id: &str, output: Option<&Value>) {
         self.check_content(output, &["input_text", "input_image", "input_file"]);
-        match self.calls.iter_mut().find(|(known, _)| *known == call_id) {
+        match self.calls.iter_mut().find(|(call, _)| *call == call_id) {
             Some((_, has_output @ false)) => *has_output = true,
-            Some(_) => self.refuse(format!("a second output for `{call_id}`")),
-            None => self.refuse(format!("no call found for the output of `{call_id}`")),
+            Some(_) => self.add_violation(format!("a second output for `{call_id}`")),
+            None => self.add_violation(format!("no call found for the output of `{call_id}`")),
         }
     }
 }

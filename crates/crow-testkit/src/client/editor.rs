@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::terminals::{Lost, Terminals};
+use super::terminals::{MissingProgram, Terminals};
 
 /// What must be offered before it may be called, by the beginning of the method.
-const OFFERS: [(&str, &str); 4] = [
+const METHOD_CAPABILITIES: [(&str, &str); 4] = [
     ("fs/read_text_file", "/fs/readTextFile"),
     ("fs/write_text_file", "/fs/writeTextFile"),
     ("terminal/", "/terminal"),
@@ -16,12 +16,12 @@ const OFFERS: [(&str, &str); 4] = [
 ];
 
 /// What must be offered before an update of a kind may come.
-const OFFERED_UPDATES: [(&str, &str); 2] =
+const UPDATE_CAPABILITIES: [(&str, &str); 2] =
     [("notice", "/session/notices"), ("compaction_", "/session/compaction")];
 
 /// A way to answer badly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Odd {
+pub enum ResponseFault {
     /// With an error; nothing is done.
     Error,
     /// With `null`; nothing is done.
@@ -34,11 +34,11 @@ pub enum Odd {
     Silence,
 }
 
-impl Odd {
+impl ResponseFault {
     /// Reads the name of a way.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Self::Error, Self::Null, Self::Twice, Self::Late, Self::Silence];
-        all.into_iter().find(|odd| odd.name() == name)
+        all.into_iter().find(|fault| fault.name() == name)
     }
 
     /// The name of this way.
@@ -53,17 +53,17 @@ pub struct Editor {
     capabilities: Value,
     /// Texts that are not saved yet.
     pub buffers: BTreeMap<PathBuf, String>,
-    odd: BTreeMap<String, VecDeque<Odd>>,
-    misshapen: BTreeMap<String, Value>,
+    faults: BTreeMap<String, VecDeque<ResponseFault>>,
+    replaced_results: BTreeMap<String, Value>,
     terminals: Terminals,
     /// Terminals that the agent itself announced.
     announced: Vec<String>,
 }
 
 /// What a request comes to.
-pub(crate) enum Served {
-    Now(Result<Value, Value>),
-    Later(std::pin::Pin<Box<dyn Future<Output = Value> + Send>>),
+pub(crate) enum EditorResponse {
+    Ready(Result<Value, Value>),
+    Pending(std::pin::Pin<Box<dyn Future<Output = Value> + Send>>),
 }
 
 impl Editor {
@@ -71,14 +71,14 @@ impl Editor {
         Self {
             capabilities: Value::Null,
             buffers: BTreeMap::new(),
-            odd: BTreeMap::new(),
-            misshapen: BTreeMap::new(),
+            faults: BTreeMap::new(),
+            replaced_results: BTreeMap::new(),
             terminals: Terminals::new(home),
             announced: Vec::new(),
         }
     }
 
-    pub(crate) fn offer(&mut self, capabilities: Value) {
+    pub(crate) fn set_capabilities(&mut self, capabilities: Value) {
         self.capabilities = capabilities;
     }
 
@@ -88,22 +88,22 @@ impl Editor {
     }
 
     /// Answers the next request of a method badly; several are used in order.
-    pub fn misbehave(&mut self, method: &str, odd: Odd) {
-        self.odd.entry(method.to_owned()).or_default().push_back(odd);
+    pub fn fail_next(&mut self, method: &str, fault: ResponseFault) {
+        self.faults.entry(method.to_owned()).or_default().push_back(fault);
     }
 
     /// Answers the next request of a method with this result, whatever it is.
-    pub fn misshape(&mut self, method: &str, result: Value) {
-        self.misshapen.insert(method.to_owned(), result);
+    pub fn replace_next_result(&mut self, method: &str, result: Value) {
+        self.replaced_results.insert(method.to_owned(), result);
     }
 
     /// From now on its machine has no warden.
-    pub fn lose_wardens(&mut self, lost: Lost) {
-        self.terminals.lose_wardens(lost);
+    pub fn remove_supervisor(&mut self, missing: MissingProgram) {
+        self.terminals.remove_supervisor(missing);
     }
 
-    pub(crate) fn take_misshapen(&mut self, method: &str) -> Option<Value> {
-        self.misshapen.remove(method)
+    pub(crate) fn take_replaced_result(&mut self, method: &str) -> Option<Value> {
+        self.replaced_results.remove(method)
     }
 
     /// The terminals that the agent has made and not released.
@@ -112,34 +112,36 @@ impl Editor {
     }
 
     /// What the released terminals showed last, by id.
-    pub fn shown(&self) -> &BTreeMap<String, String> {
-        self.terminals.shown()
+    pub fn released_outputs(&self) -> &BTreeMap<String, String> {
+        self.terminals.released_outputs()
     }
 
-    pub(crate) fn take_odd(&mut self, method: &str) -> Option<Odd> {
-        self.odd.get_mut(method)?.pop_front()
+    pub(crate) fn take_fault(&mut self, method: &str) -> Option<ResponseFault> {
+        self.faults.get_mut(method)?.pop_front()
     }
 
-    fn offers(&self, what: &str) -> bool {
-        !matches!(self.capabilities.pointer(what), None | Some(Value::Null | Value::Bool(false)))
+    fn has_capability(&self, pointer: &str) -> bool {
+        !matches!(self.capabilities.pointer(pointer), None | Some(Value::Null | Value::Bool(false)))
     }
 
     /// Says what is wrong with calling a method.
-    pub(crate) fn unoffered_call(&self, method: &str) -> Option<String> {
-        let (_, offer) = OFFERS.iter().find(|(beginning, _)| method.starts_with(beginning))?;
-        (!self.offers(offer)).then(|| format!("the agent calls {method}, which this client never offered"))
+    pub(crate) fn undeclared_call(&self, method: &str) -> Option<String> {
+        let (_, capability) = METHOD_CAPABILITIES.iter().find(|(prefix, _)| method.starts_with(prefix))?;
+        (!self.has_capability(capability))
+            .then(|| format!("the agent calls {method}, which this client never offered"))
     }
 
     /// Says what in an update the client has not offered to understand.
-    pub(crate) fn unoffered_update(&mut self, update: &Value) -> Option<String> {
+    pub(crate) fn undeclared_update(&mut self, update: &Value) -> Option<String> {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
-        let unoffered = OFFERED_UPDATES.iter().find(|(beginning, _)| kind.starts_with(beginning));
-        if let Some((_, offer)) = unoffered.filter(|(_, offer)| !self.offers(offer)) {
-            return Some(format!("the agent sends {kind} without {offer}"));
+        let undeclared = UPDATE_CAPABILITIES.iter().find(|(prefix, _)| kind.starts_with(prefix));
+        if let Some((_, capability)) = undeclared.filter(|(_, offer)| !self.has_capability(offer)) {
+            return Some(format!("the agent sends {kind} without {capability}"));
         }
         let meta = update["_meta"].as_object().into_iter().flatten();
-        let live = meta.filter(|(name, _)| name.starts_with("terminal_")).map(|(name, _)| name).next();
-        if let Some(name) = live.filter(|_| !self.offers("/_meta/terminal_output")) {
+        let terminal_meta =
+            meta.filter(|(name, _)| name.starts_with("terminal_")).map(|(name, _)| name).next();
+        if let Some(name) = terminal_meta.filter(|_| !self.has_capability("/_meta/terminal_output")) {
             return Some(format!("the agent sends _meta.{name}, which this client never offered"));
         }
         if let Some(id) = update["_meta"]["terminal_info"]["terminal_id"].as_str() {
@@ -148,68 +150,72 @@ impl Editor {
         let terminals = update["content"].as_array().into_iter().flatten();
         let mut terminals = terminals.filter_map(|item| item["terminalId"].as_str());
         let unknown = terminals.find(|id| {
-            !self.terminals.was_made(id) && !self.announced.iter().any(|announced| announced == id)
+            !self.terminals.was_created(id) && !self.announced.iter().any(|announced_id| announced_id == id)
         });
         unknown
             .map(|id| format!("the agent shows terminal {id}, which is not there"))
-            .or_else(|| self.unoffered_option(update))
+            .or_else(|| self.undeclared_option(update))
     }
 
     /// Says what in a list of options or ways to sign in the client has not offered to understand.
-    pub(crate) fn unoffered_option(&self, holder: &Value) -> Option<String> {
-        let has = |list: &str, kind: &str| {
-            holder[list].as_array().into_iter().flatten().any(|item| item["type"] == kind)
+    pub(crate) fn undeclared_option(&self, value: &Value) -> Option<String> {
+        let has_item = |field: &str, kind: &str| {
+            value[field].as_array().into_iter().flatten().any(|item| item["type"] == kind)
         };
-        if has("configOptions", "boolean") && !self.offers("/session/configOptions/boolean") {
+        if has_item("configOptions", "boolean") && !self.has_capability("/session/configOptions/boolean") {
             return Some("the agent has a boolean option, which this client never offered".into());
         }
-        let signs_in = self.offers("/auth/terminal");
-        (has("authMethods", "terminal") && !signs_in)
+        let has_terminal_auth = self.has_capability("/auth/terminal");
+        (has_item("authMethods", "terminal") && !has_terminal_auth)
             .then(|| "the agent signs in in a terminal, which this client never offered".into())
     }
 
     /// Does what a request asks for; gives what to log of it as well.
-    pub(crate) fn serve(&mut self, method: &str, params: &Value) -> (Option<String>, Served) {
+    pub(crate) fn serve_request(&mut self, method: &str, params: &Value) -> (Option<String>, EditorResponse) {
         let path = Path::new(params["path"].as_str().unwrap_or_default());
         let id = params["terminalId"].as_str().unwrap_or_default();
-        let known = |found: Option<()>| found.map(|()| json!({})).ok_or_else(|| no_terminal(id));
-        let (line, served) = match method {
+        let found_or_error = |found: Option<()>| found.map(|()| json!({})).ok_or_else(|| no_terminal(id));
+        let (line, result) = match method {
             "fs/read_text_file" => {
                 let range = ["line", "limit"].map(|field| params[field].as_u64());
-                (format!("> fs read {}{}", path.display(), spelled(range)), self.read(path, range))
+                (format!("> fs read {}{}", path.display(), render_range(range)), self.read_file(path, range))
             }
-            "fs/write_text_file" => (format!("> fs write {}", path.display()), self.write(path, params)),
+            "fs/write_text_file" => (format!("> fs write {}", path.display()), self.write_file(path, params)),
             "terminal/create" => match self.terminals.create(params) {
                 (Ok(id), command) => {
                     (format!("> terminal create {id}: {command}"), Ok(json!({"terminalId": id})))
                 }
-                (Err(why), command) => (format!("> terminal create {command}"), Err(error(-32603, &why))),
+                (Err(reason), command) => {
+                    (format!("> terminal create {command}"), Err(error(-32603, &reason)))
+                }
             },
-            "terminal/kill" => (format!("> terminal kill {id}"), known(self.terminals.kill(id))),
-            "terminal/release" => (format!("> terminal release {id}"), known(self.terminals.release(id))),
+            "terminal/kill" => (format!("> terminal kill {id}"), found_or_error(self.terminals.kill(id))),
+            "terminal/release" => {
+                (format!("> terminal release {id}"), found_or_error(self.terminals.release(id)))
+            }
             // How often a terminal is looked at, and when, is chance.
             "terminal/output" => {
                 (format!("~ terminal output {id}"), self.terminals.output(id).ok_or_else(|| no_terminal(id)))
             }
-            "terminal/wait_for_exit" => match self.terminals.ended(id) {
-                Some(ended) => return (None, Served::Later(Box::pin(ended))),
+            "terminal/wait_for_exit" => match self.terminals.wait_for_exit(id) {
+                Some(exit) => return (None, EditorResponse::Pending(Box::pin(exit))),
                 None => (format!("> terminal wait {id}"), Err(no_terminal(id))),
             },
             other => (format!("> {other}"), Err(error(-32601, "no such method"))),
         };
-        let line = match &served {
+        let line = match &result {
             Ok(_) => line,
             Err(error) => {
                 format!("{} ! {}", line.replacen('~', ">", 1), error["message"].as_str().unwrap_or_default())
             }
         };
-        (Some(line), Served::Now(served))
+        (Some(line), EditorResponse::Ready(result))
     }
 
-    fn read(&self, path: &Path, [line, limit]: [Option<u64>; 2]) -> Result<Value, Value> {
+    fn read_file(&self, path: &Path, [line, limit]: [Option<u64>; 2]) -> Result<Value, Value> {
         let text = match self.buffers.get(path) {
             Some(text) => text.clone(),
-            None => std::fs::read_to_string(path).map_err(|why| file_error(path, &why))?,
+            None => std::fs::read_to_string(path).map_err(|reason| file_error(path, &reason))?,
         };
         let first = line.unwrap_or(1).max(1) as usize - 1;
         if first > text.split('\n').count() {
@@ -220,16 +226,16 @@ impl Editor {
         Ok(json!({"content": lines.collect::<String>()}))
     }
 
-    fn write(&mut self, path: &Path, params: &Value) -> Result<Value, Value> {
+    fn write_file(&mut self, path: &Path, params: &Value) -> Result<Value, Value> {
         let text = params["content"].as_str().unwrap_or_default();
-        std::fs::write(path, text).map_err(|why| file_error(path, &why))?;
+        std::fs::write(path, text).map_err(|reason| file_error(path, &reason))?;
         // A buffer that was saved is what the disk holds.
         self.buffers.remove(path);
         Ok(json!({}))
     }
 }
 
-fn spelled([line, limit]: [Option<u64>; 2]) -> String {
+fn render_range([line, limit]: [Option<u64>; 2]) -> String {
     let line = line.map(|line| format!(" from {line}")).unwrap_or_default();
     line + &limit.map(|limit| format!(" limit {limit}")).unwrap_or_default()
 }
@@ -242,9 +248,9 @@ fn no_terminal(id: &str) -> Value {
     error(-32002, &format!("there is no terminal {id}"))
 }
 
-fn file_error(path: &Path, why: &std::io::Error) -> Value {
-    if why.kind() == std::io::ErrorKind::NotFound {
+fn file_error(path: &Path, reason: &std::io::Error) -> Value {
+    if reason.kind() == std::io::ErrorKind::NotFound {
         return json!({"code": -32002, "message": "Resource not found", "data": {"uri": path}});
     }
-    error(-32603, &why.to_string())
+    error(-32603, &reason.to_string())
 }

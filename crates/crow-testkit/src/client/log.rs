@@ -6,32 +6,32 @@ use serde_json::Value;
 const SHOWN_CHARS: usize = 160;
 
 /// Joins the chunks of a message and orders what ends in any order.
-pub(crate) fn joined(heard: &[String]) -> String {
+pub(crate) fn render_log(lines_received: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for line in heard {
-        let head = |line: &str| line.split_once("] ").map(|(head, _)| head.to_owned());
+    for line in lines_received {
+        let chunk_prefix = |line: &str| line.split_once("] ").map(|(head, _)| head.to_owned());
         let is_chunk = line.starts_with("< text[") || line.starts_with("< thought[");
         match lines.last_mut() {
-            Some(last) if is_chunk && head(last) == head(line) => {
+            Some(last) if is_chunk && chunk_prefix(last) == chunk_prefix(line) => {
                 last.push_str(line.split_once("] ").map_or("", |(_, text)| text));
             }
             _ => lines.push(line.clone()),
         }
     }
     // Calls that run side by side end in any order.
-    for run in lines.chunk_by_mut(|a, b| is_settled_call(a) && is_settled_call(b)) {
-        run.sort();
+    for group in lines.chunk_by_mut(|a, b| is_settled_call(a) && is_settled_call(b)) {
+        group.sort();
     }
     lines.join("\n") + "\n"
 }
 
 /// Spells an update; `None` for what no transcript shows.
-pub(crate) fn spelled(update: &Value) -> Option<String> {
+pub(crate) fn render_update(update: &Value) -> Option<String> {
     let text = |field: &str| update[field].as_str().unwrap_or_default();
     let line = match text("sessionUpdate") {
-        "agent_message_chunk" => chunk("text", update),
-        "agent_thought_chunk" => chunk("thought", update),
-        "user_message_chunk" => chunk("prompt", update),
+        "agent_message_chunk" => render_chunk("text", update),
+        "agent_thought_chunk" => render_chunk("thought", update),
+        "user_message_chunk" => render_chunk("prompt", update),
         "tool_call" => format!(
             "< call {} {} {:?} {} {}{}{}",
             text("toolCallId"),
@@ -39,10 +39,10 @@ pub(crate) fn spelled(update: &Value) -> Option<String> {
             text("title"),
             update["status"].as_str().unwrap_or("pending"),
             update["rawInput"],
-            contents(&update["content"]),
-            live(&update["_meta"]),
+            render_content(&update["content"]),
+            render_terminal_meta(&update["_meta"]),
         ),
-        "tool_call_update" => call_update(update),
+        "tool_call_update" => render_call_update(update),
         "plan" => {
             let entries = update["entries"].as_array().into_iter().flatten();
             let entries = entries.map(|entry| {
@@ -65,45 +65,48 @@ pub(crate) fn spelled(update: &Value) -> Option<String> {
         }
         "current_mode_update" => format!("< mode {}", text("currentModeId")),
         "notice" => format!("< notice {} {:?} {:?}", text("severity"), text("title"), text("description")),
-        "compaction_update" => {
-            format!("< compaction {} {}{}", text("status"), text("error"), contents(&update["summary"]),)
-                .trim_end()
-                .to_owned()
-        }
+        "compaction_update" => format!(
+            "< compaction {} {}{}",
+            text("status"),
+            text("error"),
+            render_content(&update["summary"]),
+        )
+        .trim_end()
+        .to_owned(),
         "available_commands_update" => return None,
         other => format!("< {other}"),
     };
     Some(line)
 }
 
-fn chunk(name: &str, update: &Value) -> String {
-    let shown = update["content"]["text"].as_str().unwrap_or_default().replace('\n', "⏎");
-    format!("< {name}[{}] {shown}", update["messageId"].as_str().unwrap_or_default())
+fn render_chunk(name: &str, update: &Value) -> String {
+    let text = update["content"]["text"].as_str().unwrap_or_default().replace('\n', "⏎");
+    format!("< {name}[{}] {text}", update["messageId"].as_str().unwrap_or_default())
 }
 
-fn call_update(update: &Value) -> String {
+fn render_call_update(update: &Value) -> String {
     let text = |field: &str| update[field].as_str().unwrap_or_default();
     if let Some(data) = update["_meta"]["terminal_output"]["data"].as_str() {
         // How a running program's output is cut is chance.
         return format!("~ {} {data:?}", text("toolCallId"));
     }
     let items = update["content"].as_array().into_iter().flatten();
-    let mut has_terminal = items.filter(|item| item["type"] == "terminal").peekable();
-    if update["status"] == "in_progress" && update.get("content").is_some() && has_terminal.peek().is_none() {
+    let mut terminals = items.filter(|item| item["type"] == "terminal").peekable();
+    if update["status"] == "in_progress" && update.get("content").is_some() && terminals.peek().is_none() {
         // How often a running program is looked at is chance.
-        return format!("~ {}", contents(&update["content"]));
+        return format!("~ {}", render_content(&update["content"]));
     }
     format!(
         "< call {} {}{}{}",
         text("toolCallId"),
         text("status"),
-        contents(&update["content"]),
-        live(&update["_meta"]),
+        render_content(&update["content"]),
+        render_terminal_meta(&update["_meta"]),
     )
 }
 
 /// Spells where a terminal of the agent's own begins and ends.
-fn live(meta: &Value) -> String {
+fn render_terminal_meta(meta: &Value) -> String {
     let info = &meta["terminal_info"];
     let mut line = match info["terminal_id"].as_str() {
         Some(id) => format!(" [terminal {id} in {}]", info["cwd"].as_str().unwrap_or_default()),
@@ -121,9 +124,9 @@ fn is_settled_call(line: &str) -> bool {
         && !line.contains('{')
 }
 
-fn contents(content: &Value) -> String {
+fn render_content(content: &Value) -> String {
     let items = content.as_array().into_iter().flatten();
-    let shown = items.map(|item| {
+    let rendered = items.map(|item| {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         match item["type"].as_str() {
             Some("diff") => {
@@ -138,5 +141,5 @@ fn contents(content: &Value) -> String {
             }
         }
     });
-    shown.collect()
+    rendered.collect()
 }

@@ -2,112 +2,119 @@
 
 use serde_json::{Value, json};
 
-use super::editor::{Odd, Served, error};
-use super::{Answered, End, FakeClient};
+use super::editor::{EditorResponse, ResponseFault, error};
+use super::{CommandExit, FakeClient, RpcResult};
 
 impl FakeClient {
-    pub(super) async fn decide(&mut self, message: &Value) {
+    pub(super) async fn answer_permission(&mut self, message: &Value) {
         let options = message["params"]["options"].as_array().cloned().unwrap_or_default();
         let ids: Vec<&str> = options.iter().filter_map(|option| option["optionId"].as_str()).collect();
         let title = message["params"]["toolCall"]["title"].as_str().unwrap_or_default();
-        let answer = self.answers.pop_front().unwrap_or_else(|| "allow_once".into());
-        self.say(format!("? {title} [{}] -> {answer}", ids.join(", ")));
-        let odd = Odd::parse(&answer);
-        let answered = match (answer.as_str(), odd) {
-            (_, Some(Odd::Error)) => Err(error(-32603, "the dialog broke")),
+        let answer = self.permission_answers.pop_front().unwrap_or_else(|| "allow_once".into());
+        self.add_to_log(format!("? {title} [{}] -> {answer}", ids.join(", ")));
+        let fault = ResponseFault::parse(&answer);
+        let result = match (answer.as_str(), fault) {
+            (_, Some(ResponseFault::Error)) => Err(error(-32603, "the dialog broke")),
             ("cancelled", _) => Ok(json!({"outcome": {"outcome": "cancelled"}})),
             (_, Some(_)) => Ok(json!({"outcome": {"outcome": "selected", "optionId": "allow_once"}})),
-            (chosen, None) => Ok(json!({"outcome": {"outcome": "selected", "optionId": chosen}})),
+            (option_id, None) => Ok(json!({"outcome": {"outcome": "selected", "optionId": option_id}})),
         };
-        self.answer(&message["id"], answered, odd).await;
+        self.send_response(&message["id"], result, fault).await;
     }
 
     /// Fills in a form: what is on offer into the property that offers it, anything else into the one that takes text.
-    pub(super) async fn fill_in(&mut self, message: &Value) {
-        self.check_offered(self.editor.unoffered_call("elicitation/create"));
+    pub(super) async fn answer_form(&mut self, message: &Value) {
+        self.fail_if(self.editor.undeclared_call("elicitation/create"));
         let params = &message["params"];
         let properties = params["requestedSchema"]["properties"].as_object().cloned().unwrap_or_default();
-        let choice = properties.iter().find(|(_, property)| property["oneOf"].is_array());
-        let offered = choice.and_then(|(_, property)| property["oneOf"].as_array()).into_iter().flatten();
-        let offered: Vec<&str> = offered.filter_map(|option| option["const"].as_str()).collect();
-        let first = offered.first().copied().unwrap_or("declined");
-        let answer = self.forms.pop_front().unwrap_or_else(|| first.to_owned());
-        let asked = params["message"].as_str().unwrap_or_default();
-        self.say(format!("? form {asked} [{}] -> {answer}", offered.join(", ")));
-        let odd = Odd::parse(&answer);
-        let words = properties.iter().find(|(_, property)| property.get("oneOf").is_none());
-        let filled = if offered.contains(&answer.as_str()) { choice } else { words.or(choice) };
-        let content = filled.map(|(name, _)| json!({ name: answer })).unwrap_or_default();
-        let answered = match (answer.as_str(), odd) {
-            (_, Some(Odd::Error)) => Err(error(-32603, "the dialog broke")),
+        let select_property = properties.iter().find(|(_, property)| property["oneOf"].is_array());
+        let values =
+            select_property.and_then(|(_, property)| property["oneOf"].as_array()).into_iter().flatten();
+        let values: Vec<&str> = values.filter_map(|option| option["const"].as_str()).collect();
+        let first_value = values.first().copied().unwrap_or("declined");
+        let answer = self.form_answers.pop_front().unwrap_or_else(|| first_value.to_owned());
+        let message_text = params["message"].as_str().unwrap_or_default();
+        self.add_to_log(format!("? form {message_text} [{}] -> {answer}", values.join(", ")));
+        let fault = ResponseFault::parse(&answer);
+        let text_property = properties.iter().find(|(_, property)| property.get("oneOf").is_none());
+        let property = if values.contains(&answer.as_str()) {
+            select_property
+        } else {
+            text_property.or(select_property)
+        };
+        let content = property.map(|(name, _)| json!({ name: answer })).unwrap_or_default();
+        let result = match (answer.as_str(), fault) {
+            (_, Some(ResponseFault::Error)) => Err(error(-32603, "the dialog broke")),
             ("declined", _) => Ok(json!({"action": "decline"})),
             ("cancelled", _) => Ok(json!({"action": "cancel"})),
             (_, Some(_)) => Ok(json!({"action": "accept", "content": {}})),
             (_, None) => Ok(json!({"action": "accept", "content": content})),
         };
-        self.answer(&message["id"], answered, odd).await;
+        self.send_response(&message["id"], result, fault).await;
     }
 
-    pub(super) async fn serve(&mut self, method: &str, message: &Value) {
-        self.check_offered(self.editor.unoffered_call(method));
-        let odd = self.editor.take_odd(method);
+    pub(super) async fn serve_request(&mut self, method: &str, message: &Value) {
+        self.fail_if(self.editor.undeclared_call(method));
+        let fault = self.editor.take_fault(method);
         let id = &message["id"];
-        if let Some(odd @ (Odd::Error | Odd::Null | Odd::Silence)) = odd {
-            self.say(format!("> {method} -> {}", odd.name()));
-            return self.answer(id, Err(error(-32603, "the editor broke")), Some(odd)).await;
+        if let Some(fault @ (ResponseFault::Error | ResponseFault::Null | ResponseFault::Silence)) = fault {
+            self.add_to_log(format!("> {method} -> {}", fault.name()));
+            return self.send_response(id, Err(error(-32603, "the editor broke")), Some(fault)).await;
         }
-        let (line, served) = self.editor.serve(method, &message["params"]);
-        match (line, odd) {
-            (Some(line), None) => self.say(line),
-            (line, Some(odd)) => {
-                self.say(format!("{} -> {}", line.unwrap_or(format!("> {method}")), odd.name()));
+        let (line, response) = self.editor.serve_request(method, &message["params"]);
+        match (line, fault) {
+            (Some(line), None) => self.add_to_log(line),
+            (line, Some(fault)) => {
+                self.add_to_log(format!("{} -> {}", line.unwrap_or(format!("> {method}")), fault.name()));
             }
             (None, None) => {}
         }
-        match served {
-            Served::Now(answered) => self.answer(id, answered, odd).await,
-            Served::Later(ended) => {
-                self.waiting.insert(id.to_string(), odd);
-                let (told, id) = (self.ended.clone(), id.clone());
+        match response {
+            EditorResponse::Ready(result) => self.send_response(id, result, fault).await,
+            EditorResponse::Pending(exit) => {
+                self.pending_waits.insert(id.to_string(), fault);
+                let (sender, id) = (self.exit_sender.clone(), id.clone());
                 // Nobody hears it when the client is gone.
-                tokio::spawn(async move { drop(told.send((id, ended.await)).await) });
+                tokio::spawn(async move { drop(sender.send((id, exit.await)).await) });
             }
         }
     }
 
-    pub(super) async fn tell_end(&mut self, (id, status): End) {
-        if let Some(odd) = self.waiting.remove(&id.to_string()) {
-            self.answer(&id, Ok(status), odd).await;
+    pub(super) async fn answer_wait(&mut self, (id, status): CommandExit) {
+        if let Some(fault) = self.pending_waits.remove(&id.to_string()) {
+            self.send_response(&id, Ok(status), fault).await;
         }
     }
 
-    pub(super) async fn hear_taken_back(&mut self, id: &Value) {
-        match self.contract.asked(id).unwrap_or_default().to_owned().as_str() {
-            "session/request_permission" | "elicitation/create" => self.say("< takes its question back"),
+    pub(super) async fn on_cancel_request(&mut self, id: &Value) {
+        match self.contract.agent_request_method(id).unwrap_or_default().to_owned().as_str() {
+            "session/request_permission" | "elicitation/create" => {
+                self.add_to_log("< takes its question back")
+            }
             // A client that waits for a command can stop to wait; everything else is done at once.
-            "terminal/wait_for_exit" if self.waiting.remove(&id.to_string()).is_some() => {
-                self.answer(id, Err(error(-32800, "Request cancelled")), None).await;
+            "terminal/wait_for_exit" if self.pending_waits.remove(&id.to_string()).is_some() => {
+                self.send_response(id, Err(error(-32800, "Request cancelled")), None).await;
             }
             _ => {}
         }
     }
 
-    async fn answer(&mut self, id: &Value, answered: Answered, odd: Option<Odd>) {
-        let method = self.contract.asked(id).unwrap_or_default();
-        let answered = self.editor.take_misshapen(method).map_or(answered, Ok);
+    async fn send_response(&mut self, id: &Value, result: RpcResult, fault: Option<ResponseFault>) {
+        let method = self.contract.agent_request_method(id).unwrap_or_default();
+        let result = self.editor.take_replaced_result(method).map_or(result, Ok);
         let mut response = json!({"jsonrpc": "2.0", "id": id});
-        match (answered, odd) {
-            (_, Some(Odd::Silence)) => return,
-            (_, Some(Odd::Null)) => response["result"] = Value::Null,
+        match (result, fault) {
+            (_, Some(ResponseFault::Silence)) => return,
+            (_, Some(ResponseFault::Null)) => response["result"] = Value::Null,
             (Ok(result), _) => response["result"] = result,
             (Err(error), _) => response["error"] = error,
         }
         let line = response.to_string();
-        if odd == Some(Odd::Late) {
-            return self.late.push(line);
+        if fault == Some(ResponseFault::Late) {
+            return self.delayed.push(line);
         }
         self.send_line(&line).await;
-        if odd == Some(Odd::Twice) {
+        if fault == Some(ResponseFault::Twice) {
             self.send_line(&line).await;
         }
     }

@@ -19,10 +19,10 @@ use tokio::sync::watch;
 const OUTPUT_MAX: usize = 16 * 1024 * 1024;
 
 /// What is ended with a program is gone within milliseconds; whatever else holds its output keeps nobody waiting.
-const LAST_WORDS: std::time::Duration = std::time::Duration::from_secs(1);
+const DRAIN_WAIT: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The first argument of a warden.
-const WARDEN: &str = "sandbox-exec";
+const SUPERVISOR_ARG: &str = "sandbox-exec";
 
 /// Bytes read at a time.
 const READ_LEN: usize = 8 * 1024;
@@ -33,14 +33,14 @@ pub(crate) struct Terminals {
     home: PathBuf,
     open: BTreeMap<String, Terminal>,
     /// What those that were released showed last.
-    shown: BTreeMap<String, String>,
+    released_outputs: BTreeMap<String, String>,
     /// How a warden is missing on the editor's machine.
-    lost: Option<Lost>,
+    missing_supervisor: Option<MissingProgram>,
 }
 
 /// How a program is missing on the editor's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum MissingProgram {
     /// No terminal opens for it.
     Refused,
     /// A shell says so.
@@ -51,12 +51,12 @@ pub enum Lost {
 struct Terminal {
     command: String,
     group: Pid,
-    seen: watch::Receiver<Seen>,
+    state: watch::Receiver<TerminalState>,
 }
 
 /// What a terminal shows.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct TerminalState {
     output: Vec<u8>,
     output_max: usize,
     is_truncated: bool,
@@ -65,27 +65,32 @@ pub(crate) struct Seen {
 
 impl Terminals {
     pub(crate) fn new(home: &Path) -> Self {
-        Self { home: home.to_owned(), open: BTreeMap::new(), shown: BTreeMap::new(), lost: None }
+        Self {
+            home: home.to_owned(),
+            open: BTreeMap::new(),
+            released_outputs: BTreeMap::new(),
+            missing_supervisor: None,
+        }
     }
 
-    pub(crate) fn lose_wardens(&mut self, lost: Lost) {
-        self.lost = Some(lost);
+    pub(crate) fn remove_supervisor(&mut self, missing: MissingProgram) {
+        self.missing_supervisor = Some(missing);
     }
 
     /// Starts a command; gives its id, or why not, and how it is spelled.
     pub(crate) fn create(&mut self, params: &Value) -> (Result<String, String>, String) {
-        let words: Vec<&str> =
+        let args: Vec<&str> =
             params["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let spelled = spelled(params["command"].as_str().unwrap_or_default(), &words);
-        (self.start(params, &words, spelled.clone()), spelled)
+        let rendered_command = render_command(params["command"].as_str().unwrap_or_default(), &args);
+        (self.start(params, &args, rendered_command.clone()), rendered_command)
     }
 
-    fn start(&mut self, params: &Value, words: &[&str], spelled: String) -> Result<String, String> {
+    fn start(&mut self, params: &Value, args: &[&str], rendered_command: String) -> Result<String, String> {
         let mut command = Command::new(params["command"].as_str().unwrap_or_default());
-        command.args(words);
-        match self.lost.filter(|_| words.first() == Some(&WARDEN)) {
-            Some(Lost::Refused) => return Err("no such program".into()),
-            Some(Lost::NotFound) => {
+        command.args(args);
+        match self.missing_supervisor.filter(|_| args.first() == Some(&SUPERVISOR_ARG)) {
+            Some(MissingProgram::Refused) => return Err("no such program".into()),
+            Some(MissingProgram::NotFound) => {
                 command = Command::new("sh");
                 command.args(["-c", "echo crow-cli: not found; exit 127"]);
             }
@@ -107,56 +112,57 @@ impl Terminals {
         drop(command);
         let group = child.id().expect("it was not waited for").cast_signed();
         let output_max = params["outputByteLimit"].as_u64().map_or(OUTPUT_MAX, |limit| limit as usize);
-        let (shows, seen) = watch::channel(Seen { output_max, ..Seen::default() });
+        let (state_sender, state) = watch::channel(TerminalState { output_max, ..TerminalState::default() });
         let output = Receiver::from_owned_fd(OwnedFd::from(output)).expect("it is a pipe");
-        tokio::spawn(run(child, output, shows));
-        let id = format!("term-{}", self.open.len() + self.shown.len() + 1);
-        self.open.insert(id.clone(), Terminal { command: spelled, group: Pid::from_raw(group), seen });
+        tokio::spawn(watch_command(child, output, state_sender));
+        let id = format!("term-{}", self.open.len() + self.released_outputs.len() + 1);
+        self.open
+            .insert(id.clone(), Terminal { command: rendered_command, group: Pid::from_raw(group), state });
         Ok(id)
     }
 
     /// Whether a terminal of this name was ever made.
-    pub(crate) fn was_made(&self, id: &str) -> bool {
-        self.open.contains_key(id) || self.shown.contains_key(id)
+    pub(crate) fn was_created(&self, id: &str) -> bool {
+        self.open.contains_key(id) || self.released_outputs.contains_key(id)
     }
 
     /// What an open terminal shows now.
     pub(crate) fn output(&self, id: &str) -> Option<Value> {
-        let seen = self.open.get(id)?.seen.borrow();
-        let output = String::from_utf8_lossy(&seen.output);
-        let mut shown = json!({"output": output, "truncated": seen.is_truncated});
-        if let Some(status) = seen.status {
-            shown["exitStatus"] = exit(status);
+        let state = self.open.get(id)?.state.borrow();
+        let output = String::from_utf8_lossy(&state.output);
+        let mut result = json!({"output": output, "truncated": state.is_truncated});
+        if let Some(status) = state.status {
+            result["exitStatus"] = exit_json(status);
         }
-        Some(shown)
+        Some(result)
     }
 
     /// Waits for the end of an open terminal's command.
-    pub(crate) fn ended(&self, id: &str) -> Option<impl Future<Output = Value> + use<>> {
-        let mut seen = self.open.get(id)?.seen.clone();
+    pub(crate) fn wait_for_exit(&self, id: &str) -> Option<impl Future<Output = Value> + use<>> {
+        let mut state = self.open.get(id)?.state.clone();
         Some(async move {
-            let ended = seen.wait_for(|seen| seen.status.is_some()).await;
-            ended.ok().and_then(|seen| seen.status).map_or(Value::Null, exit)
+            let exited = state.wait_for(|state| state.status.is_some()).await;
+            exited.ok().and_then(|state| state.status).map_or(Value::Null, exit_json)
         })
     }
 
     /// Ends the command of an open terminal.
     pub(crate) fn kill(&mut self, id: &str) -> Option<()> {
-        self.open.get(id)?.end();
+        self.open.get(id)?.kill();
         Some(())
     }
 
     /// Ends the command of an open terminal and forgets it.
     pub(crate) fn release(&mut self, id: &str) -> Option<()> {
         let terminal = self.open.remove(id)?;
-        let text = String::from_utf8_lossy(&terminal.seen.borrow().output).into_owned();
-        self.shown.insert(id.to_owned(), text);
+        let text = String::from_utf8_lossy(&terminal.state.borrow().output).into_owned();
+        self.released_outputs.insert(id.to_owned(), text);
         Some(())
     }
 
     /// What the released terminals showed last, by id.
-    pub(crate) fn shown(&self) -> &BTreeMap<String, String> {
-        &self.shown
+    pub(crate) fn released_outputs(&self) -> &BTreeMap<String, String> {
+        &self.released_outputs
     }
 
     /// The terminals that nobody released.
@@ -166,16 +172,16 @@ impl Terminals {
 }
 
 /// Spells a command; of a warden around it only that it is there.
-fn spelled(program: &str, words: &[&str]) -> String {
-    match (words.first(), words.iter().position(|word| *word == "--")) {
-        (Some(&WARDEN), Some(at)) => format!("(held) {}", words[at + 1..].join(" ")),
-        (Some(&WARDEN), None) => words.join(" "),
-        (_, _) => [&[program], words].concat().join(" "),
+fn render_command(program: &str, args: &[&str]) -> String {
+    match (args.first(), args.iter().position(|word| *word == "--")) {
+        (Some(&SUPERVISOR_ARG), Some(separator)) => format!("(held) {}", args[separator + 1..].join(" ")),
+        (Some(&SUPERVISOR_ARG), None) => args.join(" "),
+        (_, _) => [&[program], args].concat().join(" "),
     }
 }
 
 impl Terminal {
-    fn end(&self) {
+    fn kill(&self) {
         // An error means that nobody is left.
         let _ = killpg(self.group, Signal::SIGKILL);
     }
@@ -183,37 +189,37 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.end();
+        self.kill();
     }
 }
 
-async fn run(mut child: Child, mut output: Receiver, shows: watch::Sender<Seen>) {
-    let (mut is_open, mut runs) = (true, true);
+async fn watch_command(mut child: Child, mut output: Receiver, state_sender: watch::Sender<TerminalState>) {
+    let (mut is_open, mut is_running) = (true, true);
     let mut bytes = vec![0; READ_LEN];
-    while is_open || runs {
+    while is_open || is_running {
         tokio::select! {
             read = output.read(&mut bytes), if is_open => match read {
                 Ok(0) | Err(_) => is_open = false,
-                Ok(n_bytes) => shows.send_modify(|seen| seen.add(&bytes[..n_bytes])),
+                Ok(n_bytes) => state_sender.send_modify(|seen| seen.append(&bytes[..n_bytes])),
             },
-            status = child.wait(), if runs => {
-                runs = false;
+            status = child.wait(), if is_running => {
+                is_running = false;
                 let status = status.expect("it can be waited for");
                 // Whoever hears of the end finds all that was printed, by those who are ended with it as well.
                 let last_words = async {
                     while let Ok(n_bytes @ 1..) = output.read(&mut bytes).await {
-                        shows.send_modify(|seen| seen.add(&bytes[..n_bytes]));
+                        state_sender.send_modify(|seen| seen.append(&bytes[..n_bytes]));
                     }
                 };
-                is_open = tokio::time::timeout(LAST_WORDS, last_words).await.is_err();
-                shows.send_modify(|seen| seen.status = Some(status));
+                is_open = tokio::time::timeout(DRAIN_WAIT, last_words).await.is_err();
+                state_sender.send_modify(|seen| seen.status = Some(status));
             }
         }
     }
 }
 
-impl Seen {
-    fn add(&mut self, bytes: &[u8]) {
+impl TerminalState {
+    fn append(&mut self, bytes: &[u8]) {
         self.output.extend_from_slice(bytes);
         if self.output.len() > self.output_max {
             self.is_truncated = true;
@@ -226,7 +232,7 @@ impl Seen {
     }
 }
 
-fn exit(status: ExitStatus) -> Value {
+fn exit_json(status: ExitStatus) -> Value {
     use std::os::unix::process::ExitStatusExt as _;
     let signal = status.signal().and_then(|number| Signal::try_from(number).ok());
     json!({"exitCode": status.code(), "signal": signal.map(Signal::as_str)})

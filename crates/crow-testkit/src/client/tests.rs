@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use super::{FakeClient, Odd};
+use super::{FakeClient, ResponseFault};
 
 const HELLO: &str = r#"
     hear
@@ -17,27 +17,27 @@ const HELLO: &str = r#"
 fn play(agent: &str, capabilities: Value, prepare: impl FnOnce(&mut FakeClient, &Path)) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let lines = HELLO.lines().chain(agent.lines()).map(str::trim).filter(|line| !line.is_empty());
-        let home = folder.path().display().to_string();
+        let home = directory.path().display().to_string();
         let script = lines.map(|line| match line.split_once(' ') {
             Some((_, said)) => format!("printf '%s\\n' '{}'\n", said.replace("$HOME", &home)),
             None => format!("IFS= read -r line; printf '%s\\n' \"$line\" >> {home}/heard\n"),
         });
         let script = script.collect::<String>() + "cat > /dev/null";
-        let mut client = FakeClient::start_command(sh(&script), folder.path());
-        client.hello(capabilities).await.unwrap();
-        let session = client.new_session(folder.path()).await;
-        prepare(&mut client, folder.path());
+        let mut client = FakeClient::start_command(sh(&script), directory.path());
+        client.initialize(capabilities).await.unwrap();
+        let session = client.new_session(directory.path()).await;
+        prepare(&mut client, directory.path());
         let id = client.prompt(&session, "go").await;
-        client.answer_to(id).await.unwrap();
+        client.response_to(id).await.unwrap();
         for left in client.editor.unreleased() {
-            client.say(format!("unreleased {left}"));
+            client.add_to_log(format!("unreleased {left}"));
         }
-        let heard = std::fs::read_to_string(folder.path().join("heard")).unwrap();
+        let heard = std::fs::read_to_string(directory.path().join("heard")).unwrap();
         let answers = heard.lines().filter(|line| !line.contains("\"method\""));
         let log = client.log() + &answers.map(|line| format!("{line}\n")).collect::<String>();
-        assert!(client.hang_up().await.success());
+        assert!(client.close_stdin().await.success());
         log.replace(&home, "$HOME")
     })
 }
@@ -180,8 +180,9 @@ fn odd_answers() {
         json!({"fs": {"readTextFile": true}}),
         |client, home| {
             std::fs::write(home.join("a"), "x").unwrap();
-            for odd in [Odd::Error, Odd::Null, Odd::Twice, Odd::Late] {
-                client.editor.misbehave("fs/read_text_file", odd);
+            for odd in [ResponseFault::Error, ResponseFault::Null, ResponseFault::Twice, ResponseFault::Late]
+            {
+                client.editor.fail_next("fs/read_text_file", odd);
             }
         },
         &expect![[r#"
@@ -227,7 +228,7 @@ fn forms_are_filled_in() {
         say {"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}
         "#,
         json!({"elicitation": {"form": {}}}),
-        |client, _| client.forms.extend(["elm", "a beech", "declined", "silence"].map(String::from)),
+        |client, _| client.form_answers.extend(["elm", "a beech", "declined", "silence"].map(String::from)),
         &expect![[r#"
             ? form Which nest? [oak, elm] -> elm
             ? form And? [oak] -> a beech

@@ -45,7 +45,7 @@ pub(crate) fn schema() -> &'static Schema {
     SCHEMA.get_or_init(|| {
         let mut document: Value = serde_json::from_str(PUBLISHED).expect("the schema is JSON");
         add_fork(&mut document["$defs"]);
-        close(&mut document["$defs"]);
+        forbid_unknown_fields(&mut document["$defs"]);
         let Value::Object(definitions) = document["$defs"].take() else { panic!("it has definitions") };
         Schema { definitions, compiled: Mutex::default() }
     })
@@ -54,23 +54,23 @@ pub(crate) fn schema() -> &'static Schema {
 impl Schema {
     /// The name of the definition for a part of a method; `None` for an unknown method.
     pub(crate) fn definition(&self, part: Part, side: Side, method: &str) -> Option<&str> {
-        let ending = format!("{part:?}");
+        let suffix = format!("{part:?}");
         let side = format!("{side:?}").to_lowercase();
-        let mut found = self.definitions.iter().filter(|(name, definition)| {
-            name.ends_with(&ending) && definition["x-side"] == *side && definition["x-method"] == *method
+        let mut matching = self.definitions.iter().filter(|(name, definition)| {
+            name.ends_with(&suffix) && definition["x-side"] == *side && definition["x-method"] == *method
         });
-        found.next().map(|(name, _)| name.as_str())
+        matching.next().map(|(name, _)| name.as_str())
     }
 
     /// Says where and why a value is not what a definition wants; empty when it is.
     pub(crate) fn violations(&self, definition: &str, value: &Value) -> Vec<String> {
         let validator = self.validator(definition);
         // Where something else is wrong too, the fields of the wrong part count as unknown.
-        let (unknown, wrong): (Vec<_>, Vec<_>) = validator
+        let (unknown, other): (Vec<_>, Vec<_>) = validator
             .iter_errors(value)
             .partition(|error| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. }));
-        let found = if wrong.is_empty() { unknown } else { wrong };
-        found.iter().flat_map(causes).collect()
+        let errors = if other.is_empty() { unknown } else { other };
+        errors.iter().flat_map(render_causes).collect()
     }
 
     fn validator(&self, name: &str) -> Arc<Validator> {
@@ -80,7 +80,7 @@ impl Schema {
                 "$schema": "https://json-schema.org/draft/2020-12/schema",
                 "$ref": format!("#/$defs/{name}"),
                 "unevaluatedProperties": false,
-                "$defs": self.used_by(name),
+                "$defs": self.required_definitions(name),
             });
             let options = jsonschema::options().should_ignore_unknown_formats(true);
             Arc::new(options.build(&root).expect("the schema can be compiled"))
@@ -89,41 +89,41 @@ impl Schema {
     }
 
     /// The definitions that one needs, itself included.
-    fn used_by(&self, name: &str) -> Map<String, Value> {
-        let mut used = BTreeSet::new();
-        let mut open = vec![name.to_owned()];
-        while let Some(name) = open.pop() {
-            if used.insert(name.clone()) {
-                references(&self.definitions[&name], &mut open);
+    fn required_definitions(&self, name: &str) -> Map<String, Value> {
+        let mut required = BTreeSet::new();
+        let mut queued = vec![name.to_owned()];
+        while let Some(name) = queued.pop() {
+            if required.insert(name.clone()) {
+                collect_references(&self.definitions[&name], &mut queued);
             }
         }
-        used.into_iter().map(|name| (name.clone(), self.definitions[&name].clone())).collect()
+        required.into_iter().map(|name| (name.clone(), self.definitions[&name].clone())).collect()
     }
 }
 
-fn references(schema: &Value, found: &mut Vec<String>) {
-    if let Some(name) = referred(schema) {
-        found.push(name.to_owned());
+fn collect_references(schema: &Value, names: &mut Vec<String>) {
+    if let Some(name) = referenced_definition(schema) {
+        names.push(name.to_owned());
     }
     match schema {
-        Value::Object(fields) => fields.values().for_each(|field| references(field, found)),
-        Value::Array(items) => items.iter().for_each(|item| references(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| collect_references(field, names)),
+        Value::Array(items) => items.iter().for_each(|item| collect_references(item, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn referred(schema: &Value) -> Option<&str> {
+fn referenced_definition(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
 /// Adds the one draft that the agent serves; it is spelled like a method that is stable.
 fn add_fork(definitions: &mut Value) {
-    for (like, name) in [
+    for (template, name) in [
         ("SessionResumeCapabilities", "SessionForkCapabilities"),
         ("NewSessionResponse", "ForkSessionResponse"),
         ("ResumeSessionRequest", "ForkSessionRequest"),
     ] {
-        let mut definition = definitions[like].clone();
+        let mut definition = definitions[template].clone();
         if definition.get("x-method").is_some() {
             definition["x-method"] = json!("session/fork");
         }
@@ -136,48 +136,54 @@ fn add_fork(definitions: &mut Value) {
 /// Makes every object that stands in a field or a list refuse fields that nothing describes.
 ///
 /// What is the protocol's to add goes to the schema first; ours goes to `_meta`.
-fn close(schema: &mut Value) {
+fn forbid_unknown_fields(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
             for (name, field) in &mut *fields {
                 match name.as_str() {
                     "properties" => {
-                        field.as_object_mut().into_iter().flatten().for_each(|(_, site)| shut(site));
+                        field
+                            .as_object_mut()
+                            .into_iter()
+                            .flatten()
+                            .for_each(|(_, site)| forbid_unknown_in(site));
                     }
-                    "items" => shut(field),
+                    "items" => forbid_unknown_in(field),
                     _ => {}
                 }
-                close(field);
+                forbid_unknown_fields(field);
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Array(items) => items.iter_mut().for_each(forbid_unknown_fields),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn shut(site: &mut Value) {
-    let parts = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| site.get(key)?.as_array());
-    let is_described = referred(site).is_some() || parts.flatten().any(|part| referred(part).is_some());
+fn forbid_unknown_in(site: &mut Value) {
+    let alternatives = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| site.get(key)?.as_array());
+    let is_described = referenced_definition(site).is_some()
+        || alternatives.flatten().any(|part| referenced_definition(part).is_some());
     if is_described && let Some(fields) = site.as_object_mut() {
         fields.insert("unevaluatedProperties".to_owned(), Value::Bool(false));
     }
 }
 
 /// Spells an error; of alternatives only those whose tag fits.
-fn causes(error: &ValidationError<'_>) -> Vec<String> {
-    let own = || vec![format!("at {:?}: {}", error.instance_path().as_str(), error.masked_with("it"))];
+fn render_causes(error: &ValidationError<'_>) -> Vec<String> {
+    let own_message =
+        || vec![format!("at {:?}: {}", error.instance_path().as_str(), error.masked_with("it"))];
     let (ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context }) =
         error.kind()
     else {
-        return own();
+        return own_message();
     };
-    let is_other = |branch: &&Vec<ValidationError<'_>>| {
+    let has_other_tag = |branch: &&Vec<ValidationError<'_>>| {
         branch.iter().any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
     };
-    let mut found: Vec<String> =
-        context.iter().filter(|branch| !is_other(branch)).flatten().flat_map(causes).collect();
-    if found.is_empty() {
-        found = own();
+    let mut causes: Vec<String> =
+        context.iter().filter(|branch| !has_other_tag(branch)).flatten().flat_map(render_causes).collect();
+    if causes.is_empty() {
+        causes = own_message();
     }
-    found
+    causes
 }

@@ -11,8 +11,8 @@ fn check(lines: &str, wanted: &Expect) {
         assert_eq!(told, "fine\n", "before {line}");
         let (side, line) = line.split_once(' ').unwrap();
         match side {
-            ">" => contract.said(line),
-            _ => told = contract.hear(line).err().map_or("fine\n".into(), |why| why + "\n"),
+            ">" => contract.record_client_line(line),
+            _ => told = contract.check_agent_line(line).err().map_or("fine\n".into(), |reason| reason + "\n"),
         }
     }
     for method in contract.unanswered() {

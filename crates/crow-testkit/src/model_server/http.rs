@@ -50,10 +50,10 @@ impl Connection {
     /// Reads the next request; `None` when the client has hung up.
     pub(crate) async fn read_request(&mut self) -> io::Result<Option<Request>> {
         let head_len = loop {
-            if let Some(place) = self.unread.windows(4).position(|end| end == b"\r\n\r\n") {
-                break place + 4;
+            if let Some(index) = self.unread.windows(4).position(|terminator| terminator == b"\r\n\r\n") {
+                break index + 4;
             }
-            if !self.fill().await? {
+            if !self.read_more().await? {
                 return Ok(None);
             }
         };
@@ -63,7 +63,7 @@ impl Connection {
             return Err(io::Error::other("the request is too big"));
         }
         while self.unread.len() < head_len + body_len {
-            if !self.fill().await? {
+            if !self.read_more().await? {
                 return Ok(None);
             }
         }
@@ -73,15 +73,15 @@ impl Connection {
     }
 
     /// Waits until the client hangs up.
-    pub(crate) async fn hung_up(&mut self) {
-        while let Ok(true) = self.fill().await {}
+    pub(crate) async fn wait_for_disconnect(&mut self) {
+        while let Ok(true) = self.read_more().await {}
     }
 
     pub(crate) async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await
     }
 
-    async fn fill(&mut self) -> io::Result<bool> {
+    async fn read_more(&mut self) -> io::Result<bool> {
         self.unread.reserve(READ_LEN);
         Ok(self.stream.read_buf(&mut self.unread).await? > 0)
     }

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::checker::messages::seal;
+use crate::checker::messages::sign_thinking;
 use crate::{Answer, Step};
 
 /// An answer while it is spelled.
 #[derive(Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct EventEncoder {
     /// The number of the request, so that no two answers give the same names.
-    n: usize,
+    request_index: usize,
     input: u64,
     output: u64,
     cached: u64,
@@ -18,23 +18,23 @@ pub(crate) struct Speaker {
     n_blocks: usize,
     n_calls: usize,
     /// The block that is being said.
-    open: Option<Open>,
+    open_block: Option<OpenBlock>,
     is_finished: bool,
     events: String,
 }
 
 #[derive(Debug)]
-enum Open {
+enum OpenBlock {
     Text,
     /// With what was thought so far, to be signed.
     Thinking(String),
 }
 
-impl Speaker {
+impl EventEncoder {
     /// Begins the answer to request `n`. What it costs is told before it is said.
-    pub(crate) fn new(n: usize, answer: &Answer) -> Self {
-        let mut speaker = Self {
-            n,
+    pub(crate) fn new(request_index: usize, answer: &Answer) -> Self {
+        let mut encoder = Self {
+            request_index,
             input: 0,
             output: 0,
             cached: 0,
@@ -42,33 +42,33 @@ impl Speaker {
             has_begun: false,
             n_blocks: 0,
             n_calls: 0,
-            open: None,
+            open_block: None,
             is_finished: false,
             events: String::new(),
         };
         for step in &answer.steps {
             if let Step::Usage { input, output } = step {
-                (speaker.input, speaker.output) = (*input, *output);
+                (encoder.input, encoder.output) = (*input, *output);
             }
             if let Step::Cache { read, written } = step {
-                (speaker.cached, speaker.cache_written) = (*read, *written);
+                (encoder.cached, encoder.cache_written) = (*read, *written);
             }
         }
-        speaker
+        encoder
     }
 
     /// Spells a step; `None` where the step is about the connection and not about words.
-    pub(crate) fn spell(&mut self, step: &Step) -> Option<String> {
+    pub(crate) fn encode_step(&mut self, step: &Step) -> Option<String> {
         match step {
-            Step::Text(text) => self.say(text),
-            Step::Thought(text) => self.think(text),
-            Step::Call { name, arguments } => self.call(name, arguments),
+            Step::Text(text) => self.encode_text(text),
+            Step::Thought(text) => self.encode_thought(text),
+            Step::Call { name, arguments } => self.encode_call(name, arguments),
             Step::Chunk(event) => self.event(event),
             Step::Usage { .. } | Step::Cache { .. } => {}
-            Step::Finish(reason) => self.finish(reason),
+            Step::Finish(reason) => self.encode_finish(reason),
             Step::Raw(_)
             | Step::Hold
-            | Step::Cut
+            | Step::Disconnect
             | Step::Header(..)
             | Step::Code(_)
             | Step::Status { .. } => return None,
@@ -77,37 +77,37 @@ impl Speaker {
     }
 
     /// Spells the end of the answer.
-    pub(crate) fn end(&mut self) -> String {
+    pub(crate) fn encode_end(&mut self) -> String {
         if !self.is_finished {
-            self.finish(if self.n_calls > 0 { "tool_use" } else { "end_turn" });
+            self.encode_finish(if self.n_calls > 0 { "tool_use" } else { "end_turn" });
         }
         self.event(&json!({"type": "message_stop"}));
         std::mem::take(&mut self.events)
     }
 
-    fn say(&mut self, text: &str) {
-        if !matches!(self.open, Some(Open::Text)) {
-            self.begin_block(&json!({"type": "text", "text": ""}));
-            self.open = Some(Open::Text);
+    fn encode_text(&mut self, text: &str) {
+        if !matches!(self.open_block, Some(OpenBlock::Text)) {
+            self.start_block(&json!({"type": "text", "text": ""}));
+            self.open_block = Some(OpenBlock::Text);
         }
         self.delta(&json!({"type": "text_delta", "text": text}));
     }
 
-    fn think(&mut self, text: &str) {
-        if !matches!(self.open, Some(Open::Thinking(_))) {
-            self.begin_block(&json!({"type": "thinking", "thinking": "", "signature": ""}));
-            self.open = Some(Open::Thinking(String::new()));
+    fn encode_thought(&mut self, text: &str) {
+        if !matches!(self.open_block, Some(OpenBlock::Thinking(_))) {
+            self.start_block(&json!({"type": "thinking", "thinking": "", "signature": ""}));
+            self.open_block = Some(OpenBlock::Thinking(String::new()));
         }
-        if let Some(Open::Thinking(thought)) = &mut self.open {
+        if let Some(OpenBlock::Thinking(thought)) = &mut self.open_block {
             thought.push_str(text);
         }
         self.delta(&json!({"type": "thinking_delta", "thinking": text}));
     }
 
-    fn call(&mut self, name: &str, arguments: &str) {
-        let id = format!("toolu_{}_{}", self.n, self.n_calls);
+    fn encode_call(&mut self, name: &str, arguments: &str) {
+        let id = format!("toolu_{}_{}", self.request_index, self.n_calls);
         self.n_calls += 1;
-        self.begin_block(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
+        self.start_block(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
         let middle = arguments.floor_char_boundary(arguments.len() / 2);
         for piece in ["", &arguments[..middle], &arguments[middle..]] {
             self.delta(&json!({"type": "input_json_delta", "partial_json": piece}));
@@ -115,7 +115,7 @@ impl Speaker {
         self.end_block();
     }
 
-    fn finish(&mut self, reason: &str) {
+    fn encode_finish(&mut self, reason: &str) {
         let reason = match reason {
             "length" => "max_tokens",
             "content_filter" => "refusal",
@@ -123,15 +123,15 @@ impl Speaker {
             "tool_calls" => "tool_use",
             reason => reason,
         };
-        self.begin();
-        self.close();
+        self.encode_start();
+        self.close_block();
         self.is_finished = true;
         let usage = json!({"output_tokens": self.output});
         let delta = json!({"stop_reason": reason, "stop_sequence": null});
         self.event(&json!({"type": "message_delta", "delta": delta, "usage": usage}));
     }
 
-    fn begin(&mut self) {
+    fn encode_start(&mut self) {
         if self.has_begun {
             return;
         }
@@ -143,15 +143,15 @@ impl Speaker {
             "output_tokens": self.output.min(1),
         });
         let message = json!({
-            "id": format!("msg_{}", self.n), "type": "message", "role": "assistant", "model": "scripted",
+            "id": format!("msg_{}", self.request_index), "type": "message", "role": "assistant", "model": "scripted",
             "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage,
         });
         self.event(&json!({"type": "message_start", "message": message}));
     }
 
-    fn begin_block(&mut self, block: &Value) {
-        self.begin();
-        self.close();
+    fn start_block(&mut self, block: &Value) {
+        self.encode_start();
+        self.close_block();
         self.event(&json!({"type": "content_block_start", "index": self.n_blocks, "content_block": block}));
     }
 
@@ -165,12 +165,12 @@ impl Speaker {
     }
 
     /// Ends the block that is being said, if one is.
-    fn close(&mut self) {
-        match self.open.take() {
+    fn close_block(&mut self) {
+        match self.open_block.take() {
             None => return,
-            Some(Open::Text) => {}
-            Some(Open::Thinking(thought)) => {
-                self.delta(&json!({"type": "signature_delta", "signature": seal(&thought)}));
+            Some(OpenBlock::Text) => {}
+            Some(OpenBlock::Thinking(thought)) => {
+                self.delta(&json!({"type": "signature_delta", "signature": sign_thinking(&thought)}));
             }
         }
         self.end_block();

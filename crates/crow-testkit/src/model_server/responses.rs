@@ -6,13 +6,13 @@ use crate::Step;
 
 /// An answer while it is spelled.
 #[derive(Debug)]
-pub(crate) struct Speaker {
+pub(crate) struct EventEncoder {
     /// The number of the request, so that no two answers give the same names.
-    n: usize,
+    request_index: usize,
     sequence: u64,
     n_calls: usize,
     /// The item that is being said.
-    open: Option<Open>,
+    open_item: Option<OpenItem>,
     /// The items that are said.
     output: Vec<Value>,
     usage: Value,
@@ -22,19 +22,19 @@ pub(crate) struct Speaker {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenItem {
     is_thought: bool,
     text: String,
 }
 
-impl Speaker {
+impl EventEncoder {
     /// Begins the answer to request `n`.
-    pub(crate) fn new(n: usize) -> Self {
+    pub(crate) fn new(request_index: usize) -> Self {
         Self {
-            n,
+            request_index,
             sequence: 0,
             n_calls: 0,
-            open: None,
+            open_item: None,
             output: Vec::new(),
             usage: Value::Null,
             reason: None,
@@ -44,18 +44,18 @@ impl Speaker {
     }
 
     /// Spells a step; `None` where the step is about the connection and not about words.
-    pub(crate) fn spell(&mut self, step: &Step) -> Option<String> {
+    pub(crate) fn encode_step(&mut self, step: &Step) -> Option<String> {
         match step {
-            Step::Text(text) => self.say(text, false),
-            Step::Thought(text) => self.say(text, true),
-            Step::Call { name, arguments } => self.call(name, arguments),
+            Step::Text(text) => self.encode_text(text, false),
+            Step::Thought(text) => self.encode_text(text, true),
+            Step::Call { name, arguments } => self.encode_call(name, arguments),
             Step::Chunk(event) => {
                 let kind = event["type"].as_str().unwrap_or_default().to_owned();
                 if matches!(
                     &*kind,
                     "response.completed" | "response.incomplete" | "response.failed" | "error"
                 ) {
-                    self.close();
+                    self.close_item();
                     self.is_finished = true;
                 }
                 self.events.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
@@ -75,7 +75,7 @@ impl Speaker {
             Step::Finish(reason) => self.reason = Some(reason.clone()),
             Step::Raw(_)
             | Step::Hold
-            | Step::Cut
+            | Step::Disconnect
             | Step::Header(..)
             | Step::Code(_)
             | Step::Status { .. } => return None,
@@ -84,9 +84,9 @@ impl Speaker {
     }
 
     /// Spells the end, unless the script did.
-    pub(crate) fn end(&mut self) -> String {
-        self.begin();
-        self.close();
+    pub(crate) fn encode_end(&mut self) -> String {
+        self.encode_start();
+        self.close_item();
         if !self.is_finished {
             let reason = match self.reason.as_deref() {
                 Some("length") => Some("max_output_tokens"),
@@ -94,33 +94,33 @@ impl Speaker {
                 Some(_) | None => None,
             };
             let status = if reason.is_some() { "incomplete" } else { "completed" };
-            let mut response = self.response(status);
+            let mut response = self.response_json(status);
             response["incomplete_details"] = reason.map_or(Value::Null, |reason| json!({"reason": reason}));
             response["output"] = Value::Array(self.output.clone());
             response["usage"] = self.usage.take();
-            self.event(&format!("response.{status}"), json!({"response": response}));
+            self.push_event(&format!("response.{status}"), json!({"response": response}));
         }
         std::mem::take(&mut self.events)
     }
 
-    fn response(&self, status: &str) -> Value {
+    fn response_json(&self, status: &str) -> Value {
         json!({
-            "id": format!("resp_{}", self.n), "object": "response", "created_at": 1_700_000_000, "status": status,
+            "id": format!("resp_{}", self.request_index), "object": "response", "created_at": 1_700_000_000, "status": status,
             "error": null, "incomplete_details": null, "model": "scripted", "output": [], "store": false,
             "usage": null,
         })
     }
 
-    fn begin(&mut self) {
+    fn encode_start(&mut self) {
         if self.sequence == 0 {
             for kind in ["created", "in_progress"] {
-                let response = self.response("in_progress");
-                self.event(&format!("response.{kind}"), json!({"response": response}));
+                let response = self.response_json("in_progress");
+                self.push_event(&format!("response.{kind}"), json!({"response": response}));
             }
         }
     }
 
-    fn event(&mut self, kind: &str, fields: Value) {
+    fn push_event(&mut self, kind: &str, fields: Value) {
         let mut event = json!({"type": kind, "sequence_number": self.sequence});
         if let (Value::Object(event), Value::Object(fields)) = (&mut event, fields) {
             event.extend(fields);
@@ -130,108 +130,111 @@ impl Speaker {
     }
 
     /// Names the item that comes next.
-    fn id(&self, prefix: &str) -> String {
-        format!("{prefix}_{}_{}", self.n, self.output.len())
+    fn next_item_id(&self, prefix: &str) -> String {
+        format!("{prefix}_{}_{}", self.request_index, self.output.len())
     }
 
-    fn say(&mut self, text: &str, is_thought: bool) {
-        self.begin();
-        if self.open.as_ref().is_some_and(|open| open.is_thought != is_thought) {
-            self.close();
+    fn encode_text(&mut self, text: &str, is_thought: bool) {
+        self.encode_start();
+        if self.open_item.as_ref().is_some_and(|item| item.is_thought != is_thought) {
+            self.close_item();
         }
         let index = self.output.len();
-        let id = self.id(if is_thought { "rs" } else { "msg" });
-        if self.open.is_none() {
+        let id = self.next_item_id(if is_thought { "rs" } else { "msg" });
+        if self.open_item.is_none() {
             let item = if is_thought {
                 json!({"id": id, "type": "reasoning", "encrypted_content": "not yet", "summary": []})
             } else {
                 json!({"id": id, "type": "message", "status": "in_progress", "role": "assistant", "content": []})
             };
-            self.event("response.output_item.added", json!({"output_index": index, "item": item}));
+            self.push_event("response.output_item.added", json!({"output_index": index, "item": item}));
             let mut part = json!({"item_id": id, "output_index": index});
-            let (kind, place, empty) = if is_thought {
-                ("response.reasoning_summary_part.added", "summary_index", summary(""))
+            let (kind, index_field, empty) = if is_thought {
+                ("response.reasoning_summary_part.added", "summary_index", summary_text(""))
             } else {
-                ("response.content_part.added", "content_index", words(""))
+                ("response.content_part.added", "content_index", output_text(""))
             };
-            (part[place], part["part"]) = (json!(0), empty);
-            self.event(kind, part);
+            (part[index_field], part["part"]) = (json!(0), empty);
+            self.push_event(kind, part);
         }
-        let (kind, place) = if is_thought {
+        let (kind, index_field) = if is_thought {
             ("response.reasoning_summary_text.delta", "summary_index")
         } else {
             ("response.output_text.delta", "content_index")
         };
-        self.event(kind, json!({"item_id": id, "output_index": index, place: 0, "delta": text}));
-        self.open.get_or_insert_with(|| Open { is_thought, text: String::new() }).text.push_str(text);
+        self.push_event(kind, json!({"item_id": id, "output_index": index, index_field: 0, "delta": text}));
+        self.open_item
+            .get_or_insert_with(|| OpenItem { is_thought, text: String::new() })
+            .text
+            .push_str(text);
     }
 
     /// Ends the item that is being said.
-    fn close(&mut self) {
-        let Some(Open { is_thought, text }) = self.open.take() else { return };
+    fn close_item(&mut self) {
+        let Some(OpenItem { is_thought, text }) = self.open_item.take() else { return };
         let index = self.output.len();
-        let id = self.id(if is_thought { "rs" } else { "msg" });
+        let id = self.next_item_id(if is_thought { "rs" } else { "msg" });
         let item = if is_thought {
-            let at = json!({"item_id": id, "output_index": index, "summary_index": 0});
+            let position = json!({"item_id": id, "output_index": index, "summary_index": 0});
             self.part_done(
-                at,
+                position,
                 ["response.reasoning_summary_text.done", "response.reasoning_summary_part.done"],
                 &text,
             );
-            let sealed = format!("sealed {id}");
-            json!({"id": id, "type": "reasoning", "encrypted_content": sealed, "summary": [summary(&text)]})
+            let encrypted = format!("sealed {id}");
+            json!({"id": id, "type": "reasoning", "encrypted_content": encrypted, "summary": [summary_text(&text)]})
         } else {
-            let at = json!({"item_id": id, "output_index": index, "content_index": 0});
-            self.part_done(at, ["response.output_text.done", "response.content_part.done"], &text);
+            let position = json!({"item_id": id, "output_index": index, "content_index": 0});
+            self.part_done(position, ["response.output_text.done", "response.content_part.done"], &text);
             json!({
-                "id": id, "type": "message", "status": "completed", "role": "assistant", "content": [words(&text)],
+                "id": id, "type": "message", "status": "completed", "role": "assistant", "content": [output_text(&text)],
             })
         };
-        self.item_done(item);
+        self.encode_item_done(item);
     }
 
-    fn part_done(&mut self, at: Value, [text_done, part_done]: [&str; 2], text: &str) {
-        let mut whole = at.clone();
-        whole["text"] = text.into();
-        self.event(text_done, whole);
-        let mut part = at;
-        part["part"] = if text_done.contains("summary") { summary(text) } else { words(text) };
-        self.event(part_done, part);
+    fn part_done(&mut self, position: Value, [text_done, part_done]: [&str; 2], text: &str) {
+        let mut done_event = position.clone();
+        done_event["text"] = text.into();
+        self.push_event(text_done, done_event);
+        let mut part = position;
+        part["part"] = if text_done.contains("summary") { summary_text(text) } else { output_text(text) };
+        self.push_event(part_done, part);
     }
 
     /// Says a call with its arguments in two pieces.
-    fn call(&mut self, name: &str, arguments: &str) {
-        self.begin();
-        self.close();
-        let (index, id) = (self.output.len(), self.id("fc"));
+    fn encode_call(&mut self, name: &str, arguments: &str) {
+        self.encode_start();
+        self.close_item();
+        let (index, id) = (self.output.len(), self.next_item_id("fc"));
         let mut item = json!({
             "id": id, "type": "function_call", "status": "in_progress", "arguments": "",
-            "call_id": format!("call_{}_{}", self.n, self.n_calls), "name": name,
+            "call_id": format!("call_{}_{}", self.request_index, self.n_calls), "name": name,
         });
         self.n_calls += 1;
-        self.event("response.output_item.added", json!({"output_index": index, "item": item}));
+        self.push_event("response.output_item.added", json!({"output_index": index, "item": item}));
         let middle = arguments.floor_char_boundary(arguments.len() / 2);
         for piece in [&arguments[..middle], &arguments[middle..]] {
             let piece = json!({"item_id": id, "output_index": index, "delta": piece});
-            self.event("response.function_call_arguments.delta", piece);
+            self.push_event("response.function_call_arguments.delta", piece);
         }
-        let whole = json!({"item_id": id, "output_index": index, "arguments": arguments});
-        self.event("response.function_call_arguments.done", whole);
+        let done_event = json!({"item_id": id, "output_index": index, "arguments": arguments});
+        self.push_event("response.function_call_arguments.done", done_event);
         (item["status"], item["arguments"]) = ("completed".into(), arguments.into());
-        self.item_done(item);
+        self.encode_item_done(item);
     }
 
-    fn item_done(&mut self, item: Value) {
+    fn encode_item_done(&mut self, item: Value) {
         let index = self.output.len();
-        self.event("response.output_item.done", json!({"output_index": index, "item": item}));
+        self.push_event("response.output_item.done", json!({"output_index": index, "item": item}));
         self.output.push(item);
     }
 }
 
-fn summary(text: &str) -> Value {
+fn summary_text(text: &str) -> Value {
     json!({"type": "summary_text", "text": text})
 }
 
-fn words(text: &str) -> Value {
+fn output_text(text: &str) -> Value {
     json!({"type": "output_text", "annotations": [], "logprobs": [], "text": text})
 }

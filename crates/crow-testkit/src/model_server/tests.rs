@@ -36,7 +36,7 @@ fn one_connection_carries_several_answers() {
     post(&mut stream, GOOD);
     assert!(read_until(&mut stream, "{}").starts_with("HTTP/1.1 500"));
     assert_eq!((server.requests().len(), server.n_connections()), (2, 1));
-    assert!(server.refused().is_empty());
+    assert!(server.rejections().is_empty());
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_bad_request_is_refused() {
     let mut stream = connect(&server);
     post(&mut stream, r#"{"model":"m","messages":[]}"#);
     assert!(read_until(&mut stream, "}}").starts_with("HTTP/1.1 400"));
-    assert_eq!(server.refused(), ["request 0: `messages` is missing or empty"]);
+    assert_eq!(server.rejections(), ["request 0: `messages` is missing or empty"]);
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_request_too_many_is_refused() {
     let mut stream = connect(&server);
     post(&mut stream, GOOD);
     assert!(read_until(&mut stream, "}}").starts_with("HTTP/1.1 400"));
-    assert_eq!(server.refused(), ["request 0: the script has no answer left"]);
+    assert_eq!(server.rejections(), ["request 0: the script has no answer left"]);
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn a_held_answer_ends_by_release_or_by_hanging_up() {
     post(&mut stream, GOOD);
     server.wait_for_requests(2).await;
     drop(stream);
-    server.disconnected(1).await;
+    server.wait_for_disconnect(1).await;
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn the_messages_api_is_spelled_as_its_provider_does() {
         {"type":"content_block_stop","index":2}
         {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":2}}
         {"type":"message_stop"}"#]].assert_eq(&data);
-    assert!(server.refused().is_empty(), "{:?}", server.refused());
+    assert!(server.rejections().is_empty(), "{:?}", server.rejections());
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_bad_request_in_another_dialect_is_refused_too() {
     let mut stream = connect(&server);
     write!(stream, "POST /v1/messages HTTP/1.1\r\nContent-Length: {}\r\n\r\n{GOOD}", GOOD.len()).unwrap();
     assert!(read_until(&mut stream, "}}").starts_with("HTTP/1.1 400"));
-    assert_eq!(server.refused(), ["request 0: `max_tokens` is missing"]);
+    assert_eq!(server.rejections(), ["request 0: `max_tokens` is missing"]);
 }
 
 #[test]
@@ -149,5 +149,5 @@ fn the_path_decides_the_dialect() {
     assert!(ask(body, "0\r\n\r\n").ends_with("incomplete"));
     assert_eq!(ask(r#"{"model":"m","messages":[]}"#, "}}"), "");
     let refused = ["unknown parameter `messages`", "`input` is missing or empty"];
-    assert_eq!(server.refused(), refused.map(|why| format!("request 2: {why}")));
+    assert_eq!(server.rejections(), refused.map(|why| format!("request 2: {why}")));
 }

@@ -3,12 +3,15 @@ use std::collections::BTreeMap;
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-use super::{Page, compared};
+use super::{SessionView, render_both};
 
 #[track_caller]
 fn check(live: &[Value], loaded: &[Value], both: &Expect) {
     let shown = BTreeMap::from([("term-1".to_owned(), "out\n".to_owned())]);
-    let (told, seen) = compared(Page::of(loaded.iter(), &BTreeMap::new()), Page::of(live.iter(), &shown));
+    let (told, seen) = render_both(
+        SessionView::from_updates(loaded.iter(), &BTreeMap::new()),
+        SessionView::from_updates(live.iter(), &shown),
+    );
     both.assert_eq(&if told == seen { format!("same\n{told}") } else { format!("{seen}is not\n{told}") });
 }
 

@@ -26,7 +26,7 @@ fn a_line_is_an_answer() {
             Step::Header("retry-after".into(), "1".into()),
             Step::Status { code: 429, body: json!({"error": "busy"}).to_string() },
         ]),
-        Answer::new([Step::Text("half".into()), Step::Hold, Step::Cut]),
+        Answer::new([Step::Text("half".into()), Step::Hold, Step::Disconnect]),
     ];
     assert_eq!(script.answers, expected);
 }

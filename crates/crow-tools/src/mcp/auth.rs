@@ -3,8 +3,8 @@
 //! What is kept is bound to the server's address, and goes there and to the place that gave it, never elsewhere.
 
 mod callback;
+mod http_client;
 mod store;
-mod web;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -15,8 +15,8 @@ use tokio::{net::TcpListener, time::timeout};
 
 use self::{
     callback::{OAuthCallback, wait_for_callback},
+    http_client::SignInHttpClient,
     store::{ClientSecret, TokenFile},
-    web::SignInHttpClient,
 };
 use super::http::{is_loopback, parse_url};
 use crate::tool::to_title;
@@ -25,7 +25,7 @@ use crate::tool::to_title;
 const CLIENT_NAME: &str = "Crow";
 
 /// A person finds a password in this time; then the address is worth nothing any more.
-const PERSON_WITHIN: Duration = Duration::from_secs(300);
+const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// Why a sign-in did not come about, as a clause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,8 +33,8 @@ const PERSON_WITHIN: Duration = Duration::from_secs(300);
 pub struct SignInError(String);
 
 impl From<String> for SignInError {
-    fn from(why: String) -> Self {
-        Self(why)
+    fn from(reason: String) -> Self {
+        Self(reason)
     }
 }
 
@@ -42,21 +42,21 @@ impl From<String> for SignInError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInStatus {
     /// The server is a program, or has a key among its headers.
-    NotWanted,
+    NotApplicable,
     /// There is a sign-in for its address.
-    Yes,
+    SignedIn,
     /// There is none; it may need none.
-    No,
+    SignedOut,
 }
 
 /// Says how a server's sign-in stands, as far as can be told without asking it.
 pub fn sign_in_status(server: &McpServer, dir: &Path) -> Result<SignInStatus, SignInError> {
     let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
-        return Ok(SignInStatus::NotWanted);
+        return Ok(SignInStatus::NotApplicable);
     };
-    let kept = TokenFile::new(dir, &server.name, url).read();
-    let kept = kept.map_err(|error| format!("could not read what is kept of it: {error}"))?;
-    Ok(if kept.is_some() { SignInStatus::Yes } else { SignInStatus::No })
+    let stored = TokenFile::new(dir, &server.name, url).read();
+    let stored = stored.map_err(|error| format!("could not read what is kept of it: {error}"))?;
+    Ok(if stored.is_some() { SignInStatus::SignedIn } else { SignInStatus::SignedOut })
 }
 
 /// Forgets a server's sign-in; tells whether there was one.
@@ -69,7 +69,7 @@ pub fn forget_sign_in(server: &str, dir: &Path) -> Result<bool, SignInError> {
 pub struct McpSignIn {
     manager: AuthorizationManager,
     listener: TcpListener,
-    address: String,
+    authorization_url: String,
     state: String,
 }
 
@@ -89,41 +89,43 @@ impl McpSignIn {
         let file = TokenFile::new(dir, &server.name, url);
         let mut manager = create_auth_manager(url).await?;
         let resolved = manager.resolve_metadata().await.map_err(|error| describe_auth_error(&error))?;
-        let is_named = resolved.source.is_discovered();
+        let is_discovered = resolved.source.is_discovered();
         manager.set_metadata(resolved.metadata);
-        let broken = |error: std::io::Error| format!("could not wait for the browser: {error}");
-        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(broken)?;
-        let port = listener.local_addr().map_err(broken)?.port();
-        let redirect = format!("http://127.0.0.1:{port}{}", callback::PATH);
+        let listener_error = |error: std::io::Error| format!("could not wait for the browser: {error}");
+        let listener = TcpListener::bind("127.0.0.1:0").await.map_err(listener_error)?;
+        let port = listener.local_addr().map_err(listener_error)?.port();
+        let redirect_url = format!("http://127.0.0.1:{port}{}", callback::PATH);
         let scopes = manager.select_initial_scopes(&[]).await;
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
-        let registered = manager.register_client(CLIENT_NAME, &redirect, &scopes).await;
-        let client = registered.map_err(|error| match is_named {
+        let registered = manager.register_client(CLIENT_NAME, &redirect_url, &scopes).await;
+        let client = registered.map_err(|error| match is_discovered {
             true => describe_auth_error(&error),
             false => "it does not say where to sign in".to_owned(),
         })?;
         manager.set_credential_store(file.into_store(ClientSecret(client.client_secret)));
-        let wanted =
+        let authorization_url =
             manager.get_authorization_url(&scopes).await.map_err(|error| describe_auth_error(&error))?;
         // It goes to a browser, which opens more than web pages.
-        let page =
-            parse_secure_url(&wanted).map_err(|_| "its address for people is no safe web page".to_owned())?;
-        let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
+        let parsed_url = parse_secure_url(&authorization_url)
+            .map_err(|_| "its address for people is no safe web page".to_owned())?;
+        let state =
+            parsed_url.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
         let state = state.ok_or("its address for people has no state".to_owned())?;
-        Ok(Self { manager, listener, address: wanted, state })
+        Ok(Self { manager, listener, authorization_url, state })
     }
 
     /// The address to open in a browser. It is good for one sign-in.
     pub fn authorization_url(&self) -> &str {
-        &self.address
+        &self.authorization_url
     }
 
     /// Waits for the person, some minutes at most, and keeps the sign-in.
     pub async fn finish(self) -> Result<(), SignInError> {
-        let minutes = PERSON_WITHIN.as_secs() / 60;
-        let called = timeout(PERSON_WITHIN, wait_for_callback(&self.listener, &self.state)).await;
-        let called = called.map_err(|_| format!("nobody signed in within {minutes} minutes"))??;
-        let OAuthCallback { code, issuer } = called;
+        let minutes = SIGN_IN_TIMEOUT.as_secs() / 60;
+        let callback_result = timeout(SIGN_IN_TIMEOUT, wait_for_callback(&self.listener, &self.state)).await;
+        let callback_result =
+            callback_result.map_err(|_| format!("nobody signed in within {minutes} minutes"))??;
+        let OAuthCallback { code, issuer } = callback_result;
         let exchanged =
             self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref()).await;
         exchanged.map(drop).map_err(|error| SignInError(describe_auth_error(&error)))
@@ -142,11 +144,11 @@ pub(super) async fn load_authorizer(
         return Ok(None);
     };
     let file = TokenFile::new(dir, &server.name, url);
-    let Some(kept) = file.load_stored().await? else { return Ok(None) };
-    let secret = kept.secret.clone();
+    let Some(stored) = file.load_stored().await? else { return Ok(None) };
+    let secret = stored.secret.clone();
     let mut manager = create_auth_manager(url).await?;
-    manager.set_credential_store(file.into_store(kept.secret));
-    let client = kept.credentials.client_id.clone();
+    manager.set_credential_store(file.into_store(stored.secret));
+    let client = stored.credentials.client_id.clone();
     // Asks the server anew where its people sign in: what another place gave is forgotten.
     match manager.initialize_from_store().await {
         Ok(true) => {}
@@ -161,8 +163,8 @@ pub(super) async fn load_authorizer(
 }
 
 /// Gives the token for a request; none when a person has to sign in again.
-pub(super) async fn fetch_access_token(signer: &RequestAuthorizer) -> Result<Option<String>, String> {
-    match signer.get_access_token().await {
+pub(super) async fn fetch_access_token(authorizer: &RequestAuthorizer) -> Result<Option<String>, String> {
+    match authorizer.get_access_token().await {
         Ok(token) => Ok(Some(token)),
         Err(AuthError::AuthorizationRequired) => Ok(None),
         Err(error) => Err(describe_auth_error(&error)),
@@ -172,8 +174,8 @@ pub(super) async fn fetch_access_token(signer: &RequestAuthorizer) -> Result<Opt
 async fn create_auth_manager(url: &str) -> Result<AuthorizationManager, String> {
     let url = parse_secure_url(url)?;
     let web = SignInHttpClient::for_server(&url).await?;
-    let made = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(web)).await;
-    made.map_err(|error| describe_auth_error(&error))
+    let manager = AuthorizationManager::new_with_oauth_http_client(url, Arc::new(web)).await;
+    manager.map_err(|error| describe_auth_error(&error))
 }
 
 /// Reads an address that a key may go to: encrypted, or on this machine.

@@ -16,7 +16,7 @@ use crate::tool::to_title;
 const REDIRECTS_MAX: usize = 3;
 
 /// What a server says that asks who we are.
-pub(super) const WANTS_TO_KNOW: &str = "it wants to know who asks";
+pub(super) const AUTHENTICATION_REQUIRED: &str = "it wants to know who asks";
 
 /// Tells a person that a server knows them not, and what to do about it.
 pub(super) fn unauthorized_message(server: &McpServer) -> String {
@@ -24,7 +24,7 @@ pub(super) fn unauthorized_message(server: &McpServer) -> String {
         return "it does not accept the key among its `headers`".to_owned();
     }
     format!(
-        "{WANTS_TO_KNOW}; sign in with `crow-cli auth {}`, or give it a key among its `headers`",
+        "{AUTHENTICATION_REQUIRED}; sign in with `crow-cli auth {}`, or give it a key among its `headers`",
         to_title(&server.name)
     )
 }
@@ -44,24 +44,24 @@ pub(super) async fn client_for_url(url: &str) -> Result<(Client, Url), String> {
     let url = parse_url(url)?;
     let is_local = url.scheme() == "http" && is_loopback(&url);
     // Reading the system's certificates takes milliseconds.
-    let made = tokio::task::spawn_blocking(move || match is_local {
+    let result = tokio::task::spawn_blocking(move || match is_local {
         true => build_local_client(redirect_policy()),
         false => build_remote_client(&redirect_policy),
     })
     .await;
-    let client = made.map_err(|error| error.to_string())?;
+    let client = result.map_err(|error| error.to_string())?;
     Ok((client.map_err(|error| format!("no HTTP client could be made: {error}"))?, url))
 }
 
 /// Makes the clients of a sign-in, for this machine and for others. They follow nobody: what they carry is for one
 /// place.
 pub(super) async fn build_sign_in_clients() -> Result<(Client, Client), String> {
-    let made = tokio::task::spawn_blocking(|| {
+    let result = tokio::task::spawn_blocking(|| {
         Ok((build_local_client(Policy::none())?, build_remote_client(&Policy::none)?))
     })
     .await;
-    let made = made.map_err(|error| error.to_string())?;
-    made.map_err(|error: reqwest::Error| format!("no HTTP client could be made: {error}"))
+    let result = result.map_err(|error| error.to_string())?;
+    result.map_err(|error: reqwest::Error| format!("no HTTP client could be made: {error}"))
 }
 
 pub(super) fn parse_url(url: &str) -> Result<Url, String> {
@@ -76,23 +76,23 @@ pub(super) fn parse_url(url: &str) -> Result<Url, String> {
 pub(super) fn parse_headers(
     headers: &[(String, String)],
 ) -> Result<HashMap<HeaderName, HeaderValue>, String> {
-    let read = headers.iter().map(|(name, value)| {
-        let wrong = || format!("its header {name:?} has characters that no header may have");
-        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
-        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+    let parsed = headers.iter().map(|(name, value)| {
+        let invalid = || format!("its header {name:?} has characters that no header may have");
+        let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
         value.set_sensitive(true);
         Ok((key, value))
     });
-    read.collect()
+    parsed.collect()
 }
 
-fn build_remote_client(redirects: &dyn Fn() -> Policy) -> reqwest::Result<Client> {
-    crate::http::build_client(|| crate::http::client_builder().redirect(redirects()))
+fn build_remote_client(policy: &dyn Fn() -> Policy) -> reqwest::Result<Client> {
+    crate::http::build_client(|| crate::http::client_builder().redirect(policy()))
 }
 
 /// For this machine, which no proxy can reach for us; plain HTTP needs no certificates.
-fn build_local_client(redirects: Policy) -> reqwest::Result<Client> {
-    crate::http::client_builder().redirect(redirects).no_proxy().tls_certs_only([]).build()
+fn build_local_client(policy: Policy) -> reqwest::Result<Client> {
+    crate::http::client_builder().redirect(policy).no_proxy().tls_certs_only([]).build()
 }
 
 fn redirect_policy() -> Policy {
@@ -101,9 +101,10 @@ fn redirect_policy() -> Policy {
 
 /// Anywhere else the headers would go to a stranger, and any other status makes a GET of a POST.
 fn is_redirect_allowed(attempt: &Attempt<'_>) -> bool {
-    let is_kept = matches!(attempt.status().as_u16(), 307 | 308);
-    let from_here = attempt.previous().last().is_some_and(|before| before.origin() == attempt.url().origin());
-    is_kept && from_here && attempt.previous().len() <= REDIRECTS_MAX
+    let preserves_method = matches!(attempt.status().as_u16(), 307 | 308);
+    let is_same_origin =
+        attempt.previous().last().is_some_and(|previous| previous.origin() == attempt.url().origin());
+    preserves_method && is_same_origin && attempt.previous().len() <= REDIRECTS_MAX
 }
 
 pub(super) fn is_loopback(url: &Url) -> bool {

@@ -22,7 +22,7 @@ const PROGRESS_CHARS_MAX: usize = 1000;
 /// A connection that was made.
 pub(super) struct McpLink {
     pub(super) peer: Peer<RoleClient>,
-    pub(super) heard: McpClientHandler,
+    pub(super) handler: McpClientHandler,
 }
 
 impl McpLink {
@@ -44,18 +44,18 @@ pub(super) struct McpClientHandler {
 
 impl McpClientHandler {
     /// Hears a server that may know of these folders.
-    pub(super) fn with_roots(folders: &[PathBuf]) -> Self {
-        let addresses = folders.iter().filter_map(|folder| reqwest::Url::from_directory_path(folder).ok());
+    pub(super) fn with_roots(dirs: &[PathBuf]) -> Self {
+        let urls = dirs.iter().filter_map(|dir| reqwest::Url::from_directory_path(dir).ok());
         // Without its last slash, as other clients spell folders.
-        let roots = addresses.map(|address| address.as_str().trim_end_matches('/').to_owned()).collect();
+        let roots = urls.map(|url| url.as_str().trim_end_matches('/').to_owned()).collect();
         Self { roots, ..Self::default() }
     }
 
     /// Listens to the progress of a call for as long as the result lives.
     pub(super) fn track_progress(&self, token: ProgressToken) -> CallProgress {
-        let (told, texts) = watch::channel(String::new());
-        self.lock_calls().insert(token.clone(), told);
-        CallProgress { heard: self.clone(), token, texts }
+        let (sender, receiver) = watch::channel(String::new());
+        self.lock_calls().insert(token.clone(), sender);
+        CallProgress { handler: self.clone(), token, receiver }
     }
 
     fn lock_calls(&self) -> MutexGuard<'_, HashMap<ProgressToken, watch::Sender<String>>> {
@@ -65,16 +65,16 @@ impl McpClientHandler {
 
 /// The progress of one call; the newest counts.
 pub(super) struct CallProgress {
-    heard: McpClientHandler,
+    handler: McpClientHandler,
     token: ProgressToken,
-    texts: watch::Receiver<String>,
+    receiver: watch::Receiver<String>,
 }
 
 impl CallProgress {
     /// Waits for news of the call.
     pub(super) async fn next_text(&mut self) -> String {
-        match self.texts.changed().await {
-            Ok(()) => self.texts.borrow_and_update().clone(),
+        match self.receiver.changed().await {
+            Ok(()) => self.receiver.borrow_and_update().clone(),
             Err(_) => std::future::pending().await,
         }
     }
@@ -82,21 +82,22 @@ impl CallProgress {
 
 impl Drop for CallProgress {
     fn drop(&mut self) {
-        self.heard.lock_calls().remove(&self.token);
+        self.handler.lock_calls().remove(&self.token);
     }
 }
 
 impl ClientHandler for McpClientHandler {
     fn get_info(&self) -> ClientConfig {
-        let us = Implementation::new("crow", env!("CARGO_PKG_VERSION"));
-        let mut abilities = ClientCapabilities::default();
-        abilities.roots = Some(Default::default());
-        ClientConfig::new(abilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+        let implementation = Implementation::new("crow", env!("CARGO_PKG_VERSION"));
+        let mut capabilities = ClientCapabilities::default();
+        capabilities.roots = Some(Default::default());
+        ClientConfig::new(capabilities, implementation)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        if let Some(told) = self.lock_calls().get(&params.progress_token) {
-            told.send_replace(progress_text(&params));
+        if let Some(sender) = self.lock_calls().get(&params.progress_token) {
+            sender.send_replace(progress_text(&params));
         }
     }
 

@@ -27,9 +27,9 @@ pub(super) struct MessageFilter {
     /// Bytes of a line that is passed over, while it is.
     n_skipped: Option<usize>,
     /// Why a line was given up in its middle, the last time.
-    fault: Option<String>,
+    last_fault: Option<String>,
     /// Why no more can be read.
-    end: Option<String>,
+    end_reason: Option<String>,
 }
 
 /// How a message is built, as far as it was read.
@@ -61,9 +61,9 @@ impl MessageShape {
 
 impl MessageFilter {
     /// Takes the next bytes, and adds to `out` what the SDK may read of them.
-    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    pub(super) fn feed(&mut self, bytes: &[u8], output: &mut Vec<u8>) {
         for &byte in bytes {
-            if self.end.is_some() {
+            if self.end_reason.is_some() {
                 return;
             }
             match (byte, &mut self.n_skipped) {
@@ -71,30 +71,30 @@ impl MessageFilter {
                 (_, Some(n_skipped)) => {
                     *n_skipped += 1;
                     if *n_skipped > SKIPPED_BYTES_MAX {
-                        self.end = Some(too_long_message());
+                        self.end_reason = Some(too_long_message());
                     }
                 }
-                (b'\n', None) => self.end_line(out),
-                (_, None) => self.push_byte(byte, out),
+                (b'\n', None) => self.end_line(output),
+                (_, None) => self.push_byte(byte, output),
             }
         }
     }
 
     /// Why nothing of the server can be read any more, when that is so.
     pub(super) fn end_reason(&self) -> Option<&str> {
-        self.end.as_deref()
+        self.end_reason.as_deref()
     }
 
     /// Why a line was given up in its middle, the last time.
     pub(super) fn last_fault(&self) -> Option<&str> {
-        self.fault.as_deref()
+        self.last_fault.as_deref()
     }
 
-    fn push_byte(&mut self, byte: u8, out: &mut Vec<u8>) {
+    fn push_byte(&mut self, byte: u8, output: &mut Vec<u8>) {
         self.line.push(byte);
         self.shape.scan_byte(byte);
         let is_message = self.line.first() == Some(&b'{');
-        let why = if self.line.len() > LINE_BYTES_MAX {
+        let reason = if self.line.len() > LINE_BYTES_MAX {
             too_long_message()
         } else if is_message && self.shape.n_levels > LEVELS_MAX {
             format!("its answer is nested more than {LEVELS_MAX} levels deep")
@@ -103,25 +103,25 @@ impl MessageFilter {
         } else {
             return;
         };
-        let refused = id_in_head(&self.line).map(|id| error_response(&id, &why));
+        let response = id_in_head(&self.line).map(|id| error_response(&id, &reason));
         // A message whose id is not known yet may still have an end, with the id.
-        out.extend(refused.unwrap_or_default().into_bytes());
-        self.fault = Some(why);
+        output.extend(response.unwrap_or_default().into_bytes());
+        self.last_fault = Some(reason);
         self.n_skipped = Some(0);
         self.clear_line();
     }
 
-    fn end_line(&mut self, out: &mut Vec<u8>) {
+    fn end_line(&mut self, output: &mut Vec<u8>) {
         let is_message = self.line.first() == Some(&b'{');
         let id = || id_in_head(&self.line).or_else(|| id_at_end(&self.line));
-        let broken = is_message.then(|| serde_json::from_slice::<Value>(&self.line).err()).flatten();
-        match broken.and_then(|error| Some((id()?, error))) {
+        let parse_error = is_message.then(|| serde_json::from_slice::<Value>(&self.line).err()).flatten();
+        match parse_error.and_then(|error| Some((id()?, error))) {
             Some((id, error)) => {
-                out.extend(error_response(&id, &format!("its answer is no JSON: {error}")).into_bytes());
+                output.extend(error_response(&id, &format!("its answer is no JSON: {error}")).into_bytes());
             }
             None => {
-                out.append(&mut self.line);
-                out.push(b'\n');
+                output.append(&mut self.line);
+                output.push(b'\n');
             }
         }
         self.clear_line();
@@ -135,21 +135,21 @@ impl MessageFilter {
 
 /// Answers a request in place of a server, whose own answer to it cannot be read; `None` when it cannot be told which
 /// request that is.
-pub(super) fn error_response_for(message: &[u8], why: &str) -> Option<String> {
+pub(super) fn error_response_for(message: &[u8], reason: &str) -> Option<String> {
     let id = id_in_head(message).or_else(|| id_at_end(message))?;
-    Some(error_response(&id, why))
+    Some(error_response(&id, reason))
 }
 
-fn error_response(id: &Value, why: &str) -> String {
-    let refusal = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": why}});
-    format!("{refusal}\n")
+fn error_response(id: &Value, reason: &str) -> String {
+    let response = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": reason}});
+    format!("{response}\n")
 }
 
 /// Finds the id of an answer before what it says. A request of the server's own has a method.
 fn id_in_head(line: &[u8]) -> Option<Value> {
     let head = String::from_utf8_lossy(&line[..line.len().min(HEAD_BYTES)]);
-    let before = head.split("\"result\"").next()?;
-    let (_, id) = before.split_once("\"id\"").filter(|_| !before.contains("\"method\""))?;
+    let prefix = head.split("\"result\"").next()?;
+    let (_, id) = prefix.split_once("\"id\"").filter(|_| !prefix.contains("\"method\""))?;
     parse_id(id).map(|(id, _)| id)
 }
 

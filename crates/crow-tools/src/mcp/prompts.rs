@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use super::{
     call::{McpRequestOptions, send_request},
-    listing::strip_control_chars,
-    outcome::ContentCollector,
-    pages::{self, McpListKind},
+    call_result::ContentCollector,
+    pagination::{self, McpListKind},
     server::McpServerHandle,
+    tool_list::strip_control_chars,
 };
 use crate::tool::to_title;
 
@@ -30,7 +30,7 @@ const ARGUMENTS_MAX: usize = 16;
 const NAME_BYTES_MAX: usize = 128;
 
 /// What stands before a name that begins with no letter, which no command may.
-const LETTER: &str = "mcp_";
+const NAME_PREFIX: &str = "mcp_";
 
 /// A prompt as a server lists it.
 #[derive(Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub(super) struct ListedPrompt {
     /// Its name there.
     name: String,
     /// The command that it is here, without the server's name.
-    spelled: String,
+    command_name: String,
     description: String,
     arguments: Vec<PromptParameter>,
 }
@@ -52,10 +52,10 @@ struct PromptParameter {
 
 /// Asks a server for its prompts.
 pub(super) async fn fetch_prompts(peer: &Peer<RoleClient>) -> Result<Vec<Arc<ListedPrompt>>, String> {
-    let (mut prompts, mut spelled) = (Vec::new(), HashSet::new());
-    pages::for_each_entry(peer, McpListKind::Prompts, |prompt| {
+    let (mut prompts, mut seen_names) = (Vec::new(), HashSet::new());
+    pagination::for_each_entry(peer, McpListKind::Prompts, |prompt| {
         let Some(prompt) = parse_prompt(prompt) else { return };
-        if prompts.len() < PROMPTS_MAX && spelled.insert(prompt.spelled.clone()) {
+        if prompts.len() < PROMPTS_MAX && seen_names.insert(prompt.command_name.clone()) {
             prompts.push(Arc::new(prompt));
         }
     })
@@ -71,10 +71,10 @@ fn parse_prompt(prompt: &Value) -> Option<ListedPrompt> {
             entry_name(argument).map(|name| strip_control_chars(&name)).filter(|name| !name.is_empty())?;
         Some(PromptParameter { name, is_required: argument["required"].as_bool().unwrap_or(false) })
     });
-    let described = ["description", "title"].into_iter().find_map(|key| prompt[key].as_str());
+    let description = ["description", "title"].into_iter().find_map(|key| prompt[key].as_str());
     Some(ListedPrompt {
-        spelled: to_command_name(&name),
-        description: to_title(described.unwrap_or("A prompt of an MCP server")),
+        command_name: to_command_name(&name),
+        description: to_title(description.unwrap_or("A prompt of an MCP server")),
         arguments: arguments.collect(),
         name,
     })
@@ -87,11 +87,11 @@ fn entry_name(entry: &Value) -> Option<String> {
 /// Spells a name so that it can stand in a command.
 fn to_command_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
-    let spelled: String = name.chars().take(NAME_BYTES_MAX).map(fit).collect();
-    if spelled.starts_with(|first: char| first.is_ascii_alphabetic()) {
-        spelled
+    let command_name: String = name.chars().take(NAME_BYTES_MAX).map(fit).collect();
+    if command_name.starts_with(|first: char| first.is_ascii_alphabetic()) {
+        command_name
     } else {
-        LETTER.to_owned() + &spelled
+        NAME_PREFIX.to_owned() + &command_name
     }
 }
 
@@ -99,12 +99,12 @@ fn to_command_name(name: &str) -> String {
 pub(super) fn prompt_commands(server: &McpServerHandle) -> Vec<CommandInfo> {
     let prefix = to_command_name(&server.name);
     let prompts = server.catalog().prompts;
-    let infos = prompts.iter().map(|prompt| CommandInfo {
-        name: format!("{prefix}:{}", prompt.spelled),
+    let commands = prompts.iter().map(|prompt| CommandInfo {
+        name: format!("{prefix}:{}", prompt.command_name),
         description: prompt.description.clone(),
         hint: Some(usage_hint(&prompt.arguments)).filter(|hint| !hint.is_empty()),
     });
-    infos.collect()
+    commands.collect()
 }
 
 /// Tells whether a command may be a prompt of this server.
@@ -124,35 +124,35 @@ fn usage_hint(arguments: &[PromptParameter]) -> String {
 pub(super) async fn get_prompt(
     server: &McpServerHandle,
     command: &slash::SlashCommand<'_>,
-    asking: McpRequestOptions<'_>,
+    options: McpRequestOptions<'_>,
 ) -> Result<Vec<ContentPart>, String> {
     let name = command.name;
     let prompts = server.catalog().prompts;
-    let wanted = name.split_once(':').map_or(name, |(_, prompt)| prompt);
-    let Some(prompt) = prompts.iter().find(|prompt| prompt.spelled == wanted) else {
+    let prompt_name = name.split_once(':').map_or(name, |(_, prompt)| prompt);
+    let Some(prompt) = prompts.iter().find(|prompt| prompt.command_name == prompt_name) else {
         let names: Vec<String> =
             prompt_commands(server).iter().map(|command| format!("/{}", command.name)).collect();
-        let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        let available = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(format!(
-            "The MCP server {} has no prompt {wanted:?}. Its prompts: {there}.",
+            "The MCP server {} has no prompt {prompt_name:?}. Its prompts: {available}.",
             server.name
         ));
     };
-    let read = arguments::parse_arguments(&prompt.arguments, command.arguments);
-    let read = read.map_err(|missing| {
+    let parsed = arguments::parse_arguments(&prompt.arguments, command.arguments);
+    let parsed = parsed.map_err(|missing| {
         let usage = usage_hint(&prompt.arguments);
         format!("/{name} needs {}. Write: /{name} {usage}", missing.join(" and "))
     })?;
     let mut params = GetPromptRequestParams::new(prompt.name.clone());
-    params.arguments = Some(read.values).filter(|values| !values.is_empty());
+    params.arguments = Some(parsed.values).filter(|values| !values.is_empty());
     let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
-    let answer = send_request(server, request, asking).await.map_err(|why| {
-        let mut chars = why.chars();
+    let answer = send_request(server, request, options).await.map_err(|reason| {
+        let mut chars = reason.chars();
         let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
         format!("{first}{}.", chars.as_str().trim_end_matches('.'))
     })?;
     let answer = serde_json::to_value(answer).unwrap_or_default();
-    let parts = messages_to_parts(&answer, read.rest);
+    let parts = messages_to_parts(&answer, parsed.trailing_text);
     if parts.is_empty() {
         return Err(format!("The MCP server {} gave no words for /{name}.", server.name));
     }
@@ -160,8 +160,8 @@ pub(super) async fn get_prompt(
 }
 
 /// Makes one prompt of the messages: all of it is said by the person, so words of an assistant are quoted.
-fn messages_to_parts(answer: &Value, rest: &str) -> Vec<ContentPart> {
-    let mut gathered = ContentCollector::default();
+fn messages_to_parts(answer: &Value, trailing_text: &str) -> Vec<ContentPart> {
+    let mut collector = ContentCollector::default();
     for message in answer["messages"].as_array().into_iter().flatten() {
         let content = &message["content"];
         let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
@@ -169,14 +169,14 @@ fn messages_to_parts(answer: &Value, rest: &str) -> Vec<ContentPart> {
             match (message["role"].as_str(), block["text"].as_str()) {
                 (Some("assistant"), Some(text)) => {
                     let quoted: String = text.lines().map(|line| format!("> {line}\n")).collect();
-                    gathered.add_text(&format!("The assistant answered:\n{quoted}"));
+                    collector.add_text(&format!("The assistant answered:\n{quoted}"));
                 }
-                (_, _) => gathered.add_value(block),
+                (_, _) => collector.add_value(block),
             }
         }
     }
-    if !gathered.is_empty() {
-        gathered.add_text(rest);
+    if !collector.is_empty() {
+        collector.add_text(trailing_text);
     }
-    gathered.into_parts()
+    collector.into_parts()
 }

@@ -11,11 +11,11 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::{
-    call::{LIST_WITHIN, McpRequestOptions, send_request},
-    listing::strip_control_chars,
-    outcome::ContentCollector,
-    pages::{self, McpListKind},
+    call::{LIST_TIMEOUT, McpRequestOptions, send_request},
+    call_result::ContentCollector,
+    pagination::{self, McpListKind},
     server::{McpServerExit, McpServerHandle},
+    tool_list::strip_control_chars,
 };
 use crate::{
     Tool, ToolCx, ToolFuture, Workspace,
@@ -23,10 +23,10 @@ use crate::{
 };
 
 /// What reading is called where tools are named.
-pub(super) const READ: &str = "resources/read";
+pub(super) const READ_METHOD: &str = "resources/read";
 
 /// What listing is called there.
-const LIST: &str = "resources/list";
+const LIST_METHOD: &str = "resources/list";
 
 /// What of one server's list is shown at a time.
 const ENTRIES_MAX: usize = 100;
@@ -40,7 +40,7 @@ const TEXT_BYTES_MAX: usize = 50_000;
 /// Tells whether a server has any.
 pub(super) async fn has_resources(peer: &Peer<RoleClient>) -> bool {
     for list in [McpListKind::Resources, McpListKind::Templates] {
-        if pages::fetch_page(peer, list, None).await.is_ok_and(|(entries, _)| !entries.is_empty()) {
+        if pagination::fetch_page(peer, list, None).await.is_ok_and(|(entries, _)| !entries.is_empty()) {
             return true;
         }
     }
@@ -118,7 +118,7 @@ impl Tool for ListResourcesTool {
             title: to_title(&format!("List resources of {server}")),
             kind: ToolKind::Search,
             locations: Vec::new(),
-            touch: ToolAccess::Calls { server: server.to_owned(), tool: LIST.to_owned() },
+            touch: ToolAccess::Calls { server: server.to_owned(), tool: LIST_METHOD.to_owned() },
         }
     }
 
@@ -126,15 +126,16 @@ impl Tool for ListResourcesTool {
         Box::pin(async move {
             let server = match find_server(&self.servers, text_argument(arguments, "server")) {
                 Ok(server) => server,
-                Err(outcome) => return outcome,
+                Err(result) => return result,
             };
             let cursor = arguments.get("cursor").and_then(Value::as_str).map(str::to_owned);
-            let Some(lines) = cx.cut.run_until_cancelled(render_resource_list(server, cursor)).await else {
+            let Some(lines) = cx.cancel.run_until_cancelled(render_resource_list(server, cursor)).await
+            else {
                 return ToolResult::failure(CANCELLED);
             };
-            let mut gathered = ContentCollector::default();
-            gathered.add_text(&lines);
-            gathered.into_tool_result(ToolCallStatus::Done)
+            let mut collector = ContentCollector::default();
+            collector.add_text(&lines);
+            collector.into_tool_result(ToolCallStatus::Done)
         })
     }
 }
@@ -142,18 +143,21 @@ impl Tool for ListResourcesTool {
 /// Writes down what a server lists; a first page comes with its templates.
 async fn render_resource_list(server: &McpServerHandle, cursor: Option<String>) -> String {
     let mut lines = format!("{}:\n", server.name);
-    let is_first = cursor.is_none();
-    let asked = async {
+    let is_first_page = cursor.is_none();
+    let fetched = async {
         let link = server.acquire_link().await.map_err(|end: McpServerExit| end.full_reason())?;
-        let (resources, next) = pages::fetch_page(&link.peer, McpListKind::Resources, cursor).await?;
-        let templates = match is_first {
-            true => pages::fetch_page(&link.peer, McpListKind::Templates, None).await.unwrap_or_default().0,
+        let (resources, next) = pagination::fetch_page(&link.peer, McpListKind::Resources, cursor).await?;
+        let templates = match is_first_page {
+            true => {
+                pagination::fetch_page(&link.peer, McpListKind::Templates, None).await.unwrap_or_default().0
+            }
             false => Vec::new(),
         };
         Ok::<_, String>((resources, next, templates))
     };
-    let asked = timeout(LIST_WITHIN, asked).await.unwrap_or_else(|_| Err("it did not answer".to_owned()));
-    match asked {
+    let fetched =
+        timeout(LIST_TIMEOUT, fetched).await.unwrap_or_else(|_| Err("it did not answer".to_owned()));
+    match fetched {
         Ok((resources, next, templates)) => {
             write_entries(&mut lines, &resources, "uri");
             if let Some(next) = next {
@@ -165,21 +169,21 @@ async fn render_resource_list(server: &McpServerHandle, cursor: Option<String>) 
                 write_entries(&mut lines, &templates, "uriTemplate");
             }
         }
-        Err(why) => {
-            let _ = writeln!(lines, "  (could not be listed: {why})");
+        Err(reason) => {
+            let _ = writeln!(lines, "  (could not be listed: {reason})");
         }
     }
     lines
 }
 
-fn write_entries(lines: &mut String, entries: &[Value], address: &str) {
+fn write_entries(lines: &mut String, entries: &[Value], uri_key: &str) {
     for entry in entries.iter().take(ENTRIES_MAX) {
         let text = |key: &str| entry[key].as_str().filter(|text| !text.is_empty());
-        let Some(uri) = text(address) else { continue };
+        let Some(uri) = text(uri_key) else { continue };
         let mut line = uri.to_owned();
-        let about: Vec<&str> = ["name", "mimeType"].into_iter().filter_map(text).collect();
-        if !about.is_empty() {
-            let _ = write!(line, " ({})", about.join(", "));
+        let details: Vec<&str> = ["name", "mimeType"].into_iter().filter_map(text).collect();
+        if !details.is_empty() {
+            let _ = write!(line, " ({})", details.join(", "));
         }
         if let Some(description) = text("description") {
             let _ = write!(line, ": {description}");
@@ -208,7 +212,7 @@ impl Tool for ReadResourceTool {
             title: to_title(&format!("{server}: read {uri}")),
             kind: ToolKind::Other,
             locations: Vec::new(),
-            touch: ToolAccess::Calls { server: server.to_owned(), tool: READ.to_owned() },
+            touch: ToolAccess::Calls { server: server.to_owned(), tool: READ_METHOD.to_owned() },
         }
     }
 
@@ -216,16 +220,18 @@ impl Tool for ReadResourceTool {
         Box::pin(async move {
             let server = match find_server(&self.servers, text_argument(arguments, "server")) {
                 Ok(server) => server,
-                Err(outcome) => return outcome,
+                Err(result) => return result,
             };
             let params = ReadResourceRequestParams::new(text_argument(arguments, "uri"));
             let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-            match send_request(server, request, McpRequestOptions { cut: cx.cut, progress: &|_| () }).await {
+            match send_request(server, request, McpRequestOptions { cancel: cx.cancel, progress: &|_| () })
+                .await
+            {
                 Ok(answer) => {
                     let offset = arguments.get("offset").and_then(Value::as_u64).unwrap_or(0);
                     render_resource(&serde_json::to_value(answer).unwrap_or_default(), offset)
                 }
-                Err(why) => ToolResult::failure(why),
+                Err(reason) => ToolResult::failure(reason),
             }
         })
     }
@@ -233,7 +239,7 @@ impl Tool for ReadResourceTool {
 
 /// Shows what a resource holds: texts from `offset` on, images as they are.
 fn render_resource(answer: &Value, offset: u64) -> ToolResult {
-    let (mut gathered, mut texts) = (ContentCollector::default(), String::new());
+    let (mut collector, mut texts) = (ContentCollector::default(), String::new());
     for content in answer["contents"].as_array().into_iter().flatten() {
         match content["text"].as_str() {
             Some(text) if texts.is_empty() => text.clone_into(&mut texts),
@@ -242,18 +248,18 @@ fn render_resource(answer: &Value, offset: u64) -> ToolResult {
                 texts.push_str(text);
             }
             None => match serde_json::from_value::<ResourceContents>(content.clone()) {
-                Ok(resource) => gathered.add_resource(resource),
-                Err(_) => gathered.add_value(content),
+                Ok(resource) => collector.add_resource(resource),
+                Err(_) => collector.add_value(content),
             },
         }
     }
     let start = texts.floor_char_boundary(usize::try_from(offset).unwrap_or(usize::MAX));
     let end = texts.floor_char_boundary(start.saturating_add(TEXT_BYTES_MAX));
-    gathered.add_text(&texts[start..end]);
+    collector.add_text(&texts[start..end]);
     if end < texts.len() {
-        gathered.add_text(&format!("(cut: {} bytes in all; go on with offset={end})", texts.len()));
+        collector.add_text(&format!("(cut: {} bytes in all; go on with offset={end})", texts.len()));
     } else if start > 0 && start == texts.len() {
-        gathered.add_text(&format!("(there are {} bytes)", texts.len()));
+        collector.add_text(&format!("(there are {} bytes)", texts.len()));
     }
-    gathered.into_tool_result(ToolCallStatus::Done)
+    collector.into_tool_result(ToolCallStatus::Done)
 }

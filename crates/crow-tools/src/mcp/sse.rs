@@ -40,7 +40,7 @@ pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
     /// Shared by the requests: one of them renews what has run out.
-    signer: Option<Arc<Mutex<RequestAuthorizer>>>,
+    authorizer: Option<Arc<Mutex<RequestAuthorizer>>>,
     endpoint: Url,
     stream: EventStream,
 }
@@ -49,13 +49,13 @@ pub(super) struct SseTransport {
 pub(super) async fn open_transport(
     url: &str,
     headers: &[(String, String)],
-    signer: Option<RequestAuthorizer>,
+    authorizer: Option<RequestAuthorizer>,
 ) -> Result<SseTransport, Option<String>> {
     let (client, url) = http::client_for_url(url).await?;
     let headers: HeaderMap = http::parse_headers(headers)?.into_iter().collect();
     let request = client.get(url.clone()).header(ACCEPT, "text/event-stream").headers(headers.clone());
-    let signer = signer.map(|signer| Arc::new(Mutex::new(signer)));
-    let response = authorize_request(request, signer.as_ref()).await?.send().await;
+    let authorizer = authorizer.map(|signer| Arc::new(Mutex::new(signer)));
+    let response = authorize_request(request, authorizer.as_ref()).await?.send().await;
     let response = response.map_err(|error| super::connect::root_cause(&error))?;
     match response.status().as_u16() {
         200 => {}
@@ -63,7 +63,7 @@ pub(super) async fn open_transport(
         status => return Err(Some(format!("it answered HTTP {status}"))),
     }
     let (endpoint, stream) = wait_for_endpoint(&url, response).await?;
-    Ok(SseTransport { client, headers, signer, endpoint, stream })
+    Ok(SseTransport { client, headers, authorizer, endpoint, stream })
 }
 
 /// Waits on the open stream until it names the address.
@@ -91,10 +91,10 @@ async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventS
 /// Adds a token, where somebody has signed in.
 async fn authorize_request(
     request: RequestBuilder,
-    signer: Option<&Arc<Mutex<RequestAuthorizer>>>,
+    authorizer: Option<&Arc<Mutex<RequestAuthorizer>>>,
 ) -> Result<RequestBuilder, String> {
-    let Some(signer) = signer else { return Ok(request) };
-    let token = auth::fetch_access_token(&*signer.lock().await).await?;
+    let Some(authorizer) = authorizer else { return Ok(request) };
+    let token = auth::fetch_access_token(&*authorizer.lock().await).await?;
     Ok(match token {
         Some(token) => request.bearer_auth(token),
         None => request,
@@ -109,9 +109,9 @@ impl Transport<RoleClient> for SseTransport {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), SseError>> + Send + 'static {
         let request = self.client.post(self.endpoint.clone()).headers(self.headers.clone()).json(&message);
-        let signer = self.signer.clone();
+        let authorizer = self.authorizer.clone();
         async move {
-            let request = authorize_request(request, signer.as_ref()).await.map_err(SseError::SignIn)?;
+            let request = authorize_request(request, authorizer.as_ref()).await.map_err(SseError::SignIn)?;
             let status = request.send().await?.status();
             if status.is_success() { Ok(()) } else { Err(SseError::Status(status.as_u16())) }
         }
@@ -124,8 +124,8 @@ impl Transport<RoleClient> for SseTransport {
                 match serde_json::from_str(&event.data) {
                     Ok(message) => return Some(message),
                     Err(error) => {
-                        let why = format!("its answer is no JSON: {error}");
-                        match error_response_for(event.data.as_bytes(), &why)
+                        let reason = format!("its answer is no JSON: {error}");
+                        match error_response_for(event.data.as_bytes(), &reason)
                             .map(|line| serde_json::from_str(&line))
                         {
                             Some(Ok(refusal)) => return Some(refusal),

@@ -5,36 +5,36 @@ use std::sync::Arc;
 use crow_core::{ToolAccess, ToolCallInfo, ToolKind, ToolSpec};
 use serde_json::{Map, Value};
 
-use super::{call::call_tool, listing::ListedTool, server::McpServerHandle};
+use super::{call::call_tool, server::McpServerHandle, tool_list::ListedTool};
 use crate::{Tool, ToolCx, ToolFuture, Workspace, tool::to_title};
 
 pub(super) struct McpTool {
     server: Arc<McpServerHandle>,
-    listed: Arc<ListedTool>,
+    listed_tool: Arc<ListedTool>,
 }
 
 impl McpTool {
-    pub(super) fn new(server: Arc<McpServerHandle>, listed: Arc<ListedTool>) -> Self {
-        Self { server, listed }
+    pub(super) fn new(server: Arc<McpServerHandle>, listed_tool: Arc<ListedTool>) -> Self {
+        Self { server, listed_tool }
     }
 }
 
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
-        &self.listed.spec
+        &self.listed_tool.spec
     }
 
     fn server_name(&self) -> Option<&str> {
         Some(&self.server.name)
     }
 
-    fn name_there(&self) -> Option<&str> {
-        Some(&self.listed.name)
+    fn server_tool_name(&self) -> Option<&str> {
+        Some(&self.listed_tool.name)
     }
 
     // By the tool's name and as anything else: a title or a hint of the server's own could mislead who is asked.
     fn call_info(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
-        let (server, tool) = (self.server.name.clone(), self.listed.name.clone());
+        let (server, tool) = (self.server.name.clone(), self.listed_tool.name.clone());
         ToolCallInfo {
             title: to_title(&format!("{server}: {tool}")),
             kind: ToolKind::Other,
@@ -44,6 +44,6 @@ impl Tool for McpTool {
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
-        Box::pin(call_tool(&self.server, &self.listed.name, arguments, cx))
+        Box::pin(call_tool(&self.server, &self.listed_tool.name, arguments, cx))
     }
 }

@@ -13,8 +13,8 @@ use super::{DirHandle, READ, open_at_once, open_file, open_in_steps, read_metada
 
 /// A folder whose path leads through no link, with a folder `in`, one `out` beside it, and links between them.
 fn place() -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().canonicalize().unwrap();
     for name in ["in", "out"] {
         fs::create_dir(path.join(name)).unwrap();
         fs::write(path.join(name).join("file"), name).unwrap();
@@ -23,7 +23,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     symlink("../out", path.join("in/away")).unwrap();
     symlink("none", path.join("in/none")).unwrap();
     mkfifoat(CWD, path.join("in/pipe"), Mode::from_raw_mode(0o600)).unwrap();
-    (folder, path)
+    (dir, path)
 }
 
 /// Opens paths in both ways and compares what comes of each.
@@ -127,11 +127,11 @@ fn folders_are_made_where_the_path_says() {
 #[test]
 fn a_new_file_does_not_go_through_a_link() {
     let (_folder, place) = place();
-    let folder = DirHandle::open(&place.join("in")).unwrap();
-    assert!(folder.create_entry("none".as_ref()).is_err());
-    assert!(folder.open_entry("link".as_ref()).is_err());
-    folder.create_entry("new".as_ref()).unwrap();
-    folder.rename_entry("new".as_ref(), "link".as_ref()).unwrap();
+    let dir = DirHandle::open(&place.join("in")).unwrap();
+    assert!(dir.create_entry("none".as_ref()).is_err());
+    assert!(dir.open_entry("link".as_ref()).is_err());
+    dir.create_entry("new".as_ref()).unwrap();
+    dir.rename_entry("new".as_ref(), "link".as_ref()).unwrap();
     assert!(!place.join("in/link").is_symlink());
     assert_eq!(fs::read_to_string(place.join("out/file")).unwrap(), "out");
 }

@@ -122,11 +122,11 @@ impl Read for Endless {
 
 #[test]
 fn a_line_without_an_end_stops_when_the_turn_does() {
-    let cut = CancellationToken::new();
+    let cancel = CancellationToken::new();
     let reading = {
-        let cut = cut.clone();
-        std::thread::spawn(move || TextPage::read(Endless, RANGE, &cut).map(TextPage::into_text))
+        let cancel = cancel.clone();
+        std::thread::spawn(move || TextPage::read(Endless, RANGE, &cancel).map(TextPage::into_text))
     };
-    cut.cancel();
+    cancel.cancel();
     assert_eq!(reading.join().unwrap().unwrap_err().to_string(), "the turn was cancelled");
 }

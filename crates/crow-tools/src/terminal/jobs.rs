@@ -14,7 +14,7 @@ use crow_process::{BackgroundJob, CapturedOutput, JobWaitOptions};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::{SETTLE, in_client::ClientJob, words::CommandExit};
+use super::{JOB_START_WAIT, client::ClientJob, report::CommandExit};
 use crate::tool::{ToolError, to_title};
 
 /// A server, a watcher, a shell or two; whoever starts more has lost sight of them.
@@ -23,12 +23,12 @@ const JOBS_MAX: usize = 16;
 /// The jobs of one session. Dropping them ends those that run.
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
-    inner: Mutex<JobTableState>,
+    state: Mutex<JobTableState>,
 }
 
 #[derive(Debug, Default)]
 struct JobTableState {
-    n_named: u32,
+    n_started: u32,
     n_reserved: usize,
     /// In the order they were started.
     jobs: Vec<Arc<JobEntry>>,
@@ -42,16 +42,16 @@ pub(super) struct JobEntry {
     pub(super) title: String,
     /// How it is held.
     pub(super) confinement: Confinement,
-    pub(super) at: JobBackend,
+    pub(super) backend: JobBackend,
     /// The model was told that it ended.
-    is_told: AtomicBool,
+    is_reported: AtomicBool,
 }
 
 /// Where a job runs.
 #[derive(Debug)]
 pub(super) enum JobBackend {
-    Here(BackgroundJob),
-    InClient(ClientJob),
+    Local(BackgroundJob),
+    Client(ClientJob),
 }
 
 /// A place among the jobs for one that is about to start.
@@ -62,41 +62,41 @@ pub(super) struct JobSlot<'a> {
 impl JobTable {
     /// Keeps a place for a job. The oldest that ended is forgotten for it.
     pub(super) fn reserve_slot(&self) -> Result<JobSlot<'_>, ToolError> {
-        let mut inner = self.lock();
-        if inner.jobs.len() + inner.n_reserved >= JOBS_MAX {
-            match inner.jobs.iter().position(|job| job.command_exit().is_some()) {
-                Some(at) => drop(inner.jobs.remove(at)),
+        let mut state = self.lock();
+        if state.jobs.len() + state.n_reserved >= JOBS_MAX {
+            match state.jobs.iter().position(|job| job.command_exit().is_some()) {
+                Some(index) => drop(state.jobs.remove(index)),
                 None => {
-                    let why = format!(
+                    let reason = format!(
                         "not started: {JOBS_MAX} jobs run, and that is how many there may be; end one with reset and \
                          its `job`. {}",
-                        inner.render_list()
+                        state.render_list()
                     );
-                    return Err(ToolError(why));
+                    return Err(ToolError(reason));
                 }
             }
         }
-        inner.n_reserved += 1;
+        state.n_reserved += 1;
         Ok(JobSlot { jobs: self })
     }
 
     /// Finds a job by its name, or without one the last that runs, or the last.
     pub(super) fn find_job(&self, name: Option<&str>) -> Result<Arc<JobEntry>, ToolError> {
-        let inner = self.lock();
+        let state = self.lock();
         let found = match name {
-            Some(name) => inner.jobs.iter().find(|job| job.name == name),
-            None => inner.jobs.iter().rfind(|job| job.command_exit().is_none()).or(inner.jobs.last()),
+            Some(name) => state.jobs.iter().find(|job| job.name == name),
+            None => state.jobs.iter().rfind(|job| job.command_exit().is_none()).or(state.jobs.last()),
         };
-        found.cloned().ok_or_else(|| ToolError(inner.missing_message(name)))
+        found.cloned().ok_or_else(|| ToolError(state.missing_message(name)))
     }
 
     /// Takes a job out by its name, or all without one.
     pub(super) fn remove_jobs(&self, name: Option<&str>) -> Result<Vec<Arc<JobEntry>>, ToolError> {
-        let mut inner = self.lock();
-        let Some(name) = name else { return Ok(std::mem::take(&mut inner.jobs)) };
-        match inner.jobs.iter().position(|job| job.name == name) {
-            Some(at) => Ok(vec![inner.jobs.remove(at)]),
-            None => Err(ToolError(inner.missing_message(Some(name)))),
+        let mut state = self.lock();
+        let Some(name) = name else { return Ok(std::mem::take(&mut state.jobs)) };
+        match state.jobs.iter().position(|job| job.name == name) {
+            Some(index) => Ok(vec![state.jobs.remove(index)]),
+            None => Err(ToolError(state.missing_message(Some(name)))),
         }
     }
 
@@ -107,8 +107,8 @@ impl JobTable {
 
     /// Names the jobs that ended and that the model has not been told of.
     pub(super) fn take_ended_jobs(&self) -> Vec<Arc<JobEntry>> {
-        let inner = self.lock();
-        inner
+        let state = self.lock();
+        state
             .jobs
             .iter()
             .filter(|job| job.command_exit().is_some() && !job.mark_reported())
@@ -117,7 +117,7 @@ impl JobTable {
     }
 
     fn lock(&self) -> MutexGuard<'_, JobTableState> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -137,13 +137,19 @@ impl JobTableState {
 
 impl JobSlot<'_> {
     /// Puts a job there.
-    pub(super) fn insert_job(self, command: &str, confinement: Confinement, at: JobBackend) -> Arc<JobEntry> {
-        let mut inner = self.jobs.lock();
-        inner.n_named += 1;
-        let name = format!("job-{}", inner.n_named);
+    pub(super) fn insert_job(
+        self,
+        command: &str,
+        confinement: Confinement,
+        backend: JobBackend,
+    ) -> Arc<JobEntry> {
+        let mut state = self.jobs.lock();
+        state.n_started += 1;
+        let name = format!("job-{}", state.n_started);
         let title = format!("`{}`", to_title(command));
-        let entry = Arc::new(JobEntry { name, title, confinement, at, is_told: AtomicBool::new(false) });
-        inner.jobs.push(entry.clone());
+        let entry =
+            Arc::new(JobEntry { name, title, confinement, backend, is_reported: AtomicBool::new(false) });
+        state.jobs.push(entry.clone());
         entry
     }
 }
@@ -157,55 +163,55 @@ impl Drop for JobSlot<'_> {
 impl JobEntry {
     /// Tells how it ended, when it has.
     pub(super) fn command_exit(&self) -> Option<CommandExit> {
-        match &self.at {
-            JobBackend::Here(job) => job.status().ended.map(CommandExit::Here),
-            JobBackend::InClient(job) => job.command_exit(),
+        match &self.backend {
+            JobBackend::Local(job) => job.status().ended.map(CommandExit::Known),
+            JobBackend::Client(job) => job.command_exit(),
         }
     }
 
     /// Waits until it ended, or until it said something and then was quiet; of what a client's terminal says only the
     /// end is told.
-    pub(super) async fn wait_until_settled(&self, patience: JobWaitOptions) {
-        match &self.at {
-            JobBackend::Here(job) => job.wait_until_quiet(patience).await,
-            JobBackend::InClient(job) => job.wait_for_exit(patience.within.min(SETTLE)).await,
+    pub(super) async fn wait_until_settled(&self, options: JobWaitOptions) {
+        match &self.backend {
+            JobBackend::Local(job) => job.wait_until_quiet(options).await,
+            JobBackend::Client(job) => job.wait_for_exit(options.within.min(JOB_START_WAIT)).await,
         }
     }
 
     /// Waits until it ended, at most so long.
-    pub(super) async fn wait_for_exit(&self, within: Duration) {
-        match &self.at {
-            JobBackend::Here(job) => job.wait_until_ended(within).await,
-            JobBackend::InClient(job) => job.wait_for_exit(within).await,
+    pub(super) async fn wait_for_exit(&self, timeout: Duration) {
+        match &self.backend {
+            JobBackend::Local(job) => job.wait_until_ended(timeout).await,
+            JobBackend::Client(job) => job.wait_for_exit(timeout).await,
         }
     }
 
     /// Takes what it said since this was last done.
-    pub(super) async fn take_output(&self, cut: &CancellationToken) -> CapturedOutput {
-        match &self.at {
-            JobBackend::Here(job) => job.take_output().await,
-            JobBackend::InClient(job) => job.take_output(cut).await,
+    pub(super) async fn take_output(&self, cancel: &CancellationToken) -> CapturedOutput {
+        match &self.backend {
+            JobBackend::Local(job) => job.take_output().await,
+            JobBackend::Client(job) => job.take_output(cancel).await,
         }
     }
 
     /// Notes that the model knows its end; gives whether it did before.
     pub(super) fn mark_reported(&self) -> bool {
-        self.is_told.swap(true, Ordering::Relaxed)
+        self.is_reported.swap(true, Ordering::Relaxed)
     }
 
     async fn end_job(&self) {
-        match &self.at {
-            JobBackend::Here(job) => job.shut_down().await,
-            JobBackend::InClient(job) => job.end_command().await,
+        match &self.backend {
+            JobBackend::Local(job) => job.shut_down().await,
+            JobBackend::Client(job) => job.end_command().await,
         }
     }
 }
 
 /// Ends jobs, all at the same time.
 pub(super) async fn end_jobs(jobs: &[Arc<JobEntry>]) {
-    let mut ending = JoinSet::new();
+    let mut tasks = JoinSet::new();
     for job in jobs.iter().map(Arc::clone) {
-        ending.spawn(async move { job.end_job().await });
+        tasks.spawn(async move { job.end_job().await });
     }
-    while ending.join_next().await.is_some() {}
+    while tasks.join_next().await.is_some() {}
 }

@@ -2,22 +2,22 @@
 
 use crow_core::shell::rough_words;
 
-use super::wanted::COMMAND_BYTES_MAX;
+use super::arguments::COMMAND_BYTES_MAX;
 
 /// Shells whose lines are judged before they run; others read the same text differently.
-const NAMES: [&str; 4] = ["bash", "sh", "dash", "ash"];
+const SUPPORTED_SHELLS: [&str; 4] = ["bash", "sh", "dash", "ash"];
 
 /// Every system with a shell has this one.
-const SH: &str = "/bin/sh";
+const DEFAULT_SHELL: &str = "/bin/sh";
 
 /// A file that bash runs before a command.
 pub(super) const STARTUP_VARIABLE: &str = "BASH_ENV";
 
 /// Commands after which a line may be in another directory.
-const CHANGING: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
+const DIRECTORY_COMMANDS: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
 
 /// Tells the terminal the working directory when the shell exits. [`crow_process::CapturedOutput::directory`] reads it.
-const ANNOUNCEMENT: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
+const DIRECTORY_TRAP: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
 
 /// The shell that runs commands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Shell {
 
 impl Default for Shell {
     fn default() -> Self {
-        Self { name: "sh".into(), program: SH.into() }
+        Self { name: "sh".into(), program: DEFAULT_SHELL.into() }
     }
 }
 
@@ -36,8 +36,8 @@ impl Shell {
     /// Returns the shell of this name that is this program here; `None` if it is none whose lines can be judged.
     pub fn new(name: impl Into<String>, program: impl Into<String>) -> Option<Self> {
         let name = name.into();
-        let base = name.rsplit('/').next().unwrap_or_default();
-        NAMES.contains(&base).then(|| Self { name, program: program.into() })
+        let file_name = name.rsplit('/').next().unwrap_or_default();
+        SUPPORTED_SHELLS.contains(&file_name).then(|| Self { name, program: program.into() })
     }
 
     /// Its name, or its path where the configuration says one: what a terminal of the client starts.
@@ -56,8 +56,8 @@ impl Shell {
 
     /// The arguments that run a line here. Below `sshd` bash would read `~/.bashrc` without the first.
     pub(super) fn args(&self, line: String) -> Vec<String> {
-        let before = if self.is_bash() { &["--norc", "-c"][..] } else { &["-c"] };
-        before.iter().map(|&arg| arg.to_owned()).chain([line]).collect()
+        let flags = if self.is_bash() { &["--norc", "-c"][..] } else { &["-c"] };
+        flags.iter().map(|&arg| arg.to_owned()).chain([line]).collect()
     }
 
     /// The arguments that run a line in a terminal of the client.
@@ -67,12 +67,12 @@ impl Shell {
 
     /// Has a line that may change the directory tell where it ends; any other stays as it is.
     pub(super) fn announce_directory(&self, line: &str) -> String {
-        let changes = rough_words(line).is_some_and(|words| {
-            words.iter().any(|word| word.known_text().is_some_and(|word| CHANGING.contains(&word)))
+        let changes_dir = rough_words(line).is_some_and(|words| {
+            words.iter().any(|word| word.known_text().is_some_and(|word| DIRECTORY_COMMANDS.contains(&word)))
         });
-        if !changes || line.len() + ANNOUNCEMENT.len() > COMMAND_BYTES_MAX {
+        if !changes_dir || line.len() + DIRECTORY_TRAP.len() > COMMAND_BYTES_MAX {
             return line.to_owned();
         }
-        format!("{ANNOUNCEMENT}{line}")
+        format!("{DIRECTORY_TRAP}{line}")
     }
 }

@@ -100,8 +100,8 @@ impl Tool for Foreign {
     }
 
     fn call_info(&self, _: &Map<String, Value>, _: &Workspace) -> ToolCallInfo {
-        let touch = ToolAccess::Calls { server: "s".into(), tool: "give".into() };
-        ToolCallInfo { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), touch }
+        let access = ToolAccess::Calls { server: "s".into(), tool: "give".into() };
+        ToolCallInfo { title: "s: give".into(), kind: ToolKind::Other, locations: Vec::new(), touch: access }
     }
 
     fn run<'a>(&'a self, _: &'a Map<String, Value>, _: ToolCx<'a>) -> ToolFuture<'a> {
@@ -192,7 +192,7 @@ async fn no_beginning_of_a_call_runs() {
 #[tokio::test]
 async fn nothing_runs_in_a_cancelled_turn() {
     let machine = Machine::new(|_| ());
-    machine.cut.cancel();
+    machine.cancel.cancel();
     let said = machine.call("write", json!({"file_path": "a", "content": ""})).await;
     expect![[r#"
         > Write a Edit Writes(["$DIR/project/a"])

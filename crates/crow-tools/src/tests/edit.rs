@@ -198,8 +198,8 @@ async fn preview(machine: &Machine, arguments: Value) -> String {
     let arguments = ToolArguments::Valid(arguments);
     let call =
         ToolCall { id: CallId::from_position(1, 0), provider_id: "1".into(), name: "edit".into(), arguments };
-    let facets = machine.tools.call_info(&call, &machine.workspace);
-    let cx = ToolCx { touch: &facets.touch, ..machine.cx(&|_| ()) };
+    let info = machine.tools.call_info(&call, &machine.workspace);
+    let cx = ToolCx { access: &info.touch, ..machine.cx(&|_| ()) };
     let shown = machine.tools.preview_call(&call, cx).await;
     let outside = machine.path("").display().to_string();
     format!("preview {shown:?}\n").replace(&outside, "$DIR/")

@@ -22,14 +22,14 @@ fn hook(command: &str, timeout: Duration) -> HookConfig {
 }
 
 async fn run(machine: &Machine, hook: &HookConfig) -> Option<HookDecision> {
-    machine.tools.run_hook(hook, TOLD, &machine.workspace, &machine.cut).await
+    machine.tools.run_hook(hook, TOLD, &machine.workspace, &machine.cancel).await
 }
 
 /// Runs a command as a hook before a tool and compares what it said.
 async fn check(command: &str, expect: Expect) {
     let machine = Machine::new(|project| std::fs::write(project.join("here"), "").unwrap());
     let said = format!("{:?}", run(&machine, &hook(command, STUCK)).await);
-    let outside = machine.folder.path().canonicalize().unwrap().display().to_string();
+    let outside = machine.dir.path().canonicalize().unwrap().display().to_string();
     expect.assert_eq(&said.replace(&outside, "$DIR"));
     assert_eq!(machine.tools.count_programs(), 0);
 }
@@ -74,7 +74,7 @@ async fn input_left_unread_fails_nothing() {
     let told = "x".repeat(1_000_000);
     let machine = Machine::new(|_| ());
     let deaf = hook("exec <&-", STUCK);
-    let said = machine.tools.run_hook(&deaf, &told, &machine.workspace, &machine.cut).await;
+    let said = machine.tools.run_hook(&deaf, &told, &machine.workspace, &machine.cancel).await;
     assert_eq!(said, Some(HookDecision::Nothing));
 }
 
@@ -107,7 +107,7 @@ async fn a_hook_that_is_cut_says_nothing() {
         while machine.tools.count_programs() == 0 {
             tick.tick().await;
         }
-        machine.cut.cancel();
+        machine.cancel.cancel();
     };
     let hook = hook("sleep 1000", STUCK);
     let (said, ()) = tokio::join!(run(&machine, &hook), cut_once_it_runs);
@@ -120,7 +120,7 @@ async fn a_hook_that_is_cut_says_nothing() {
 async fn a_folder_that_is_gone_failed() {
     let machine = Machine::new(|project| std::fs::remove_dir_all(project).unwrap());
     let said = format!("{:?}", run(&machine, &hook("true", STUCK)).await);
-    let outside = machine.folder.path().canonicalize().unwrap().display().to_string();
+    let outside = machine.dir.path().canonicalize().unwrap().display().to_string();
     expect![[r#"Some(Failed("it could not be started: there is no folder $DIR/project"))"#]]
         .assert_eq(&said.replace(&outside, "$DIR"));
 }

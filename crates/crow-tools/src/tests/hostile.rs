@@ -32,10 +32,10 @@ async fn check(tool: &str, calls: &[Value], expect: Expect) {
     for arguments in calls {
         let spelled: String = arguments.to_string().chars().take(70).collect();
         let all = machine.call(tool, arguments.clone()).await;
-        let (_, outcome) = all.split_once('\n').unwrap();
+        let (_, result) = all.split_once('\n').unwrap();
         let process = format!("/proc/{}/", std::process::id());
-        let outcome: String = outcome.replace(&process, "/proc/ID/").chars().take(300).collect();
-        said += &format!("{spelled}\n  {}\n", outcome.trim_end().replace('\n', "\n  "));
+        let result: String = result.replace(&process, "/proc/ID/").chars().take(300).collect();
+        said += &format!("{spelled}\n  {}\n", result.trim_end().replace('\n', "\n  "));
     }
     expect.assert_eq(&said);
     let mut names: Vec<_> =
@@ -486,13 +486,13 @@ async fn a_file_that_changes_while_it_is_read() {
     });
     for _ in 0..300 {
         let said = machine.call("read", json!({"file_path": "a"})).await;
-        let (_, outcome) = said.split_once('\n').unwrap();
+        let (_, result) = said.split_once('\n').unwrap();
         let ends = [
             "Done: (a is empty)",
             "Failed: could not read a: it is a binary file",
             "Failed: could not read a: it is too large",
         ];
-        assert!(ends.iter().any(|end| outcome.starts_with(end)), "{outcome}");
+        assert!(ends.iter().any(|end| result.starts_with(end)), "{result}");
         let found = machine.call("grep", json!({"pattern": "x", "path": "a"})).await;
         assert!(found.ends_with("Done: no lines match\n"), "{found}");
     }

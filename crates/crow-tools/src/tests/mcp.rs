@@ -18,7 +18,7 @@ const STUCK: Duration = Duration::from_secs(20);
 /// Not a test: what the servers of the others are.
 #[test]
 fn server() {
-    mcp_server::serve_when_asked();
+    mcp_server::serve_if_requested();
 }
 
 /// A session's servers beside its machine.
@@ -42,9 +42,9 @@ impl Session {
         let home = McpEnvironment {
             cwd: machine.workspace.cwd().to_owned(),
             secret_variables: vec!["CARGO_MANIFEST_DIR".to_owned()],
-            variables: machine.workspace.variables_watched(),
+            variables: machine.workspace.subscribe_variables(),
             roots: vec![machine.workspace.cwd().to_owned()],
-            auth_dir: machine.folder.path().join("mcp-auth"),
+            auth_dir: machine.dir.path().join("mcp-auth"),
         };
         let servers = McpServers::start(servers, home, &machine.tools);
         Self { machine, servers }
@@ -78,17 +78,17 @@ impl Session {
     }
 
     pub(super) fn news(&self) -> String {
-        self.servers.take_notices().iter().map(|sentence| format!("news: {sentence}\n")).collect()
+        self.servers.take_notices().iter().map(|message| format!("news: {message}\n")).collect()
     }
 }
 
 /// Cuts what is too long to look at.
 fn shorten(text: &str) -> String {
-    let cut = |line: &str| match line.chars().count() {
+    let cancel = |line: &str| match line.chars().count() {
         0..=200 => format!("{line}\n"),
         n_chars => format!("{}… ({n_chars} characters)\n", line.chars().take(60).collect::<String>()),
     };
-    text.lines().map(cut).collect()
+    text.lines().map(cancel).collect()
 }
 
 /// Starts a server, makes the calls, and compares everything that came of them.
@@ -358,8 +358,8 @@ async fn a_server_that_never_answers() {
 
 #[tokio::test]
 async fn a_late_server_comes_when_it_comes() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("now");
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("now");
     let mut session =
         Session::start(vec![stdio("late", &[&format!("late={}", file.display())]), stdio("box", &[])]);
     session.servers.wait_until_settled(Duration::ZERO).await;
@@ -429,7 +429,7 @@ async fn a_cancelled_call() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let marker = session.machine.path("marker");
     let (said, ()) = tokio::join!(session.call("hang", json!({"marker": marker})), async {
-        session.machine.cut.cancel();
+        session.machine.cancel.cancel();
     });
     expect![[r#"
         > box: hang Other Calls { server: "box", tool: "hang" }
@@ -464,13 +464,13 @@ async fn progress() {
     };
     let (tool, arguments) = (session.servers.tools(), json!({"until": &marker}));
     let tool = tool.iter().find(|tool| tool.spec().name == "progress").unwrap();
-    let outcome = tool.run(arguments.as_object().unwrap(), session.machine.cx(&progress)).await;
+    let result = tool.run(arguments.as_object().unwrap(), session.machine.cx(&progress)).await;
     let shown = shown.into_inner().unwrap();
     expect![[r#"
-        Shows([Text("half way")])
+        Content([Text("half way")])
         Done: all the way
     "#]]
-    .assert_eq(&(shown + &super::show(&outcome)));
+    .assert_eq(&(shown + &super::show(&result)));
 }
 
 #[tokio::test]
@@ -494,11 +494,11 @@ async fn the_end_of_the_session_ends_them() {
     let tools = session.servers.tools();
     drop(session.servers);
     until("they are gone", || session.machine.tools.count_programs() == 0).await;
-    let outcome = tools[0].run(&serde_json::Map::new(), session.machine.cx(&|_| ())).await;
+    let result = tools[0].run(&serde_json::Map::new(), session.machine.cx(&|_| ())).await;
     expect![[r#"
         Failed: the MCP server box is not there: the session is over
     "#]]
-    .assert_eq(&super::show(&outcome));
+    .assert_eq(&super::show(&result));
 }
 
 #[tokio::test]

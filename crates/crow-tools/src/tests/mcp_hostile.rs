@@ -13,8 +13,8 @@ async fn check(words: &[&str], calls: &[(&str, Value)], expect: Expect) {
     for (name, arguments) in calls {
         said += &session.call(name, arguments.clone()).await;
     }
-    let folder = session.machine.workspace.cwd().display().to_string();
-    expect.assert_eq(&(said + &session.news()).replace(&folder, "$DIR"));
+    let dir = session.machine.workspace.cwd().display().to_string();
+    expect.assert_eq(&(said + &session.news()).replace(&dir, "$DIR"));
 }
 
 fn hello() -> (&'static str, Value) {

@@ -279,7 +279,7 @@ impl Home {
     }
 
     fn dir(&self) -> std::path::PathBuf {
-        self.machine.folder.path().join("mcp-auth")
+        self.machine.dir.path().join("mcp-auth")
     }
 }
 
@@ -309,10 +309,10 @@ async fn before_and_after() {
     assert!(before.servers.tools().is_empty());
     let mut said = before.news();
     said += &place.log();
-    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::No));
+    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::SignedOut));
     sign_in(&place, &home.dir()).await.unwrap();
     said += &place.log();
-    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::Yes));
+    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::SignedIn));
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&home.dir()), mode(&home.dir().join("web.json"))), (0o700, 0o600));
     let after = session(place.server(), home).await;
@@ -374,7 +374,7 @@ async fn two_sessions_renew_one_after_the_other() {
     let one = session(place.server(), home).await;
     // Another process has the same folder; here, a link to it.
     let other = Home::new();
-    std::os::unix::fs::symlink(one.machine.folder.path().join("mcp-auth"), other.dir()).unwrap();
+    std::os::unix::fs::symlink(one.machine.dir.path().join("mcp-auth"), other.dir()).unwrap();
     let two = session(place.server(), other).await;
     place.revoke();
     let (first, second) = tokio::join!(one.call("shout", json!({})), two.call("shout", json!({})));
@@ -383,7 +383,7 @@ async fn two_sessions_renew_one_after_the_other() {
         "{first}{second}{}",
         place.log()
     );
-    assert_ne!(fs::read(one.machine.folder.path().join("mcp-auth/web.json")).unwrap(), kept);
+    assert_ne!(fs::read(one.machine.dir.path().join("mcp-auth/web.json")).unwrap(), kept);
 }
 
 #[tokio::test]
@@ -394,7 +394,7 @@ async fn a_sign_in_that_is_taken_back() {
     let session = session(place.server(), home).await;
     place.revoke();
     let said = session.call("shout", json!({})).await;
-    assert_eq!(sign_in_status(&place.server(), &dir), Ok(SignInStatus::No));
+    assert_eq!(sign_in_status(&place.server(), &dir), Ok(SignInStatus::SignedOut));
     expect![[r#"
         > web: shout Other Calls { server: "web", tool: "shout" }
         Failed: could not ask the MCP server web: it wants to know who asks; sign in with `crow-cli auth web`
@@ -411,7 +411,7 @@ async fn another_address_gets_nothing() {
         "web",
         McpTransport::Http { url: format!("{}/other", place.address), headers: vec![] },
     );
-    assert_eq!(sign_in_status(&other, &home.dir()), Ok(SignInStatus::No));
+    assert_eq!(sign_in_status(&other, &home.dir()), Ok(SignInStatus::SignedOut));
     let session = session(other, home).await;
     assert!(session.servers.tools().is_empty());
     assert_eq!(place.log(), "initialize with nothing\n");
@@ -423,7 +423,7 @@ async fn forgotten() {
     sign_in(&place, &home.dir()).await.unwrap();
     assert_eq!(forget_sign_in("web", &home.dir()), Ok(true));
     assert_eq!(forget_sign_in("web", &home.dir()), Ok(false));
-    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::No));
+    assert_eq!(sign_in_status(&place.server(), &home.dir()), Ok(SignInStatus::SignedOut));
 }
 
 #[tokio::test]
@@ -461,8 +461,8 @@ async fn places_that_are_not_trusted() {
     let mut said = String::new();
     for words in [&["odd page"][..], &["no pkce"], &["old"], &["plain token"]] {
         let place = Place::open(words).await;
-        let why = sign_in(&place, dir.path()).await.expect_err("it fails");
-        writeln!(said, "{}: {}", words[0], place.short(&why)).unwrap();
+        let reason = sign_in(&place, dir.path()).await.expect_err("it fails");
+        writeln!(said, "{}: {}", words[0], place.short(&reason)).unwrap();
     }
     let http = |url: &str, headers: Vec<(String, String)>| {
         McpServer::new("web", McpTransport::Http { url: url.to_owned(), headers })

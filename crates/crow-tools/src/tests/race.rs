@@ -30,10 +30,10 @@ struct Swapping {
 impl Swapping {
     fn start() -> Self {
         let machine = Machine::new(|cwd| {
-            for (folder, text) in [(cwd.join("in"), "inside"), (cwd.join("../outside"), "outside")] {
-                fs::create_dir_all(folder.join("deep")).unwrap();
-                fs::write(folder.join("file"), text).unwrap();
-                fs::write(folder.join("deep").join(text), text).unwrap();
+            for (dir, text) in [(cwd.join("in"), "inside"), (cwd.join("../outside"), "outside")] {
+                fs::create_dir_all(dir.join("deep")).unwrap();
+                fs::write(dir.join("file"), text).unwrap();
+                fs::write(dir.join("deep").join(text), text).unwrap();
             }
             symlink("../outside", cwd.join("link")).unwrap();
         });
@@ -58,14 +58,12 @@ impl Swapping {
             arguments,
         };
         let Machine { tools, workspace, .. } = &self.machine;
-        let facets = tools.call_info(&call, workspace);
-        let (ToolAccess::Reads(paths) | ToolAccess::Writes(paths)) = &facets.touch else {
-            panic!("{facets:?}")
-        };
+        let info = tools.call_info(&call, workspace);
+        let (ToolAccess::Reads(paths) | ToolAccess::Writes(paths)) = &info.touch else { panic!("{info:?}") };
         if !paths.iter().all(|path| Path::new(path).starts_with(workspace.cwd())) {
             return None;
         }
-        let cx = ToolCx { touch: &facets.touch, ..self.machine.cx(&|_| ()) };
+        let cx = ToolCx { access: &info.touch, ..self.machine.cx(&|_| ()) };
         Some(tools.run_call(&call, cx).await)
     }
 
@@ -74,11 +72,11 @@ impl Swapping {
         let before = self.outside();
         let (mut n_done, mut n_asked) = (0, 0);
         for number in 0..TRIES {
-            let Some(outcome) = self.call(name, arguments(number)).await else {
+            let Some(result) = self.call(name, arguments(number)).await else {
                 n_asked += 1;
                 continue;
             };
-            let said = show(&outcome);
+            let said = show(&result);
             n_done += usize::from(said.starts_with("Done"));
             assert!(!said.contains("outside"), "{name} {number}: {said}");
         }
@@ -87,8 +85,8 @@ impl Swapping {
     }
 
     fn outside(&self) -> BTreeSet<String> {
-        let folder = self.machine.path("../outside");
-        let found = [folder.clone(), folder.join("deep")].map(|folder| {
+        let dir = self.machine.path("../outside");
+        let found = [dir.clone(), dir.join("deep")].map(|folder| {
             fs::read_dir(folder).unwrap().map(|entry| {
                 let path = entry.unwrap().path();
                 format!("{}: {:?}", path.display(), fs::read_to_string(&path).ok())
@@ -134,8 +132,8 @@ async fn searches_from_above() {
     let swapping = Swapping::start();
     for _ in 0..TRIES {
         for (name, pattern) in [("grep", "side"), ("glob", "*side")] {
-            let outcome = swapping.call(name, json!({"pattern": pattern})).await.unwrap();
-            assert!(!show(&outcome).contains("outside"), "{name}: {}", show(&outcome));
+            let result = swapping.call(name, json!({"pattern": pattern})).await.unwrap();
+            assert!(!show(&result).contains("outside"), "{name}: {}", show(&result));
         }
     }
 }

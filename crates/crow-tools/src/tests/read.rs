@@ -241,7 +241,7 @@ async fn a_disk_that_does_not_answer_keeps_a_thread_and_not_the_turn() {
         for _ in 0..READERS_MAX {
             begins.recv().await.unwrap();
         }
-        machine.cut.cancel();
+        machine.cancel.cancel();
     };
     let (ended, ()) = tokio::join!(reads, stop);
     assert!(ended.iter().all(|read| read.as_ref().unwrap_err().0 == "stopped: the turn was cancelled"));

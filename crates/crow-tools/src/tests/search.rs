@@ -304,9 +304,9 @@ async fn what_projects_leave_out_is_left_out() {
 #[tokio::test]
 async fn ignore_files_that_do_not_end() {
     let setup = |cwd: &Path| {
-        for folder in ["link", "pipe", "large", "fine"] {
-            fs::create_dir(cwd.join(folder)).unwrap();
-            fs::write(cwd.join(folder).join("a"), "needle\n").unwrap();
+        for dir in ["link", "pipe", "large", "fine"] {
+            fs::create_dir(cwd.join(dir)).unwrap();
+            fs::write(cwd.join(dir).join("a"), "needle\n").unwrap();
         }
         symlink("/dev/zero", cwd.join("link/.gitignore")).unwrap();
         mkfifoat(CWD, cwd.join("pipe/.ignore"), Mode::from_raw_mode(0o600)).unwrap();
@@ -376,11 +376,11 @@ async fn links_are_not_followed() {
 #[tokio::test]
 async fn the_first_lines_are_the_same_each_time() {
     let machine = Machine::new(|cwd| {
-        for folder in 0..30 {
-            let folder = cwd.join(format!("d{}", folder * 7 % 30));
-            fs::create_dir(&folder).unwrap();
+        for dir in 0..30 {
+            let dir = cwd.join(format!("d{}", dir * 7 % 30));
+            fs::create_dir(&dir).unwrap();
             for file in 0..10 {
-                fs::write(folder.join(format!("f{}", file * 3 % 10)), "x\ny\nx\n").unwrap();
+                fs::write(dir.join(format!("f{}", file * 3 % 10)), "x\ny\nx\n").unwrap();
             }
         }
     });
@@ -406,13 +406,13 @@ impl FileVisitor for CutsAtTheFirst<'_> {
 
 #[test]
 fn a_walk_stops_when_it_is_cut() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for number in 0..1000 {
-        fs::write(folder.path().join(number.to_string()), "").unwrap();
+        fs::write(dir.path().join(number.to_string()), "").unwrap();
     }
-    let (cut, n_visited) = (CancellationToken::new(), AtomicUsize::new(0));
-    let start = folder.path().canonicalize().unwrap();
-    let walked = walk_files(&start, ".", &cut, || CutsAtTheFirst(&cut, &n_visited));
+    let (cancel, n_visited) = (CancellationToken::new(), AtomicUsize::new(0));
+    let start = dir.path().canonicalize().unwrap();
+    let walked = walk_files(&start, ".", &cancel, || CutsAtTheFirst(&cancel, &n_visited));
     assert_eq!(walked.unwrap_err().0, "stopped: the turn was cancelled");
     // Each thread may be in the middle of one.
     assert!(n_visited.load(Relaxed) <= 8);

@@ -190,7 +190,7 @@ async fn long_output_goes_to_a_file() {
     let said = machine.call("terminal", json!({"command": "seq 1 100000"})).await;
     assert!(said.len() < 40_000);
     let (_, path) = said.trim_end().rsplit_once("(all of the output is in $DIR/").unwrap();
-    let whole = std::fs::read_to_string(machine.folder.path().join(path.trim_end_matches(')'))).unwrap();
+    let whole = std::fs::read_to_string(machine.dir.path().join(path.trim_end_matches(')'))).unwrap();
     assert_eq!((whole.lines().count(), whole.lines().last()), (100_000, Some("100000")));
 }
 
@@ -199,9 +199,9 @@ async fn cancelled_with_what_it_said() {
     let machine = Machine::new(|_| ());
     let shown = Mutex::new(Vec::new());
     let progress = |progress: ToolProgress| {
-        let ToolProgress::Shows(contents) = progress else { panic!("{progress:?}") };
+        let ToolProgress::Content(contents) = progress else { panic!("{progress:?}") };
         shown.lock().unwrap().extend(contents);
-        machine.cut.cancel();
+        machine.cancel.cancel();
     };
     let arguments =
         ToolArguments::Valid(json!({"command": "echo begun; sleep 1000"}).as_object().unwrap().clone());
@@ -211,12 +211,12 @@ async fn cancelled_with_what_it_said() {
         name: "terminal".into(),
         arguments,
     };
-    let outcome = machine.tools.run_call(&call, machine.cx(&progress)).await;
+    let result = machine.tools.run_call(&call, machine.cx(&progress)).await;
     expect![[r#"
         Failed: begun
         stopped: the turn was cancelled
     "#]]
-    .assert_eq(&show(&outcome));
+    .assert_eq(&show(&result));
     assert_eq!(*shown.lock().unwrap(), [ToolCallContent::Text("begun\n".into())]);
     assert_eq!(machine.tools.count_programs(), 0);
 }

@@ -60,9 +60,9 @@ impl Stage {
             name: name.into(),
             arguments,
         };
-        let facets = self.machine.tools.call_info(&call, &self.machine.workspace);
+        let info = self.machine.tools.call_info(&call, &self.machine.workspace);
         let cx = self.machine.cx(&|_| ());
-        let cx = ToolCx { touch: &facets.touch, keeper: Some(&self.memory), ..cx };
+        let cx = ToolCx { access: &info.touch, undo_recorder: Some(&self.memory), ..cx };
         show(&self.machine.tools.run_call(&call, cx).await)
     }
 
@@ -73,16 +73,16 @@ impl Stage {
     /// Undoes everything and says what came of it, a line a file.
     async fn undo(&self, how: UndoMode) -> String {
         let kept = self.memory.kept.lock().unwrap().clone();
-        let (workspace, cut) = (&self.machine.workspace, &self.machine.cut);
-        let undone = undo_changes(UndoContext { workspace, editor: None, cut, how }, kept).await;
+        let (workspace, cancel) = (&self.machine.workspace, &self.machine.cancel);
+        let undone = undo_changes(UndoContext { workspace, editor: None, cancel, mode: how }, kept).await;
         let lines = undone.into_iter().map(|undone| {
             let path = Path::new(&undone.path).strip_prefix(workspace.roots()[0].clone()).unwrap();
-            let why = undone.why.map(|why| format!(": {why}")).unwrap_or_default();
+            let reason = undone.reason.map(|why| format!(": {why}")).unwrap_or_default();
             let diff = undone.diff.map(|diff| format!("{diff}\n")).unwrap_or_default();
-            let (done, settled) = (undone.done.as_str(), undone.settled);
-            format!("{} {done}{why} {settled:?}\n{diff}", path.display())
+            let (done, settled) = (undone.status.as_str(), undone.resolved_changes);
+            format!("{} {done}{reason} {settled:?}\n{diff}", path.display())
         });
-        let outside = self.machine.folder.path().canonicalize().unwrap().display().to_string();
+        let outside = self.machine.dir.path().canonicalize().unwrap().display().to_string();
         lines.collect::<String>().replace(&outside, "$DIR")
     }
 
@@ -93,9 +93,9 @@ impl Stage {
             lines.collect::<Vec<_>>()
         };
         let before = self.files();
-        let shown = self.undo(UndoMode::Show).await;
+        let shown = self.undo(UndoMode::Preview).await;
         assert_eq!(self.files(), before, "looking changes nothing");
-        let done = self.undo(UndoMode::Do).await;
+        let done = self.undo(UndoMode::Apply).await;
         expect.assert_eq(&done);
         assert_eq!(without_marks(&shown), without_marks(&done));
     }
@@ -103,13 +103,13 @@ impl Stage {
     /// Every file of the project with its content and mode.
     fn files(&self) -> String {
         let mut found: Vec<String> = Vec::new();
-        let mut folders = vec![self.machine.path("")];
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
+        let mut dirs = vec![self.machine.path("")];
+        while let Some(dir) = dirs.pop() {
+            for entry in fs::read_dir(dir).unwrap() {
                 let path = entry.unwrap().path();
                 let meta = fs::symlink_metadata(&path).unwrap();
                 if meta.is_dir() {
-                    folders.push(path);
+                    dirs.push(path);
                 } else if meta.is_file() {
                     let bytes = fs::read(&path).unwrap();
                     let name = path.strip_prefix(self.machine.path("")).unwrap().display().to_string();
@@ -190,7 +190,7 @@ async fn what_is_not_as_the_agent_left_it_stays() {
     }
     fs::create_dir(path("folder")).unwrap();
     mode(&path("fixed"), 0o444);
-    let undone = stage.undo(UndoMode::Do).await;
+    let undone = stage.undo(UndoMode::Apply).await;
     expect![[r"
         binary conflict: it has changed since the agent left it []
         edited conflict: it has changed since the agent left it []

@@ -350,12 +350,12 @@ async fn a_call_that_is_cut_ends_at_once_and_hangs_up() {
         let site = Site::open().await;
         let machine = site.machine(Duration::from_secs(20));
         let arguments = serde_json::from_str(&arguments.to_string().replace("$SITE", &site.host)).unwrap();
-        let cut = async {
+        let cancel = async {
             site.waited_for.notified().await;
-            machine.cut.cancel();
+            machine.cancel.cancel();
             site.left.notified().await;
         };
-        let (said, ()) = tokio::join!(machine.call(tool, arguments), cut);
+        let (said, ()) = tokio::join!(machine.call(tool, arguments), cancel);
         assert!(said.ends_with("Failed: stopped: the turn was cancelled\n"), "{said}");
     }
 }
@@ -470,16 +470,17 @@ async fn an_image_of_a_prompt_is_told_by_its_bytes() {
     let machine = site.machine(Duration::from_secs(20));
     let mut said = String::new();
     for path in ["/image", "/page", "/no-image", "/missing", "/away", "/near", "/large", "/pdf"] {
-        said += &match machine.tools.fetch_image(&site.url(path), &machine.cut).await {
+        said += &match machine.tools.fetch_image(&site.url(path), &machine.cancel).await {
             Ok(image) => format!("{path}: {image:?}\n"),
-            Err(why) => format!("{path}: {why}\n"),
+            Err(reason) => format!("{path}: {reason}\n"),
         };
     }
-    said += &format!("{:?}\n", machine.tools.fetch_image("https://me:key@a.test/b.png", &machine.cut).await);
+    said +=
+        &format!("{:?}\n", machine.tools.fetch_image("https://me:key@a.test/b.png", &machine.cancel).await);
     let hasty = site.machine(Duration::from_millis(200));
-    said += &format!("{:?}\n", hasty.tools.fetch_image(&site.url("/slow"), &machine.cut).await);
-    machine.cut.cancel();
-    said += &format!("{:?}\n", machine.tools.fetch_image(&site.url("/image"), &machine.cut).await);
+    said += &format!("{:?}\n", hasty.tools.fetch_image(&site.url("/slow"), &machine.cancel).await);
+    machine.cancel.cancel();
+    said += &format!("{:?}\n", machine.tools.fetch_image(&site.url("/image"), &machine.cancel).await);
     expect![[r#"
         /image: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         /page: its bytes are no PNG, JPEG, GIF or WebP (its server calls it text/html)

@@ -150,8 +150,8 @@ async fn nothing_is_left_of_a_write_that_failed() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     // The name is taken by a folder that came after the look at it: the last step fails.
     fs::create_dir_all(machine.path("b/c")).unwrap();
-    let mark = crate::files::read_snapshot(&machine.path("none")).unwrap().mark;
-    let new = crate::files::FileReplacement { bytes: b"new", mode: None, over: mark };
+    let fingerprint = crate::files::read_snapshot(&machine.path("none")).unwrap().fingerprint;
+    let new = crate::files::FileReplacement { bytes: b"new", mode: None, expected: fingerprint };
     let replaced = crate::files::replace_file(&machine.path("b"), new);
     assert_eq!(replaced.unwrap_err().kind(), std::io::ErrorKind::IsADirectory);
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 2);
@@ -161,15 +161,16 @@ async fn nothing_is_left_of_a_write_that_failed() {
 async fn what_changed_since_it_was_looked_at_is_not_replaced() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let (path, none) = (machine.path("a"), machine.path("none"));
-    let [mark, missing] = [&path, &none].map(|path| crate::files::read_snapshot(path).unwrap().mark);
+    let [fingerprint, missing] =
+        [&path, &none].map(|path| crate::files::read_snapshot(path).unwrap().fingerprint);
     fs::write(&none, "theirs").unwrap();
     fs::write(machine.path("b"), "new").unwrap();
     fs::rename(machine.path("b"), &path).unwrap();
-    for (path, over) in [(&path, mark), (&none, missing)] {
-        let new = crate::files::FileReplacement { bytes: b"ours", mode: None, over };
+    for (path, expected) in [(&path, fingerprint), (&none, missing)] {
+        let new = crate::files::FileReplacement { bytes: b"ours", mode: None, expected };
         let error = crate::files::replace_file(path, new).unwrap_err().to_string();
         assert_eq!(error, "somebody changed it at the same moment; read it again");
-        assert!(crate::files::remove_file(path, over).is_err());
+        assert!(crate::files::remove_file(path, expected).is_err());
     }
     assert_eq!(fs::read_to_string(path).unwrap() + &fs::read_to_string(none).unwrap(), "newtheirs");
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 2, "no draft is left");

@@ -7,10 +7,10 @@ use super::*;
 
 #[track_caller]
 fn check(lay_out: fn(&Path), expected: &Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    lay_out(folder.path());
-    let nested = find_files_below(folder.path(), "AGENTS.md", 3);
-    let tree = draw_tree(folder.path());
+    let dir = tempfile::tempdir().unwrap();
+    lay_out(dir.path());
+    let nested = find_files_below(dir.path(), "AGENTS.md", 3);
+    let tree = draw_tree(dir.path());
     // Of the many that are alike, the first and the last.
     let lines: Vec<&str> = tree.lines().collect();
     let is_number = |line: &str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
@@ -60,11 +60,11 @@ fn a_folder_of_thousands_hides_no_other() {
 
 #[test]
 fn a_tree_is_bounded() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for number in 0..400 {
-        write(folder.path(), &format!("d{}/e{}/f{number}", number % 20, number % 40), "");
+        write(dir.path(), &format!("d{}/e{}/f{number}", number % 20, number % 40), "");
     }
-    let tree = draw_tree(folder.path());
+    let tree = draw_tree(dir.path());
     let n_lines = tree.lines().count();
     assert!((LINES_MAX - 60..=LINES_MAX).contains(&n_lines), "{n_lines}\n{tree}");
     for number in 0..20 {
@@ -140,12 +140,12 @@ fn rules_beyond_the_bounds_do_not_count() {
 
 #[test]
 fn a_folder_without_an_end_leaves_room_for_the_others() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     for number in 0..10_100 {
-        write(folder.path(), &format!("gen/{number:05}"), "");
+        write(dir.path(), &format!("gen/{number:05}"), "");
     }
-    write(folder.path(), "src/deep/AGENTS.md", "");
-    let tree = draw_tree(folder.path());
+    write(dir.path(), "src/deep/AGENTS.md", "");
+    let tree = draw_tree(dir.path());
     assert!(tree.ends_with("\n  … more than 9,950 more\nsrc/\n  deep/\n    AGENTS.md"), "{tree}");
-    assert_eq!(find_files_below(folder.path(), "AGENTS.md", 3), ["src/deep/AGENTS.md"]);
+    assert_eq!(find_files_below(dir.path(), "AGENTS.md", 3), ["src/deep/AGENTS.md"]);
 }

@@ -13,7 +13,7 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
-use super::rules::{IgnoreRules, IgnoreRulesReader};
+use super::ignore_rules::{IgnoreRules, IgnoreRulesReader};
 use crate::nofollow::{self, EntryKind};
 
 /// How much is looked at before a walk gives up.
@@ -22,14 +22,14 @@ pub(crate) struct WalkBounds {
     /// Entries of all folders together.
     pub(crate) entries_max: usize,
     /// Time from the start of the walk; looked at between two calls of the system.
-    pub(crate) within: Duration,
+    pub(crate) timeout: Duration,
 }
 
 /// What becomes of names that begin with a dot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HiddenFiles {
-    Listed,
-    LeftOut,
+    Included,
+    Excluded,
 }
 
 /// Lists folders of one project.
@@ -39,9 +39,9 @@ pub(crate) struct DirectoryLister<'a> {
     rules: IgnoreRulesReader,
     entries_max: usize,
     n_entries: AtomicUsize,
-    is_over: AtomicBool,
-    until: Instant,
-    cut: &'a CancellationToken,
+    is_truncated: AtomicBool,
+    deadline: Instant,
+    cancel: &'a CancellationToken,
 }
 
 /// A folder with what its project wants left out in it.
@@ -53,7 +53,7 @@ pub(crate) struct WalkDirectory {
 
 /// What is in a folder and is not left out.
 pub(crate) enum WalkEntry {
-    Folder(WalkDirectory),
+    Directory(WalkDirectory),
     /// The path of a file.
     File(PathBuf),
 }
@@ -69,67 +69,67 @@ impl<'a> DirectoryLister<'a> {
     pub(crate) fn new(
         start: &Path,
         hidden: HiddenFiles,
-        bounds: WalkBounds,
-        cut: &'a CancellationToken,
+        limits: WalkBounds,
+        cancel: &'a CancellationToken,
     ) -> Self {
         Self {
             start: start.to_owned(),
             hidden,
             rules: IgnoreRulesReader::new(start),
-            entries_max: bounds.entries_max,
+            entries_max: limits.entries_max,
             n_entries: AtomicUsize::new(0),
-            is_over: AtomicBool::new(false),
-            until: Instant::now() + bounds.within,
-            cut,
+            is_truncated: AtomicBool::new(false),
+            deadline: Instant::now() + limits.timeout,
+            cancel,
         }
     }
 
     /// The folder where it begins, with what the folders above it leave out.
     pub(crate) fn start_directory(&self) -> WalkDirectory {
-        let above: Vec<&Path> = self.start.ancestors().skip(1).collect();
+        let ancestors: Vec<&Path> = self.start.ancestors().skip(1).collect();
         let mut rules = None;
-        for path in above.into_iter().rev() {
-            if let Ok(folder) = nofollow::DirHandle::open(path) {
-                rules = self.rules.read_rules(&folder, path, rules);
+        for path in ancestors.into_iter().rev() {
+            if let Ok(dir) = nofollow::DirHandle::open(path) {
+                rules = self.rules.read_rules(&dir, path, rules);
             }
         }
         WalkDirectory { path: self.start.clone(), rules }
     }
 
     /// Lists a folder. One that may not be read is passed by, as a search by hand would.
-    pub(crate) fn list_directory(&self, folder: &WalkDirectory, each: impl FnMut(WalkEntry)) {
-        self.list_first(folder, usize::MAX, each);
+    pub(crate) fn list_directory(&self, dir: &WalkDirectory, on_entry: impl FnMut(WalkEntry)) {
+        self.list_first(dir, usize::MAX, on_entry);
     }
 
     /// Lists a folder as far as its first entries, in the order of the system; says whether that is all of it.
     pub(crate) fn list_first(
         &self,
-        folder: &WalkDirectory,
+        dir: &WalkDirectory,
         n_max: usize,
-        mut each: impl FnMut(WalkEntry),
+        mut on_entry: impl FnMut(WalkEntry),
     ) -> bool {
-        if self.is_truncated() || self.cut.is_cancelled() {
+        if self.is_truncated() || self.cancel.is_cancelled() {
             return false;
         }
-        let Ok(opened) = nofollow::DirHandle::open_to_list(&folder.path) else { return true };
-        let rules = self.rules.read_rules(&opened, &folder.path, folder.rules.clone());
-        let Ok(entries) = opened.into_entries() else { return true };
-        for (place, entry) in entries.enumerate() {
+        let Ok(handle) = nofollow::DirHandle::open_to_list(&dir.path) else { return true };
+        let rules = self.rules.read_rules(&handle, &dir.path, dir.rules.clone());
+        let Ok(entries) = handle.into_entries() else { return true };
+        for (index, entry) in entries.enumerate() {
             let Ok(entry) = entry else { return true };
-            if self.cut.is_cancelled() || place >= n_max || !self.count_entry() {
+            if self.cancel.is_cancelled() || index >= n_max || !self.count_entry() {
                 return false;
             }
-            let is_hidden = self.hidden == HiddenFiles::LeftOut && entry.name.as_bytes().starts_with(b".");
+            let is_hidden = self.hidden == HiddenFiles::Excluded && entry.name.as_bytes().starts_with(b".");
             if is_hidden || entry.name == ".git" || entry.kind == EntryKind::Other {
                 continue;
             }
-            let path = folder.path.join(&entry.name);
-            let is_folder = entry.kind == EntryKind::Folder;
-            if self.rules.is_ignored(rules.as_deref(), &path, is_folder) {
+            let path = dir.path.join(&entry.name);
+            let is_dir = entry.kind == EntryKind::Directory;
+            if self.rules.is_ignored(rules.as_deref(), &path, is_dir) {
                 continue;
             }
-            each(match is_folder {
-                true => WalkEntry::Folder(WalkDirectory { path, rules: rules.clone() }),
+            on_entry(match is_dir {
+                true => WalkEntry::Directory(WalkDirectory { path, rules: rules.clone() }),
                 false => WalkEntry::File(path),
             });
         }
@@ -138,7 +138,7 @@ impl<'a> DirectoryLister<'a> {
 
     /// Whether it gave up before the end.
     pub(crate) fn is_truncated(&self) -> bool {
-        self.is_over.load(Relaxed)
+        self.is_truncated.load(Relaxed)
     }
 
     /// Ignore files that were not read to their end.
@@ -147,11 +147,11 @@ impl<'a> DirectoryLister<'a> {
     }
 
     fn count_entry(&self) -> bool {
-        let is_within =
-            self.n_entries.fetch_add(1, Relaxed) < self.entries_max && Instant::now() < self.until;
-        if !is_within {
-            self.is_over.store(true, Relaxed);
+        let is_within_bounds =
+            self.n_entries.fetch_add(1, Relaxed) < self.entries_max && Instant::now() < self.deadline;
+        if !is_within_bounds {
+            self.is_truncated.store(true, Relaxed);
         }
-        is_within
+        is_within_bounds
     }
 }

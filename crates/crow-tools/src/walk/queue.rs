@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use super::lister::WalkDirectory;
 
 /// Folders that wait at most: each takes some hundred bytes.
-const WAITING_MAX: usize = 200_000;
+const PENDING_MAX: usize = 200_000;
 
 /// A queue that ends when nothing waits and nobody could add more.
 pub(super) struct WalkQueue {
@@ -14,31 +14,31 @@ pub(super) struct WalkQueue {
 }
 
 struct QueueState {
-    waiting: Vec<WalkDirectory>,
-    n_taken: usize,
-    is_cut: bool,
+    pending: Vec<WalkDirectory>,
+    n_claimed: usize,
+    is_truncated: bool,
 }
 
 /// A folder at work. Dropping it says that no more comes of it.
 pub(super) struct ClaimedDirectory<'a> {
-    folder: WalkDirectory,
+    dir: WalkDirectory,
     queue: &'a WalkQueue,
 }
 
 impl WalkQueue {
     pub(super) fn new(start: WalkDirectory) -> Self {
-        let state = QueueState { waiting: vec![start], n_taken: 0, is_cut: false };
+        let state = QueueState { pending: vec![start], n_claimed: 0, is_truncated: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
     /// Adds a folder; the one that was added last is taken first, so that few wait.
-    pub(super) fn push(&self, folder: WalkDirectory) {
+    pub(super) fn push(&self, dir: WalkDirectory) {
         let mut state = self.lock();
-        if state.waiting.len() >= WAITING_MAX {
-            state.is_cut = true;
+        if state.pending.len() >= PENDING_MAX {
+            state.is_truncated = true;
             return;
         }
-        state.waiting.push(folder);
+        state.pending.push(dir);
         drop(state);
         self.changed.notify_one();
     }
@@ -47,11 +47,11 @@ impl WalkQueue {
     pub(super) fn claim_next(&self) -> Option<ClaimedDirectory<'_>> {
         let mut state = self.lock();
         loop {
-            if let Some(folder) = state.waiting.pop() {
-                state.n_taken += 1;
-                return Some(ClaimedDirectory { folder, queue: self });
+            if let Some(dir) = state.pending.pop() {
+                state.n_claimed += 1;
+                return Some(ClaimedDirectory { dir, queue: self });
             }
-            if state.n_taken == 0 {
+            if state.n_claimed == 0 {
                 return None;
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -60,7 +60,7 @@ impl WalkQueue {
 
     /// Whether there were too many folders at once.
     pub(super) fn is_truncated(&self) -> bool {
-        self.lock().is_cut
+        self.lock().is_truncated
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {
@@ -70,17 +70,17 @@ impl WalkQueue {
 
 impl ClaimedDirectory<'_> {
     pub(super) fn directory(&self) -> &WalkDirectory {
-        &self.folder
+        &self.dir
     }
 }
 
 impl Drop for ClaimedDirectory<'_> {
     fn drop(&mut self) {
         let mut state = self.queue.lock();
-        state.n_taken -= 1;
-        let is_end = state.n_taken == 0 && state.waiting.is_empty();
+        state.n_claimed -= 1;
+        let is_done = state.n_claimed == 0 && state.pending.is_empty();
         drop(state);
-        if is_end {
+        if is_done {
             self.queue.changed.notify_all();
         }
     }

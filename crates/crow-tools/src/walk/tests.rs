@@ -25,12 +25,12 @@ fn names(start: &Path) -> (Vec<String>, WalkSummary) {
 
 #[test]
 fn a_link_inside_of_the_repository_is_an_ignore_file_and_one_out_of_it_is_none() {
-    let folder = tempfile::tempdir().unwrap();
-    let project = folder.path().join("project");
+    let dir = tempfile::tempdir().unwrap();
+    let project = dir.path().join("project");
     for path in ["project/.git/info", "project/sub"] {
-        fs::create_dir_all(folder.path().join(path)).unwrap();
+        fs::create_dir_all(dir.path().join(path)).unwrap();
     }
-    fs::write(folder.path().join("outside"), "kept\n").unwrap();
+    fs::write(dir.path().join("outside"), "kept\n").unwrap();
     fs::write(project.join("rules"), "left-out\n").unwrap();
     for name in ["sub/left-out", "sub/kept"] {
         fs::write(project.join(name), "").unwrap();
@@ -40,20 +40,20 @@ fn a_link_inside_of_the_repository_is_an_ignore_file_and_one_out_of_it_is_none()
     mkfifoat(CWD, project.join(".git/info/exclude"), Mode::from_raw_mode(0o600)).unwrap();
     let (names, walked) = names(&project.join("sub"));
     assert_eq!(names, ["kept"]);
-    assert_eq!(walked, WalkSummary { n_unread_rules: 2, is_cut: false });
+    assert_eq!(walked, WalkSummary { n_unread_rules: 2, is_truncated: false });
 }
 
 #[test]
 fn what_all_ignore_files_together_may_cost_is_bounded() {
-    let folder = tempfile::tempdir().unwrap();
+    let dir = tempfile::tempdir().unwrap();
     let rules = "x*yyyyyyyyyyyyy\n".repeat(1000) + "left-out\n";
     for number in 0..100 {
-        let sub = folder.path().join(format!("{number:03}"));
+        let sub = dir.path().join(format!("{number:03}"));
         fs::create_dir(&sub).unwrap();
         fs::write(sub.join(".ignore"), &rules).unwrap();
         fs::write(sub.join("left-out"), "").unwrap();
     }
-    let (names, walked) = names(folder.path());
+    let (names, walked) = names(dir.path());
     let n_shown = names.iter().filter(|name| name.ends_with("left-out")).count();
     assert!((20..60).contains(&n_shown), "{n_shown}");
     assert!(walked.n_unread_rules >= n_shown, "{walked:?}");
@@ -61,15 +61,15 @@ fn what_all_ignore_files_together_may_cost_is_bounded() {
 
 #[test]
 fn a_folder_in_a_folder_as_deep_as_it_goes() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut deep = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let mut deep = dir.path().canonicalize().unwrap();
     while deep.as_os_str().len() < 3800 {
         deep.push("x".repeat(200));
         fs::create_dir(&deep).unwrap();
     }
     fs::write(deep.join("end"), "").unwrap();
     symlink(".", deep.join("round")).unwrap();
-    let (names, walked) = names(folder.path());
+    let (names, walked) = names(dir.path());
     assert_eq!(names.len(), 1);
-    assert_eq!(walked, WalkSummary { n_unread_rules: 0, is_cut: false });
+    assert_eq!(walked, WalkSummary { n_unread_rules: 0, is_truncated: false });
 }

@@ -67,7 +67,7 @@ pub(super) struct WebAddress {
 
 impl WebAddress {
     /// Reads what a model wrote.
-    pub(super) fn parse(text: &str, own: &PrivateHosts) -> Result<Self, ToolError> {
+    pub(super) fn parse(text: &str, private_hosts: &PrivateHosts) -> Result<Self, ToolError> {
         let text = text.trim();
         if text.is_empty() {
             return Err(ToolError("the address is empty".to_owned()));
@@ -79,20 +79,20 @@ impl WebAddress {
             )));
         }
         // Parsers drop some of them silently, and then it is another address.
-        if text.chars().any(|letter| letter.is_control() || letter.is_whitespace()) {
+        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(ToolError("the address has white space or control characters in it".to_owned()));
         }
         let url = Url::parse(text).map_err(|error| match error.to_string() {
-            why if !text.contains(':') => {
-                ToolError(format!("it is no whole address ({why}); begin with https://"))
+            reason if !text.contains(':') => {
+                ToolError(format!("it is no whole address ({reason}); begin with https://"))
             }
-            why => ToolError(format!("it is no address: {why}")),
+            reason => ToolError(format!("it is no address: {reason}")),
         })?;
-        Self::from_url(url, own)
+        Self::from_url(url, private_hosts)
     }
 
     /// Checks an address that was read.
-    pub(super) fn from_url(mut url: Url, own: &PrivateHosts) -> Result<Self, ToolError> {
+    pub(super) fn from_url(mut url: Url, private_hosts: &PrivateHosts) -> Result<Self, ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(ToolError(
                 "only addresses that begin with http:// or https:// can be fetched".to_owned(),
@@ -108,7 +108,7 @@ impl WebAddress {
         let literal = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
         let is_private = match literal {
             Ok(ip) => !is_public(ip),
-            Err(_) => own.contains(host),
+            Err(_) => private_hosts.contains(host),
         };
         Ok(Self { reach: if is_private { SiteReach::Private } else { SiteReach::Public }, url })
     }
@@ -121,16 +121,16 @@ impl WebAddress {
 
     /// Tells whether it is the same site for a person, who does not type `www.`.
     pub(super) fn is_same_site(&self, other: &Self) -> bool {
-        let (one, other_one) = (self.site(), other.site());
+        let (site, other_site) = (self.site(), other.site());
         let bare = |site: &str| site.strip_prefix("www.").unwrap_or(site).to_owned();
-        one == other_one || (self.reach == other.reach && bare(&one) == bare(&other_one))
+        site == other_site || (self.reach == other.reach && bare(&site) == bare(&other_site))
     }
 
     /// Shows it in a sentence. What is strange in it is escaped already.
     pub(super) fn display_text(&self) -> String {
         let url = self.url.as_str();
         // An address is ASCII only.
-        url.get(..SHOWN_BYTES_MAX).map_or_else(|| url.to_owned(), |begin| format!("{begin}…"))
+        url.get(..SHOWN_BYTES_MAX).map_or_else(|| url.to_owned(), |prefix| format!("{prefix}…"))
     }
 }
 

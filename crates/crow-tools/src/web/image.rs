@@ -16,24 +16,25 @@ impl WebContext {
         url: &str,
         cancel: &CancellationToken,
     ) -> Result<ContentPart, ToolError> {
-        let address = WebAddress::parse(url, &self.network.own)?;
+        let address = WebAddress::parse(url, &self.client.private_hosts)?;
         let fetched = cancel.run_until_cancelled(self.with_timeout(self.image_at(&address))).await;
         fetched.unwrap_or_else(|| Err(ToolError(CANCELLED.to_owned())))
     }
 
     async fn image_at(&self, address: &WebAddress) -> Result<ContentPart, ToolError> {
-        let answer = self.network.get(address).await?;
-        let (status, content_type) = (answer.status(), answer.content_type());
+        let response = self.client.get(address).await?;
+        let (status, content_type) = (response.status(), response.content_type());
         if !status.is_success() {
             return Err(ToolError(format!("the server answered {}", status_text(status))));
         }
-        let body = answer.read_body(IMAGE_BYTES_MAX).await?;
+        let body = response.read_body(IMAGE_BYTES_MAX).await?;
         if image_type(&body.bytes).is_none() {
-            let named = if content_type.is_empty() { "nothing" } else { &content_type };
-            let why = format!("its bytes are no PNG, JPEG, GIF or WebP (its server calls it {named})");
-            return Err(ToolError(why));
+            let declared_type = if content_type.is_empty() { "nothing" } else { &content_type };
+            let reason =
+                format!("its bytes are no PNG, JPEG, GIF or WebP (its server calls it {declared_type})");
+            return Err(ToolError(reason));
         }
-        if body.is_cut {
+        if body.is_truncated {
             return Err(ToolError(format!("the image has more than {IMAGE_BYTES_MAX} bytes")));
         }
         image_part(&body.bytes).map_err(ToolError)

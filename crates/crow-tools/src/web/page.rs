@@ -3,7 +3,7 @@
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use reqwest::Url;
 
-use super::convert;
+use super::markdown;
 use crate::{files::may_be_text, tool::ToolError};
 
 /// As far as browsers look for a page's own word on its encoding.
@@ -63,8 +63,8 @@ pub(super) fn body_to_text(
     (url, form): (&Url, PageForm),
 ) -> Result<String, ToolError> {
     let encoding = detect_encoding(bytes, content_type);
-    let is_wide = encoding == UTF_16LE || encoding == UTF_16BE;
-    if !is_wide && !may_be_text(bytes) {
+    let is_utf16 = encoding == UTF_16LE || encoding == UTF_16BE;
+    if !is_utf16 && !may_be_text(bytes) {
         return Err(binary_error(content_type));
     }
     let (text, ..) = encoding.decode(bytes);
@@ -77,7 +77,7 @@ pub(super) fn body_to_text(
         return Ok(text.into_owned());
     }
     let broken = || ToolError("the page could not be made readable; raw=true shows its source".to_owned());
-    convert::html_to_markdown(&text, url).ok_or_else(broken)
+    markdown::html_to_markdown(&text, url).ok_or_else(broken)
 }
 
 /// Says that there is nothing to read.
@@ -90,8 +90,8 @@ pub(super) fn binary_error(content_type: &str) -> ToolError {
 }
 
 fn looks_like_html(text: &str) -> bool {
-    let begin = text.trim_start().get(..14).unwrap_or_default().to_ascii_lowercase();
-    begin.starts_with("<!doctype html") || begin.starts_with("<html")
+    let head = text.trim_start().get(..14).unwrap_or_default().to_ascii_lowercase();
+    head.starts_with("<!doctype html") || head.starts_with("<html")
 }
 
 /// Finds out how a text is written: its server's word, its own, a look at it. A mark at its beginning beats them all.
@@ -99,21 +99,22 @@ fn detect_encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
         return encoding;
     }
-    let named = find_encoding_label(content_type.as_bytes(), "charset");
-    let begin = &bytes[..bytes.len().min(PRESCAN_BYTES)];
-    let own = || match PageKind::from_content_type(content_type) {
+    let labelled = find_encoding_label(content_type.as_bytes(), "charset");
+    let head = &bytes[..bytes.len().min(PRESCAN_BYTES)];
+    let declared = || match PageKind::from_content_type(content_type) {
         PageKind::Html | PageKind::Unknown => {
-            find_encoding_label(begin, "charset").or_else(|| find_encoding_label(begin, "encoding"))
+            find_encoding_label(head, "charset").or_else(|| find_encoding_label(head, "encoding"))
         }
         PageKind::Text if mime_essence(content_type).ends_with("xml") => {
-            find_encoding_label(begin, "encoding")
+            find_encoding_label(head, "encoding")
         }
         PageKind::Text | PageKind::Image | PageKind::Binary => None,
     };
     // What could be read as ASCII is no UTF-16, whatever it says.
-    let own =
-        || own().map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding });
-    match named.or_else(own) {
+    let declared = || {
+        declared().map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
+    };
+    match labelled.or_else(declared) {
         Some(encoding) => encoding,
         None if is_utf8(bytes) => UTF_8,
         None => WINDOWS_1252,
@@ -154,8 +155,8 @@ pub(super) fn cut_excerpt(text: &str, start: usize, chars_max: usize) -> Option<
 
 /// Puts strangers' text between two lines that are not in it.
 pub(super) fn fence_text(text: &str) -> String {
-    let rules = text.lines().map(|line| line.trim()).filter(|line| line.bytes().all(|byte| byte == b'='));
-    let longest = rules.map(str::len).max().unwrap_or_default();
+    let rulers = text.lines().map(|line| line.trim()).filter(|line| line.bytes().all(|byte| byte == b'='));
+    let longest = rulers.map(str::len).max().unwrap_or_default();
     let fence = "=".repeat(FENCE_MIN.max(longest + 1));
     let newline = if text.ends_with('\n') { "" } else { "\n" };
     format!("{fence}\n{text}{newline}{fence}\n")

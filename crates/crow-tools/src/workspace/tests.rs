@@ -7,8 +7,8 @@ use super::{Workspace, resolve_links};
 /// Shows where the repositories around `project/sub` keep themselves.
 #[track_caller]
 fn check(setup: fn(&Path), expect: &Expect) {
-    let folder = tempfile::tempdir().unwrap();
-    let place = folder.path().canonicalize().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().canonicalize().unwrap();
     let cwd = place.join("project/sub");
     fs::create_dir_all(&cwd).unwrap();
     setup(&place);

@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 use crate::{ToolRegistry, Workspace};
 
 /// Checking out a large repository on a slow disk; everything else takes milliseconds.
-const TIME_MAX: Duration = Duration::from_mins(5);
+const GIT_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A diff that somebody reads is shorter, and so is a list of files.
-const ANSWER_BYTES: usize = 256 * 1024;
+const STDOUT_BYTES_MAX: usize = 256 * 1024;
 
 /// What git complains of stands in the last lines.
-const COMPLAINT_BYTES: usize = 4 * 1024;
+const STDERR_BYTES_MAX: usize = 4 * 1024;
 
 /// What a repository's own configuration may not choose.
-const CHOSEN: [&str; 21] = [
+const CONFIG_OVERRIDES: [&str; 21] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.pager=cat",
@@ -44,7 +44,7 @@ const CHOSEN: [&str; 21] = [
 ];
 
 /// The variables that say the same, and in whose name a commit is made.
-const VARIABLES: [(&str, &str); 12] = [
+const GIT_VARIABLES: [(&str, &str); 12] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_ASKPASS", "false"),
     ("SSH_ASKPASS", "false"),
@@ -60,7 +60,7 @@ const VARIABLES: [(&str, &str); 12] = [
 ];
 
 /// Variables that lead git elsewhere: whoever starts Crow from a hook has some.
-const MISLEADING: [&str; 19] = [
+const REMOVED_VARIABLES: [&str; 19] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
     "GIT_COMMON_DIR",
@@ -83,10 +83,10 @@ const MISLEADING: [&str; 19] = [
 ];
 
 /// What runs a program under a name that the configuration chooses.
-const RUNS: &str = r"^(filter|hook)\.";
+const PROGRAM_KEYS: &str = r"^(filter|hook)\.";
 
 /// The same under a name that cannot be passed on as it is.
-const RUNS_ODDLY: &str = r"^(filter|hook)\..*[^A-Za-z0-9._-]";
+const UNQUOTABLE_PROGRAM_KEYS: &str = r"^(filter|hook)\..*[^A-Za-z0-9._-]";
 
 /// Why there is no worktree.
 #[derive(Debug, thiserror::Error)]
@@ -95,65 +95,65 @@ pub enum WorktreeError {
     #[error("there is no program git; install it, or work without a worktree")]
     NoGit,
     /// The folder is in no repository.
-    #[error("{} is in no git repository", folder.display())]
+    #[error("{} is in no git repository", directory.display())]
     NoRepository {
         /// The folder.
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// There is nothing to start from.
-    #[error("the repository {} has no commit yet; commit something first", folder.display())]
+    #[error("the repository {} has no commit yet; commit something first", directory.display())]
     NoCommit {
         /// The repository.
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// It was cancelled.
     #[error("it was cancelled")]
     Cancelled,
     /// Something is where the worktree has to be.
-    #[error("{} is in the way; remove it if nobody needs it", folder.display())]
-    InTheWay {
+    #[error("{} is in the way; remove it if nobody needs it", directory.display())]
+    PathOccupied {
         /// What is there.
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// The folder to work in is not below the worktree.
-    #[error("{} leads out of the worktree", folder.display())]
-    LeadsOut {
+    #[error("{} leads out of the worktree", directory.display())]
+    OutsideWorktree {
         /// The folder.
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// The repository would run programs.
-    #[error("the configuration of the repository {} names programs that cannot be turned off", folder.display())]
-    RunsPrograms {
+    #[error("the configuration of the repository {} names programs that cannot be turned off", directory.display())]
+    UnsafeConfig {
         /// The repository.
-        folder: PathBuf,
+        directory: PathBuf,
     },
     /// The name is no part of a branch's name.
     #[error("`{name}` is no name for a worktree: small letters, digits and hyphens are")]
-    BadName {
+    InvalidName {
         /// What was asked for.
         name: String,
     },
     /// The path cannot be passed to git.
     #[error("{} is not spelled in UTF-8", path.display())]
-    NotText {
+    NotUtf8 {
         /// The path.
         path: PathBuf,
     },
     /// A folder cannot be used.
-    #[error("the folder {} cannot be used: {error}", folder.display())]
-    Folder {
+    #[error("the folder {} cannot be used: {error}", directory.display())]
+    UnusableDirectory {
         /// The folder.
-        folder: PathBuf,
+        directory: PathBuf,
         /// Why not.
         error: std::io::Error,
     },
     /// Git failed.
-    #[error("git {what} failed: {why}")]
+    #[error("git {subcommand} failed: {reason}")]
     Git {
         /// What it was to do.
-        what: String,
+        subcommand: String,
         /// What it said.
-        why: String,
+        reason: String,
     },
 }
 
@@ -168,19 +168,19 @@ pub struct GitCli {
 #[derive(Debug, Clone)]
 pub(super) enum GitLocation {
     /// It finds it from this folder.
-    Of { folder: PathBuf },
+    Discovered { dir: PathBuf },
     /// It is told, and believes nothing that is in the folder.
-    Told { folder: PathBuf, git_folder: PathBuf },
+    Explicit { dir: PathBuf, git_dir: PathBuf },
 }
 
 /// Git for one repository, whose own programs are off.
 #[derive(Debug, Clone)]
 pub(super) struct GitRepository<'a> {
     git: &'a GitCli,
-    place: GitLocation,
+    location: GitLocation,
     /// What this very configuration names and may not run.
-    turned_off: Vec<String>,
-    cut: CancellationToken,
+    overrides: Vec<String>,
+    cancel: CancellationToken,
 }
 
 struct GitOutput {
@@ -199,49 +199,49 @@ impl ToolRegistry {
 impl GitCli {
     /// The program `git`, without the variables that hold secrets.
     pub fn new(groups: ProcessGroups, secret_variables: &[String]) -> Self {
-        let misleading = MISLEADING.iter().copied().map(str::to_owned);
-        Self { groups, env_removed: misleading.chain(secret_variables.iter().cloned()).collect() }
+        let removed = REMOVED_VARIABLES.iter().copied().map(str::to_owned);
+        Self { groups, env_removed: removed.chain(secret_variables.iter().cloned()).collect() }
     }
 
     /// Finds the repository that a folder is in, and where in it the folder is.
     pub(super) async fn find_repository(
         &self,
-        folder: &Path,
-        cut: &CancellationToken,
+        dir: &Path,
+        cancel: &CancellationToken,
     ) -> Result<(PathBuf, PathBuf), WorktreeError> {
-        let none = || WorktreeError::NoRepository { folder: folder.to_owned() };
-        let git = self.unchecked_repository(GitLocation::Of { folder: folder.to_owned() }, cut);
+        let no_repository = || WorktreeError::NoRepository { directory: dir.to_owned() };
+        let git = self.unchecked_repository(GitLocation::Discovered { dir: dir.to_owned() }, cancel);
         let answer = git.run(&["rev-parse", "--show-toplevel", "--show-prefix"]).await?;
         if answer.code != 0 {
             // Somebody else's repository is one that git does not touch, and says so.
-            let is_other = answer.stderr.contains("dubious ownership");
-            return Err(if is_other { git_error("rev-parse", &answer.stderr) } else { none() });
+            let is_foreign = answer.stderr.contains("dubious ownership");
+            return Err(if is_foreign { git_error("rev-parse", &answer.stderr) } else { no_repository() });
         }
-        let (root, prefix) = answer.stdout.split_once('\n').ok_or_else(none)?;
+        let (root, prefix) = answer.stdout.split_once('\n').ok_or_else(no_repository)?;
         let (root, prefix) = (PathBuf::from(root), PathBuf::from(prefix.trim_end_matches('\n')));
         // A configuration can claim any folder.
-        let real = tokio::fs::canonicalize(folder).await.map_err(|_| none())?;
-        let claimed = tokio::fs::canonicalize(root.join(&prefix)).await.map_err(|_| none())?;
-        if real == claimed { Ok((root, prefix)) } else { Err(none()) }
+        let real_dir = tokio::fs::canonicalize(dir).await.map_err(|_| no_repository())?;
+        let claimed_dir = tokio::fs::canonicalize(root.join(&prefix)).await.map_err(|_| no_repository())?;
+        if real_dir == claimed_dir { Ok((root, prefix)) } else { Err(no_repository()) }
     }
 
     /// Reads what the repository's own configuration would run, and turns it off.
     pub(super) async fn open_repository<'a>(
         &'a self,
-        place: GitLocation,
-        cut: &CancellationToken,
+        location: GitLocation,
+        cancel: &CancellationToken,
     ) -> Result<GitRepository<'a>, WorktreeError> {
-        let mut git = self.unchecked_repository(place, cut);
-        if !git.local_config_keys(RUNS_ODDLY).await?.is_empty() {
-            return Err(WorktreeError::RunsPrograms { folder: git.place.work_dir().to_owned() });
+        let mut git = self.unchecked_repository(location, cancel);
+        if !git.local_config_keys(UNQUOTABLE_PROGRAM_KEYS).await?.is_empty() {
+            return Err(WorktreeError::UnsafeConfig { directory: git.location.work_dir().to_owned() });
         }
-        let keys = git.local_config_keys(RUNS).await?;
-        git.turned_off = keys.iter().filter_map(|key| disabling_setting(key)).collect();
+        let keys = git.local_config_keys(PROGRAM_KEYS).await?;
+        git.overrides = keys.iter().filter_map(|key| disabling_setting(key)).collect();
         Ok(git)
     }
 
-    fn unchecked_repository(&self, place: GitLocation, cut: &CancellationToken) -> GitRepository<'_> {
-        GitRepository { git: self, place, turned_off: Vec::new(), cut: cut.clone() }
+    fn unchecked_repository(&self, location: GitLocation, cancel: &CancellationToken) -> GitRepository<'_> {
+        GitRepository { git: self, location, overrides: Vec::new(), cancel: cancel.clone() }
     }
 }
 
@@ -259,30 +259,29 @@ fn disabling_setting(key: &str) -> Option<String> {
 impl GitLocation {
     fn work_dir(&self) -> &Path {
         match self {
-            Self::Of { folder } | Self::Told { folder, .. } => folder,
+            Self::Discovered { dir } | Self::Explicit { dir, .. } => dir,
         }
     }
 
     fn location_args(&self) -> Vec<String> {
         match self {
-            Self::Of { .. } => Vec::new(),
-            Self::Told { folder, git_folder } => vec![
-                format!("--git-dir={}", git_folder.display()),
-                format!("--work-tree={}", folder.display()),
-            ],
+            Self::Discovered { .. } => Vec::new(),
+            Self::Explicit { dir, git_dir } => {
+                vec![format!("--git-dir={}", git_dir.display()), format!("--work-tree={}", dir.display())]
+            }
         }
     }
 }
 
 impl<'a> GitRepository<'a> {
     /// The same configuration seen from another of its folders.
-    pub(super) fn at_location(&self, place: GitLocation) -> Self {
-        Self { place, ..self.clone() }
+    pub(super) fn at_location(&self, location: GitLocation) -> Self {
+        Self { location, ..self.clone() }
     }
 
     /// For what has to be done even though it was cancelled.
     pub(super) fn ignoring_cancel(&self) -> GitRepository<'a> {
-        GitRepository { cut: CancellationToken::new(), ..self.clone() }
+        GitRepository { cancel: CancellationToken::new(), ..self.clone() }
     }
 
     /// Asks what has an answer; anything else is a failure.
@@ -317,55 +316,64 @@ impl<'a> GitRepository<'a> {
     }
 
     /// The keys like this that the repository has itself; those of the person and of the system are not hostile.
-    async fn local_config_keys(&self, like: &str) -> Result<Vec<String>, WorktreeError> {
+    async fn local_config_keys(&self, pattern: &str) -> Result<Vec<String>, WorktreeError> {
         let keys =
-            self.run_optional(&["config", "--show-scope", "--name-only", "--get-regexp", like]).await?;
+            self.run_optional(&["config", "--show-scope", "--name-only", "--get-regexp", pattern]).await?;
         let keys = keys.unwrap_or_default();
-        let own = keys.lines().filter_map(|line| match line.split_once('\t') {
+        let local_keys = keys.lines().filter_map(|line| match line.split_once('\t') {
             Some(("local" | "worktree", key)) => Some(key.to_owned()),
             Some(_) | None => None,
         });
-        Ok(own.collect())
+        Ok(local_keys.collect())
     }
 
     async fn run(&self, args: &[&str]) -> Result<GitOutput, WorktreeError> {
-        let chosen = CHOSEN.iter().copied().chain(self.turned_off.iter().map(String::as_str));
-        let mut all: Vec<String> = chosen.flat_map(|setting| ["-c".to_owned(), setting.to_owned()]).collect();
-        all.extend(self.place.location_args());
-        all.extend(args.iter().copied().map(str::to_owned));
+        let settings = CONFIG_OVERRIDES.iter().copied().chain(self.overrides.iter().map(String::as_str));
+        let mut git_args: Vec<String> =
+            settings.flat_map(|setting| ["-c".to_owned(), setting.to_owned()]).collect();
+        git_args.extend(self.location.location_args());
+        git_args.extend(args.iter().copied().map(str::to_owned));
         let command = CommandSpec {
             program: "git".into(),
-            args: all,
-            cwd: self.place.work_dir().to_owned(),
-            env: VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
+            args: git_args,
+            cwd: self.location.work_dir().to_owned(),
+            env: GIT_VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),
             env_removed: self.git.env_removed.clone(),
         };
-        let bounds =
-            FilterLimits { timeout: TIME_MAX, stdout_bytes: ANSWER_BYTES, stderr_bytes: COMPLAINT_BYTES };
-        let what = args.first().copied().unwrap_or_default();
-        let filtered = run_filter(&self.git.groups, command, Vec::new(), bounds, &self.cut).await;
-        let filtered = filtered.map_err(|error| match error {
+        let limits = FilterLimits {
+            timeout: GIT_TIMEOUT,
+            stdout_bytes: STDOUT_BYTES_MAX,
+            stderr_bytes: STDERR_BYTES_MAX,
+        };
+        let subcommand = args.first().copied().unwrap_or_default();
+        let output = run_filter(&self.git.groups, command, Vec::new(), limits, &self.cancel).await;
+        let output = output.map_err(|error| match error {
             SpawnError::NoProgram { .. } => WorktreeError::NoGit,
-            SpawnError::NoFolder { cwd } => WorktreeError::NoRepository { folder: cwd },
+            SpawnError::NoFolder { cwd } => WorktreeError::NoRepository { directory: cwd },
             SpawnError::Closed => WorktreeError::Cancelled,
-            SpawnError::System(error) => git_error(what, &error.to_string()),
+            SpawnError::System(error) => git_error(subcommand, &error.to_string()),
         })?;
-        let code = match filtered.ended {
+        let code = match output.ended {
             ExitReason::Exited(code) => code,
             ExitReason::Cancelled => return Err(WorktreeError::Cancelled),
-            ExitReason::TimedOut => return Err(git_error(what, "it took too long")),
+            ExitReason::TimedOut => return Err(git_error(subcommand, "it took too long")),
             ExitReason::Signalled(signal) => {
-                return Err(git_error(what, &format!("signal {signal} ended it")));
+                return Err(git_error(subcommand, &format!("signal {signal} ended it")));
             }
         };
-        Ok(GitOutput { code, stdout: filtered.stdout.text, stderr: filtered.stderr.text })
+        Ok(GitOutput { code, stdout: output.stdout.text, stderr: output.stderr.text })
     }
 }
 
 /// What git says first with such a word is why; hints follow.
-fn git_error(what: &str, stderr: &str) -> WorktreeError {
-    let told = |line: &str| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).map(str::to_owned);
-    let last = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
-    let why = stderr.lines().find_map(told).or_else(last).unwrap_or_else(|| "it did not say why".to_owned());
-    WorktreeError::Git { what: what.to_owned(), why }
+fn git_error(subcommand: &str, stderr: &str) -> WorktreeError {
+    let message =
+        |line: &str| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).map(str::to_owned);
+    let last_line = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
+    let reason = stderr
+        .lines()
+        .find_map(message)
+        .or_else(last_line)
+        .unwrap_or_else(|| "it did not say why".to_owned());
+    WorktreeError::Git { subcommand: subcommand.to_owned(), reason }
 }

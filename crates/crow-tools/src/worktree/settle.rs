@@ -4,7 +4,7 @@
 use tokio_util::sync::CancellationToken;
 
 use super::git::{GitCli, GitLocation, GitRepository};
-use super::{SETTLED, Worktree, WorktreeError, path_str};
+use super::{SETTLED_LOCK, Worktree, WorktreeError, path_str};
 
 /// More than anybody reads one by one; the count has them all.
 pub(super) const FILES_MAX: usize = 200;
@@ -29,18 +29,18 @@ pub struct SettledWorktree {
     /// The changes themselves; a note stands where there were too many.
     pub diff: String,
     /// A sentence about what is left and where: a folder that could not be removed, or work that is only there.
-    pub left: Option<String>,
+    pub leftover: Option<String>,
 }
 
 /// A file that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFileChange {
     /// In which way.
-    pub how: FileChangeKind,
+    pub kind: FileChangeKind,
     /// Its path in the repository, quoted as git quotes it where it has odd letters.
     pub path: String,
     /// What it was called before.
-    pub before: Option<String>,
+    pub previous_path: Option<String>,
 }
 
 /// How a file differs.
@@ -60,12 +60,12 @@ impl Worktree {
     /// Commits everything on the branch and removes the folder; without a change the branch goes as well.
     ///
     /// What fails is said in [`SettledWorktree::left`], and the work stays in the folder.
-    pub async fn settle(&self, git: &GitCli, cut: &CancellationToken) -> SettledWorktree {
-        match self.try_settle(git, cut).await {
+    pub async fn settle(&self, git: &GitCli, cancel: &CancellationToken) -> SettledWorktree {
+        match self.try_settle(git, cancel).await {
             Ok(settled) => settled,
             Err(error) => SettledWorktree {
                 branch: Some(self.branch.clone()),
-                left: Some(format!("the work is in {}: {error}", self.root.display())),
+                leftover: Some(format!("the work is in {}: {error}", self.root.display())),
                 ..SettledWorktree::default()
             },
         }
@@ -74,28 +74,29 @@ impl Worktree {
     async fn try_settle(
         &self,
         git: &GitCli,
-        cut: &CancellationToken,
+        cancel: &CancellationToken,
     ) -> Result<SettledWorktree, WorktreeError> {
-        let home = git.open_repository(GitLocation::Of { folder: self.repository.clone() }, cut).await?;
+        let repository =
+            git.open_repository(GitLocation::Discovered { dir: self.repository.clone() }, cancel).await?;
         let root = self.root.display();
-        if !home.has_branch(&self.branch).await? {
-            home.run_checked(&["update-ref", &self.branch_ref(), &self.base]).await?;
+        if !repository.has_branch(&self.branch).await? {
+            repository.run_checked(&["update-ref", &self.branch_ref(), &self.base]).await?;
         }
         if self.root_exists().await {
-            self.commit_all(git, cut).await?;
+            self.commit_all(git, cancel).await?;
         }
-        let (mut settled, repositories) = self.diff_from_base(&home).await?;
-        settled.left = match repositories.first() {
+        let (mut settled, repositories) = self.diff_from_base(&repository).await?;
+        settled.leftover = match repositories.first() {
             Some(path) => {
                 Some(format!("{path} is a repository of its own, which no branch holds; it is in {root}"))
             }
-            None => self.remove_worktree(&home.ignoring_cancel(), settled.branch.is_some()).await?,
+            None => self.remove_worktree(&repository.ignoring_cancel(), settled.branch.is_some()).await?,
         };
         Ok(settled)
     }
 
     async fn root_exists(&self) -> bool {
-        tokio::fs::symlink_metadata(&self.root).await.is_ok_and(|found| found.is_dir())
+        tokio::fs::symlink_metadata(&self.root).await.is_ok_and(|metadata| metadata.is_dir())
     }
 
     fn branch_ref(&self) -> String {
@@ -103,19 +104,22 @@ impl Worktree {
     }
 
     /// Has the branch say what the folder says, wherever the folder's `HEAD` was led.
-    async fn commit_all(&self, git: &GitCli, cut: &CancellationToken) -> Result<(), WorktreeError> {
-        let place = GitLocation::Told { folder: self.root.clone(), git_folder: self.git_folder.clone() };
-        let there = git.open_repository(place, cut).await?;
+    async fn commit_all(&self, git: &GitCli, cancel: &CancellationToken) -> Result<(), WorktreeError> {
+        let location = GitLocation::Explicit { dir: self.root.clone(), git_dir: self.git_dir.clone() };
+        let worktree_git = git.open_repository(location, cancel).await?;
         let reference = self.branch_ref();
-        if there.run_optional(&["symbolic-ref", "--quiet", "HEAD"]).await?.as_ref() != Some(&reference) {
-            there.run_checked(&["symbolic-ref", "HEAD", &reference]).await?;
+        if worktree_git.run_optional(&["symbolic-ref", "--quiet", "HEAD"]).await?.as_ref() != Some(&reference)
+        {
+            worktree_git.run_checked(&["symbolic-ref", "HEAD", &reference]).await?;
         }
-        there.run_checked(&["add", "--all"]).await?;
-        let is_same =
-            there.run_optional(&["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"]).await?.is_some();
-        if !is_same {
+        worktree_git.run_checked(&["add", "--all"]).await?;
+        let is_unchanged = worktree_git
+            .run_optional(&["diff", "--cached", "--quiet", "--no-ext-diff", "HEAD"])
+            .await?
+            .is_some();
+        if !is_unchanged {
             let message = format!("crow: {}", self.name);
-            there
+            worktree_git
                 .run_checked(&["commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", &message])
                 .await?;
         }
@@ -125,9 +129,9 @@ impl Worktree {
     /// Says what differs, and which of it is a repository.
     async fn diff_from_base(
         &self,
-        home: &GitRepository<'_>,
+        repository: &GitRepository<'_>,
     ) -> Result<(SettledWorktree, Vec<String>), WorktreeError> {
-        let tip = home
+        let tip = repository
             .run_checked(&["rev-parse", "--verify", &format!("{}^{{commit}}", self.branch_ref())])
             .await?;
         if tip == self.base {
@@ -135,7 +139,7 @@ impl Worktree {
         }
         let diff = async |how: &[&str]| {
             let diff = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=none"];
-            home.run_checked(&[&diff, how, &[self.base.as_str(), tip.as_str()]].concat()).await
+            repository.run_checked(&[&diff, how, &[self.base.as_str(), tip.as_str()]].concat()).await
         };
         let (raw, stat) = (diff(&["--raw"]).await?, diff(&STAT).await?);
         let (mut files, mut repositories) = (Vec::new(), Vec::new());
@@ -153,7 +157,7 @@ impl Worktree {
             files,
             stat,
             diff: diff(&["--patch"]).await?,
-            left: None,
+            leftover: None,
         };
         Ok((settled, repositories))
     }
@@ -161,32 +165,32 @@ impl Worktree {
     /// Removes the folder, and the branch if there is nothing on it; gives a sentence when that cannot be.
     async fn remove_worktree(
         &self,
-        home: &GitRepository<'_>,
+        repository: &GitRepository<'_>,
         keeps_branch: bool,
     ) -> Result<Option<String>, WorktreeError> {
         let root = path_str(&self.root)?;
-        let is_there = self.root_exists().await;
+        let exists = self.root_exists().await;
         let removed = async {
-            if is_there {
+            if exists {
                 // From here on nobody may take it for work that was left: half of it may be gone.
-                home.run_checked(&["worktree", "lock", "--reason", SETTLED, root]).await?;
+                repository.run_checked(&["worktree", "lock", "--reason", SETTLED_LOCK, root]).await?;
                 let remove = ["worktree", "remove", "--force", "--force", root];
-                if home.run_checked(&remove).await.is_err() {
+                if repository.run_checked(&remove).await.is_err() {
                     // The child may have changed what says in the folder whose it is.
-                    home.run_best_effort(&["worktree", "repair", root]).await;
-                    home.run_checked(&remove).await?;
+                    repository.run_best_effort(&["worktree", "repair", root]).await;
+                    repository.run_checked(&remove).await?;
                 }
             } else {
-                home.run_checked(&["worktree", "prune"]).await?;
+                repository.run_checked(&["worktree", "prune"]).await?;
             }
             if !keeps_branch {
-                home.run_checked(&["branch", "-D", &self.branch]).await?;
+                repository.run_checked(&["branch", "-D", &self.branch]).await?;
             }
             Ok::<(), WorktreeError>(())
         };
         Ok(match removed.await {
             Err(error) => Some(format!("the worktree {root} could not be removed: {error}")),
-            Ok(()) if is_there => None,
+            Ok(()) if exists => None,
             Ok(()) => Some(format!("the folder {root} was gone: what was not committed in it is lost")),
         })
     }
@@ -194,19 +198,19 @@ impl Worktree {
 
 /// Reads a line of a raw diff, and the mode that the file has now.
 fn parse_raw_diff_line(line: &str) -> Option<(&str, WorktreeFileChange)> {
-    let (facts, paths) = line.strip_prefix(':')?.split_once('\t')?;
-    let (mode, letter) = (facts.split(' ').nth(1)?, facts.rsplit(' ').next()?);
-    let (before, path) = match paths.split_once('\t') {
-        Some((before, path)) => (Some(before.to_owned()), path.to_owned()),
+    let (fields, paths) = line.strip_prefix(':')?.split_once('\t')?;
+    let (mode, status) = (fields.split(' ').nth(1)?, fields.rsplit(' ').next()?);
+    let (previous_path, path) = match paths.split_once('\t') {
+        Some((previous_path, path)) => (Some(previous_path.to_owned()), path.to_owned()),
         None => (None, paths.to_owned()),
     };
-    let how = match letter.as_bytes().first()? {
+    let kind = match status.as_bytes().first()? {
         b'A' | b'C' => FileChangeKind::Added,
         b'D' => FileChangeKind::Deleted,
         b'R' => FileChangeKind::Renamed,
         _ => FileChangeKind::Modified,
     };
-    Some((mode, WorktreeFileChange { how, path, before }))
+    Some((mode, WorktreeFileChange { kind, path, previous_path }))
 }
 
 /// Reads how many files the last line of a picture counts.

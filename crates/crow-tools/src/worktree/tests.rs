@@ -14,15 +14,15 @@ use super::{GitCli, SettledWorktree, Worktree, WorktreeError};
 
 /// A repository with something in it, and a place for worktrees.
 struct Scene {
-    folder: TempDir,
+    dir: TempDir,
     git: GitCli,
-    cut: CancellationToken,
+    cancel: CancellationToken,
 }
 
 /// What git says; it has to succeed.
-fn git(folder: &Path, line: &str) -> String {
+fn git(dir: &Path, line: &str) -> String {
     let mut command = Command::new("git");
-    command.args(line.split(' ')).current_dir(folder);
+    command.args(line.split(' ')).current_dir(dir);
     for (name, value) in [("NAME", "somebody"), ("EMAIL", "somebody@localhost")] {
         command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
     }
@@ -38,9 +38,9 @@ fn write(path: PathBuf, text: &str) {
 
 impl Scene {
     fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let dir = tempfile::tempdir().unwrap();
         let scene =
-            Self { folder, git: GitCli::new(ProcessGroups::new(), &[]), cut: CancellationToken::new() };
+            Self { dir, git: GitCli::new(ProcessGroups::new(), &[]), cancel: CancellationToken::new() };
         let repository = scene.repository();
         fs::create_dir(&repository).unwrap();
         git(&repository, "init -q -b main");
@@ -53,15 +53,15 @@ impl Scene {
     }
 
     fn root(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.dir.path().canonicalize().unwrap()
     }
 
     fn repository(&self) -> PathBuf {
         self.root().join("repository")
     }
 
-    async fn make_in(&self, folder: &Path) -> Result<Worktree, WorktreeError> {
-        Worktree::create(&self.git, folder, &self.root().join("trees"), "quiet-otter", &self.cut).await
+    async fn make_in(&self, dir: &Path) -> Result<Worktree, WorktreeError> {
+        Worktree::create(&self.git, dir, &self.root().join("trees"), "quiet-otter", &self.cancel).await
     }
 
     async fn make(&self) -> Worktree {
@@ -71,10 +71,11 @@ impl Scene {
     fn show(&self, settled: &SettledWorktree) -> String {
         let mut said = format!("branch {:?}, {} files\n", settled.branch, settled.n_files);
         for file in &settled.files {
-            let before = file.before.as_ref().map(|before| format!(" from {before}")).unwrap_or_default();
-            said += &format!("{:?} {}{before}\n", file.how, file.path);
+            let before =
+                file.previous_path.as_ref().map(|before| format!(" from {before}")).unwrap_or_default();
+            said += &format!("{:?} {}{before}\n", file.kind, file.path);
         }
-        if let Some(left) = &settled.left {
+        if let Some(left) = &settled.leftover {
             said += &format!("left: {left}\n");
         }
         said += &format!("folder there: {}\n", self.root().join("trees/quiet-otter").exists());
@@ -93,7 +94,7 @@ async fn check(work: impl FnOnce(&Path), told: Expect) {
     let scene = Scene::new();
     let worktree = scene.make().await;
     work(&worktree.path);
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     told.assert_eq(&scene.show(&settled));
     assert_eq!(git(&scene.repository(), "status --porcelain"), "", "the repository is as it was");
     assert_eq!(git(&scene.repository(), "branch --show-current"), "main\n");
@@ -116,13 +117,13 @@ async fn nothing_changed_leaves_nothing() {
 async fn every_kind_of_change_is_on_the_branch() {
     let scene = Scene::new();
     let worktree = scene.make().await;
-    let folder = &worktree.path;
-    git(folder, "mv a.txt moved.txt");
-    fs::remove_file(folder.join("b.txt")).unwrap();
-    write(folder.join("part/c.bin"), "\0\u{3}");
-    write(folder.join("new/näme \"x\".txt"), "hi\n");
-    symlink("/etc/passwd", folder.join("link")).unwrap();
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let dir = &worktree.path;
+    git(dir, "mv a.txt moved.txt");
+    fs::remove_file(dir.join("b.txt")).unwrap();
+    write(dir.join("part/c.bin"), "\0\u{3}");
+    write(dir.join("new/näme \"x\".txt"), "hi\n");
+    symlink("/etc/passwd", dir.join("link")).unwrap();
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     scene.check(
         &settled,
         &expect![[r#"
@@ -158,7 +159,7 @@ async fn a_large_diff_is_bounded() {
     for number in 0..300 {
         write(worktree.path.join(format!("{number}.txt")), &"line\n".repeat(1000));
     }
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     assert_eq!((settled.n_files, settled.files.len()), (300, super::settle::FILES_MAX));
     assert!(settled.diff.len() < 300_000, "{}", settled.diff.len());
     assert!(settled.stat.lines().count() < 70, "{}", settled.stat);
@@ -173,7 +174,7 @@ async fn what_is_not_committed_is_not_taken_along_and_said() {
     assert_eq!(worktree.n_uncommitted, 2);
     assert!(fs::read_to_string(worktree.path.join("a.txt")).unwrap().starts_with("one\n"));
     assert!(!worktree.path.join("untracked.txt").exists());
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     assert_eq!(settled, SettledWorktree::default());
     assert_eq!(git(&scene.repository(), "status --porcelain"), " M a.txt\n?? untracked.txt\n");
 }
@@ -183,7 +184,7 @@ async fn the_folder_below_the_repository_is_kept() {
     let scene = Scene::new();
     let worktree = scene.make_in(&scene.repository().join("part")).await.unwrap();
     assert_eq!(worktree.path, scene.root().join("trees/quiet-otter/part"));
-    worktree.settle(&scene.git, &scene.cut).await;
+    worktree.settle(&scene.git, &scene.cancel).await;
     fs::create_dir_all(scene.repository().join("not/committed")).unwrap();
     let worktree = scene.make_in(&scene.repository().join("not/committed")).await.unwrap();
     assert!(worktree.path.is_dir());
@@ -198,7 +199,7 @@ async fn a_folder_that_leads_out_is_refused() {
     fs::remove_file(scene.repository().join("out")).unwrap();
     fs::create_dir_all(scene.repository().join("out/etc")).unwrap();
     let refused = scene.make_in(&scene.repository().join("out/etc")).await.unwrap_err();
-    assert!(matches!(refused, WorktreeError::LeadsOut { .. }), "{refused}");
+    assert!(matches!(refused, WorktreeError::OutsideWorktree { .. }), "{refused}");
     scene.check(
         &SettledWorktree::default(),
         &expect![[r#"
@@ -261,9 +262,9 @@ async fn a_hostile_repository_runs_nothing() {
     arm(&repository, &ran);
     let worktree = scene.make().await;
     write(worktree.path.join("a.txt"), "changed\n");
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     assert!(settled.diff.contains("+changed"), "{settled:?}");
-    assert_eq!(settled.left, None);
+    assert_eq!(settled.leftover, None);
     assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap());
     // The trap works: the person's own git steps into it.
     Command::new("git").args(["add", "--renormalize", "."]).current_dir(&repository).output().unwrap();
@@ -275,7 +276,7 @@ async fn programs_that_cannot_be_turned_off_are_refused() {
     let scene = Scene::new();
     git(&scene.repository(), "config filter.a=b.clean run");
     let refused = scene.make_in(&scene.repository()).await.unwrap_err();
-    assert!(matches!(refused, WorktreeError::RunsPrograms { .. }), "{refused}");
+    assert!(matches!(refused, WorktreeError::UnsafeConfig { .. }), "{refused}");
 }
 
 #[tokio::test]
@@ -291,10 +292,10 @@ async fn where_there_is_nothing_to_start_from_is_said() {
     let refused = scene.make_in(&empty).await.unwrap_err();
     assert!(matches!(refused, WorktreeError::NoCommit { .. }), "{refused}");
     for name in ["", "../x", "-b", "a b", "Ä"] {
-        let refused = Worktree::create(&scene.git, &empty, &empty, name, &scene.cut).await.unwrap_err();
-        assert!(matches!(refused, WorktreeError::BadName { .. }), "{refused}");
+        let refused = Worktree::create(&scene.git, &empty, &empty, name, &scene.cancel).await.unwrap_err();
+        assert!(matches!(refused, WorktreeError::InvalidName { .. }), "{refused}");
     }
-    scene.cut.cancel();
+    scene.cancel.cancel();
     let refused = scene.make_in(&scene.repository()).await.unwrap_err();
     assert!(matches!(refused, WorktreeError::Cancelled), "{refused}");
 }
@@ -306,7 +307,7 @@ async fn what_somebody_left_goes_on() {
     write(left.path.join("half.txt"), "half\n");
     let again = scene.make().await;
     assert_eq!(again, left);
-    let settled = again.settle(&scene.git, &scene.cut).await;
+    let settled = again.settle(&scene.git, &scene.cancel).await;
     scene.check(
         &settled,
         &expect![[r#"
@@ -320,7 +321,7 @@ async fn what_somebody_left_goes_on() {
     // A further round goes on where the branch stands, and tells of all of it.
     let further = scene.make().await;
     write(further.path.join("more.txt"), "more\n");
-    let settled = further.settle(&scene.git, &scene.cut).await;
+    let settled = further.settle(&scene.git, &scene.cancel).await;
     scene.check(
         &settled,
         &expect![[r#"
@@ -336,14 +337,14 @@ async fn what_somebody_left_goes_on() {
 
 #[tokio::test]
 async fn what_was_half_made_or_half_removed_is_made_anew() {
-    for reason in ["initializing", super::SETTLED] {
+    for reason in ["initializing", super::SETTLED_LOCK] {
         let scene = Scene::new();
         let left = scene.make().await;
         fs::remove_file(left.path.join("a.txt")).unwrap();
         fs::write(scene.repository().join(".git/worktrees/quiet-otter/locked"), reason).unwrap();
         let again = scene.make().await;
         assert!(again.path.join("a.txt").exists(), "{reason}");
-        assert_eq!(again.settle(&scene.git, &scene.cut).await, SettledWorktree::default());
+        assert_eq!(again.settle(&scene.git, &scene.cancel).await, SettledWorktree::default());
     }
 }
 
@@ -355,7 +356,7 @@ async fn a_folder_that_somebody_removed_is_made_anew() {
     scene.make().await;
     assert!(left.path.join("a.txt").exists());
     fs::remove_dir_all(&left.path).unwrap();
-    let settled = left.settle(&scene.git, &scene.cut).await;
+    let settled = left.settle(&scene.git, &scene.cancel).await;
     scene.check(
         &settled,
         &expect![[r#"
@@ -372,7 +373,7 @@ async fn a_foreign_folder_is_left_alone() {
     let scene = Scene::new();
     write(scene.root().join("trees/quiet-otter/mine.txt"), "mine\n");
     let refused = scene.make_in(&scene.repository()).await.unwrap_err();
-    assert!(matches!(refused, WorktreeError::InTheWay { .. }), "{refused}");
+    assert!(matches!(refused, WorktreeError::PathOccupied { .. }), "{refused}");
     assert!(scene.root().join("trees/quiet-otter/mine.txt").exists());
 }
 
@@ -382,7 +383,7 @@ async fn a_worktree_that_cannot_be_removed_is_said() {
     let worktree = scene.make().await;
     write(worktree.path.join("new.txt"), "new\n");
     git(&scene.repository(), "worktree lock ../trees/quiet-otter");
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     scene.check(&settled, &expect![[r#"
         branch Some("crow/quiet-otter"), 1 files
         Added new.txt
@@ -399,7 +400,7 @@ async fn work_that_cannot_be_committed_stays() {
     let worktree = scene.make().await;
     write(worktree.path.join("new.txt"), "new\n");
     write(scene.repository().join(".git/worktrees/quiet-otter/index.lock"), "");
-    let settled = worktree.settle(&scene.git, &scene.cut).await;
+    let settled = worktree.settle(&scene.git, &scene.cancel).await;
     scene.check(
         &settled,
         &expect![[r#"
@@ -416,9 +417,9 @@ async fn work_that_cannot_be_committed_stays() {
 #[tokio::test]
 async fn a_repository_within_is_not_thrown_away() {
     check(
-        |folder| {
-            git(folder, "init -q inner");
-            git(&folder.join("inner"), "commit -q --allow-empty -m inner");
+        |dir| {
+            git(dir, "init -q inner");
+            git(&dir.join("inner"), "commit -q --allow-empty -m inner");
         },
         expect![[r#"
             branch Some("crow/quiet-otter"), 1 files
@@ -435,13 +436,13 @@ async fn a_repository_within_is_not_thrown_away() {
 #[tokio::test]
 async fn wherever_the_child_led_git_the_branch_has_the_work() {
     check(
-        |folder| {
-            git(folder, "checkout -q -b elsewhere");
-            write(folder.join("new.txt"), "new\n");
-            git(folder, "add .");
-            git(folder, "commit -q -m own");
-            git(folder, "branch -D -q crow/quiet-otter");
-            fs::write(folder.join(".git"), "gitdir: /nowhere\n").unwrap();
+        |dir| {
+            git(dir, "checkout -q -b elsewhere");
+            write(dir.join("new.txt"), "new\n");
+            git(dir, "add .");
+            git(dir, "commit -q -m own");
+            git(dir, "branch -D -q crow/quiet-otter");
+            fs::write(dir.join(".git"), "gitdir: /nowhere\n").unwrap();
         },
         expect![[r#"
             branch Some("crow/quiet-otter"), 1 files
@@ -459,15 +460,18 @@ async fn wherever_the_child_led_git_the_branch_has_the_work() {
 async fn two_worktrees_do_not_meet() {
     let scene = Scene::new();
     let (repository, trees) = (scene.repository(), scene.root().join("trees"));
-    let make = |name| Worktree::create(&scene.git, &repository, &trees, name, &scene.cut);
+    let make = |name| Worktree::create(&scene.git, &repository, &trees, name, &scene.cancel);
     let (one, two) = tokio::join!(make("one"), make("two"));
     let (one, two) = (one.unwrap(), two.unwrap());
     write(one.path.join("a.txt"), "one\n");
     write(two.path.join("a.txt"), "two\n");
-    let settled = tokio::join!(one.settle(&scene.git, &scene.cut), two.settle(&scene.git, &scene.cut));
-    assert_eq!((settled.0.n_files, settled.1.n_files, settled.0.left, settled.1.left), (1, 1, None, None));
+    let settled = tokio::join!(one.settle(&scene.git, &scene.cancel), two.settle(&scene.git, &scene.cancel));
+    assert_eq!(
+        (settled.0.n_files, settled.1.n_files, settled.0.leftover, settled.1.leftover),
+        (1, 1, None, None)
+    );
     // A child of a child begins where that stands.
     let inner = make("one").await.unwrap();
-    let inner_most = Worktree::create(&scene.git, &inner.path, &trees, "inner", &scene.cut).await.unwrap();
+    let inner_most = Worktree::create(&scene.git, &inner.path, &trees, "inner", &scene.cancel).await.unwrap();
     assert_eq!(fs::read_to_string(inner_most.path.join("a.txt")).unwrap(), "one\n");
 }

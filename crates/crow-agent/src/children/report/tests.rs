@@ -4,13 +4,13 @@ use super::*;
 use crate::children::view::tests::view;
 
 #[track_caller]
-fn check(state: TaskState, why: Option<&str>, heard: &str, expected: &Expect) {
+fn check(state: TaskState, reason: Option<&str>, heard: &str, expected: &Expect) {
     let task = SessionId::new("brave-otter");
     let ended = ChildTurnSummary {
         task: &task,
-        who: "kimi, tests",
+        label: "kimi, tests",
         state,
-        why,
+        reason,
         n_tokens: Some(1234),
         worktree: None,
     };

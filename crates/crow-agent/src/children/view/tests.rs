@@ -120,7 +120,7 @@ fn what_a_child_says_without_end_is_bounded() {
     }
     let (answer, is_cut) = view.answer();
     assert!(is_cut && answer.len() <= ANSWER_BYTES_MAX && answer.ends_with("word 99999"));
-    assert!(view.render_view().chars().count() <= SAID_SHOWN_CHARS + 1);
+    assert!(view.render_view().chars().count() <= ANSWER_SHOWN_CHARS + 1);
     let (files, n_uncounted) = view.changed_files();
     assert_eq!((files.len(), n_uncounted), (FILES_MAX, 100_000 - FILES_MAX));
 }

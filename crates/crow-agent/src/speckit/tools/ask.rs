@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{call_info, parse_arguments, single_line};
-use crate::kit::AgentRuntime;
-use crate::speckit::asking::{self, QuestionOutcome};
-use crate::speckit::record::AnswerRecord;
-use crate::speckit::scope::SharedStepState;
-use crate::speckit::work::STOPPED;
+use crate::runtime::AgentRuntime;
+use crate::speckit::project_files::AnswerRecord;
+use crate::speckit::questions::{self, QuestionOutcome};
+use crate::speckit::step_driver::STOPPED;
+use crate::speckit::step_policy::SharedStepState;
 
 /// The tool that asks; its last call says which question waits for an answer.
 pub(in crate::speckit) const ASK: &str = "speckit_ask";
@@ -33,13 +33,13 @@ const OPTION_CHARS_MAX: usize = 300;
 
 pub(super) struct AskQuestionTool {
     spec: ToolSpec,
-    n_max: usize,
-    desk: Arc<SharedStepState>,
-    kit: Arc<AgentRuntime>,
+    questions_max: usize,
+    step_state: Arc<SharedStepState>,
+    runtime: Arc<AgentRuntime>,
     client: Client,
     session: SessionId,
     /// Where answers are written down.
-    record: Option<AnswerRecord>,
+    answer_record: Option<AnswerRecord>,
 }
 
 #[derive(Deserialize)]
@@ -107,11 +107,11 @@ pub(in crate::speckit) fn parse_question(arguments: &Map<String, Value>) -> Resu
     if options.len() > OPTIONS_MAX || options.len() == 1 {
         return Err(format!("give no options, or two to {OPTIONS_MAX}"));
     }
-    let is_odd = |choice: &QuestionOption| {
+    let is_invalid = |choice: &QuestionOption| {
         choice.label.is_empty()
             || choice.label.chars().count() + choice.meaning.chars().count() > OPTION_CHARS_MAX
     };
-    if options.iter().any(is_odd) {
+    if options.iter().any(is_invalid) {
         return Err(format!(
             "an option has no label, or has with its meaning more than {OPTION_CHARS_MAX} characters"
         ));
@@ -148,12 +148,12 @@ impl Tool for AskQuestionTool {
 
 impl AskQuestionTool {
     pub(super) fn new(
-        n_max: usize,
-        desk: Arc<SharedStepState>,
-        (kit, client, session): (Arc<AgentRuntime>, Client, SessionId),
-        record: Option<AnswerRecord>,
+        questions_max: usize,
+        step_state: Arc<SharedStepState>,
+        (runtime, client, session): (Arc<AgentRuntime>, Client, SessionId),
+        answer_record: Option<AnswerRecord>,
     ) -> Self {
-        Self { spec: ask_spec(), n_max, desk, kit, client, session, record }
+        Self { spec: ask_spec(), questions_max, step_state, runtime, client, session, answer_record }
     }
 
     async fn ask_question(
@@ -163,55 +163,56 @@ impl AskQuestionTool {
     ) -> Result<ToolResult, String> {
         let question = parse_question(arguments)?;
         {
-            let mut state = self.desk.lock_state();
+            let mut state = self.step_state.lock_state();
             if state.is_waiting {
                 return Err("a question waits for its answer already; ask one at a time".to_owned());
             }
-            if state.n_asked >= self.n_max {
+            if state.n_questions >= self.questions_max {
                 return Err("no more questions may be asked in this step; assume what is usual, and say what you assumed".to_owned());
             }
-            state.n_asked += 1;
+            state.n_questions += 1;
             // Another one of the same reply has to wait too.
             state.is_waiting = true;
         }
-        let n_left = || self.n_max - self.desk.lock_state().n_asked;
-        match asking::ask_question(&self.client, &self.session, &question, cx.cut).await {
+        let n_left = || self.questions_max - self.step_state.lock_state().n_questions;
+        match questions::ask_question(&self.client, &self.session, &question, cx.cancel).await {
             QuestionOutcome::Answered(answer) => {
                 {
-                    let mut state = self.desk.lock_state();
+                    let mut state = self.step_state.lock_state();
                     state.is_waiting = false;
                     if matches!(answer, QuestionAnswer::NoMore | QuestionAnswer::Stop) {
-                        state.n_asked = self.n_max;
+                        state.n_questions = self.questions_max;
                     }
                     state.has_stopped |= answer == QuestionAnswer::Stop;
                     state.is_over |= answer == QuestionAnswer::Stop;
                 }
-                let with = (cx.keeper, cx.workspace);
-                asking::write_answer(self.record.as_ref(), (&question, &answer), with).await?;
+                let write_target = (cx.undo_recorder, cx.workspace);
+                questions::write_answer(self.answer_record.as_ref(), (&question, &answer), write_target)
+                    .await?;
                 let mut text = answer_message(&answer, n_left());
-                if let (Some(record), QuestionAnswer::Given(_)) = (&self.record, &answer) {
+                if let (Some(answer_record), QuestionAnswer::Answer(_)) = (&self.answer_record, &answer) {
                     text.push_str(&format!(
                         "\nCrow wrote both under Clarifications in {}. Carry it into the section it concerns now, before you \
                          ask anything else.",
-                        record.spec.display()
+                        answer_record.spec.display()
                     ));
                 }
                 Ok(ToolResult::success(text))
             }
             QuestionOutcome::Cancelled => {
-                self.desk.lock_state().is_waiting = false;
+                self.step_state.lock_state().is_waiting = false;
                 Err("the question was closed without an answer; do not ask it again".to_owned())
             }
-            QuestionOutcome::Later => {
+            QuestionOutcome::AsText => {
                 let text = question.to_markdown();
-                let message = self.kit.next_message_id();
+                let message = self.runtime.next_message_id();
                 self.client
                     .send_update(&self.session, SessionUpdate::Text { message, text: format!("\n{text}") });
-                self.desk.lock_state().is_over = true;
-                let outcome = ToolResult::success(
+                self.step_state.lock_state().is_over = true;
+                let result = ToolResult::success(
                     "the question was shown to the person; their answer comes as the next message",
                 );
-                Ok(ToolResult { for_client: vec![ToolCallContent::Text(text)], ..outcome })
+                Ok(ToolResult { for_client: vec![ToolCallContent::Text(text)], ..result })
             }
         }
     }
@@ -220,10 +221,10 @@ impl AskQuestionTool {
 /// What the model is told of an answer.
 fn answer_message(answer: &QuestionAnswer, n_left: usize) -> String {
     match answer {
-        QuestionAnswer::Given(text) if n_left > 0 => {
+        QuestionAnswer::Answer(text) if n_left > 0 => {
             format!("The person answered: {text}\n(You may ask {n_left} more.)")
         }
-        QuestionAnswer::Given(text) => {
+        QuestionAnswer::Answer(text) => {
             format!("The person answered: {text}\n(That was the last question you may ask.)")
         }
         QuestionAnswer::NoMore => {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{call_info, parse_arguments, single_line};
-use crate::speckit::scope::{SharedStepState, StepTaskResult};
+use crate::speckit::step_policy::{SharedStepState, StepTaskResult};
 
 /// A note is what a person reads in one line of a report.
 const NOTE_CHARS_MAX: usize = 2_000;
@@ -19,7 +19,7 @@ const GAPS_MAX: usize = 100;
 
 pub(super) struct ReportTaskTool {
     spec: ToolSpec,
-    desk: Arc<SharedStepState>,
+    step_state: Arc<SharedStepState>,
 }
 
 #[derive(Deserialize)]
@@ -73,41 +73,41 @@ impl Tool for ReportTaskTool {
 }
 
 impl ReportTaskTool {
-    pub(super) fn new(desk: Arc<SharedStepState>) -> Self {
-        Self { spec: task_spec(), desk }
+    pub(super) fn new(step_state: Arc<SharedStepState>) -> Self {
+        Self { spec: task_spec(), step_state }
     }
 
     fn record_result(&self, arguments: &Map<String, Value>) -> Result<String, String> {
         let TaskResultArgs { id, state, note } = parse_arguments(arguments)?;
         let note = shorten_text(&note);
-        let mut desk = self.desk.lock_state();
-        let at_hand = desk.task.as_deref().ok_or("there is no task at hand")?;
-        if !at_hand.eq_ignore_ascii_case(id.trim()) {
+        let mut step_state = self.step_state.lock_state();
+        let current_task = step_state.task.as_deref().ok_or("there is no task at hand")?;
+        if !current_task.eq_ignore_ascii_case(id.trim()) {
             return Err(format!(
-                "the task at hand is {at_hand}, not {}; nothing was marked",
+                "the task at hand is {current_task}, not {}; nothing was marked",
                 single_line(&id)
             ));
         }
-        if desk.result.is_some() {
-            return Err(format!("{at_hand} was reported already"));
+        if step_state.result.is_some() {
+            return Err(format!("{current_task} was reported already"));
         }
         let text = match state {
-            TaskStateArg::Done => format!("{at_hand} is done"),
+            TaskStateArg::Done => format!("{current_task} is done"),
             TaskStateArg::Failed if note.is_empty() => return Err("say in the note why it failed".to_owned()),
-            TaskStateArg::Failed => format!("{at_hand} is noted as failed"),
+            TaskStateArg::Failed => format!("{current_task} is noted as failed"),
         };
-        desk.result = Some(match state {
+        step_state.result = Some(match state {
             TaskStateArg::Done => StepTaskResult::Done { note },
-            TaskStateArg::Failed => StepTaskResult::Failed { why: note },
+            TaskStateArg::Failed => StepTaskResult::Failed { reason: note },
         });
-        desk.is_over = true;
+        step_state.is_over = true;
         Ok(text)
     }
 }
 
 pub(super) struct ConvergeTool {
     spec: ToolSpec,
-    desk: Arc<SharedStepState>,
+    step_state: Arc<SharedStepState>,
 }
 
 #[derive(Deserialize)]
@@ -179,8 +179,8 @@ impl Tool for ConvergeTool {
 }
 
 impl ConvergeTool {
-    pub(super) fn new(desk: Arc<SharedStepState>) -> Self {
-        Self { spec: converge_spec(), desk }
+    pub(super) fn new(step_state: Arc<SharedStepState>) -> Self {
+        Self { spec: converge_spec(), step_state }
     }
 
     fn record_gaps(&self, arguments: &Map<String, Value>) -> Result<String, String> {
@@ -188,20 +188,20 @@ impl ConvergeTool {
         if tasks.len() > GAPS_MAX {
             return Err(format!("these are more than {GAPS_MAX} tasks; sum some of them up"));
         }
-        if let Some(at) = tasks
+        if let Some(index) = tasks
             .iter()
             .position(|gap| single_line(&gap.text).is_empty() || single_line(&gap.source).is_empty())
         {
-            return Err(format!("task {} has no text or no source", at + 1));
+            return Err(format!("task {} has no text or no source", index + 1));
         }
         let gaps: Vec<ConvergenceGap> = tasks.into_iter().map(GapArgs::into_gap).collect();
-        let mut desk = self.desk.lock_state();
-        if desk.gaps.is_some() {
+        let mut step_state = self.step_state.lock_state();
+        if step_state.gaps.is_some() {
             return Err("this was reported already".to_owned());
         }
         let text = format!("{} tasks are noted", gaps.len());
-        desk.gaps = Some(gaps);
-        desk.is_over = true;
+        step_state.gaps = Some(gaps);
+        step_state.is_over = true;
         Ok(text)
     }
 }

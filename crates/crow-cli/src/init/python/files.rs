@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::write;
+use super::config_files;
 
 /// More is no configuration.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
@@ -15,11 +15,11 @@ const FILES_MAX: u64 = 100_000;
 /// A skill has a few folders in one another; each costs some of the stack.
 const LEVELS_MAX: usize = 8;
 /// Files that could not be read and are named; more of them have the same reason.
-const UNREAD_MAX: usize = 10;
+const UNREADABLE_MAX: usize = 10;
 /// Bytes copied at once.
-const PIECE_LEN: usize = 64 * 1024;
+const BUFFER_LEN: usize = 64 * 1024;
 /// What the Python version told models of itself; none of it holds here.
-const OWN_SKILL: &str = "skills/crow-cli";
+const PYTHON_SKILL: &str = "skills/crow-cli";
 
 /// A folder, where it really is.
 #[derive(Debug)]
@@ -33,17 +33,17 @@ pub(super) enum CopyOutcome {
     /// There was none.
     Missing,
     /// All of it came over.
-    Whole,
+    Copied,
     /// Some files came over, others did not; some of those that cannot be read are named, with why.
-    Left { n_others: u64, n_left: u64, unread: Vec<String> },
+    Partial { n_copied: u64, n_skipped: u64, unreadable: Vec<String> },
     /// It was not to be had, and why.
-    Refused(String),
+    Skipped(String),
 }
 
 impl CopyOutcome {
     /// The one file was there before.
     pub(super) fn already_present() -> Self {
-        Self::Left { n_others: 0, n_left: 1, unread: Vec::new() }
+        Self::Partial { n_copied: 0, n_skipped: 1, unreadable: Vec::new() }
     }
 }
 
@@ -63,18 +63,18 @@ impl SourceFolder {
 
     /// Finds a file in it, through links that stay in it.
     pub(super) fn find_file(&self, path: &Path) -> io::Result<Option<PathBuf>> {
-        let found = match fs::canonicalize(self.path.join(path)) {
-            Ok(found) => found,
+        let resolved = match fs::canonicalize(self.path.join(path)) {
+            Ok(resolved) => resolved,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        if !found.starts_with(&self.path) {
+        if !resolved.starts_with(&self.path) {
             return Err(io::Error::other("it is a link out of the folder"));
         }
-        if !found.is_file() {
+        if !resolved.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
-        Ok(Some(found))
+        Ok(Some(resolved))
     }
 
     /// Reads a file in it that must be there.
@@ -87,36 +87,36 @@ impl SourceFolder {
     }
 
     /// Copies a file into another folder, for its owner only. An error is one of that folder.
-    pub(super) fn copy_file(&self, name: &str, into: &Path) -> io::Result<CopyOutcome> {
+    pub(super) fn copy_file(&self, name: &str, target_dir: &Path) -> io::Result<CopyOutcome> {
         let source = match self.find_file(Path::new(name)) {
             Ok(Some(source)) => source,
             Ok(None) => return Ok(CopyOutcome::Missing),
-            Err(error) => return Ok(CopyOutcome::Refused(error.to_string())),
+            Err(error) => return Ok(CopyOutcome::Skipped(error.to_string())),
         };
-        Ok(match copy_new_file(&source, into, name)? {
-            FileCopyOutcome::New => CopyOutcome::Whole,
-            FileCopyOutcome::ThereAlready => CopyOutcome::already_present(),
-            FileCopyOutcome::Unread(why) => CopyOutcome::Refused(why.to_string()),
+        Ok(match copy_new_file(&source, target_dir, name)? {
+            FileCopyOutcome::Copied => CopyOutcome::Copied,
+            FileCopyOutcome::AlreadyExists => CopyOutcome::already_present(),
+            FileCopyOutcome::Unreadable(error) => CopyOutcome::Skipped(error.to_string()),
         })
     }
 
     /// Copies a folder in it into another one; hidden files, such as the Python of a skill, and links stay behind.
     /// An error is one of the other folder.
-    pub(super) fn copy_folder(&self, name: &str, into: &Path) -> io::Result<CopyOutcome> {
+    pub(super) fn copy_dir(&self, name: &str, target_dir: &Path) -> io::Result<CopyOutcome> {
         let source = self.path.join(name);
         match fs::symlink_metadata(&source) {
-            Ok(found) if found.is_dir() => {}
-            Ok(_) => return Ok(CopyOutcome::Refused("it is not a folder".to_owned())),
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(_) => return Ok(CopyOutcome::Skipped("it is not a folder".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CopyOutcome::Missing),
-            Err(error) => return Ok(CopyOutcome::Refused(error.to_string())),
+            Err(error) => return Ok(CopyOutcome::Skipped(error.to_string())),
         }
         let mut count = CopyCount::default();
-        count.copy_tree(&source, &into.join(name), LEVELS_MAX)?;
+        count.copy_tree(&source, &target_dir.join(name), LEVELS_MAX)?;
         Ok(match count {
-            CopyCount { n_copied: 0, n_left: 0, .. } => CopyOutcome::Missing,
-            CopyCount { n_left: 0, .. } => CopyOutcome::Whole,
-            CopyCount { n_copied, n_left, unread } => {
-                CopyOutcome::Left { n_others: n_copied, n_left, unread }
+            CopyCount { n_copied: 0, n_skipped: 0, .. } => CopyOutcome::Missing,
+            CopyCount { n_skipped: 0, .. } => CopyOutcome::Copied,
+            CopyCount { n_copied, n_skipped, unreadable } => {
+                CopyOutcome::Partial { n_copied, n_skipped, unreadable }
             }
         })
     }
@@ -125,96 +125,102 @@ impl SourceFolder {
 #[derive(Debug, Default)]
 struct CopyCount {
     n_copied: u64,
-    n_left: u64,
-    unread: Vec<String>,
+    n_skipped: u64,
+    unreadable: Vec<String>,
 }
 
 impl CopyCount {
-    fn copy_tree(&mut self, from: &Path, to: &Path, levels: usize) -> io::Result<()> {
-        let entries = match fs::read_dir(from) {
+    fn copy_tree(&mut self, source: &Path, target: &Path, levels: usize) -> io::Result<()> {
+        let entries = match fs::read_dir(source) {
             Ok(entries) => entries,
-            Err(why) => {
-                self.record_unread(from, &why);
+            Err(error) => {
+                self.record_unreadable(source, &error);
                 return Ok(());
             }
         };
         for entry in entries {
-            let found = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
-            let (kind, entry) = match found {
-                Ok(found) => found,
-                Err(why) => {
-                    self.record_unread(from, &why);
+            let entry_type = entry.and_then(|entry| Ok((entry.file_type()?, entry)));
+            let (kind, entry) = match entry_type {
+                Ok(entry_type) => entry_type,
+                Err(error) => {
+                    self.record_unreadable(source, &error);
                     continue;
                 }
             };
             let name = entry.file_name();
-            if name.as_encoded_bytes().starts_with(b".") || entry.path().ends_with(OWN_SKILL) {
+            if name.as_encoded_bytes().starts_with(b".") || entry.path().ends_with(PYTHON_SKILL) {
                 continue;
             }
             if kind.is_dir() && levels > 0 {
-                self.copy_tree(&entry.path(), &to.join(&name), levels - 1)?;
+                self.copy_tree(&entry.path(), &target.join(&name), levels - 1)?;
             } else if kind.is_file() && self.n_copied < FILES_MAX {
-                write::create_private_folder(to)?;
-                match copy_new_file(&entry.path(), to, name)? {
-                    FileCopyOutcome::New => self.n_copied += 1,
-                    FileCopyOutcome::ThereAlready => self.n_left += 1,
-                    FileCopyOutcome::Unread(why) => self.record_unread(&entry.path(), &why),
+                config_files::create_private_dir(target)?;
+                match copy_new_file(&entry.path(), target, name)? {
+                    FileCopyOutcome::Copied => self.n_copied += 1,
+                    FileCopyOutcome::AlreadyExists => self.n_skipped += 1,
+                    FileCopyOutcome::Unreadable(error) => self.record_unreadable(&entry.path(), &error),
                 }
             } else {
-                self.n_left += 1;
+                self.n_skipped += 1;
             }
         }
         Ok(())
     }
 
     /// Counts what cannot be read.
-    fn record_unread(&mut self, path: &Path, why: &io::Error) {
-        self.n_left += 1;
-        if self.unread.len() < UNREAD_MAX {
-            self.unread.push(format!("{}: {why}", path.display()));
+    fn record_unreadable(&mut self, path: &Path, error: &io::Error) {
+        self.n_skipped += 1;
+        if self.unreadable.len() < UNREADABLE_MAX {
+            self.unreadable.push(format!("{}: {error}", path.display()));
         }
     }
 }
 
 /// What became of a name in the new folder.
 pub(super) enum FileCopyOutcome {
-    New,
+    Copied,
     /// Somebody has the name.
-    ThereAlready,
+    AlreadyExists,
     /// The original cannot be read.
-    Unread(io::Error),
+    Unreadable(io::Error),
 }
 
 /// Copies a file to a name that nobody has, for its owner only; a script stays one. An error is one of the new folder.
-pub(super) fn copy_new_file(from: &Path, into: &Path, name: impl AsRef<Path>) -> io::Result<FileCopyOutcome> {
-    let opened = File::open(from).and_then(|source| Ok((source.metadata()?, source)));
-    let (found, mut source) = match opened {
+pub(super) fn copy_new_file(
+    path: &Path,
+    target_dir: &Path,
+    name: impl AsRef<Path>,
+) -> io::Result<FileCopyOutcome> {
+    let opened = File::open(path).and_then(|source| Ok((source.metadata()?, source)));
+    let (metadata, mut source) = match opened {
         Ok(opened) => opened,
-        Err(why) => return Ok(FileCopyOutcome::Unread(why)),
+        Err(error) => return Ok(FileCopyOutcome::Unreadable(error)),
     };
-    let mut copy = tempfile::NamedTempFile::new_in(into)?;
-    let mut piece = vec![0; PIECE_LEN];
+    let mut copy = tempfile::NamedTempFile::new_in(target_dir)?;
+    let mut buffer = vec![0; BUFFER_LEN];
     loop {
-        match source.read(&mut piece) {
+        match source.read(&mut buffer) {
             Ok(0) => break,
-            Ok(n_bytes) => copy.write_all(&piece[..n_bytes])?,
+            Ok(n_bytes) => copy.write_all(&buffer[..n_bytes])?,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(why) => return Ok(FileCopyOutcome::Unread(why)),
+            Err(error) => return Ok(FileCopyOutcome::Unreadable(error)),
         }
     }
-    keep_executable_bit(copy.as_file(), &found)?;
+    copy_executable_bit(copy.as_file(), &metadata)?;
     copy.as_file().sync_all()?;
-    match copy.persist_noclobber(into.join(name)) {
-        Ok(_) => Ok(FileCopyOutcome::New),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(FileCopyOutcome::ThereAlready),
+    match copy.persist_noclobber(target_dir.join(name)) {
+        Ok(_) => Ok(FileCopyOutcome::Copied),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            Ok(FileCopyOutcome::AlreadyExists)
+        }
         Err(error) => Err(error.error),
     }
 }
 
 #[cfg(unix)]
-fn keep_executable_bit(copy: &File, found: &fs::Metadata) -> io::Result<()> {
+fn copy_executable_bit(copy: &File, metadata: &fs::Metadata) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    match found.permissions().mode() & 0o111 {
+    match metadata.permissions().mode() & 0o111 {
         0 => Ok(()),
         _ => copy.set_permissions(fs::Permissions::from_mode(0o700)),
     }

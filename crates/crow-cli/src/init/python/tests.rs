@@ -40,18 +40,18 @@ const ENV: &str = "WORK_API_KEY=sk-very-secret\n";
 
 /// A home folder with what the Python version left in it.
 struct Home {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Home {
     fn new(config: &str) -> Self {
-        let home = Self { folder: TempDir::new().unwrap() };
+        let home = Self { directory: TempDir::new().unwrap() };
         home.write(".agents/crow/config.yaml", config);
         home
     }
 
     fn write(&self, name: &str, text: &str) -> &Self {
-        let path = self.folder.path().join(name);
+        let path = self.directory.path().join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
         self
@@ -59,40 +59,40 @@ impl Home {
 
     fn database(&self, name: &str) -> &Self {
         self.write(name, "");
-        fs::write(self.folder.path().join(name), PYTHON_DATABASE).unwrap();
+        fs::write(self.directory.path().join(name), PYTHON_DATABASE).unwrap();
         self
     }
 
     fn env(&self) -> Environment {
-        let home = self.folder.path().display().to_string();
+        let home = self.directory.path().display().to_string();
         Environment::from([("HOME".to_owned(), home)])
     }
 
     fn run(&self, args: InitArgs) -> String {
         let list = async |_, _| Err(Failure::new(FailureKind::Connection, ""));
-        let outside = InitContext { list: &list, places: &[] };
+        let outside = InitContext { list: &list, servers: &[] };
         let mut log = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let dir = self.folder.path().join(".crow");
-        if let Err(exit) = runtime.block_on(crate::init::run(&args, &dir, &self.env(), &outside, &mut log)) {
-            let code = exit.report(&mut log);
+        let dir = self.directory.path().join(".crow");
+        if let Err(error) = runtime.block_on(crate::init::run(&args, &dir, &self.env(), &outside, &mut log)) {
+            let code = error.report(&mut log);
             log.extend(format!("{code:?}\n").bytes());
         }
-        String::from_utf8(log).unwrap().replace(&self.folder.path().display().to_string(), "~")
+        String::from_utf8(log).unwrap().replace(&self.directory.path().display().to_string(), "~")
     }
 
     /// Names the files below a folder with what they say, and who may read them.
     fn files(&self, below: &str) -> String {
         let mut lines = Vec::new();
-        list(&self.folder.path().join(below), &mut lines);
+        list(&self.directory.path().join(below), &mut lines);
         lines.sort();
         let text = lines.concat();
-        text.replace(&self.folder.path().display().to_string(), "~")
+        text.replace(&self.directory.path().display().to_string(), "~")
     }
 }
 
-fn list(folder: &Path, lines: &mut Vec<String>) {
-    for entry in fs::read_dir(folder).into_iter().flatten() {
+fn list(directory: &Path, lines: &mut Vec<String>) {
+    for entry in fs::read_dir(directory).into_iter().flatten() {
         let path = entry.unwrap().path();
         if path.is_symlink() {
             lines.push(format!("{}: a link\n", path.display()));
@@ -128,7 +128,7 @@ fn mode(_path: &Path) -> String {
 #[track_caller]
 fn check(home: &Home, wanted: Expect) {
     let before = home.files(".agents");
-    let from = home.folder.path().join(".agents/crow");
+    let from = home.directory.path().join(".agents/crow");
     let said = home.run(InitArgs { yes: false, from: Some(from) });
     assert_eq!(home.files(".agents"), before);
     wanted.assert_eq(&format!("{said}--- ~/.crow\n{}", home.files(".crow")));
@@ -146,7 +146,7 @@ fn everything_comes_over() {
         .write(".agents/skills/lint/.venv/bin/python", "#!")
         .write(".agents/skills/crow-cli/SKILL.md", "# The Python version")
         .write(".agents/AGENTS.md", "Be brief.");
-    assert!(find_python_config(&home.folder.path().join(".crow"), &home.env()).is_some());
+    assert!(find_python_config(&home.directory.path().join(".crow"), &home.env()).is_some());
     check(
         &home,
         expect![[r#"
@@ -168,13 +168,13 @@ fn everything_comes_over() {
             ~/.crow/skills/lint/SKILL.md 600: # Lints
         "#]],
     );
-    let (settings, _) = Settings::load(&home.folder.path().join(".crow"), &home.env()).unwrap();
-    let database = DatabaseAddress::File(home.folder.path().join(".crow/crow.db"));
+    let (settings, _) = Settings::load(&home.directory.path().join(".crow"), &home.env()).unwrap();
+    let database = DatabaseAddress::File(home.directory.path().join(".crow/crow.db"));
     assert_eq!(settings.database, database);
     assert_eq!(settings.mcp_servers, []);
     let key = crow_model::ApiKey::new("sk-very-secret");
     assert_eq!(settings.find_model(None).unwrap().provider.api_key, Some(key));
-    assert!(find_python_config(&home.folder.path().join(".crow"), &home.env()).is_none());
+    assert!(find_python_config(&home.directory.path().join(".crow"), &home.env()).is_none());
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn links_out_of_the_folder_are_not_followed() {
     use std::os::unix::fs::symlink;
     let home = Home::new(CONFIG);
     home.write("secret", "secret").database("other.db").write(".agents/crow/prompts/real.md", "Real.");
-    let old = home.folder.path().join(".agents/crow");
+    let old = home.directory.path().join(".agents/crow");
     symlink("../../secret", old.join(".env")).unwrap();
     symlink("../../other.db", old.join("crow.db")).unwrap();
     symlink("../../../secret", old.join("prompts/linked.md")).unwrap();
@@ -311,9 +311,9 @@ fn links_out_of_the_folder_are_not_followed() {
 
 #[test]
 fn there_is_nothing_to_bring_over() {
-    let home = Home { folder: TempDir::new().unwrap() };
-    assert_eq!(find_python_config(&home.folder.path().join(".crow"), &home.env()), None);
-    assert_eq!(find_python_config(&home.folder.path().join(".crow"), &Environment::new()), None);
+    let home = Home { directory: TempDir::new().unwrap() };
+    assert_eq!(find_python_config(&home.directory.path().join(".crow"), &home.env()), None);
+    assert_eq!(find_python_config(&home.directory.path().join(".crow"), &Environment::new()), None);
     check(
         &home,
         expect![[r#"
@@ -368,10 +368,10 @@ fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() 
     {
         let home = Home::new(line);
         home.database(".agents/crow/crow.db");
-        let from = home.folder.path().join(".agents/crow");
+        let from = home.directory.path().join(".agents/crow");
         let said = home.run(InitArgs { yes: false, from: Some(from) });
         assert!(said.contains("brought over crow.db"), "{said}");
-        let text = fs::read_to_string(home.folder.path().join(".crow/config.yaml")).unwrap();
+        let text = fs::read_to_string(home.directory.path().join(".crow/config.yaml")).unwrap();
         assert_eq!(text, format!("# {line}"));
     }
     // The rest of it being wrong is no reason to work in the original.
@@ -380,7 +380,7 @@ fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() 
     {
         let home = Home::new(text);
         home.database(".agents/crow/crow.db");
-        let from = home.folder.path().join(".agents/crow");
+        let from = home.directory.path().join(".agents/crow");
         let said = home.run(InitArgs { yes: false, from: Some(from) });
         let wanted = "error: could not take db_uri out of ~/.agents/crow/config.yaml, line 2; nothing was brought over\n";
         assert!(said.starts_with(wanted), "{said}");
@@ -394,7 +394,7 @@ fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new("skills_dir: ~/x\n");
     home.write(".agents/skills/lint/run.sh", "#!/bin/sh").write(".agents/skills/lint/SKILL.md", "# Lints");
-    let script = home.folder.path().join(".agents/skills/lint/run.sh");
+    let script = home.directory.path().join(".agents/skills/lint/run.sh");
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     check(
         &home,
@@ -413,10 +413,10 @@ fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
 
 #[test]
 fn a_copy_ends_at_errors_of_the_new_folder_only() {
-    let folder = TempDir::new().unwrap();
-    let name = |name: &str| folder.path().join(name);
-    let unread = super::files::copy_new_file(&name("missing"), folder.path(), "new").unwrap();
-    assert!(matches!(unread, super::files::FileCopyOutcome::Unread(_)));
+    let directory = TempDir::new().unwrap();
+    let name = |name: &str| directory.path().join(name);
+    let unread = super::files::copy_new_file(&name("missing"), directory.path(), "new").unwrap();
+    assert!(matches!(unread, super::files::FileCopyOutcome::Unreadable(_)));
     fs::write(name("there"), "text").unwrap();
     assert!(super::files::copy_new_file(&name("there"), &name("nowhere"), "new").is_err());
 }

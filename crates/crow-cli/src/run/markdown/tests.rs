@@ -1,7 +1,7 @@
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::run::seen::FakeTerminal;
+use crate::run::fake_terminal::FakeTerminal;
 
 const SIZE: TerminalSize = TerminalSize { columns: 20, rows: 6 };
 

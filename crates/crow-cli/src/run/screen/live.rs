@@ -25,7 +25,7 @@ pub(super) struct LiveRegion {
     calls: Vec<CallLine>,
     plan: Vec<PlanEntry>,
     /// The plan as it was written last.
-    written: Vec<PlanEntry>,
+    shown_plan: Vec<PlanEntry>,
     wait: WaitState,
     frame: usize,
 }
@@ -42,10 +42,10 @@ struct CallLine {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum WaitState {
     #[default]
-    No,
+    Idle,
     /// Not long enough to say so.
-    Begun,
-    Long,
+    Starting,
+    Visible,
     /// The person has stopped it.
     Stopping,
 }
@@ -59,16 +59,16 @@ impl LiveRegion {
         status: Option<ToolCallStatus>,
         content: Option<Vec<ToolCallContent>>,
     ) -> bool {
-        let place = self.calls.iter().position(|call| call.id == id);
-        match (place, title) {
-            (Some(place), title) => {
-                let call = &mut self.calls[place];
-                let is_seen = title.is_some() || status.is_some_and(|status| status != call.status);
+        let index = self.calls.iter().position(|call| call.id == id);
+        match (index, title) {
+            (Some(index), title) => {
+                let call = &mut self.calls[index];
+                let is_visible = title.is_some() || status.is_some_and(|status| status != call.status);
                 call.title =
                     title.map_or_else(|| std::mem::take(&mut call.title), |title| to_one_line(&title));
                 call.status = status.unwrap_or(call.status);
                 call.content = content.unwrap_or_else(|| std::mem::take(&mut call.content));
-                is_seen
+                is_visible
             }
             (None, Some(title)) => {
                 self.stop_waiting();
@@ -82,16 +82,17 @@ impl LiveRegion {
 
     /// Takes in the plan; tells whether anything else is to be seen.
     pub(super) fn on_plan(&mut self, plan: Vec<PlanEntry>) -> bool {
-        let is_seen = !self.plan.is_empty() || !plan_lines(&plan, &self.written, PaintMode::Plain).is_empty();
-        if is_seen {
+        let is_visible =
+            !self.plan.is_empty() || !plan_lines(&plan, &self.shown_plan, PaintMode::Plain).is_empty();
+        if is_visible {
             self.plan = plan;
         }
-        is_seen
+        is_visible
     }
 
     /// Begins to wait for the model.
     pub(super) fn start_waiting(&mut self) {
-        self.wait = WaitState::Begun;
+        self.wait = WaitState::Starting;
     }
 
     /// The turn is to stop, which a tool may take a while for.
@@ -101,16 +102,16 @@ impl LiveRegion {
 
     /// The model speaks, or nobody waits for it.
     pub(super) fn stop_waiting(&mut self) {
-        self.wait = WaitState::No;
+        self.wait = WaitState::Idle;
     }
 
     /// Moves on what turns; tells whether anything does.
     pub(super) fn advance_frame(&mut self) -> bool {
         self.frame = (self.frame + 1) % FRAMES.len();
-        if self.wait == WaitState::Begun {
-            self.wait = WaitState::Long;
+        if self.wait == WaitState::Starting {
+            self.wait = WaitState::Visible;
         }
-        matches!(self.wait, WaitState::Long | WaitState::Stopping)
+        matches!(self.wait, WaitState::Visible | WaitState::Stopping)
             || self.calls.iter().any(|call| call.status == ToolCallStatus::Running)
     }
 
@@ -137,9 +138,9 @@ impl LiveRegion {
             lines.extend(call_details(&call, paint).into_iter().map(|line| format!("  {line}")));
         }
         if self.calls.is_empty() {
-            lines.extend(plan_lines(&self.plan, &self.written, paint));
+            lines.extend(plan_lines(&self.plan, &self.shown_plan, paint));
             if !self.plan.is_empty() {
-                self.written = std::mem::take(&mut self.plan);
+                self.shown_plan = std::mem::take(&mut self.plan);
             }
             if n_ended > 0 && self.wait != WaitState::Stopping {
                 self.start_waiting();
@@ -152,20 +153,20 @@ impl LiveRegion {
     pub(super) fn render_lines(&self, size: TerminalSize) -> Vec<String> {
         let paint = PaintMode::Styled;
         let calls = self.calls.iter().map(|call| call_line(call, paint, FRAMES[self.frame]));
-        let mut lines: Vec<String> = calls.chain(plan_lines(&self.plan, &self.written, paint)).collect();
+        let mut lines: Vec<String> = calls.chain(plan_lines(&self.plan, &self.shown_plan, paint)).collect();
         let wait = match self.wait {
-            WaitState::No | WaitState::Begun => None,
-            WaitState::Long => Some("waiting for the model"),
+            WaitState::Idle | WaitState::Starting => None,
+            WaitState::Visible => Some("waiting for the model"),
             WaitState::Stopping => Some("stopping; Ctrl-C again leaves at once"),
         };
         if let Some(wait) = wait {
             let text = format!("{} {wait}", FRAMES[self.frame]);
             lines.push(paint.apply_style(Style::new().dim(), &text));
         }
-        let n_max = size.rows.saturating_sub(2).max(1);
-        if lines.len() > n_max {
-            let n_hidden = lines.len() - (n_max - 1);
-            lines.truncate(n_max - 1);
+        let n_rows_max = size.rows.saturating_sub(2).max(1);
+        if lines.len() > n_rows_max {
+            let n_hidden = lines.len() - (n_rows_max - 1);
+            lines.truncate(n_rows_max - 1);
             lines.push(paint.apply_style(Style::new().dim(), &format!("… {n_hidden} more")));
         }
         lines.into_iter().map(|line| fit_line(line, Some(size))).collect()
@@ -195,7 +196,7 @@ fn call_line(call: &CallLine, paint: PaintMode, running: &str) -> String {
 }
 
 /// Draws a plan: what is new in it since it was written, and how far it is; whole where nothing of it was written.
-fn plan_lines(plan: &[PlanEntry], written: &[PlanEntry], paint: PaintMode) -> Vec<String> {
+fn plan_lines(plan: &[PlanEntry], shown_plan: &[PlanEntry], paint: PaintMode) -> Vec<String> {
     let line = |entry: &PlanEntry| {
         let (mark, style) = match entry.status {
             PlanStatus::Pending => ("☐", Style::new().dim()),
@@ -204,42 +205,42 @@ fn plan_lines(plan: &[PlanEntry], written: &[PlanEntry], paint: PaintMode) -> Ve
         };
         format!("{} {}", paint.apply_style(style, mark), to_one_line(&entry.text))
     };
-    let mut stood: HashMap<&str, VecDeque<PlanStatus>> = HashMap::new();
-    for entry in written {
-        stood.entry(&entry.text).or_default().push_back(entry.status);
+    let mut previous: HashMap<&str, VecDeque<PlanStatus>> = HashMap::new();
+    for entry in shown_plan {
+        previous.entry(&entry.text).or_default().push_back(entry.status);
     }
-    let is_news = |entry: &&PlanEntry| {
-        let before = stood.get_mut(entry.text.as_str()).and_then(VecDeque::pop_front);
-        before != Some(entry.status)
+    let is_changed = |entry: &&PlanEntry| {
+        let previous_status = previous.get_mut(entry.text.as_str()).and_then(VecDeque::pop_front);
+        previous_status != Some(entry.status)
     };
-    let news: Vec<&PlanEntry> = plan.iter().filter(is_news).collect();
-    let is_known = plan.iter().any(|entry| written.iter().any(|other| other.text == entry.text));
+    let changed: Vec<&PlanEntry> = plan.iter().filter(is_changed).collect();
+    let is_known = plan.iter().any(|entry| shown_plan.iter().any(|other| other.text == entry.text));
     let n_done = plan.iter().filter(|entry| entry.status == PlanStatus::Completed).count();
-    let count = (is_known && !news.is_empty()).then(|| {
+    let count = (is_known && !changed.is_empty()).then(|| {
         let count = format!("{n_done}/{} done", plan.len());
         paint.apply_style(Style::new().dim(), &count)
     });
-    news.into_iter().map(line).chain(count).collect()
+    changed.into_iter().map(line).chain(count).collect()
 }
 
 /// What of a call is worth more than its line: what it changed, and why it failed.
 fn call_details(call: &CallLine, paint: PaintMode) -> Vec<String> {
-    let mut shown = Vec::new();
+    let mut details = Vec::new();
     for content in &call.content {
         match content {
             ToolCallContent::Diff { old, new, .. } => {
-                shown.extend(diff::render_diff(old.as_deref().unwrap_or_default(), new, paint));
+                details.extend(diff::render_diff(old.as_deref().unwrap_or_default(), new, paint));
             }
             ToolCallContent::Text(text) if call.status == ToolCallStatus::Failed => {
                 let text = strip_control_chars(text);
                 let lines: Vec<&str> = text.lines().collect();
                 let n_hidden = lines.len().saturating_sub(FAILURE_LINES_MAX);
                 let dim = |line: &str| paint.apply_style(Style::new().dim(), line);
-                shown.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} lines before"))));
-                shown.extend(lines[n_hidden..].iter().map(|line| dim(line)));
+                details.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} lines before"))));
+                details.extend(lines[n_hidden..].iter().map(|line| dim(line)));
             }
             ToolCallContent::Text(_) | ToolCallContent::Image { .. } => {}
         }
     }
-    shown
+    details
 }

@@ -2,7 +2,7 @@ use crow_core::{PlanEntry, PlanStatus, ToolCallContent, ToolCallStatus};
 use expect_test::{Expect, expect};
 
 use super::*;
-use crate::run::seen::FakeTerminal;
+use crate::run::fake_terminal::FakeTerminal;
 
 const SIZE: TerminalSize = TerminalSize { columns: 40, rows: 12 };
 
@@ -34,8 +34,8 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
         "pause" => screen.prepare_for_input(),
         "part" => screen.on_new_message(),
         "prompt" => screen.on_update(AgentUpdate::Prompt(text_of(rest))),
-        "before" => screen.replay_begins(rest.parse().unwrap()),
-        "now" => screen.replay_ends(),
+        "before" => screen.on_replay_start(rest.parse().unwrap()),
+        "now" => screen.on_replay_end(),
         "text" => screen.on_update(AgentUpdate::Text(text_of(rest))),
         "thought" => screen.on_update(AgentUpdate::Thought(text_of(rest))),
         "notice" => screen.on_update(AgentUpdate::Notice(text_of(rest))),
@@ -59,9 +59,9 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
         "end" => screen.on_turn_end(StopReason::EndTurn),
         "cancelled" => screen.on_turn_end(StopReason::Cancelled),
         "goodbye" => {
-            let onward = if id == "gone" { SessionRetention::Gone } else { SessionRetention::Stored };
+            let retention = if id == "gone" { SessionRetention::Gone } else { SessionRetention::Stored };
             let agent = Some(id).filter(|id| !["", "gone"].contains(id));
-            screen.on_session_end(&SessionId::new("brave-otter"), onward, agent)
+            screen.on_session_end(&SessionId::new("brave-otter"), retention, agent)
         }
         other => unreachable!("{other} is not a word of these tests"),
     }

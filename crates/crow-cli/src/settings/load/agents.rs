@@ -10,7 +10,7 @@ use super::{
     super::{
         ConfigError,
         file::{ConfigField, ConfigNode, ConfigValue},
-        known,
+        known_keys,
     },
     ConfigLoader,
 };
@@ -24,11 +24,11 @@ pub(super) struct AgentsSection {
     /// The agents, in the file's order.
     pub(super) servers: Vec<AgentServer>,
     /// How each is reached, as the file says it.
-    pub(super) written: BTreeMap<String, String>,
+    pub(super) descriptions: BTreeMap<String, String>,
     /// Why some of them cannot be reached, by their names.
-    pub(super) broken: BTreeMap<String, String>,
+    pub(super) unreachable: BTreeMap<String, String>,
     /// Variables that hold their keys.
-    pub(super) variables: Vec<String>,
+    pub(super) secret_variables: Vec<String>,
 }
 
 /// What can be said of one agent.
@@ -42,7 +42,7 @@ struct AgentFields {
     headers: Vec<(String, String)>,
     token: Option<String>,
     /// Why there is no token where there should be one.
-    no_token: Option<String>,
+    missing_token_reason: Option<String>,
     cwd: Option<String>,
 }
 
@@ -51,15 +51,15 @@ impl ConfigLoader<'_> {
     pub(super) fn read_agent_servers(&mut self, field: &ConfigField) -> Result<AgentsSection, ConfigError> {
         let mut agents = AgentsSection::default();
         for field in self.read_map(&field.key, &field.node, super::NAMED_MAPS)? {
-            let mut said = self.read_agent(field, &mut agents.variables)?;
-            let cwd = self.remote_folder(field, said.cwd.as_deref())?;
-            let no_token = said.no_token.take();
-            let reach = self.agent_transport(field, said)?;
-            if let Some(why) = no_token.or(self.unreachable_reason(field, &reach)) {
-                agents.broken.insert(field.key.clone(), why);
+            let mut fields = self.read_agent(field, &mut agents.secret_variables)?;
+            let cwd = self.read_remote_dir(field, fields.cwd.as_deref())?;
+            let missing_token_reason = fields.missing_token_reason.take();
+            let transport = self.agent_transport(field, fields)?;
+            if let Some(reason) = missing_token_reason.or(self.unreachable_reason(field, &transport)) {
+                agents.unreachable.insert(field.key.clone(), reason);
             }
-            agents.written.insert(field.key.clone(), describe_transport(&field.node));
-            agents.servers.push(AgentServer { name: field.key.clone(), reach, cwd });
+            agents.descriptions.insert(field.key.clone(), describe_transport(&field.node));
+            agents.servers.push(AgentServer { name: field.key.clone(), reach: transport, cwd });
         }
         Ok(agents)
     }
@@ -69,38 +69,42 @@ impl ConfigLoader<'_> {
         field: &ConfigField,
         variables: &mut Vec<String>,
     ) -> Result<AgentFields, ConfigError> {
-        let place = format!("agent_servers.{}", field.key);
-        let mut said = AgentFields::default();
-        for field in self.read_map(&place, &field.node, "a map with command or url")? {
-            let (key, node) = (format!("{place}.{}", field.key), &field.node);
+        let key_path = format!("agent_servers.{}", field.key);
+        let mut fields = AgentFields::default();
+        for field in self.read_map(&key_path, &field.node, "a map with command or url")? {
+            let (key, node) = (format!("{key_path}.{}", field.key), &field.node);
             match field.key.as_str() {
-                "command" => said.command = self.read_command_words(&key, node)?,
-                "args" => said.args = self.read_texts(&key, node)?,
-                "env" => said.env = self.read_pairs(&key, node, variables)?,
-                "cwd" => said.cwd = self.read_text(&key, node)?,
-                "url" => said.url = self.read_secret(&key, node, variables)?,
-                "headers" => said.headers = self.read_pairs(&key, node, variables)?,
-                "token" | "token_file" if said.token.is_some() => {
+                "command" => fields.command = self.read_command_line(&key, node)?,
+                "args" => fields.args = self.read_texts(&key, node)?,
+                "env" => fields.env = self.read_pairs(&key, node, variables)?,
+                "cwd" => fields.cwd = self.read_text(&key, node)?,
+                "url" => fields.url = self.read_secret(&key, node, variables)?,
+                "headers" => fields.headers = self.read_pairs(&key, node, variables)?,
+                "token" | "token_file" if fields.token.is_some() => {
                     return Err(
-                        self.error_at(field.line, format!("{place} has two tokens; keep one of them"))
+                        self.error_at(field.line, format!("{key_path} has two tokens; keep one of them"))
                     );
                 }
-                "token" => said.token = self.read_secret(&key, node, variables)?,
+                "token" => fields.token = self.read_secret(&key, node, variables)?,
                 "token_file" => match self.read_token_file(&key, node)? {
-                    Some(Ok(token)) => said.token = Some(token),
-                    Some(Err(why)) => said.no_token = Some(why),
+                    Some(Ok(token)) => fields.token = Some(token),
+                    Some(Err(reason)) => fields.missing_token_reason = Some(reason),
                     None => {}
                 },
                 // Editors write these; a command or a url says as much.
                 "type" | "transport" => {}
-                _ => self.check_known(&place, field, known::AGENT),
+                _ => self.check_known(&key_path, field, known_keys::AGENT),
             }
         }
-        Ok(said)
+        Ok(fields)
     }
 
     /// Reads the folder that an agent works in; nobody here can look whether it is there.
-    fn remote_folder(&self, field: &ConfigField, cwd: Option<&str>) -> Result<Option<PathBuf>, ConfigError> {
+    fn read_remote_dir(
+        &self,
+        field: &ConfigField,
+        cwd: Option<&str>,
+    ) -> Result<Option<PathBuf>, ConfigError> {
         let Some(cwd) = cwd.map(PathBuf::from) else { return Ok(None) };
         match cwd.is_absolute() {
             true => Ok(Some(cwd)),
@@ -112,11 +116,11 @@ impl ConfigLoader<'_> {
     }
 
     /// Reads a program, or a list that begins with one.
-    fn read_command_words(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<String>, ConfigError> {
+    fn read_command_line(&mut self, key_path: &str, node: &ConfigNode) -> Result<Vec<String>, ConfigError> {
         match &node.value {
-            ConfigValue::List(_) => self.read_texts(place, node),
+            ConfigValue::List(_) => self.read_texts(key_path, node),
             ConfigValue::Null | ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
-                Ok(self.read_text(place, node)?.into_iter().collect())
+                Ok(self.read_text(key_path, node)?.into_iter().collect())
             }
         }
     }
@@ -124,34 +128,34 @@ impl ConfigLoader<'_> {
     /// Reads a token from its file. Without it the agent refuses us, which hinders nothing else.
     fn read_token_file(
         &mut self,
-        place: &str,
+        key_path: &str,
         node: &ConfigNode,
     ) -> Result<Option<Result<String, String>>, ConfigError> {
-        let Some(path) = self.read_text(place, node)? else { return Ok(None) };
+        let Some(path) = self.read_text(key_path, node)? else { return Ok(None) };
         let file = self.resolve_path(&path);
         let token = fs::read_to_string(&file);
         let token = token.map_err(|error| format!("could not read {}: {error}", file.display()));
-        if let Err(why) = &token {
-            self.warn_at(node.line, format!("{place}: {why}"));
+        if let Err(reason) = &token {
+            self.warn_at(node.line, format!("{key_path}: {reason}"));
         }
         Ok(Some(token))
     }
 
     /// Tells why an address leads nowhere, and warns of one where others read the token along.
-    fn unreachable_reason(&mut self, field: &ConfigField, reach: &AgentTransport) -> Option<String> {
-        let AgentTransport::Socket { url, headers } = reach else { return None };
-        let place = format!("agent_servers.{}", field.key);
+    fn unreachable_reason(&mut self, field: &ConfigField, transport: &AgentTransport) -> Option<String> {
+        let AgentTransport::Socket { url, headers } = transport else { return None };
+        let key_path = format!("agent_servers.{}", field.key);
         let fields = super::map_fields(&field.node).unwrap_or_default();
         let line = fields.iter().find(|field| field.key == "url").map_or(field.line, |url| url.line);
         match crow_acp::classify_address(url, headers) {
             Ok(TransportSecurity::Open) if has_authorization(headers) => {
                 let advice = "use wss://, or a tunnel such as `ssh -L`";
-                self.warn_at(line, format!("{place}.url: whoever reads along has the token; {advice}"));
+                self.warn_at(line, format!("{key_path}.url: whoever reads along has the token; {advice}"));
                 None
             }
             Ok(TransportSecurity::Open | TransportSecurity::Encrypted | TransportSecurity::Here) => None,
             Err(error) => {
-                self.warn_at(line, format!("{place}.url: {error}"));
+                self.warn_at(line, format!("{key_path}.url: {error}"));
                 Some(error.to_string())
             }
         }
@@ -159,31 +163,37 @@ impl ConfigLoader<'_> {
 
     /// Finds a file: `~/` is the home folder, a relative path starts in the configuration folder.
     fn resolve_path(&self, path: &str) -> PathBuf {
-        match path.strip_prefix("~/").zip(self.env.get("HOME")) {
+        match path.strip_prefix("~/").zip(self.merged_env.get("HOME")) {
             Some((below, home)) => PathBuf::from(home).join(below),
             None => self.path.with_file_name(path),
         }
     }
 
     /// Decides how an agent is reached.
-    fn agent_transport(&self, field: &ConfigField, said: AgentFields) -> Result<AgentTransport, ConfigError> {
-        let wrong = |what: &str| self.error_at(field.line, format!("agent_servers.{} {what}", field.key));
-        let mut words = said.command.into_iter();
-        match (words.next().filter(|program| !program.is_empty()), said.url) {
-            (Some(_), Some(_)) => Err(wrong("has both a command and a url; keep one of them")),
-            (None, None) => Err(wrong("needs a command or a url")),
+    fn agent_transport(
+        &self,
+        field: &ConfigField,
+        fields: AgentFields,
+    ) -> Result<AgentTransport, ConfigError> {
+        let invalid = |what: &str| self.error_at(field.line, format!("agent_servers.{} {what}", field.key));
+        let mut command_line = fields.command.into_iter();
+        match (command_line.next().filter(|program| !program.is_empty()), fields.url) {
+            (Some(_), Some(_)) => Err(invalid("has both a command and a url; keep one of them")),
+            (None, None) => Err(invalid("needs a command or a url")),
             (Some(command), None) => {
-                let args = words.chain(said.args).collect();
-                Ok(AgentTransport::Program { command, args, env: said.env })
+                let args = command_line.chain(fields.args).collect();
+                Ok(AgentTransport::Program { command, args, env: fields.env })
             }
             (None, Some(url)) => {
                 if !url.starts_with("wss://") && !url.starts_with("ws://") {
-                    return Err(wrong("needs a url that starts with wss:// or ws://"));
+                    return Err(invalid("needs a url that starts with wss:// or ws://"));
                 }
-                let mut headers = said.headers;
-                match said.token {
+                let mut headers = fields.headers;
+                match fields.token {
                     Some(_) if has_authorization(&headers) => {
-                        return Err(wrong("has both a token and an Authorization header; keep one of them"));
+                        return Err(invalid(
+                            "has both a token and an Authorization header; keep one of them",
+                        ));
                     }
                     Some(token) => {
                         headers.push((AUTHORIZATION.to_owned(), format!("Bearer {}", token.trim())));
@@ -212,7 +222,7 @@ impl ConfigLoader<'_> {
                     limits.time_max =
                         minutes.map_or(limits.time_max, |minutes| Duration::from_mins(minutes.into()));
                 }
-                _ => self.check_known("agents", field, known::AGENTS),
+                _ => self.check_known("agents", field, known_keys::AGENTS),
             }
         }
         Ok(limits)
@@ -248,7 +258,7 @@ fn literal_texts(node: &ConfigNode) -> Vec<String> {
 fn strip_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, _) = rest.split_once(['?', '#']).unwrap_or((rest, ""));
-    let (host, path) = rest.find('/').map_or((rest, ""), |place| rest.split_at(place));
+    let (host, path) = rest.find('/').map_or((rest, ""), |index| rest.split_at(index));
     let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
     format!("{scheme}://{host}{path}")
 }

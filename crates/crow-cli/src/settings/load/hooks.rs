@@ -8,7 +8,7 @@ use super::{
     super::{
         ConfigError,
         file::{ConfigField, ConfigNode, ConfigValue},
-        known,
+        known_keys,
     },
     ConfigLoader,
 };
@@ -23,7 +23,7 @@ const TIMEOUT_S_MAX: u64 = 600;
 const HOOKS_MAX: usize = 32;
 
 /// Characters of a matcher that a message about it repeats.
-const WRONG_CHARS_MAX: usize = 80;
+const QUOTED_CHARS_MAX: usize = 80;
 
 /// Every hook may be in a group of its own; each of both may bring a matcher.
 const ENTRIES_MAX: usize = 2 * HOOKS_MAX;
@@ -36,7 +36,7 @@ struct EventHooks {
     n_entries: usize,
 }
 
-const LISTS: &str = "a list of hooks";
+const HOOK_LIST: &str = "a list of hooks";
 
 impl ConfigLoader<'_> {
     /// Reads the hooks. One that cannot be read is an error: left out, it would guard nothing.
@@ -47,11 +47,11 @@ impl ConfigLoader<'_> {
                 self.report_unknown_event(field)?;
                 continue;
             };
-            let mut found = EventHooks::default();
+            let mut event_hooks = EventHooks::default();
             for node in self.hook_nodes(event, &field.node)? {
-                self.read_hook(event, node, &HookMatcher::default(), &mut found)?;
+                self.read_hook(event, node, &HookMatcher::default(), &mut event_hooks)?;
             }
-            hooks.append(&mut found.hooks);
+            hooks.append(&mut event_hooks.hooks);
         }
         Ok(hooks)
     }
@@ -60,7 +60,7 @@ impl ConfigLoader<'_> {
     fn report_unknown_event(&mut self, field: &ConfigField) -> Result<(), ConfigError> {
         let key = &field.key;
         let events = HookEvent::ALL.map(HookEvent::as_str);
-        if let Some(nearest) = known::nearest_name(key, events.into_iter()) {
+        if let Some(nearest) = known_keys::nearest_name(key, events.into_iter()) {
             return Err(
                 self.error_at(field.line, format!("hooks: there is no event {key}; did you mean {nearest}?"))
             );
@@ -81,7 +81,7 @@ impl ConfigLoader<'_> {
             ConfigValue::Null => Ok(&[]),
             ConfigValue::List(items) => Ok(items),
             ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
-                Err(self.expected_error(&format!("hooks.{}", event.as_str()), node, LISTS))
+                Err(self.expected_error(&format!("hooks.{}", event.as_str()), node, HOOK_LIST))
             }
         }
     }
@@ -92,40 +92,42 @@ impl ConfigLoader<'_> {
         event: HookEvent,
         node: &ConfigNode,
         outer: &HookMatcher,
-        found: &mut EventHooks,
+        event_hooks: &mut EventHooks,
     ) -> Result<(), ConfigError> {
-        let place = format!("hooks.{}", event.as_str());
+        let key_path = format!("hooks.{}", event.as_str());
         // Before its matcher is read: each takes memory and time.
-        found.n_entries += 1;
-        if found.hooks.len() >= HOOKS_MAX || found.n_entries > ENTRIES_MAX {
-            return Err(self.error_at(node.line, format!("{place}: at most {HOOKS_MAX} hooks for one event")));
+        event_hooks.n_entries += 1;
+        if event_hooks.hooks.len() >= HOOKS_MAX || event_hooks.n_entries > ENTRIES_MAX {
+            return Err(
+                self.error_at(node.line, format!("{key_path}: at most {HOOKS_MAX} hooks for one event"))
+            );
         }
         let (mut matcher, mut timeout) = (outer.clone(), TIMEOUT_S);
         let (mut command, mut group) = (None, None);
-        for field in self.read_map(&place, node, "a map with matcher and command")? {
-            let key = format!("{place}.{}", field.key);
+        for field in self.read_map(&key_path, node, "a map with matcher and command")? {
+            let key = format!("{key_path}.{}", field.key);
             match field.key.as_str() {
                 "matcher" => {
                     let text = self.read_literal(&key, &field.node)?.unwrap_or_default();
-                    let shown = escape_hidden_start(&text, WRONG_CHARS_MAX);
-                    let wrong = |bad| self.error_at(field.line, format!("{key}: `{shown}` {bad}"));
-                    matcher = HookMatcher::parse(&text).map_err(wrong)?;
+                    let escaped = escape_hidden_start(&text, QUOTED_CHARS_MAX);
+                    let invalid = |error| self.error_at(field.line, format!("{key}: `{escaped}` {error}"));
+                    matcher = HookMatcher::parse(&text).map_err(invalid)?;
                 }
                 "command" => command = self.read_literal(&key, &field.node)?,
                 "timeout" => timeout = self.read_seconds(&key, &field.node)?,
                 "hooks" => group = Some(self.hook_nodes(event, &field.node)?),
                 "type" => {
                     if self.read_literal(&key, &field.node)?.is_some_and(|kind| kind != "command") {
-                        let what = format!("{key}: only commands can be hooks");
-                        return Err(self.error_at(field.line, what));
+                        let message = format!("{key}: only commands can be hooks");
+                        return Err(self.error_at(field.line, message));
                     }
                 }
-                _ => self.check_known(&place, field, known::HOOK),
+                _ => self.check_known(&key_path, field, known_keys::HOOK),
             }
         }
         match (command, group) {
             (Some(command), None) => {
-                found.hooks.push(HookConfig {
+                event_hooks.hooks.push(HookConfig {
                     event,
                     matcher,
                     command,
@@ -134,29 +136,31 @@ impl ConfigLoader<'_> {
             }
             (None, Some(nodes)) => {
                 for node in nodes {
-                    self.read_hook(event, node, &matcher, found)?;
+                    self.read_hook(event, node, &matcher, event_hooks)?;
                 }
             }
-            (None, None) => return Err(self.error_at(node.line, format!("{place}: a hook needs a command"))),
+            (None, None) => {
+                return Err(self.error_at(node.line, format!("{key_path}: a hook needs a command")));
+            }
             (Some(_), Some(_)) => {
-                let what = format!("{place}: a hook has either a command or more hooks");
-                return Err(self.error_at(node.line, what));
+                let message = format!("{key_path}: a hook has either a command or more hooks");
+                return Err(self.error_at(node.line, message));
             }
         }
         Ok(())
     }
 
     /// Reads a text as it is written: its variables are the shell's.
-    fn read_literal(&self, place: &str, node: &ConfigNode) -> Result<Option<String>, ConfigError> {
-        let text = self.read_scalar(place, node)?.map(super::ConfigScalar::literal_text);
+    fn read_literal(&self, key_path: &str, node: &ConfigNode) -> Result<Option<String>, ConfigError> {
+        let text = self.read_scalar(key_path, node)?.map(super::ConfigScalar::literal_text);
         Ok(text.filter(|text| !text.trim().is_empty()))
     }
 
-    fn read_seconds(&mut self, place: &str, node: &ConfigNode) -> Result<u64, ConfigError> {
-        let what = "a whole number of seconds from 1 to 600";
-        match self.read_number(place, node, what)?.unwrap_or(TIMEOUT_S) {
+    fn read_seconds(&mut self, key_path: &str, node: &ConfigNode) -> Result<u64, ConfigError> {
+        let expected = "a whole number of seconds from 1 to 600";
+        match self.read_number(key_path, node, expected)?.unwrap_or(TIMEOUT_S) {
             seconds @ 1..=TIMEOUT_S_MAX => Ok(seconds),
-            _ => Err(self.expected_error(place, node, what)),
+            _ => Err(self.expected_error(key_path, node, expected)),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
     super::{
         ConfigError,
         file::{self, ConfigField, ConfigNode},
-        known,
+        known_keys,
     },
     ConfigLoader, ConfigSections, ProviderSection,
 };
@@ -51,7 +51,7 @@ struct ModelFields {
 impl ConfigLoader<'_> {
     /// Reads a provider.
     pub(super) fn read_provider(&mut self, field: &ConfigField) -> Result<ProviderSection, ConfigError> {
-        let place = format!("providers.{}", field.key);
+        let key_path = format!("providers.{}", field.key);
         let mut settings = ProviderSettings {
             name: field.key.clone(),
             base_url: String::new(),
@@ -61,157 +61,160 @@ impl ConfigLoader<'_> {
             headers: Vec::new(),
         };
         let mut variables = Vec::new();
-        for field in self.read_map(&place, &field.node, "a map with base_url and api_key")? {
+        for field in self.read_map(&key_path, &field.node, "a map with base_url and api_key")? {
             match field.key.as_str() {
                 "base_url" => {
-                    let url = self.read_text(&format!("{place}.base_url"), &field.node)?.unwrap_or_default();
+                    let url =
+                        self.read_text(&format!("{key_path}.base_url"), &field.node)?.unwrap_or_default();
                     url.trim_end_matches('/').clone_into(&mut settings.base_url);
                 }
                 "api_key" => {
-                    let Some(scalar) = self.read_scalar(&format!("{place}.api_key"), &field.node)? else {
+                    let Some(scalar) = self.read_scalar(&format!("{key_path}.api_key"), &field.node)? else {
                         continue;
                     };
                     variables.extend(scalar.variables().into_iter().map(str::to_owned));
                     settings.key_variable = scalar.variables().first().map(|&name| name.to_owned());
-                    let key = scalar.expand(self.env);
-                    let is_whole = key.unset.is_empty() && !key.text.trim().is_empty();
-                    settings.api_key = is_whole.then(|| ApiKey::new(key.text.trim()));
+                    let key = scalar.expand(self.merged_env);
+                    let is_complete = key.unset.is_empty() && !key.text.trim().is_empty();
+                    settings.api_key = is_complete.then(|| ApiKey::new(key.text.trim()));
                 }
                 "api" => {
-                    let spelled = ModelApi::ALL.map(ModelApi::as_str);
-                    let key = format!("{place}.api");
+                    let accepted = ModelApi::ALL.map(ModelApi::as_str);
+                    let key = format!("{key_path}.api");
                     settings.api =
-                        self.read_one_of(&key, &field.node, &spelled, ModelApi::parse)?.unwrap_or_default();
+                        self.read_one_of(&key, &field.node, &accepted, ModelApi::parse)?.unwrap_or_default();
                 }
                 "headers" => {
                     for header in self.read_map(
-                        &format!("{place}.headers"),
+                        &format!("{key_path}.headers"),
                         &field.node,
                         "a map from header names to texts",
                     )? {
-                        let place = format!("{place}.headers.{}", header.key);
-                        let Some(value) = self.read_text(&place, &header.node)? else { continue };
+                        let key_path = format!("{key_path}.headers.{}", header.key);
+                        let Some(value) = self.read_text(&key_path, &header.node)? else { continue };
                         if let file::ConfigValue::Scalar(scalar) = &header.node.value {
                             variables.extend(scalar.variables().into_iter().map(str::to_owned));
                         }
                         settings.headers.push((header.key.clone(), value));
                     }
                 }
-                _ => self.check_known(&place, field, known::PROVIDER),
+                _ => self.check_known(&key_path, field, known_keys::PROVIDER),
             }
         }
         if !settings.base_url.starts_with("http://") && !settings.base_url.starts_with("https://") {
             return Err(self.error_at(
                 field.line,
-                format!("{place} needs a base_url that starts with https:// or http://"),
+                format!("{key_path} needs a base_url that starts with https:// or http://"),
             ));
         }
-        Ok(ProviderSection { settings, variables })
+        Ok(ProviderSection { settings, secret_variables: variables })
     }
 
     /// Reads the models, whose providers are known by now.
     pub(super) fn read_models(
         &mut self,
-        top: &ConfigSections<'_>,
+        sections: &ConfigSections<'_>,
     ) -> Result<Vec<ModelSettings>, ConfigError> {
-        top.models.iter().map(|field| self.read_model(field, top)).collect()
+        sections.models.iter().map(|field| self.read_model(field, sections)).collect()
     }
 
     fn read_model(
         &mut self,
         field: &ConfigField,
-        top: &ConfigSections<'_>,
+        sections: &ConfigSections<'_>,
     ) -> Result<ModelSettings, ConfigError> {
-        let place = format!("models.{}", field.key);
-        let (mut read, mut sampling) = (ModelFields::default(), Map::<String, Value>::new());
-        for field in self.read_map(&place, &field.node, "a map with provider and model")? {
-            let (key, node) = (format!("{place}.{}", field.key), &field.node);
+        let key_path = format!("models.{}", field.key);
+        let (mut fields, mut sampling) = (ModelFields::default(), Map::<String, Value>::new());
+        for field in self.read_map(&key_path, &field.node, "a map with provider and model")? {
+            let (key, node) = (format!("{key_path}.{}", field.key), &field.node);
             match field.key.as_str() {
-                "provider" => read.provider = self.read_text(&key, node)?.map(|name| (field.line, name)),
-                "model" => read.model = self.read_text(&key, node)?,
-                "context_window" => read.context_window = self.read_positive(&key, node)?,
-                "modality" | "modalities" => read.reads_images = self.modality(&key, node)?,
-                "max_tokens" => read.max_tokens = self.read_positive(&key, node)?,
-                "temperature" => read.temperature = self.read_number(&key, node, "a number")?,
-                "reasoning_effort" => read.reasoning_effort = self.read_text(&key, node)?,
-                "thought_levels" => read.thought_levels = self.read_thought_levels(&key, node)?,
-                "send_reasoning" => read.send_reasoning = self.read_flag(&key, node)?,
+                "provider" => fields.provider = self.read_text(&key, node)?.map(|name| (field.line, name)),
+                "model" => fields.model = self.read_text(&key, node)?,
+                "context_window" => fields.context_window = self.read_positive(&key, node)?,
+                "modality" | "modalities" => fields.reads_images = self.read_modality(&key, node)?,
+                "max_tokens" => fields.max_tokens = self.read_positive(&key, node)?,
+                "temperature" => fields.temperature = self.read_number(&key, node, "a number")?,
+                "reasoning_effort" => fields.reasoning_effort = self.read_text(&key, node)?,
+                "thought_levels" => fields.thought_levels = self.read_thought_levels(&key, node)?,
+                "send_reasoning" => fields.send_reasoning = self.read_flag(&key, node)?,
                 "tool_calls" => {
-                    let spelled = ToolCallMode::ALL.map(ToolCallMode::as_str);
-                    read.tool_calls =
-                        self.read_one_of(&key, node, &spelled, ToolCallMode::parse)?.unwrap_or_default();
+                    let accepted = ToolCallMode::ALL.map(ToolCallMode::as_str);
+                    fields.tool_calls =
+                        self.read_one_of(&key, node, &accepted, ToolCallMode::parse)?.unwrap_or_default();
                 }
-                "max_compact_tokens" => read.compact_tokens_max = self.read_positive(&key, node)?,
+                "max_compact_tokens" => fields.compact_tokens_max = self.read_positive(&key, node)?,
                 name if SAMPLING.contains(&name) => {
-                    let value = node.to_json(self.env);
+                    let value = node.to_json(self.merged_env);
                     if !value.is_number() {
                         return Err(self.expected_error(&key, node, "a number"));
                     }
                     sampling.insert(name.to_owned(), value);
                 }
-                "fallbacks" => read.fallbacks = self.fallbacks(&key, node, (&place, top))?,
-                "price" => read.price = Some(self.read_price(&key, field)?),
-                "extra_body" => read.extra_body = self.read_request_fields(&key, node)?,
-                _ => self.check_known(&place, field, known::MODEL),
+                "fallbacks" => fields.fallbacks = self.read_fallbacks(&key, node, (&key_path, sections))?,
+                "price" => fields.price = Some(self.read_price(&key, field)?),
+                "extra_body" => fields.extra_body = self.read_request_fields(&key, node)?,
+                _ => self.check_known(&key_path, field, known_keys::MODEL),
             }
         }
-        let Some((line, provider)) = read.provider else {
-            return Err(self.error_at(field.line, format!("{place} needs a provider")));
+        let Some((line, provider)) = fields.provider else {
+            return Err(self.error_at(field.line, format!("{key_path} needs a provider")));
         };
         // What is written out as a request field counts.
-        sampling.extend(read.extra_body);
+        sampling.extend(fields.extra_body);
         let mut model = ModelSettings {
             name: field.key.clone(),
-            provider: self.find_provider(&provider, line, top)?,
+            provider: self.find_provider(&provider, line, sections)?,
             // Without a name of its own, the model is called at the provider what it is called here.
-            model: read.model.unwrap_or_else(|| field.key.clone()),
-            context_window: read.context_window.unwrap_or(CONTEXT_WINDOW),
-            reads_images: read.reads_images.unwrap_or(true),
-            compact_tokens_max: read.compact_tokens_max,
-            max_tokens: read.max_tokens.or(top.max_tokens),
-            temperature: read.temperature,
-            reasoning_effort: read.reasoning_effort,
-            thought_levels: read.thought_levels,
-            send_reasoning: read.send_reasoning,
-            tool_calls: read.tool_calls,
-            price: read.price,
+            model: fields.model.unwrap_or_else(|| field.key.clone()),
+            context_window: fields.context_window.unwrap_or(CONTEXT_WINDOW),
+            reads_images: fields.reads_images.unwrap_or(true),
+            compact_tokens_max: fields.compact_tokens_max,
+            max_tokens: fields.max_tokens.or(sections.max_tokens),
+            temperature: fields.temperature,
+            reasoning_effort: fields.reasoning_effort,
+            thought_levels: fields.thought_levels,
+            send_reasoning: fields.send_reasoning,
+            tool_calls: fields.tool_calls,
+            price: fields.price,
             extra_body: sampling,
-            retries_max: top.retries_max.unwrap_or(RETRIES_MAX),
-            fallbacks: read.fallbacks,
+            retries_max: sections.retries_max.unwrap_or(RETRIES_MAX),
+            fallbacks: fields.fallbacks,
         };
-        top.earlier.apply_to(&mut model);
+        sections.legacy.apply_to(&mut model);
         Ok(model)
     }
 
     /// Reads which kinds of content a model reads; returns whether images are among them.
-    fn modality(&mut self, place: &str, node: &ConfigNode) -> Result<Option<bool>, ConfigError> {
-        let named = self.names(place, node)?;
-        if let Some((line, unknown)) = named.iter().find(|(_, name)| !MODALITIES.contains(&name.as_str())) {
-            let problem = format!("{place}: there is no {unknown:?}; there is: {}", MODALITIES.join(", "));
+    fn read_modality(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<bool>, ConfigError> {
+        let modalities = self.read_names(key_path, node)?;
+        if let Some((line, unknown)) =
+            modalities.iter().find(|(_, name)| !MODALITIES.contains(&name.as_str()))
+        {
+            let problem = format!("{key_path}: there is no {unknown:?}; there is: {}", MODALITIES.join(", "));
             return Err(self.error_at(*line, problem));
         }
-        Ok((!named.is_empty()).then(|| named.iter().any(|(_, name)| name == "image")))
+        Ok((!modalities.is_empty()).then(|| modalities.iter().any(|(_, name)| name == "image")))
     }
 
     /// Reads the names of other models; the model itself among them says nothing.
-    fn fallbacks(
+    fn read_fallbacks(
         &mut self,
         key: &str,
         node: &ConfigNode,
-        (place, top): (&str, &ConfigSections<'_>),
+        (key_path, sections): (&str, &ConfigSections<'_>),
     ) -> Result<Vec<String>, ConfigError> {
-        let models: Vec<&str> = top.models.iter().map(|field| field.key.as_str()).collect();
+        let models: Vec<&str> = sections.models.iter().map(|field| field.key.as_str()).collect();
         let mut fallbacks: Vec<String> = Vec::new();
-        for (line, name) in self.names(key, node)? {
+        for (line, name) in self.read_names(key, node)? {
             if !models.contains(&name.as_str()) {
-                let nearest = known::nearest_name(&name, models.iter().copied());
+                let nearest = known_keys::nearest_name(&name, models.iter().copied());
                 let hint = match nearest {
                     Some(nearest) => format!("did you mean {nearest}?"),
                     None => format!("there is: {}", models.join(", ")),
                 };
                 return Err(self.error_at(line, format!("{key}: there is no model {name:?}; {hint}")));
             }
-            if format!("models.{name}") != place && !fallbacks.contains(&name) {
+            if format!("models.{name}") != key_path && !fallbacks.contains(&name) {
                 fallbacks.push(name);
             }
             if fallbacks.len() > FALLBACKS_MAX {
@@ -222,95 +225,100 @@ impl ConfigLoader<'_> {
     }
 
     /// Reads a name or a list of names, each with its line.
-    fn names(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<(u64, String)>, ConfigError> {
+    fn read_names(&mut self, key_path: &str, node: &ConfigNode) -> Result<Vec<(u64, String)>, ConfigError> {
         let nodes = match &node.value {
             file::ConfigValue::Null => &[],
             file::ConfigValue::Scalar(_) => std::slice::from_ref(node),
             file::ConfigValue::List(nodes) => nodes.as_slice(),
             file::ConfigValue::Map(_) => {
-                return Err(self.expected_error(place, node, "a name or a list of names"));
+                return Err(self.expected_error(key_path, node, "a name or a list of names"));
             }
         };
-        let named = nodes.iter().map(|node| Ok(self.read_text(place, node)?.map(|name| (node.line, name))));
-        named.filter_map(Result::transpose).collect()
+        let names =
+            nodes.iter().map(|node| Ok(self.read_text(key_path, node)?.map(|name| (node.line, name))));
+        names.filter_map(Result::transpose).collect()
     }
 
-    fn read_request_fields(&self, place: &str, node: &ConfigNode) -> Result<Map<String, Value>, ConfigError> {
-        let fields = self.read_map(place, node, "a map of request fields")?.iter();
-        Ok(fields.map(|field| (field.key.clone(), field.node.to_json(self.env))).collect())
+    fn read_request_fields(
+        &self,
+        key_path: &str,
+        node: &ConfigNode,
+    ) -> Result<Map<String, Value>, ConfigError> {
+        let fields = self.read_map(key_path, node, "a map of request fields")?.iter();
+        Ok(fields.map(|field| (field.key.clone(), field.node.to_json(self.merged_env))).collect())
     }
 
     fn read_thought_levels(
         &self,
-        place: &str,
+        key_path: &str,
         node: &ConfigNode,
     ) -> Result<BTreeMap<String, Map<String, Value>>, ConfigError> {
         let mut levels = BTreeMap::new();
-        for field in self.read_map(place, node, "a map from thought levels to request fields")? {
+        for field in self.read_map(key_path, node, "a map from thought levels to request fields")? {
             if ThoughtLevel::parse(&field.key).is_none() {
-                let spelled = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
-                let problem = format!("{place}: there is no level {:?}; there is: {spelled}", field.key);
+                let accepted = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
+                let problem = format!("{key_path}: there is no level {:?}; there is: {accepted}", field.key);
                 return Err(self.error_at(field.line, problem));
             }
-            let fields = self.read_request_fields(&format!("{place}.{}", field.key), &field.node)?;
+            let fields = self.read_request_fields(&format!("{key_path}.{}", field.key), &field.node)?;
             levels.insert(field.key.clone(), fields);
         }
         Ok(levels)
     }
 
-    fn read_price(&mut self, place: &str, field: &ConfigField) -> Result<ModelPrice, ConfigError> {
+    fn read_price(&mut self, key_path: &str, field: &ConfigField) -> Result<ModelPrice, ConfigError> {
         let (mut input, mut output, mut cached, mut cache_written) = (None, None, None, None);
-        for field in self.read_map(place, &field.node, "a map with input and output")? {
+        for field in self.read_map(key_path, &field.node, "a map with input and output")? {
             let kind = match field.key.as_str() {
                 "input" => &mut input,
                 "output" => &mut output,
                 "cached" => &mut cached,
                 "cache_written" => &mut cache_written,
                 _ => {
-                    self.check_known(place, field, known::PRICE);
+                    self.check_known(key_path, field, known_keys::PRICE);
                     continue;
                 }
             };
-            let (key, what) = (format!("{place}.{}", field.key), "US dollars for a million tokens");
-            *kind = self.read_number(&key, &field.node, what)?;
+            let (key, expected) = (format!("{key_path}.{}", field.key), "US dollars for a million tokens");
+            *kind = self.read_number(&key, &field.node, expected)?;
             if kind.is_some_and(|dollars: f64| !dollars.is_finite() || dollars < 0.0) {
-                return Err(self.expected_error(&key, &field.node, what));
+                return Err(self.expected_error(&key, &field.node, expected));
             }
         }
         match (input, output) {
             (Some(input), Some(output)) => Ok(ModelPrice { input, output, cached, cache_written }),
-            _ => Err(self.error_at(field.line, format!("{place} needs input and output"))),
+            _ => Err(self.error_at(field.line, format!("{key_path} needs input and output"))),
         }
     }
 
     /// Reads a word that has to be one of a few.
     fn read_one_of<T>(
         &mut self,
-        place: &str,
+        key_path: &str,
         node: &ConfigNode,
-        spelled: &[&str],
+        accepted: &[&str],
         parse: fn(&str) -> Option<T>,
     ) -> Result<Option<T>, ConfigError> {
-        let Some(text) = self.read_text(place, node)? else { return Ok(None) };
-        let wrong = || self.error_at(node.line, format!("{place}: expected {}", spelled.join(", ")));
-        parse(&text).map(Some).ok_or_else(wrong)
+        let Some(text) = self.read_text(key_path, node)? else { return Ok(None) };
+        let invalid = || self.error_at(node.line, format!("{key_path}: expected {}", accepted.join(", ")));
+        parse(&text).map(Some).ok_or_else(invalid)
     }
 
     fn find_provider(
         &self,
         name: &str,
         line: u64,
-        top: &ConfigSections<'_>,
+        sections: &ConfigSections<'_>,
     ) -> Result<ProviderSettings, ConfigError> {
-        let provider = top.providers.get(name).map(|provider| provider.settings.clone());
+        let provider = sections.providers.get(name).map(|provider| provider.settings.clone());
         provider.ok_or_else(|| {
-            let names: Vec<&str> = top.providers.keys().map(String::as_str).collect();
-            let what = match known::nearest_name(name, names.iter().copied()) {
+            let names: Vec<&str> = sections.providers.keys().map(String::as_str).collect();
+            let problem = match known_keys::nearest_name(name, names.iter().copied()) {
                 Some(nearest) => format!("there is no provider {name:?}; did you mean {nearest}?"),
                 None if names.is_empty() => format!("there is no provider {name:?}; `providers` is empty"),
                 None => format!("there is no provider {name:?}; there is: {}", names.join(", ")),
             };
-            self.error_at(line, what)
+            self.error_at(line, problem)
         })
     }
 }

@@ -6,7 +6,7 @@ use super::{
     super::{
         ConfigError,
         file::{ConfigField, ConfigNode, ConfigValue},
-        known,
+        known_keys,
     },
     ConfigLoader,
 };
@@ -15,7 +15,7 @@ use super::{
 const RULES_MAX: usize = 500;
 
 /// Characters of a rule that a message about it repeats.
-const WRONG_CHARS_MAX: usize = 80;
+const QUOTED_CHARS_MAX: usize = 80;
 
 /// What the key says.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl ConfigLoader<'_> {
                         Some(true) | None => NetworkAccess::Open,
                     };
                 }
-                _ => self.check_known("permissions", field, known::PERMISSIONS),
+                _ => self.check_known("permissions", field, known_keys::PERMISSIONS),
             }
         }
         Ok(permissions)
@@ -61,33 +61,35 @@ impl ConfigLoader<'_> {
 
     pub(super) fn read_sandbox(
         &mut self,
-        place: &str,
+        key_path: &str,
         field: &ConfigField,
     ) -> Result<Option<SandboxMode>, ConfigError> {
-        let Some(text) = self.read_text(place, &field.node)? else { return Ok(None) };
-        let expected = || self.error_at(field.line, format!("{place}: expected off, unapproved or always"));
+        let Some(text) = self.read_text(key_path, &field.node)? else { return Ok(None) };
+        let expected =
+            || self.error_at(field.line, format!("{key_path}: expected off, unapproved or always"));
         SandboxMode::parse(&text).map(Some).ok_or_else(expected)
     }
 
     /// Reads a list of rules. One that cannot be read is an error: left out, it would allow too much.
-    fn read_rules(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<PermissionRule>, ConfigError> {
+    fn read_rules(&mut self, key_path: &str, node: &ConfigNode) -> Result<Vec<PermissionRule>, ConfigError> {
         let items = match &node.value {
             ConfigValue::Null => return Ok(Vec::new()),
             ConfigValue::List(items) => items,
             ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
-                return Err(self.expected_error(place, node, "a list of rules"));
+                return Err(self.expected_error(key_path, node, "a list of rules"));
             }
         };
         let mut rules = Vec::new();
         for item in items {
             if rules.len() == RULES_MAX {
-                return Err(self.error_at(item.line, format!("{place}: at most {RULES_MAX} rules")));
+                return Err(self.error_at(item.line, format!("{key_path}: at most {RULES_MAX} rules")));
             }
-            let text = self.read_text(place, item)?.unwrap_or_default();
+            let text = self.read_text(key_path, item)?.unwrap_or_default();
             let rule = PermissionRule::parse(&text);
-            let shown = escape_hidden_start(&text, WRONG_CHARS_MAX);
-            let wrong = |bad| self.error_at(item.line, format!("{place}: the rule `{shown}` {bad}"));
-            rules.push(rule.map_err(wrong)?);
+            let escaped = escape_hidden_start(&text, QUOTED_CHARS_MAX);
+            let invalid =
+                |error| self.error_at(item.line, format!("{key_path}: the rule `{escaped}` {error}"));
+            rules.push(rule.map_err(invalid)?);
         }
         Ok(rules)
     }

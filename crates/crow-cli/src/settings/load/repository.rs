@@ -15,7 +15,7 @@ use super::{
 };
 
 /// Keys of the file that a repository may set.
-const USED: [&str; 3] = ["hooks", "mcpServers", "permissions"];
+const REPOSITORY_KEYS: [&str; 3] = ["hooks", "mcpServers", "permissions"];
 
 /// Reads what repositories say with the variables of this configuration.
 #[derive(Clone, Default)]
@@ -45,35 +45,36 @@ impl RepositoryReader {
     fn read_parsed_config(
         &self,
         (path, root): (&Path, &ConfigNode),
-        variables: VariableExpansion<'_>,
+        expansion: VariableExpansion<'_>,
     ) -> Result<RepositoryConfig, ConfigError> {
-        let (keys, named): (BTreeSet<_>, BTreeSet<_>) =
+        let (secret_variables, variables): (BTreeSet<_>, BTreeSet<_>) =
             used_variables(root).partition(|name| self.is_secret(name));
-        let value = |name: &String| match variables {
+        let value = |name: &String| match expansion {
             VariableExpansion::AsWritten => Some(format!("${{{name}}}")),
-            VariableExpansion::Listed(listed) => {
-                self.variables.get(name).filter(|_| listed.contains(name)).cloned()
+            VariableExpansion::Only(names) => {
+                self.variables.get(name).filter(|_| names.contains(name)).cloned()
             }
         };
         let mut env: Environment =
-            named.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
+            variables.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
         // A key is shown as it is written, and is nothing where it would be used.
-        env.extend(keys.iter().map(|name| match variables {
+        env.extend(secret_variables.iter().map(|name| match expansion {
             VariableExpansion::AsWritten => (name.clone(), format!("${{{name}}}")),
-            VariableExpansion::Listed(_) => (name.clone(), String::new()),
+            VariableExpansion::Only(_) => (name.clone(), String::new()),
         }));
-        let mut loader = ConfigLoader { path: path.to_owned(), env: &env, warnings: Vec::new() };
+        let mut loader = ConfigLoader { path: path.to_owned(), merged_env: &env, warnings: Vec::new() };
         let mut config = loader.read_repository(root)?;
-        let odd = loader.warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Odd);
-        config.problems.extend(odd.map(ToString::to_string));
-        Ok(RepositoryConfig { variables: named, keys, ..config })
+        let suspicious =
+            loader.warnings.iter().filter(|warning| warning.kind == ConfigWarningKind::Suspicious);
+        config.problems.extend(suspicious.map(ToString::to_string));
+        Ok(RepositoryConfig { variables, secret_variables, ..config })
     }
 }
 
 impl RepositoryConfigReader for RepositoryReader {
-    fn read_config(&self, path: &Path, text: &str, variables: VariableExpansion<'_>) -> RepositoryConfig {
+    fn read_config(&self, path: &Path, text: &str, expansion: VariableExpansion<'_>) -> RepositoryConfig {
         let root = file::parse_config(path, text.strip_prefix('\u{feff}').unwrap_or(text));
-        let config = root.and_then(|root| self.read_parsed_config((path, &root), variables));
+        let config = root.and_then(|root| self.read_parsed_config((path, &root), expansion));
         // Half of what a file says is not what it says.
         config.unwrap_or_else(|error| RepositoryConfig {
             problems: vec![error.to_string()],
@@ -84,7 +85,8 @@ impl RepositoryConfigReader for RepositoryReader {
 
 /// Names the variables in what is used of a file.
 fn used_variables(root: &ConfigNode) -> impl Iterator<Item = String> {
-    let used = map_fields(root).into_iter().flatten().filter(|field| USED.contains(&field.key.as_str()));
+    let used =
+        map_fields(root).into_iter().flatten().filter(|field| REPOSITORY_KEYS.contains(&field.key.as_str()));
     used.flat_map(|field| field.node.variables()).map(str::to_owned)
 }
 
@@ -98,17 +100,17 @@ impl ConfigLoader<'_> {
                     // Nobody is shown it who is asked about the server.
                     for server in config.servers.iter_mut().filter(|server| server.cwd.is_some()) {
                         server.cwd = None;
-                        config.refused.push(format!("mcpServers.{}.cwd", server.name));
+                        config.rejected_keys.push(format!("mcpServers.{}.cwd", server.name));
                     }
                 }
                 "hooks" => config.hooks = self.read_hooks(field)?,
                 "permissions" => {
                     config.rules = self.read_permissions(field)?.rules;
                     let keys = map_fields(&field.node).into_iter().flatten().map(|field| field.key.as_str());
-                    let beyond = keys.filter(|key| !["allow", "deny"].contains(key));
-                    config.refused.extend(beyond.map(|key| format!("permissions.{key}")));
+                    let rejected = keys.filter(|key| !["allow", "deny"].contains(key));
+                    config.rejected_keys.extend(rejected.map(|key| format!("permissions.{key}")));
                 }
-                key => config.refused.push(key.to_owned()),
+                key => config.rejected_keys.push(key.to_owned()),
             }
         }
         Ok(config)
@@ -123,11 +125,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(text: &str, variables: VariableExpansion<'_>, expected: &Expect) {
-        let there = ["TOKEN", "MINE", "GITHUB_TOKEN"].map(|name| (name.to_owned(), "very-secret".to_owned()));
-        let reader = RepositoryReader::new(there.into(), ["MINE".to_owned()].into());
+    fn check(text: &str, expansion: VariableExpansion<'_>, expected: &Expect) {
+        let variables =
+            ["TOKEN", "MINE", "GITHUB_TOKEN"].map(|name| (name.to_owned(), "very-secret".to_owned()));
+        let reader = RepositoryReader::new(variables.into(), ["MINE".to_owned()].into());
         assert!(!format!("{reader:?}").contains("secret"));
-        let config = reader.read_config(Path::new("/p/.crow/config.yaml"), text, variables);
+        let config = reader.read_config(Path::new("/p/.crow/config.yaml"), text, expansion);
         let mut lines = Vec::new();
         for server in &config.servers {
             lines.push(match &server.transport {
@@ -142,13 +145,15 @@ mod tests {
         lines.extend(config.rules.allow.iter().map(|rule| format!("allow {}", rule.as_str())));
         lines.extend(config.rules.deny.iter().map(|rule| format!("deny {}", rule.as_str())));
         lines.extend((!config.variables.is_empty()).then(|| format!("gets {:?}", config.variables)));
-        lines.extend((!config.keys.is_empty()).then(|| format!("keys {:?}", config.keys)));
-        lines.extend(config.refused.iter().map(|key| format!("refused {key}")));
+        lines.extend(
+            (!config.secret_variables.is_empty()).then(|| format!("keys {:?}", config.secret_variables)),
+        );
+        lines.extend(config.rejected_keys.iter().map(|key| format!("refused {key}")));
         lines.extend(config.problems);
         expected.assert_eq(&(lines.join("\n") + "\n"));
     }
 
-    const WHOLE: &str = "
+    const FULL_CONFIG: &str = "
 mcpServers:
   git: { command: uvx, args: [mcp-server-git, '${TOKEN}'], env: { T: '${TOKEN}' } }
   web: { url: 'https://h/${TOKEN}', headers: { A: 'Bearer ${TOKEN}' } }
@@ -163,7 +168,7 @@ sandbox: off
     #[test]
     fn variables_stay_as_they_are_written_until_somebody_trusts_the_file() {
         check(
-            WHOLE,
+            FULL_CONFIG,
             VariableExpansion::AsWritten,
             &expect![[r#"
                 git: uvx ["mcp-server-git", "${TOKEN}"] [("T", "${TOKEN}")]
@@ -183,9 +188,9 @@ sandbox: off
 
     /// Shows what becomes of a file once somebody trusts it who was shown these variables.
     #[track_caller]
-    fn check_trusted(text: &str, listed: &[&str], expected: &Expect) {
-        let listed = listed.iter().map(|&name| name.to_owned()).collect();
-        check(text, VariableExpansion::Listed(&listed), expected);
+    fn check_trusted(text: &str, names: &[&str], expected: &Expect) {
+        let names = names.iter().map(|&name| name.to_owned()).collect();
+        check(text, VariableExpansion::Only(&names), expected);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     super::{
         ConfigError,
         file::{ConfigField, ConfigNode, ConfigValue},
-        known,
+        known_keys,
     },
     ConfigLoader,
 };
@@ -21,7 +21,7 @@ const PLAIN_VARIABLES: &[&str] =
     &["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// No server is waited for so many seconds.
-const MILLISECONDS_FROM: f64 = 1000.0;
+const MILLISECONDS_MIN: f64 = 1000.0;
 
 /// What `mcpServers` says.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) struct McpServersSection {
     /// Those to connect to.
     pub(super) servers: Vec<McpServer>,
     /// Variables that hold their keys.
-    pub(super) variables: Vec<String>,
+    pub(super) secret_variables: Vec<String>,
 }
 
 /// What can be said of one server.
@@ -74,10 +74,11 @@ impl ConfigLoader<'_> {
     pub(super) fn read_mcp_servers(&mut self, field: &ConfigField) -> Result<McpServersSection, ConfigError> {
         let mut servers = McpServersSection::default();
         for field in self.read_map(&field.key, &field.node, super::NAMED_MAPS)? {
-            let said = self.read_mcp_server(field, &mut servers.variables)?;
-            let (cwd, timeout) = (said.cwd.clone(), said.timeout);
-            let (disabled_tools, included_tools) = (said.disabled_tools.clone(), said.included_tools.clone());
-            if let Some(transport) = self.server_transport(field, said)? {
+            let fields = self.read_mcp_server(field, &mut servers.secret_variables)?;
+            let (cwd, timeout) = (fields.cwd.clone(), fields.timeout);
+            let (disabled_tools, included_tools) =
+                (fields.disabled_tools.clone(), fields.included_tools.clone());
+            if let Some(transport) = self.server_transport(field, fields)? {
                 let server = McpServer::new(field.key.clone(), transport);
                 servers.servers.push(McpServer { disabled_tools, included_tools, cwd, timeout, ..server });
             }
@@ -90,35 +91,35 @@ impl ConfigLoader<'_> {
         field: &ConfigField,
         variables: &mut Vec<String>,
     ) -> Result<McpServerFields, ConfigError> {
-        let place = format!("mcpServers.{}", field.key);
-        let mut said = McpServerFields::default();
-        for field in self.read_map(&place, &field.node, "a map with command or url")? {
-            let (key, node) = (format!("{place}.{}", field.key), &field.node);
+        let key_path = format!("mcpServers.{}", field.key);
+        let mut fields = McpServerFields::default();
+        for field in self.read_map(&key_path, &field.node, "a map with command or url")? {
+            let (key, node) = (format!("{key_path}.{}", field.key), &field.node);
             match field.key.as_str() {
-                "transport" | "type" => said.transport = self.read_transport_kind(&key, field)?,
-                "command" => said.command = self.read_text(&key, node)?,
-                "args" => said.args = self.read_texts(&key, node)?,
-                "env" => said.env = self.read_pairs(&key, node, variables)?,
-                "url" => said.url = self.read_secret(&key, node, variables)?,
-                "headers" => said.headers = self.read_pairs(&key, node, variables)?,
+                "transport" | "type" => fields.transport = self.read_transport_kind(&key, field)?,
+                "command" => fields.command = self.read_text(&key, node)?,
+                "args" => fields.args = self.read_texts(&key, node)?,
+                "env" => fields.env = self.read_pairs(&key, node, variables)?,
+                "url" => fields.url = self.read_secret(&key, node, variables)?,
+                "headers" => fields.headers = self.read_pairs(&key, node, variables)?,
                 "disabled" => {
-                    said.is_disabled = self.read_number(&key, node, "true or false")?.unwrap_or(false);
+                    fields.is_disabled = self.read_number(&key, node, "true or false")?.unwrap_or(false);
                 }
                 "disabled_tools" | "exclude_tools" => {
-                    said.disabled_tools.extend(self.read_texts(&key, node)?);
+                    fields.disabled_tools.extend(self.read_texts(&key, node)?);
                 }
-                "include_tools" => said.included_tools = Some(self.read_texts(&key, node)?),
-                "cwd" => said.cwd = self.read_text(&key, node)?.map(|cwd| self.expand_server_folder(&cwd)),
-                "timeout" => said.timeout = self.read_timeout(&key, node)?,
-                _ => self.check_known(&place, field, known::SERVER),
+                "include_tools" => fields.included_tools = Some(self.read_texts(&key, node)?),
+                "cwd" => fields.cwd = self.read_text(&key, node)?.map(|cwd| self.expand_server_dir(&cwd)),
+                "timeout" => fields.timeout = self.read_timeout(&key, node)?,
+                _ => self.check_known(&key_path, field, known_keys::SERVER),
             }
         }
-        Ok(said)
+        Ok(fields)
     }
 
     /// Spells a server's folder out; a relative one begins in the session's.
-    fn expand_server_folder(&self, cwd: &str) -> PathBuf {
-        let home = self.env.get("HOME").filter(|_| cwd == "~" || cwd.starts_with("~/"));
+    fn expand_server_dir(&self, cwd: &str) -> PathBuf {
+        let home = self.merged_env.get("HOME").filter(|_| cwd == "~" || cwd.starts_with("~/"));
         home.map_or_else(
             || PathBuf::from(cwd),
             |home| Path::new(home).join(cwd.trim_start_matches(['~', '/'])),
@@ -126,22 +127,23 @@ impl ConfigLoader<'_> {
     }
 
     /// Reads seconds; so large a number counts milliseconds, as FastMCP does.
-    fn read_timeout(&mut self, place: &str, node: &ConfigNode) -> Result<Option<Duration>, ConfigError> {
-        let what = "seconds";
-        let Some(number) = self.read_number::<f64>(place, node, what)? else { return Ok(None) };
-        let seconds = if number >= MILLISECONDS_FROM { number / 1000.0 } else { number };
+    fn read_timeout(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<Duration>, ConfigError> {
+        let expected = "seconds";
+        let Some(number) = self.read_number::<f64>(key_path, node, expected)? else { return Ok(None) };
+        let seconds = if number >= MILLISECONDS_MIN { number / 1000.0 } else { number };
         let timeout = Duration::try_from_secs_f64(seconds).ok().filter(|timeout| !timeout.is_zero());
-        timeout.map(Some).ok_or_else(|| self.expected_error(place, node, what))
+        timeout.map(Some).ok_or_else(|| self.expected_error(key_path, node, expected))
     }
 
     fn read_transport_kind(
         &mut self,
-        place: &str,
+        key_path: &str,
         field: &ConfigField,
     ) -> Result<Option<McpTransportKind>, ConfigError> {
-        let Some(text) = self.read_text(place, &field.node)? else { return Ok(None) };
+        let Some(text) = self.read_text(key_path, &field.node)? else { return Ok(None) };
         let kind = McpTransportKind::parse(&text);
-        let expected = || self.error_at(field.line, format!("{place}: expected stdio, http, sse or builtin"));
+        let expected =
+            || self.error_at(field.line, format!("{key_path}: expected stdio, http, sse or builtin"));
         kind.ok_or_else(expected).map(Some)
     }
 
@@ -149,48 +151,54 @@ impl ConfigLoader<'_> {
     fn server_transport(
         &self,
         field: &ConfigField,
-        said: McpServerFields,
+        fields: McpServerFields,
     ) -> Result<Option<McpTransport>, ConfigError> {
-        let wrong = |what: &str| self.error_at(field.line, format!("mcpServers.{} {what}", field.key));
-        let kind = match (said.transport, &said.command, &said.url) {
+        let invalid = |what: &str| self.error_at(field.line, format!("mcpServers.{} {what}", field.key));
+        let kind = match (fields.transport, &fields.command, &fields.url) {
             (Some(kind), ..) => kind,
             (None, Some(_), None) => McpTransportKind::Stdio,
             (None, None, Some(_)) => McpTransportKind::Http,
-            (None, Some(_), Some(_)) => return Err(wrong("has both a command and a url; keep one of them")),
-            (None, None, None) => return Err(wrong("needs a command or a url")),
+            (None, Some(_), Some(_)) => {
+                return Err(invalid("has both a command and a url; keep one of them"));
+            }
+            (None, None, None) => return Err(invalid("needs a command or a url")),
         };
         let transport = match kind {
             McpTransportKind::Builtin => return Ok(None),
             McpTransportKind::Stdio => {
-                let command = said.command.ok_or_else(|| wrong("needs a command"))?;
-                if is_own_server(&command, &said.args) {
+                let command = fields.command.ok_or_else(|| invalid("needs a command"))?;
+                if is_own_server(&command, &fields.args) {
                     return Ok(None);
                 }
-                McpTransport::Stdio { command, args: said.args, env: said.env }
+                McpTransport::Stdio { command, args: fields.args, env: fields.env }
             }
             McpTransportKind::Http | McpTransportKind::Sse => {
                 let is_address = |url: &String| url.starts_with("http://") || url.starts_with("https://");
-                let url = said.url.filter(is_address);
-                let url = url.ok_or_else(|| wrong("needs a url that starts with https:// or http://"))?;
+                let url = fields.url.filter(is_address);
+                let url = url.ok_or_else(|| invalid("needs a url that starts with https:// or http://"))?;
                 match kind {
-                    McpTransportKind::Sse => McpTransport::Sse { url, headers: said.headers },
+                    McpTransportKind::Sse => McpTransport::Sse { url, headers: fields.headers },
                     McpTransportKind::Http | McpTransportKind::Stdio | McpTransportKind::Builtin => {
-                        McpTransport::Http { url, headers: said.headers }
+                        McpTransport::Http { url, headers: fields.headers }
                     }
                 }
             }
         };
-        Ok(Some(transport).filter(|_| !said.is_disabled))
+        Ok(Some(transport).filter(|_| !fields.is_disabled))
     }
 
-    pub(super) fn read_texts(&mut self, place: &str, node: &ConfigNode) -> Result<Vec<String>, ConfigError> {
+    pub(super) fn read_texts(
+        &mut self,
+        key_path: &str,
+        node: &ConfigNode,
+    ) -> Result<Vec<String>, ConfigError> {
         match &node.value {
             ConfigValue::Null => Ok(Vec::new()),
             ConfigValue::List(items) => {
-                items.iter().map(|item| Ok(self.read_text(place, item)?.unwrap_or_default())).collect()
+                items.iter().map(|item| Ok(self.read_text(key_path, item)?.unwrap_or_default())).collect()
             }
             ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
-                Err(self.expected_error(place, node, "a list of texts"))
+                Err(self.expected_error(key_path, node, "a list of texts"))
             }
         }
     }
@@ -198,13 +206,13 @@ impl ConfigLoader<'_> {
     /// Reads what each name stands for; the variables in it hold secrets.
     pub(super) fn read_pairs(
         &mut self,
-        place: &str,
+        key_path: &str,
         node: &ConfigNode,
         variables: &mut Vec<String>,
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let mut pairs = Vec::new();
-        for field in self.read_map(place, node, "a map from names to texts")? {
-            let value = self.read_secret(&format!("{place}.{}", field.key), &field.node, variables)?;
+        for field in self.read_map(key_path, node, "a map from names to texts")? {
+            let value = self.read_secret(&format!("{key_path}.{}", field.key), &field.node, variables)?;
             pairs.push((field.key.clone(), value.unwrap_or_default()));
         }
         Ok(pairs)
@@ -213,12 +221,12 @@ impl ConfigLoader<'_> {
     /// Reads a text that may hold a key, and notes the variables in it.
     pub(super) fn read_secret(
         &mut self,
-        place: &str,
+        key_path: &str,
         node: &ConfigNode,
         variables: &mut Vec<String>,
     ) -> Result<Option<String>, ConfigError> {
         variables.extend(secret_variables(node));
-        self.read_text(place, node)
+        self.read_text(key_path, node)
     }
 }
 

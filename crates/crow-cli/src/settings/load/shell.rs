@@ -16,28 +16,28 @@ use super::{
 const PREFERRED: &str = "bash";
 
 /// Where bash is when `PATH` does not say.
-const USUAL_PLACES: &str = "/usr/bin:/bin:/usr/local/bin";
+const FALLBACK_PATH: &str = "/usr/bin:/bin:/usr/local/bin";
 
 impl ConfigLoader<'_> {
     pub(super) fn read_shell(&self, field: &ConfigField) -> Result<Option<Shell>, ConfigError> {
         let Some(scalar) = self.read_scalar("shell", &field.node)? else { return Ok(None) };
-        let name = scalar.expand(self.env).text;
+        let name = scalar.expand(self.merged_env).text;
         if name.is_empty() {
             return Ok(None);
         }
-        let wrong = |problem: String| self.error_at(field.line, format!("shell: {problem}"));
+        let invalid = |problem: String| self.error_at(field.line, format!("shell: {problem}"));
         let program = match Path::new(&name).is_absolute() {
             true => Some(PathBuf::from(&name)).filter(|path| is_program(path)),
-            false => find_program(&name, self.env),
+            false => find_program(&name, self.merged_env),
         };
         let Some(program) = program.as_deref().and_then(Path::to_str) else {
-            return Err(wrong(
+            return Err(invalid(
                 "there is no such program; expected bash, sh or dash, or the path of one".into(),
             ));
         };
         let expected =
             "expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
-        Shell::new(name.as_str(), program).map(Some).ok_or_else(|| wrong(expected.into()))
+        Shell::new(name.as_str(), program).map(Some).ok_or_else(|| invalid(expected.into()))
     }
 }
 
@@ -53,13 +53,10 @@ fn find_program(name: &str, env: &Environment) -> Option<PathBuf> {
         return None;
     }
     let path = env.get("PATH").map_or("", String::as_str);
-    let folders = path.split(':').chain(USUAL_PLACES.split(':')).map(Path::new);
-    folders
-        .filter(|folder| folder.is_absolute())
-        .map(|folder| folder.join(name))
-        .find(|path| is_program(path))
+    let dirs = path.split(':').chain(FALLBACK_PATH.split(':')).map(Path::new);
+    dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|path| is_program(path))
 }
 
 fn is_program(path: &Path) -> bool {
-    path.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }

@@ -4,7 +4,7 @@ use crow_agent::{ParallelMode, PublicEnvironment, WorkflowConfig};
 use crow_speckit::{SpeckitVariables, SpecsLink, SpecsRoot};
 
 use super::{
-    super::{ConfigError, Environment, file::ConfigField, known},
+    super::{ConfigError, Environment, file::ConfigField, known_keys},
     ConfigLoader,
 };
 
@@ -38,7 +38,7 @@ impl ConfigLoader<'_> {
                     workflow.parallel = ParallelMode::parse(&text)
                         .ok_or_else(|| self.error_at(field.line, expected.to_owned()))?;
                 }
-                _ => self.check_known("speckit", field, known::SPECKIT),
+                _ => self.check_known("speckit", field, known_keys::SPECKIT),
             }
         }
         Ok(workflow)
@@ -51,8 +51,8 @@ pub(super) fn add_environment(
     env: &Environment,
     is_secret: impl Fn(&str) -> bool,
 ) -> WorkflowConfig {
-    let open = env.iter().filter(|(name, _)| !is_secret(name));
-    let open: Environment = open.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let public = env.iter().filter(|(name, _)| !is_secret(name));
+    let public: Environment = public.map(|(name, value)| (name.clone(), value.clone())).collect();
     let variables = SpeckitVariables::from_env(|name| env.get(name).cloned());
-    WorkflowConfig { variables, surrounding: PublicEnvironment::new(open), ..workflow }
+    WorkflowConfig { variables, environment: PublicEnvironment::new(public), ..workflow }
 }

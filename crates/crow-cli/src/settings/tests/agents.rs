@@ -16,7 +16,7 @@ pub(super) fn show(settings: &Settings, text: &mut String) {
                 writeln!(text, "agent {name}: {url} {headers:?}").unwrap();
             }
         }
-        writeln!(text, "  written {}", settings.agents_written[name]).unwrap();
+        writeln!(text, "  written {}", settings.agent_descriptions[name]).unwrap();
     }
     if settings.tree_limits != TreeLimits::default() {
         writeln!(text, "{:?}", settings.tree_limits).unwrap();
@@ -245,8 +245,8 @@ fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
 
 #[test]
 fn a_token_can_be_in_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("token");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("token");
     fs::write(&file, "very-secret\n").unwrap();
     let yaml = format!("agent_servers: {{ a: {{ url: 'ws://h', token_file: '{}' }} }}\n", file.display());
     expect![[r#"
@@ -263,5 +263,5 @@ fn a_token_can_be_in_a_file() {
           written ws://h
         db $DIR/crow.db requests 200 mode ask secrets []
     "#]]
-    .assert_eq(&loaded(below_home, "", &[("HOME", &folder.path().display().to_string())]));
+    .assert_eq(&loaded(below_home, "", &[("HOME", &directory.path().display().to_string())]));
 }

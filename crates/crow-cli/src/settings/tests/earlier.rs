@@ -10,12 +10,12 @@ use super::check;
 #[test]
 fn a_database_of_earlier_versions_is_a_plain_path() {
     let database = |yaml: &str, env: &[(&str, &str)]| {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("config.yaml"), yaml).unwrap();
         let env: Environment = env.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let (settings, warnings) = Settings::load(folder.path(), &env).unwrap();
+        let (settings, warnings) = Settings::load(directory.path(), &env).unwrap();
         assert_eq!(warnings, []);
-        settings.database.to_string().replace(&folder.path().display().to_string(), "$DIR")
+        settings.database.to_string().replace(&directory.path().display().to_string(), "$DIR")
     };
     let home = [("HOME", "/home/me"), ("DATABASE_PATH", "/elsewhere.db")];
     assert_eq!(database("db_uri: /var/crow.db", &[]), "/var/crow.db");
@@ -122,12 +122,12 @@ max_retries_per_step: 3
 #[test]
 fn the_shell_that_runs_commands() {
     let shell = |yaml: &str, path: &str| {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("config.yaml"), yaml).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("config.yaml"), yaml).unwrap();
         let env = Environment::from([("PATH".to_owned(), path.to_owned())]);
-        match Settings::load(folder.path(), &env) {
+        match Settings::load(directory.path(), &env) {
             Ok((settings, _)) => format!("{} {}", settings.shell.name(), settings.shell.program()),
-            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+            Err(error) => error.to_string().replace(&directory.path().display().to_string(), "$DIR"),
         }
     };
     assert_eq!(shell("", "relative:/usr/bin"), "bash /usr/bin/bash");

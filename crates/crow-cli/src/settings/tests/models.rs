@@ -34,11 +34,11 @@ fn providers_must_exist_and_say_where_they_are() {
 
 #[test]
 fn a_wrong_model_name_gets_a_suggestion() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let yaml =
         "providers: {p: {base_url: http://h}}\nmodels: {sonnet: {provider: p}, haiku: {provider: p}}\n";
-    fs::write(folder.path().join("config.yaml"), yaml).unwrap();
-    let (settings, _) = Settings::load(folder.path(), &Environment::new()).unwrap();
+    fs::write(directory.path().join("config.yaml"), yaml).unwrap();
+    let (settings, _) = Settings::load(directory.path(), &Environment::new()).unwrap();
     assert_eq!(settings.find_model(None).unwrap().name, "sonnet");
     assert_eq!(settings.find_model(Some("haiku")).unwrap().name, "haiku");
     let error = settings.find_model(Some("sonet")).unwrap_err();
@@ -141,11 +141,11 @@ fn what_a_model_reads() {
         "modality: [text, vision]",
         "modality: { input: [text] }",
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("config.yaml"), yaml(model)).unwrap();
-        let read = match Settings::load(folder.path(), &Environment::new()) {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("config.yaml"), yaml(model)).unwrap();
+        let read = match Settings::load(directory.path(), &Environment::new()) {
             Ok((settings, _)) => settings.models[0].reads_images.to_string(),
-            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+            Err(error) => error.to_string().replace(&directory.path().display().to_string(), "$DIR"),
         };
         let expected = match model {
             "modality: [text]" | "modality: text" | "modalities: [text, audio]" => "false",
@@ -186,11 +186,11 @@ fn fallbacks_are_models_of_the_configuration() {
             "$DIR/config.yaml:3: models.big.fallbacks: expected a name or a list of names, found a map",
         ),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("config.yaml"), yaml(fallbacks)).unwrap();
-        let read = match Settings::load(folder.path(), &Environment::new()) {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("config.yaml"), yaml(fallbacks)).unwrap();
+        let read = match Settings::load(directory.path(), &Environment::new()) {
             Ok((settings, _)) => settings.models[0].fallbacks.join(" "),
-            Err(error) => error.to_string().replace(&folder.path().display().to_string(), "$DIR"),
+            Err(error) => error.to_string().replace(&directory.path().display().to_string(), "$DIR"),
         };
         assert_eq!(read, expected, "{fallbacks}");
     }

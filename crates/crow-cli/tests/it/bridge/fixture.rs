@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use crow_testkit::client::World;
+use crow_testkit::client::TestHome;
 use futures_util::{SinkExt, StreamExt};
 use nix::{
     sys::signal::{Signal, kill},
@@ -33,10 +33,10 @@ pub(super) struct Server {
     pub(super) url: String,
     pub(super) token: String,
     pub(super) token_file: String,
-    pub(super) world: World,
+    pub(super) world: TestHome,
 }
 
-pub(super) fn command(world: &World, args: &[&str]) -> Command {
+pub(super) fn command(world: &TestHome, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crow-cli"));
     command.args(args).current_dir(world.project());
     command.env_clear().env("HOME", world.home()).env("PATH", env!("PATH"));
@@ -45,7 +45,7 @@ pub(super) fn command(world: &World, args: &[&str]) -> Command {
 }
 
 impl Server {
-    pub(super) fn start(world: World, args: &[&str]) -> Self {
+    pub(super) fn start(world: TestHome, args: &[&str]) -> Self {
         let mut child = command(&world, args).spawn().expect("the server starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("its output");
@@ -68,7 +68,7 @@ impl Server {
 
     /// A bridge to a script of the shell.
     pub(super) fn to_script(script: &str) -> Self {
-        let world = World::new("http://127.0.0.1:9/v1");
+        let world = TestHome::new("http://127.0.0.1:9/v1");
         Self::start(world, &["acp-bridge", "--", "sh", "-c", script])
     }
 
@@ -131,8 +131,8 @@ impl Server {
     }
 
     /// Ends it and gives its world back.
-    pub(super) fn into_world(mut self) -> World {
-        std::mem::replace(&mut self.world, World::new("http://127.0.0.1:9/v1"))
+    pub(super) fn into_world(mut self) -> TestHome {
+        std::mem::replace(&mut self.world, TestHome::new("http://127.0.0.1:9/v1"))
     }
 
     /// Everything in its log.

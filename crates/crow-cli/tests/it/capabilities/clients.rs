@@ -25,8 +25,8 @@ const TURN: &str = r#"
 fn check_client(capabilities: Value, used: &[&str]) {
     check(async {
         let mut stage = Stage::configured(capabilities, "permissions: { mode: auto }").await;
-        stage.world.file("a.txt", "one\ntwo\n");
-        stage.world.file("c.txt", "saved\n");
+        stage.world.write_file("a.txt", "one\ntwo\n");
+        stage.world.write_file("c.txt", "saved\n");
         let project = stage.world.project();
         stage.client.editor.buffers.insert(project.join("c.txt"), "not saved\n".to_owned());
         let session = stage.client.new_session(&project).await;
@@ -48,7 +48,7 @@ fn check_client(capabilities: Value, used: &[&str]) {
             "what is in the editor counts: {asked}"
         );
         assert_eq!(stage.client.editor.unreleased(), Vec::<String>::new(), "terminals are released");
-        assert!(stage.client.hang_up().await.success());
+        assert!(stage.client.close_stdin().await.success());
     });
 }
 

@@ -14,10 +14,10 @@ const GAMMA: &str = "text \"Gamma wakes.\"";
 async fn chain() -> (Stage, u64) {
     let script = "call task {\"prompt\":\"ALPHA\"}\ntext \"Alpha told me.\"";
     let mut stage = Stage::start(&[AUTO, "agents: { max_depth: 3 }"], script).await;
-    stage.server.answer_to("ALPHA", "call task {\"prompt\":\"BETA\"}\ntext \"Beta told me.\"");
-    stage.server.answer_to("BETA", "call task {\"prompt\":\"GAMMA\"}\ntext \"Gamma told me.\"");
-    stage.server.answer_to("GAMMA", leashed_call().as_str());
-    stage.server.answer_to("GAMMA", GAMMA);
+    stage.server.add_answers_for("ALPHA", "call task {\"prompt\":\"BETA\"}\ntext \"Beta told me.\"");
+    stage.server.add_answers_for("BETA", "call task {\"prompt\":\"GAMMA\"}\ntext \"Gamma told me.\"");
+    stage.server.add_answers_for("GAMMA", leashed_call().as_str());
+    stage.server.add_answers_for("GAMMA", GAMMA);
     let id = stage.client.prompt(&stage.session, "go").await;
     stage.leashed().await;
     (stage, id)
@@ -105,10 +105,10 @@ fn the_root() {
     run(async {
         let (mut stage, _) = chain().await;
         stage.client.crash().await;
-        stage.leash.gone("the root was killed").await;
+        stage.leash.wait_until_gone("the root was killed").await;
         stage.client = stage.elsewhere().await;
-        stage.client.until("the model hears of it").await;
-        stage.server.replace("text \"It was lost.\"");
+        stage.client.wait_for_line("the model hears of it").await;
+        stage.server.replace_answers("text \"It was lost.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
             < prompt[msg-0] go
@@ -136,7 +136,7 @@ fn the_root() {
         .assert_eq(&tree);
         // Once is enough.
         stage.client = stage.elsewhere().await;
-        stage.server.replace("text \"Nothing new.\"");
+        stage.server.replace_answers("text \"Nothing new.\"");
         assert_eq!(stage.say("anything else?").await, "end_turn");
         assert_eq!(stage.told("go"), "anything else?");
         stage.clean("the root was killed").await;

@@ -246,15 +246,17 @@ fn a_task_that_goes_on_after_a_restart_works_in_the_mode_of_its_parent() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\"}\ntext \"It is done.\"";
         let mut stage = Stage::start(&[AUTO], script).await;
-        stage.server.answer_to("ALPHA", "text \"A.\"");
+        stage.server.add_answers_for("ALPHA", "text \"A.\"");
         assert_eq!(stage.say("go").await, "end_turn");
         let task = stage.task();
         let mode = json!({"sessionId": stage.session, "modeId": "plan"});
         stage.client.request("session/set_mode", mode).await.expect("there is such a mode");
         stage.client = stage.elsewhere().await;
         let more = json!({"task": task, "prompt": "more"});
-        stage.server.replace(format!("call task_send {more}\ntext \"Told.\"").as_str());
-        stage.server.answer_to("ALPHA", "call terminal {\"command\":\"touch made\"}\ntext \"Not made.\"");
+        stage.server.replace_answers(format!("call task_send {more}\ntext \"Told.\"").as_str());
+        stage
+            .server
+            .add_answers_for("ALPHA", "call terminal {\"command\":\"touch made\"}\ntext \"Not made.\"");
         assert_eq!(stage.say("go on").await, "end_turn");
         expect!["not run: plan mode only reads; switch the mode to change or run something"]
             .assert_eq(&stage.told("ALPHA"));
@@ -271,7 +273,7 @@ fn few_stay_that_have_nothing_to_do() {
     run(async {
         let tasks = [r#"call task {"prompt":"ALPHA"}"#; 6].join(" | ");
         let mut stage = Stage::start(&[AUTO], &format!("{tasks}\ntext \"All of them.\"")).await;
-        stage.server.answer_to("ALPHA", ["text \"A.\""; 6].join("\n").as_str());
+        stage.server.add_answers_for("ALPHA", ["text \"A.\""; 6].join("\n").as_str());
         assert_eq!(stage.say("go").await, "end_turn");
         // The others end in a moment.
         let few = async {
@@ -295,8 +297,8 @@ fn whoever_is_cancelled_gives_back_the_places_of_its_children() {
         let both = async {
             let mut n_begun = 0;
             while n_begun < 2 {
-                stage.server.replace("call task {\"prompt\":\"ALPHA\"}");
-                stage.server.answer_to("ALPHA", format!("{begins}\nhold").as_str());
+                stage.server.replace_answers("call task {\"prompt\":\"ALPHA\"}");
+                stage.server.add_answers_for("ALPHA", format!("{begins}\nhold").as_str());
                 let n_before = stage.server.n_requests();
                 let id = stage.client.prompt(&stage.session, "go").await;
                 stage.server.wait_for_requests(n_before + 3).await;

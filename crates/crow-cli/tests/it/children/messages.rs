@@ -9,8 +9,8 @@ use super::{AUTO, Stage, crow, leashed_call, run};
 async fn begun() -> (Stage, u64) {
     let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\nhold";
     let mut stage = Stage::start(&[AUTO], script).await;
-    stage.server.answer_to("ALPHA", leashed_call().as_str());
-    stage.server.answer_to("ALPHA", "text \"A.\"");
+    stage.server.add_answers_for("ALPHA", leashed_call().as_str());
+    stage.server.add_answers_for("ALPHA", "text \"A.\"");
     let id = stage.client.prompt(&stage.session, "go").await;
     stage.leashed().await;
     (stage, id)
@@ -24,7 +24,7 @@ async fn until_done(stage: &Stage) {
 /// Has the task end, and kills its parent before that hears of it.
 async fn ended_untold() -> Stage {
     let (mut stage, _) = begun().await;
-    stage.leash.let_go();
+    stage.leash.release();
     until_done(&stage).await;
     stage.client.crash().await;
     stage
@@ -45,8 +45,8 @@ fn a_session_that_is_closed_stops_its_tasks_and_tells_of_it_when_it_is_opened() 
         let named = json!({"sessionId": stage.session});
         stage.client.request("session/close", named).await.expect("it closes");
         stage.client = stage.elsewhere().await;
-        stage.client.until("the model hears of it").await;
-        stage.server.replace("text \"I see.\"");
+        stage.client.wait_for_line("the model hears of it").await;
+        stage.server.replace_answers("text \"I see.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
             and now?
@@ -66,8 +66,8 @@ fn what_ended_before_a_crash_is_told_once() {
     run(async {
         let mut stage = ended_untold().await;
         stage.client = stage.elsewhere().await;
-        stage.client.until("the model hears of it").await;
-        stage.server.replace("text \"I see.\"\ntext \"Nothing new.\"");
+        stage.client.wait_for_line("the model hears of it").await;
+        stage.server.replace_answers("text \"I see.\"\ntext \"Nothing new.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
             and now?
@@ -89,9 +89,9 @@ fn what_ended_before_a_crash_is_told_once() {
 fn a_parent_at_work_hears_of_it_with_its_next_request() {
     run(async {
         let (mut stage, id) = begun().await;
-        stage.leash.let_go();
+        stage.leash.release();
         until_done(&stage).await;
-        stage.server.add("text \"I see.\"");
+        stage.server.add_answers("text \"I see.\"");
         stage.server.release();
         assert_eq!(stage.end_of(id).await, "end_turn");
         assert!(stage.client.log().contains("I see."), "it heard of it in the same turn");
@@ -114,12 +114,12 @@ fn of_two_processes_one_tells() {
         let mut stage = ended_untold().await;
         let mut clients = [stage.elsewhere().await, stage.elsewhere().await];
         for client in &mut clients {
-            client.until("the model hears of it").await;
+            client.wait_for_line("the model hears of it").await;
         }
-        stage.server.replace("text \"I see.\"\ntext \"Nothing new.\"");
+        stage.server.replace_answers("text \"I see.\"\ntext \"Nothing new.\"");
         for client in &mut clients {
             let id = client.prompt(&stage.session, "and now?").await;
-            client.answer_to(id).await.expect("the turn ends");
+            client.response_to(id).await.expect("the turn ends");
         }
         assert_eq!(n_told(&stage).await, 1);
         stage.clean("two processes").await;
@@ -131,18 +131,18 @@ fn a_turn_that_waits_for_tasks_is_cancelled() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"I wait for it.\"";
         let mut stage = Stage::start(&[AUTO], script).await;
-        stage.server.answer_to("ALPHA", leashed_call().as_str());
+        stage.server.add_answers_for("ALPHA", leashed_call().as_str());
         let prompt = json!({
             "sessionId": stage.session, "prompt": [{"type": "text", "text": "go"}],
             "_meta": {"crow": {"until": "tasks_ended"}},
         });
         let id = stage.client.send("session/prompt", prompt).await;
         stage.leashed().await;
-        stage.client.until("I wait for it.").await;
+        stage.client.wait_for_line("I wait for it.").await;
         stage.cancel().await;
         assert_eq!(stage.end_of(id).await, "cancelled");
-        stage.leash.gone("its parent was cancelled").await;
-        stage.server.replace("text \"Here I am.\"");
+        stage.leash.wait_until_gone("its parent was cancelled").await;
+        stage.server.replace_answers("text \"Here I am.\"");
         assert_eq!(stage.say("once more").await, "end_turn");
         // The task, the wait, the command and the new prompt: nothing was asked because of the cancel.
         assert_eq!(stage.server.n_requests(), 4);
@@ -162,11 +162,11 @@ fn a_look_at_a_task_that_has_gone_tells_its_end() {
         nix::unistd::mkfifo(&fails, nix::sys::stat::Mode::S_IRWXU).expect("a pipe can be made");
         let id = stage.client.prompt(&stage.session, "go").await;
         stage.leashed().await;
-        stage.client.until("has begun").await;
+        stage.client.wait_for_line("has begun").await;
         let task = stage.task();
-        stage.server.add(format!("hold | call task_read {}", json!({"task": task})).as_str());
-        stage.server.add("text \"It failed.\"\ntext \"Nothing new.\"");
-        stage.leash.let_go();
+        stage.server.add_answers(format!("hold | call task_read {}", json!({"task": task})).as_str());
+        stage.server.add_answers("text \"It failed.\"\ntext \"Nothing new.\"");
+        stage.leash.release();
         stage.server.wait_for_requests(2).await;
         // Its end comes while the model thinks of the look.
         tokio::fs::write(&fails, "go\n").await.expect("the pipe takes a word");
@@ -194,16 +194,16 @@ fn mail_waits_while_another_process_writes() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"";
         let mut stage = Stage::start(&[AUTO], script).await;
-        stage.server.answer_to("ALPHA", leashed_call().as_str());
-        stage.server.answer_to("ALPHA", "text \"A.\"");
+        stage.server.add_answers_for("ALPHA", leashed_call().as_str());
+        stage.server.add_answers_for("ALPHA", "text \"A.\"");
         assert_eq!(stage.say("go").await, "end_turn");
         stage.leashed().await;
         let mut other = stage.elsewhere().await;
-        stage.server.replace("hold | text \"Slow.\"");
+        stage.server.replace_answers("hold | text \"Slow.\"");
         let id = other.prompt(&stage.session, "meanwhile").await;
         stage.server.wait_for_requests(4).await;
-        stage.leash.let_go();
-        stage.client.until("at work in another process").await;
+        stage.leash.release();
+        stage.client.wait_for_line("at work in another process").await;
         // Whoever tries without end has tried often by the time of an answer.
         for _ in 0..20 {
             stage.client.request("session/list", json!({})).await.expect("it lists");
@@ -211,8 +211,8 @@ fn mail_waits_while_another_process_writes() {
         let n_tried = stage.client.log().matches("at work in another process").count();
         assert_eq!(n_tried, 1);
         stage.server.release();
-        other.answer_to(id).await.expect("the turn ends");
-        stage.server.replace("text \"I see.\"");
+        other.response_to(id).await.expect("the turn ends");
+        stage.server.replace_answers("text \"I see.\"");
         assert_eq!(stage.say("and now?").await, "end_turn");
         assert!(stage.told("go").contains("is done"), "{}", stage.told("go"));
         assert_eq!(n_told(&stage).await, 1);

@@ -44,13 +44,13 @@ fn check_cancelled(words: &[&str], seen: &str) {
 fn check_stopped(words: &[&str], seen: &str, stop: Stop) {
     run(async {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let mut leash = crow_testkit::leash::Leash::new(folder.path());
+        let mut leash = crow_testkit::tracked_command::TrackedCommand::new(folder.path());
         let spawns = format!("spawns={}", folder.path().display());
         let words: Vec<&str> = words.iter().copied().chain([spawns.as_str()]).collect();
         let mut stage = Stage::start(&[AUTO, &other_agent(&words)], GIVES_IT).await;
         let id = stage.client.prompt(&stage.session, "go").await;
-        stage.client.until(seen).await;
-        assert!(leash.is_held());
+        stage.client.wait_for_line(seen).await;
+        assert!(leash.is_running());
         match stop {
             Stop::Cancel => stage.cancel().await,
             Stop::Close => {
@@ -63,14 +63,14 @@ fn check_stopped(words: &[&str], seen: &str, stop: Stop) {
             stage.client = stage.elsewhere().await;
         }
         if words.contains(&"deaf") || words.contains(&"unread") {
-            leash.gone(&format!("{words:?}")).await;
+            leash.wait_until_gone(&format!("{words:?}")).await;
         }
-        stage.server.replace("text \"Here I am.\"");
+        stage.server.replace_answers("text \"Here I am.\"");
         assert_eq!(stage.say("once more").await, "end_turn");
         stage.clean(&format!("{words:?}")).await;
         // Who heeds what it is told may be told more, so it stays until its parent goes.
-        stage.client.hang_up().await;
-        leash.gone(&format!("{words:?}, at the end")).await;
+        stage.client.close_stdin().await;
+        leash.wait_until_gone(&format!("{words:?}, at the end")).await;
     });
 }
 
@@ -211,17 +211,19 @@ fn one_that_takes_no_model() {
 fn one_that_leaves_processes() {
     run(async {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder can be made"));
-        let mut leashes = folders.each_ref().map(|folder| crow_testkit::leash::Leash::new(folder.path()));
+        let mut leashes = folders
+            .each_ref()
+            .map(|folder| crow_testkit::tracked_command::TrackedCommand::new(folder.path()));
         let [spawns, strays] = folders.each_ref().map(|folder| folder.path().display().to_string());
         let words = [format!("spawns={spawns}"), format!("strays={strays}"), "stubborn".to_owned()];
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let mut stage = Stage::start(&[AUTO, &other_agent(&words)], GIVES_IT).await;
         assert_eq!(stage.say("go").await, "end_turn");
         // It may be told more, so it stays until its parent goes.
-        assert!(leashes.iter().all(crow_testkit::leash::Leash::is_held));
-        stage.client.hang_up().await;
+        assert!(leashes.iter().all(crow_testkit::tracked_command::TrackedCommand::is_running));
+        stage.client.close_stdin().await;
         for leash in &mut leashes {
-            leash.gone("the parent has ended").await;
+            leash.wait_until_gone("the parent has ended").await;
         }
     });
 }
@@ -252,7 +254,7 @@ fn a_silent_one_is_cancelled() {
             .await
             .expect("nothing holds the pipe")
             .expect("it can be read");
-        stage.server.replace("text \"Here I am.\"");
+        stage.server.replace_answers("text \"Here I am.\"");
         assert_eq!(stage.say("once more").await, "end_turn");
         stage.clean("silent").await;
     });
@@ -308,7 +310,7 @@ fn one_that_never_says_hello_on_a_socket_is_cancelled() {
 fn one_that_asks_without_end_is_stopped() {
     let told = run(async {
         let mut stage = Stage::start(&[AUTO, &other_agent(&["nags"])], GIVES_IT).await;
-        stage.client.answers.push_back("silence".into());
+        stage.client.permission_answers.push_back("silence".into());
         let told = told(&mut stage, &["nags"]).await;
         // One is asked at a time, and nobody waits for the answer any longer.
         let log = stage.client.log();
@@ -336,12 +338,12 @@ fn one_that_does_not_wait_for_its_answer_leaves_no_question() {
         let go = go.path().join("go");
         let slow = format!("slow={}", go.display());
         let mut stage = Stage::start(&[AUTO, &other_agent(&["asks", "leaves", &slow])], GIVES_IT).await;
-        stage.client.answers.push_back("silence".into());
+        stage.client.permission_answers.push_back("silence".into());
         let id = stage.client.prompt(&stage.session, "go").await;
-        stage.client.until("-> silence").await;
+        stage.client.wait_for_line("-> silence").await;
         std::fs::write(&go, "").expect("it can be written");
         assert_eq!(stage.end_of(id).await, "end_turn");
-        stage.client.until("< takes its question back").await;
+        stage.client.wait_for_line("< takes its question back").await;
         stage.clean("a question is left").await;
     });
 }
@@ -357,7 +359,7 @@ fn one_that_does_not_answer_words_holds_nobody_up() {
         assert_eq!(stage.say("go").await, "end_turn");
         let task = stage.task();
         let hurry = json!({"task": task, "prompt": "hurry"});
-        stage.server.add(format!("call task_send {hurry}\ntext \"Told.\"").as_str());
+        stage.server.add_answers(format!("call task_send {hurry}\ntext \"Told.\"").as_str());
         assert_eq!(stage.say("tell it").await, "end_turn");
         assert_eq!(stage.told("go"), "Task $TASK is at work and has been told.\n");
         stage.clean("words without an answer").await;

@@ -18,8 +18,8 @@ const CHAIN: [(&str, &str); 2] = [
 async fn chain(config: &[&str], deepest: &str) -> Stage {
     let config: Vec<&str> = config.iter().copied().chain([DEEP]).collect();
     let stage = Stage::start(&config, "call task {\"prompt\":\"ALPHA\"}\ntext \"Alpha told me.\"").await;
-    CHAIN.into_iter().for_each(|(text, script)| stage.server.answer_to(text, script));
-    stage.server.answer_to("GAMMA", deepest);
+    CHAIN.into_iter().for_each(|(text, script)| stage.server.add_answers_for(text, script));
+    stage.server.add_answers_for("GAMMA", deepest);
     stage
 }
 
@@ -67,7 +67,7 @@ fn a_question_that_nobody_can_answer_is_a_refusal_with_a_reason() {
     run(async {
         let script = "call write {\"file_path\":\"a.txt\",\"content\":\"a\"}\ntext \"Not written.\"";
         let mut stage = chain(&[], script).await;
-        stage.client.answers.push_back("error".into());
+        stage.client.permission_answers.push_back("error".into());
         assert_eq!(stage.say("go").await, "end_turn");
         expect!["not run: it needs permission and nobody could be asked (the dialog broke)"]
             .assert_eq(&stage.told("GAMMA"));
@@ -108,8 +108,8 @@ async fn cancelled(stage: &mut Stage, id: u64, when: &str) {
     assert_eq!(stage.end_of(id).await, "cancelled", "{when}");
     let takes_back = stage.client.log().contains("< takes its question back");
     assert_eq!(takes_back, stage.client.log().contains("-> silence"), "{when}");
-    stage.leash.gone(when).await;
-    stage.server.replace("text \"Here I am.\"");
+    stage.leash.wait_until_gone(when).await;
+    stage.server.replace_answers("text \"Here I am.\"");
     assert_eq!(stage.say("once more").await, "end_turn", "{when}");
     stage.clean(when).await;
 }
@@ -128,9 +128,9 @@ fn cancelled_while_the_deepest_runs_a_command() {
 fn cancelled_while_the_deepest_asks() {
     run(async {
         let mut stage = chain(&[], &leashed_call()).await;
-        stage.client.answers.push_back("silence".into());
+        stage.client.permission_answers.push_back("silence".into());
         let id = stage.client.prompt(&stage.session, "go").await;
-        stage.client.until("-> silence").await;
+        stage.client.wait_for_line("-> silence").await;
         cancelled(&mut stage, id, "a question").await;
     });
 }
@@ -142,7 +142,7 @@ fn cancelled_while_the_model_of_the_deepest_holds() {
         let id = stage.client.prompt(&stage.session, "go").await;
         stage.server.wait_for_requests(4).await;
         cancelled(&mut stage, id, "a request").await;
-        stage.server.disconnected(3).await;
+        stage.server.wait_for_disconnect(3).await;
     });
 }
 
@@ -156,7 +156,7 @@ fn words_while_it_works_reach_the_root_only() {
         let steered = stage.client.send("_session/steering", steered).await;
         stage.server.release();
         assert_eq!(stage.end_of(id).await, "end_turn");
-        stage.client.answer_to(steered).await.expect("the root takes it");
+        stage.client.response_to(steered).await.expect("the root takes it");
         assert_eq!(stage.told("go"), "hurry");
         stage.clean("steered").await;
     });

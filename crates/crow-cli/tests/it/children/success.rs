@@ -409,12 +409,12 @@ fn a_worktree_of_another_repository_is_made_of_it_again() {
             assert!(made.await.expect("it runs").success());
         }
         let task = json!({"prompt": "ALPHA", "worktree": true, "cwd": project.join("other")});
-        stage.server.replace(format!("call task {task}\ntext \"Heard.\"").as_str());
-        stage.server.answer_to("ALPHA", "text \"A.\"");
+        stage.server.replace_answers(format!("call task {task}\ntext \"Heard.\"").as_str());
+        stage.server.add_answers_for("ALPHA", "text \"A.\"");
         assert_eq!(stage.say("go").await, "end_turn");
         let more = json!({"task": stage.task(), "prompt": "more"});
-        stage.server.replace(format!("call task_send {more}\ntext \"Told.\"").as_str());
-        stage.server.answer_to("ALPHA", "call read {\"file_path\":\"whose\"}\ntext \"Read.\"");
+        stage.server.replace_answers(format!("call task_send {more}\ntext \"Told.\"").as_str());
+        stage.server.add_answers_for("ALPHA", "call read {\"file_path\":\"whose\"}\ntext \"Read.\"");
         assert_eq!(stage.say("go on").await, "end_turn");
         assert!(stage.told("ALPHA").contains("other"), "{}", stage.told("ALPHA"));
         stage.clean("another repository").await;

@@ -20,7 +20,7 @@ const FAKE: &str = "providers:\n  fake: { base_url: $URL }\nmodels:\n  scripted:
 /// Not a test: what the agents of the others are.
 #[test]
 fn agent() {
-    agent::serve_when_asked();
+    agent::serve_if_requested();
 }
 
 /// A stage with an agent `other` that does as its words say.
@@ -235,7 +235,7 @@ fn what_crow_does_not_have_as_another() {
         error: There is no session nope. `crow-cli inspect` lists the sessions there are.
     "#]],
     );
-    stage.server.replace("text \"Own.\"");
+    stage.server.replace_answers("text \"Own.\"");
     check(
         &stage,
         "crow run --agent crow hi",

@@ -138,7 +138,7 @@ fn a_wrong_key_is_named_and_never_shown() {
         "#]],
     );
     let ran = stage.crow("crow -v run -j hi");
-    assert!(stage.server.heads().iter().all(|head| head.contains(KEY)), "the provider gets the key");
+    assert!(stage.server.request_heads().iter().all(|head| head.contains(KEY)), "the provider gets the key");
     fs::remove_file(stage.world.home().join(".crow/.env")).expect("removed");
     for (place, text) in [("stdout", ran.stdout), ("stderr", ran.stderr), ("a file", stage.stored())] {
         assert!(!text.contains(KEY), "the key is in {place}");

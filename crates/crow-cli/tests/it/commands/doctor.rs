@@ -103,7 +103,7 @@ fn a_damaged_database_is_found_and_saved() {
     assert!(saved.stdout.contains("saved 40 sessions"), "{}", saved.stdout);
     assert!(stage.crow("crow doctor").stdout.contains("is sound"));
     assert!(stage.world.home().join(".crow/crow.db.damaged-1").exists());
-    stage.server.replace("text \"Again.\"");
+    stage.server.replace_answers("text \"Again.\"");
     let session = &stage.sessions()[0];
     assert_eq!(stage.crow(&format!("crow run -s {session} on")).code, Some(0));
 }

@@ -20,7 +20,7 @@ const TWO: &str = "providers:\n  near: { base_url: $URL }\n  dead: { base_url: '
 fn ollama(yaml: &str, loaded: &str) -> Stage {
     let stage = Stage::configured("", yaml);
     for (address, body) in [("/v1/models", OLLAMA), ("/api/ps", loaded), ("/api/show", SHOWN)] {
-        stage.server.serve_at(address, Answer::whole(200, body));
+        stage.server.serve_at(address, Answer::with_status(200, body));
     }
     stage
 }
@@ -54,7 +54,7 @@ fn prices_and_names_of_a_gateway() {
     let yaml =
         "providers:\n  gate: { base_url: $URL }\nmodels:\n  main: { provider: gate, model: 'z/glm:nitro' }\n";
     let stage = Stage::configured("", yaml);
-    stage.server.serve_at("/v1/models", Answer::whole(200, OPENROUTER));
+    stage.server.serve_at("/v1/models", Answer::with_status(200, OPENROUTER));
     check(
         &stage,
         "crow models -a",
@@ -103,7 +103,7 @@ fn names_with_escapes_never_reach_the_terminal() {
     let stage = Stage::new("");
     let list =
         r#"{"data":[{"id":"\u001b[2J\u001b]0;mine\u0007"},{"id":"scripted","display_name":"\u202eevil"}]}"#;
-    stage.server.serve_at("/v1/models", Answer::whole(200, list));
+    stage.server.serve_at("/v1/models", Answer::with_status(200, list));
     check(
         &stage,
         "crow models --available --json",
@@ -113,7 +113,7 @@ fn names_with_escapes_never_reach_the_terminal() {
         "#]],
     );
     let refusal = r#"{"error":{"message":"\u001b[2J\u001b]0;mine\u0007 no"}}"#;
-    stage.server.serve_at("/v1/models", Answer::whole(500, refusal));
+    stage.server.serve_at("/v1/models", Answer::with_status(500, refusal));
     check(
         &stage,
         "crow models --available",
@@ -185,9 +185,9 @@ fn the_doctor_names_models_that_are_not_there() {
 fn the_doctor_tries_a_key_where_the_list_is_open_to_everybody() {
     let yaml = "providers:\n  gate: { base_url: $URL, api_key: '${GATE_API_KEY}' }\nmodels:\n  main: { provider: gate, model: z/glm }\n";
     let stage = Stage::configured("", yaml);
-    stage.server.serve_at("/v1/models", Answer::whole(200, OPENROUTER));
+    stage.server.serve_at("/v1/models", Answer::with_status(200, OPENROUTER));
     let refusal = r#"{"error":{"message":"No cookie auth credentials found","code":401}}"#;
-    stage.server.serve_at("/v1/key", Answer::whole(401, refusal));
+    stage.server.serve_at("/v1/key", Answer::with_status(401, refusal));
     check_doctor(
         &stage,
         "gate",
@@ -195,9 +195,10 @@ fn the_doctor_tries_a_key_where_the_list_is_open_to_everybody() {
         problem  gate             `gate` wants a key (401): No cookie auth credentials found; put it into GATE_API_KEY
     "#]],
     );
-    stage
-        .server
-        .serve_at("/v1/key", Answer::whole(200, r#"{"data":{"label":"sk-or-v1-0e6...f3a","usage":0}}"#));
+    stage.server.serve_at(
+        "/v1/key",
+        Answer::with_status(200, r#"{"data":{"label":"sk-or-v1-0e6...f3a","usage":0}}"#),
+    );
     check_doctor(
         &stage,
         "gate",

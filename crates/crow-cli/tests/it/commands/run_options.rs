@@ -23,7 +23,7 @@ fn what_holds_for_one_run_only() {
     assert_eq!(stage.crow("crow run 'touch it'").code, Some(5));
     let deny = "permissions: { deny: [touch] }";
     let stage = Stage::new(touches);
-    stage.world.configure_more(deny);
+    stage.world.add_config(deny);
     stage.crow("crow run --allow touch 'touch it'");
     assert!(!stage.world.project().join("ran").exists(), "a deny rule stands above it");
     let stage = Stage::new("call glob {\"pattern\":\"*\"}\ncall glob {\"pattern\":\"*\"}");

@@ -199,7 +199,7 @@ fn what_a_session_started_is_listed_when_it_is_wanted() {
         let binary = Path::new(env!("CARGO_BIN_EXE_crow-cli"));
         let mut client = FakeClient::start(binary, &stage.world.home()).await;
         let listed = client.request("session/list", json!({})).await.expect("sessions are listed");
-        assert!(client.hang_up().await.success(), "the agent ends well");
+        assert!(client.close_stdin().await.success(), "the agent ends well");
         listed["sessions"].clone()
     });
     let ids = |listed: &Value, key: &str| -> Vec<String> {

@@ -6,10 +6,10 @@ use super::*;
 async fn begun(capabilities: &Value) -> Stage {
     let script = "call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"\ntext \"Fine.\"";
     let mut stage = Stage::start(capabilities, None, script).await;
-    stage.server.aside("text \"Notes.\"\ntext \"complete\"");
+    stage.server.set_side_answers("text \"Notes.\"\ntext \"complete\"");
     assert_eq!(stage.say("read it: the key is 4711").await, "end_turn");
     assert_eq!(stage.say("good").await, "end_turn");
-    stage.server.replace("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"");
+    stage.server.replace_answers("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"");
     stage
 }
 
@@ -94,7 +94,7 @@ async fn clients_that_know_no_compaction_are_told_in_words() {
 #[tokio::test]
 async fn behind_a_turn_that_runs() {
     let mut stage = begun(&told()).await;
-    stage.server.replace("hold | text \"One.\"\ntext \"Two.\"");
+    stage.server.replace_answers("hold | text \"One.\"\ntext \"Two.\"");
     let turn = stage.client.prompt(&stage.session, "think").await;
     stage.server.wait_for_requests(4).await;
     let compact = stage.client.prompt(&stage.session, "/compact").await;
@@ -113,12 +113,12 @@ async fn behind_a_turn_that_runs() {
 #[tokio::test]
 async fn stopped_on_the_way() {
     let mut stage = begun(&told()).await;
-    stage.server.aside("hold");
+    stage.server.set_side_answers("hold");
     let compact = stage.client.prompt(&stage.session, "/compact").await;
     stage.server.wait_for_requests(4).await;
     stage.client.notify("session/cancel", json!({"sessionId": stage.session})).await;
     assert_eq!(stage.end_of(compact).await, "cancelled");
-    stage.server.disconnected(3).await;
+    stage.server.wait_for_disconnect(3).await;
     assert_eq!(stage.say("and now?").await, "end_turn");
     stage.check(5, &["in_progress", "cancelled"]);
     assert!(stage.last().contains("a.txt has in"), "{}", stage.last());

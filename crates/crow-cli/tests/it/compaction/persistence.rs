@@ -9,16 +9,16 @@ async fn begun(capabilities: &Value) -> Stage {
     let mut stage =
         Stage::start(capabilities, None, "call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"")
             .await;
-    stage.server.aside("text \"Notes.\"\ntext \"complete\"");
+    stage.server.set_side_answers("text \"Notes.\"\ntext \"complete\"");
     assert_eq!(stage.say("read it: the key is 4711").await, "end_turn");
-    stage.server.replace("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"");
+    stage.server.replace_answers("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"");
     assert_eq!(stage.say("good").await, "end_turn");
     stage
 }
 
 async fn ask(client: &mut FakeClient, session: &str, text: &str) {
     let id = client.prompt(session, text).await;
-    client.answer_to(id).await.expect("the turn ends well");
+    client.response_to(id).await.expect("the turn ends well");
 }
 
 #[tokio::test]
@@ -42,12 +42,12 @@ async fn another_process_goes_on_with_it() {
 #[tokio::test]
 async fn a_crash_while_it_is_summed_up_changes_nothing() {
     let mut stage = begun(&told()).await;
-    stage.server.aside("hold");
+    stage.server.set_side_answers("hold");
     stage.client.prompt(&stage.session, "/compact").await;
     stage.server.wait_for_requests(4).await;
     let fresh = FakeClient::start_with(binary(), &stage.world.home(), told()).await;
     std::mem::replace(&mut stage.client, fresh).kill().await;
-    stage.client.load(&stage.session, &stage.world.project()).await.expect("the session loads");
+    stage.client.load_session(&stage.session, &stage.world.project()).await.expect("the session loads");
     assert_eq!(stage.say("and now?").await, "end_turn");
     stage.check(5, &[]);
     assert!(stage.last().contains("a.txt has in"), "{}", stage.last());

@@ -11,10 +11,10 @@ async fn talk(stage: &mut Stage, said: impl Fn(usize) -> String) -> Vec<String> 
     while stage.compactions().iter().filter(|status| *status == "completed").count() < COMPACTIONS {
         assert!(all.len() < 6 * COMPACTIONS, "{}", stage.client.log());
         all.push(said(all.len()));
-        stage.server.replace("call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"");
+        stage.server.replace_answers("call read {\"file_path\":\"a.txt\"}\ntext \"I have read it.\"");
         assert_eq!(stage.say(&all[all.len() - 1]).await, "end_turn");
     }
-    assert_eq!(stage.server.refused(), Vec::<String>::new(), "the model refused a request");
+    assert_eq!(stage.server.rejections(), Vec::<String>::new(), "the model refused a request");
     assert!(!stage.compactions().contains(&"failed".to_owned()), "{}", stage.client.log());
     all
 }
@@ -22,7 +22,7 @@ async fn talk(stage: &mut Stage, said: impl Fn(usize) -> String) -> Vec<String> 
 #[tokio::test]
 async fn words_of_the_person_outlive_useless_summaries() {
     let mut stage = Stage::start(&told(), Some(4000), "").await;
-    stage.server.aside("text \"Things happened.\"\ntext \"complete\"");
+    stage.server.set_side_answers("text \"Things happened.\"\ntext \"complete\"");
     let said = talk(&mut stage, |n| format!("Fact {n} is {}.", 4711 + n * n)).await;
     let last = stage.last();
     for fact in said {
@@ -34,7 +34,7 @@ async fn words_of_the_person_outlive_useless_summaries() {
 async fn what_no_budget_holds_goes_on_in_the_summary() {
     let mut stage = Stage::start(&told(), Some(4000), "").await;
     // A good model notes what it reads; the test sees to it that it could read it.
-    stage.server.aside("text \"The person's key is 4711.\"\ntext \"complete\"");
+    stage.server.set_side_answers("text \"The person's key is 4711.\"\ntext \"complete\"");
     let said =
         |n| format!("{} Step {n}. {}", if n == 0 { "My key is 4711." } else { "" }, "And so on. ".repeat(50));
     talk(&mut stage, said).await;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crow_testkit::ModelServer;
-use crow_testkit::client::{FakeClient, World};
+use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
@@ -92,8 +92,8 @@ system_prompt_path: ~/.crow/prompts/system_prompt.jinja2
 };
 
 impl Folder {
-    fn laid_out(&self, server: &ModelServer) -> World {
-        let world = World::new(server.base_url());
+    fn laid_out(&self, server: &ModelServer) -> TestHome {
+        let world = TestHome::new(server.base_url());
         world.configure(&self.config.replace("$URL", server.base_url()));
         let folder = world.home().join(".crow");
         for (name, text) in [(".env", self.env), ("prompts/system_prompt.jinja2", self.prompt)]
@@ -124,7 +124,7 @@ fn binary() -> PathBuf {
 
 /// What a command says, on both channels.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
-fn told(world: &World, args: &[&str]) -> String {
+fn told(world: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(binary());
     command.args(args).current_dir(world.project()).env_clear().env("HOME", world.home());
     let ran = command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).output().expect("it runs");
@@ -143,14 +143,14 @@ fn check(folder: &Folder, expected: &Expect) {
         let mut shown = told(&world, &["doctor"]);
         let offered = json!({"session": {"notices": {}}});
         let mut client = FakeClient::start_with(&binary(), &world.home(), offered).await;
-        client.load("wise-otter", &world.project()).await.expect("the session loads");
+        client.load_session("wise-otter", &world.project()).await.expect("the session loads");
         let id = client.prompt("wise-otter", "still there?").await;
-        client.answer_to(id).await.expect("the session goes on");
+        client.response_to(id).await.expect("the session goes on");
         let new = client.new_session(&world.project()).await;
         let id = client.prompt(&new, "and here?").await;
-        client.answer_to(id).await.expect("a new session works");
+        client.response_to(id).await.expect("a new session works");
         shown += &client.log();
-        assert_eq!(server.refused(), Vec::<String>::new(), "the model refused a request");
+        assert_eq!(server.rejections(), Vec::<String>::new(), "the model refused a request");
         for request in server.requests() {
             let system = request["messages"][0]["content"].as_str().unwrap_or_default();
             assert!(system.starts_with("MINE"), "{system}");

@@ -39,8 +39,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use crow_testkit::client::{Answered, FakeClient, World, names};
-use crow_testkit::leash::Leash;
+use crow_testkit::client::{FakeClient, RpcResult, TestHome, task_names};
+use crow_testkit::tracked_command::TrackedCommand;
 use crow_testkit::{Answer, ModelServer, Script, mcp_server};
 use nix::sys::stat::Mode;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A command that says that it runs, and then waits; a child of its own keeps it company.
 pub(super) fn leashed() -> String {
-    let command = format!("exec 9>held; printf . >ready; {}", Leash::COMMAND);
+    let command = format!("exec 9>held; printf . >ready; {}", TrackedCommand::COMMAND);
     format!("call terminal {}", json!({"command": command}))
 }
 
@@ -70,9 +70,9 @@ pub(super) fn played(script: &str) -> String {
 
 async fn play(script: &str) -> String {
     let server = ModelServer::start(Script::default());
-    let world = World::new(server.base_url());
+    let world = TestHome::new(server.base_url());
     let capabilities = lay_out(script, &server, &world);
-    let leash = Leash::new(&world.project());
+    let leash = TrackedCommand::new(&world.project());
     let ready = world.project().join("ready");
     nix::unistd::mkfifo(&ready, Mode::S_IRWXU).expect("a pipe can be made");
     // Whoever may write too does not see an end when a writer goes.
@@ -103,7 +103,7 @@ fn binary() -> &'static Path {
 }
 
 /// Does what a script says outside of its actions; gives what the client offers.
-fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
+fn lay_out(script: &str, server: &ModelServer, world: &TestHome) -> Value {
     for (name, text) in [
         (".specify/feature.json", "{\"feature_directory\":\"specs/001-photo-albums\"}"),
         ("specs/001-photo-albums/spec.md", include_str!("pages/spec.md")),
@@ -116,16 +116,16 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
     let (mut asides, mut servers) = (Vec::new(), serde_json::Map::new());
     for line in script.lines().map(str::trim) {
         if let Some(answer) = line.strip_prefix("model:") {
-            server.add(Script::new([Answer::parse(answer.trim())]));
+            server.add_answers(Script::new([Answer::parse(answer.trim())]));
         } else if let Some(answer) = line.strip_prefix("child ") {
             let (text, answer) = answer.split_once(": ").expect("child TEXT: ANSWER");
-            server.answer_to(text, Script::new([Answer::parse(answer.trim())]));
+            server.add_answers_for(text, Script::new([Answer::parse(answer.trim())]));
         } else if let Some(answer) = line.strip_prefix("aside:") {
             asides.push(Answer::parse(answer.trim()));
         } else if let Some(offered) = line.strip_prefix("client:") {
             capabilities = serde_json::from_str(offered).expect("client: {…}");
         } else if let Some(yaml) = line.strip_prefix("config: ") {
-            world.configure_more(yaml);
+            world.add_config(yaml);
         } else if let Some(server) = line.strip_prefix("server ") {
             let mut words = server.split_whitespace();
             let name = words.next().expect("server NAME WORDS");
@@ -144,9 +144,9 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
             assert!(line.is_empty() || line.starts_with('>'), "unknown line: {line}");
         }
     }
-    server.aside(Script::new(asides));
+    server.set_side_answers(Script::new(asides));
     if !servers.is_empty() {
-        world.configure_more(&format!("mcpServers: {}", Value::Object(servers)));
+        world.add_config(&format!("mcpServers: {}", Value::Object(servers)));
     }
     if !tasks.is_empty() {
         let tasks: String = tasks.iter().map(|line| format!("{line}{end}")).collect();
@@ -159,7 +159,7 @@ fn lay_out(script: &str, server: &ModelServer, world: &World) -> Value {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the repository is made as a person makes one")]
-fn commit_all(world: &World) {
+fn commit_all(world: &TestHome) {
     let makes = "git init -q . && git add . && git -c user.name=a -c user.email=a@b commit -qm x";
     let made = std::process::Command::new("sh").args(["-c", makes]).current_dir(world.project()).status();
     assert!(made.expect("it runs").success());
@@ -170,7 +170,7 @@ fn named_text(words: &str) -> (&str, String) {
     (name, serde_json::from_str(text).expect("the text is a JSON string"))
 }
 
-fn write(world: &World, name: &str, text: &str) {
+fn write(world: &TestHome, name: &str, text: &str) {
     let path = world.project().join(name);
     fs::create_dir_all(path.parent().expect("it has a folder")).expect("a folder can be made");
     fs::write(path, text).expect("a file can be written");
@@ -178,13 +178,13 @@ fn write(world: &World, name: &str, text: &str) {
 
 struct Stage {
     server: ModelServer,
-    world: World,
+    world: TestHome,
     client: FakeClient,
     session: String,
     /// The prompt without an answer.
     prompt: Option<u64>,
     laid_out: Vec<u8>,
-    leash: Leash,
+    leash: TrackedCommand,
     ready: pipe::Receiver,
     before: String,
 }
@@ -194,14 +194,14 @@ impl Stage {
         let action = line[1..].trim();
         let (verb, rest) = action.split_once(' ').unwrap_or((action, ""));
         match verb {
-            "answer" => self.client.answers.push_back(rest.to_owned()),
+            "answer" => self.client.permission_answers.push_back(rest.to_owned()),
             "trust" => trust(&self.world),
-            "wait" => self.client.until(rest).await,
+            "wait" => self.client.wait_for_line(rest).await,
             "asked" => self.server.wait_for_requests(rest.parse().expect("> asked N")).await,
             "release" => self.server.release(),
             "end" => {
-                let answered = self.client.answer_to(self.prompt.take().expect("a prompt runs")).await;
-                self.client.say(ended(&answered));
+                let answered = self.client.response_to(self.prompt.take().expect("a prompt runs")).await;
+                self.client.add_to_log(ended(&answered));
             }
             "write" => {
                 let (name, text) = named_text(rest);
@@ -211,9 +211,9 @@ impl Stage {
             "held" => {
                 let ready = tokio::time::timeout(PATIENCE, self.ready.read_u8()).await;
                 assert_eq!(ready.expect("the command starts in time").expect("the pipe can be read"), b'.');
-                assert!(self.leash.is_held(), "the command holds its pipe");
+                assert!(self.leash.is_running(), "the command holds its pipe");
             }
-            "gone" => self.leash.gone("at the end").await,
+            "gone" => self.leash.wait_until_gone("at the end").await,
             "told" => {
                 let last = self.server.requests().last().map(|request| request["messages"].to_string());
                 let text = json!(rest.replace('⏎', "\n")).to_string();
@@ -225,7 +225,7 @@ impl Stage {
             "plan" => self.plan(),
             "commands" => self.commands(),
             _ => {
-                self.client.say(line);
+                self.client.add_to_log(line);
                 self.ask(verb, rest).await;
             }
         }
@@ -274,10 +274,10 @@ impl Stage {
     }
 
     fn show(&mut self, name: &str) {
-        let Some(text) = self.read(name) else { return self.client.say(format!("# no {name}")) };
-        self.client.say(format!("# {name}"));
+        let Some(text) = self.read(name) else { return self.client.add_to_log(format!("# no {name}")) };
+        self.client.add_to_log(format!("# {name}"));
         for line in text.lines().filter(|line| !line.is_empty()) {
-            self.client.say(format!("# | {line}"));
+            self.client.add_to_log(format!("# | {line}"));
         }
     }
 
@@ -288,7 +288,8 @@ impl Stage {
         let now = text.as_bytes();
         let n_other = now.iter().zip(&self.laid_out).filter(|(now, then)| now != then).count();
         let longer = now.len().abs_diff(self.laid_out.len());
-        self.client.say(format!("# {}; {n_other} bytes differ, {longer} more or less", boxes.join(" ")));
+        self.client
+            .add_to_log(format!("# {}; {n_other} bytes differ, {longer} more or less", boxes.join(" ")));
     }
 
     fn plan(&mut self) {
@@ -304,7 +305,7 @@ impl Stage {
                 word("content"),
                 entry["_meta"]["speckit"]
             );
-            self.client.say(line);
+            self.client.add_to_log(line);
         }
     }
 
@@ -320,19 +321,20 @@ impl Stage {
             })
             .filter(|line| line.matches('.').count() > 1)
             .collect();
-        self.client.say(format!("# commands: {}", lines.join(", ")));
+        self.client.add_to_log(format!("# commands: {}", lines.join(", ")));
     }
 
     async fn close(mut self) -> String {
-        assert_eq!(self.server.refused(), Vec::<String>::new(), "after:\n{}", self.client.log());
+        assert_eq!(self.server.rejections(), Vec::<String>::new(), "after:\n{}", self.client.log());
         for line in self.asked() {
-            self.client.say(line);
+            self.client.add_to_log(line);
         }
         // What a running program printed, and when, is chance.
         let log = self.before + &self.client.log();
-        self.client.settle().await;
+        self.client.wait_for_responses().await;
         let lines = log.lines().filter(|line| !line.starts_with("~ ") && !line.starts_with("< title"));
-        let mut lines: Vec<String> = lines.map(|line| format!("{}\n", cut(&names::hidden(line)))).collect();
+        let mut lines: Vec<String> =
+            lines.map(|line| format!("{}\n", cut(&task_names::mask_task_names(line)))).collect();
         // Children that are cancelled together end in any order.
         let is_cut = |line: &String| line.starts_with("< call ") && line.contains(" was cancelled.");
         for run in lines.chunk_by_mut(|a, b| is_cut(a) && is_cut(b)) {
@@ -374,14 +376,14 @@ fn cut(line: &str) -> String {
 
 /// Trusts what the project supplies.
 #[expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
-fn trust(world: &World) {
+fn trust(world: &TestHome) {
     let mut command = std::process::Command::new(binary());
     command.args(["trust", "add", "--yes"]).current_dir(world.project()).env("HOME", world.home());
     let trusted = command.output().expect("it runs");
     assert!(trusted.status.success(), "{trusted:?}");
 }
 
-fn ended(answered: &Answered) -> String {
+fn ended(answered: &RpcResult) -> String {
     match answered {
         Ok(result) => format!("= {}", result["stopReason"].as_str().unwrap_or_default()),
         Err(error) => format!("! {} {}", error["data"]["kind"], error["data"]["details"]),
@@ -393,7 +395,7 @@ fn heard(message: &Value, home: &str) -> String {
     let role = message["role"].as_str().unwrap_or_default();
     let content = &message["content"];
     let text = content.as_str().map_or_else(|| content.to_string(), str::to_owned);
-    let text = names::hidden(&text.replace(home, "$HOME"));
+    let text = task_names::mask_task_names(&text.replace(home, "$HOME"));
     let mut spelled = String::new();
     let mut rest = text.as_str();
     while let Some((before, behind)) = rest.split_once("<resource uri=\"") {

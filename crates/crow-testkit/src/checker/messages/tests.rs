@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{seal, violations};
+use super::{messages_violations, sign_thinking};
 
 fn request(messages: &Value) -> Value {
     let tools = json!([{"name": "read", "input_schema": {"type": "object"}}]);
@@ -9,7 +9,7 @@ fn request(messages: &Value) -> Value {
 
 #[track_caller]
 fn check(messages: &Value, expected: &[&str]) {
-    assert_eq!(violations(&request(messages)), expected, "{messages}");
+    assert_eq!(messages_violations(&request(messages)), expected, "{messages}");
 }
 
 /// Checks a good conversation with other fields.
@@ -19,7 +19,7 @@ fn check_fields(fields: &Value, messages: &Value, expected: &[&str]) {
     for (name, value) in fields.as_object().into_iter().flatten() {
         request[name] = value.clone();
     }
-    assert_eq!(violations(&request), expected, "{fields}");
+    assert_eq!(messages_violations(&request), expected, "{fields}");
 }
 
 fn text(text: &str) -> Value {
@@ -43,7 +43,7 @@ fn result(id: &str) -> Value {
 }
 
 fn thinking(words: &str) -> Value {
-    json!({"type": "thinking", "thinking": words, "signature": seal(words)})
+    json!({"type": "thinking", "thinking": words, "signature": sign_thinking(words)})
 }
 
 #[test]

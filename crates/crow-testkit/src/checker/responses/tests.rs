@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use super::violations;
+use super::responses_violations;
 
 #[track_caller]
 fn check(items: &Value, expected: &[&str]) {
-    let found = violations(&json!({"model": "m", "store": false, "input": items}));
+    let found = responses_violations(&json!({"model": "m", "store": false, "input": items}));
     assert_eq!(found, expected, "{items}");
 }
 
@@ -144,7 +144,7 @@ fn fields_of_another_dialect_are_refused() {
         "tools": [{"type": "function", "function": {"name": "read"}}],
     });
     assert_eq!(
-        violations(&request),
+        responses_violations(&request),
         [
             "`model` is missing",
             "unknown parameter `messages`",

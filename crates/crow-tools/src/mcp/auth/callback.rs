@@ -19,13 +19,13 @@ pub(super) const PATH: &str = "/callback";
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
 /// Browsers open connections ahead and say nothing on them.
-const HEAD_WITHIN: Duration = Duration::from_secs(30);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Far more than a browser opens; another program could open them without end.
-const VISITORS_MAX: usize = 16;
+const CONNECTIONS_MAX: usize = 16;
 
 /// What a browser shows at the end.
-const ANSWERED: &str =
+const ANSWERED_TEXT: &str =
     "Crow has got the answer. Your terminal tells whether you are signed in; you can close this page.";
 
 /// What a browser brought.
@@ -37,15 +37,15 @@ pub(super) struct OAuthCallback {
 
 /// Waits for the answer to the question with this state; whoever brings another one is sent away.
 pub(super) async fn wait_for_callback(listener: &TcpListener, state: &str) -> Result<OAuthCallback, String> {
-    let mut visitors = JoinSet::new();
+    let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            visitor = listener.accept(), if visitors.len() < VISITORS_MAX => {
+            visitor = listener.accept(), if connections.len() < CONNECTIONS_MAX => {
                 let (stream, _) = visitor.map_err(|error| format!("could not wait for the browser: {error}"))?;
                 let state = state.to_owned();
-                visitors.spawn(async move { timeout(HEAD_WITHIN, handle_connection(stream, &state)).await.ok().flatten() });
+                connections.spawn(async move { timeout(HEAD_TIMEOUT, handle_connection(stream, &state)).await.ok().flatten() });
             }
-            Some(heard) = visitors.join_next() => {
+            Some(heard) = connections.join_next() => {
                 if let Ok(Some(answer)) = heard {
                     return answer;
                 }
@@ -65,16 +65,16 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Result<
     }
     let line = String::from_utf8_lossy(head.split(|&byte| byte == b'\r').next()?).into_owned();
     let answer = parse_request_line(&line, state);
-    let (status, words) = match &answer {
+    let (status, text) = match &answer {
         None => ("404 Not Found", "There is nothing here."),
         // What the answer is worth is not known before the server has taken it.
-        Some(Ok(_)) => ("200 OK", ANSWERED),
+        Some(Ok(_)) => ("200 OK", ANSWERED_TEXT),
         Some(Err(_)) => ("200 OK", "You are not signed in. Crow says why; you can close this page."),
     };
     let page = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
-         cache-control: no-store\r\nconnection: close\r\n\r\n{words}",
-        words.len()
+         cache-control: no-store\r\nconnection: close\r\n\r\n{text}",
+        text.len()
     );
     // Who has gone has said what it had to.
     let _ = stream.write_all(page.as_bytes()).await;
@@ -92,8 +92,8 @@ fn parse_request_line(line: &str, state: &str) -> Option<Result<OAuthCallback, S
         return None;
     }
     if let Some(error) = value("error") {
-        let words = value("error_description").map(|words| format!(": {words}")).unwrap_or_default();
-        return Some(Err(to_title(&format!("it was refused ({error}){words}"))));
+        let description = value("error_description").map(|words| format!(": {words}")).unwrap_or_default();
+        return Some(Err(to_title(&format!("it was refused ({error}){description}"))));
     }
     value("code").map(|code| Ok(OAuthCallback { code, issuer: value("iss") }))
 }
@@ -107,7 +107,7 @@ mod tests {
         let read = match parse_request_line(line, "s1") {
             None => "nothing".to_owned(),
             Some(Ok(callback)) => format!("{} {:?}", callback.code, callback.issuer),
-            Some(Err(why)) => why,
+            Some(Err(reason)) => reason,
         };
         assert_eq!(read, expected, "{line}");
     }

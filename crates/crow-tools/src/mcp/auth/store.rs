@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 /// Who renews a sign-in is done in this time; another process must not wait for ever.
-const LOCK_WITHIN: Duration = Duration::from_secs(40);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// A secret that some places give to clients as well.
 #[derive(Clone, Default, Serialize, Deserialize)]
@@ -52,7 +52,7 @@ impl TokenFile {
             Err(error) => return Err(error),
         };
         // One that cannot be read is none: a new sign-in writes it anew.
-        Ok(serde_json::from_slice::<StoredSignIn>(&bytes).ok().filter(|kept| kept.url == self.url))
+        Ok(serde_json::from_slice::<StoredSignIn>(&bytes).ok().filter(|stored| stored.url == self.url))
     }
 
     /// Removes the file, whatever address it is for.
@@ -65,12 +65,12 @@ impl TokenFile {
     }
 
     /// Replaces the file at once or not at all.
-    fn write(&self, kept: &StoredSignIn) -> io::Result<()> {
+    fn write(&self, stored: &StoredSignIn) -> io::Result<()> {
         let dir = self.path.parent().unwrap_or(Path::new("."));
         create_private_dir(dir)?;
         // Made for its owner alone.
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
-        file.write_all(&serde_json::to_vec_pretty(kept)?)?;
+        file.write_all(&serde_json::to_vec_pretty(stored)?)?;
         file.as_file().sync_all()?;
         file.persist(&self.path)?;
         Ok(())
@@ -106,12 +106,12 @@ fn create_private_dir(dir: &Path) -> io::Result<()> {
 
 /// Makes a file name of a server's name, and never the same of two.
 fn file_name(server: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    let spelled = server.bytes().map(|byte| match is_plain(byte) {
+    let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    let encoded = server.bytes().map(|byte| match is_unreserved(byte) {
         true => char::from(byte).to_string(),
         false => format!("%{byte:02x}"),
     });
-    spelled.collect()
+    encoded.collect()
 }
 
 /// The file as the SDK wants it.
@@ -129,9 +129,9 @@ impl TokenStore {
         work: impl FnOnce(&TokenFile) -> io::Result<T> + Send + 'static,
     ) -> Result<T, AuthError> {
         let file = self.file.clone();
-        let done = tokio::task::spawn_blocking(move || work(&file)).await;
-        let done = done.unwrap_or_else(|error| Err(io::Error::other(error)));
-        done.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        let result = tokio::task::spawn_blocking(move || work(&file)).await;
+        let result = result.unwrap_or_else(|error| Err(io::Error::other(error)));
+        result.map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 }
 
@@ -141,7 +141,7 @@ impl CredentialStore for TokenStore {
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async { Ok(self.run_blocking(TokenFile::read).await?.map(|kept| kept.credentials)) })
+        Box::pin(async { Ok(self.run_blocking(TokenFile::read).await?.map(|stored| stored.credentials)) })
     }
 
     fn save<'a, 'b>(&'a self, credentials: StoredCredentials) -> StoreFuture<'b, ()>
@@ -149,8 +149,8 @@ impl CredentialStore for TokenStore {
         'a: 'b,
         Self: 'b,
     {
-        let kept = StoredSignIn { url: self.file.url.clone(), secret: self.secret.clone(), credentials };
-        Box::pin(self.run_blocking(move |file| file.write(&kept)))
+        let stored = StoredSignIn { url: self.file.url.clone(), secret: self.secret.clone(), credentials };
+        Box::pin(self.run_blocking(move |file| file.write(&stored)))
     }
 
     fn clear<'a, 'b>(&'a self) -> StoreFuture<'b, ()>
@@ -162,15 +162,15 @@ impl CredentialStore for TokenStore {
     }
 
     // What is refused for good is of no use to anybody.
-    fn on_refresh_token_rejected<'a, 'b, 'c>(&'a self, refused: &'b StoredCredentials) -> StoreFuture<'c, ()>
+    fn on_refresh_token_rejected<'a, 'b, 'c>(&'a self, rejected: &'b StoredCredentials) -> StoreFuture<'c, ()>
     where
         'a: 'c,
         'b: 'c,
         Self: 'c,
     {
-        let received = refused.token_received_at;
+        let received_at = rejected.token_received_at;
         Box::pin(self.run_blocking(move |file| match file.read()? {
-            Some(kept) if kept.credentials.token_received_at == received => file.remove().map(drop),
+            Some(stored) if stored.credentials.token_received_at == received_at => file.remove().map(drop),
             Some(_) | None => Ok(()),
         }))
     }
@@ -181,8 +181,9 @@ impl CredentialStore for TokenStore {
         Self: 'b,
     {
         Box::pin(async {
-            let late = |_| Err(AuthError::CredentialStoreError("another process renews it".to_owned()));
-            let lock = timeout(LOCK_WITHIN, self.run_blocking(TokenFile::lock)).await.unwrap_or_else(late)?;
+            let timed_out = |_| Err(AuthError::CredentialStoreError("another process renews it".to_owned()));
+            let lock =
+                timeout(LOCK_TIMEOUT, self.run_blocking(TokenFile::lock)).await.unwrap_or_else(timed_out)?;
             Ok(Some(CredentialRefreshGuard::new(lock)))
         })
     }

@@ -15,8 +15,8 @@ fn check(said: &str, expected: &str) {
     }
 }
 
-fn refused(id: &str, why: &str) -> String {
-    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"message\":\"{why}\"}}}}\n")
+fn refused(id: &str, reason: &str) -> String {
+    format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":-32603,\"message\":\"{reason}\"}}}}\n")
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn an_answer_that_nobody_can_read_is_a_refusal_of_its_request() {
         passed(many.as_bytes(), 64 * 1024).0,
         refused("5", "its answer has more than 100000 values") + "two\n"
     );
-    let cut = "{\"id\":6,\"result\":{\"a\"\ntwo\n";
-    assert!(passed(cut.as_bytes(), 3).0.starts_with("{\"jsonrpc\":\"2.0\",\"id\":6,\"error\":"));
-    assert!(passed(cut.as_bytes(), 3).0.ends_with("\ntwo\n"));
+    let cancel = "{\"id\":6,\"result\":{\"a\"\ntwo\n";
+    assert!(passed(cancel.as_bytes(), 3).0.starts_with("{\"jsonrpc\":\"2.0\",\"id\":6,\"error\":"));
+    assert!(passed(cancel.as_bytes(), 3).0.ends_with("\ntwo\n"));
     let surrogate = "{\"id\":6,\"result\":\"\\ud800\"}\n";
     assert!(passed(surrogate.as_bytes(), 3).0.contains("its answer is no JSON"));
     let id_last = "{\"result\":\"\\ud800\",\"id\":7}\n";

@@ -9,7 +9,7 @@ use super::PromptParameter;
 pub(super) struct ParsedPromptArgs<'a> {
     pub(super) values: Map<String, Value>,
     /// What a prompt without arguments was given all the same.
-    pub(super) rest: &'a str,
+    pub(super) trailing_text: &'a str,
 }
 
 /// Reads one argument to the end of the text, several as words in order or as `name=value`. The other side names the
@@ -21,7 +21,7 @@ pub(super) fn parse_arguments<'a>(
     let text = text.trim();
     let mut values = Map::new();
     match arguments {
-        [] => return Ok(ParsedPromptArgs { values, rest: text }),
+        [] => return Ok(ParsedPromptArgs { values, trailing_text: text }),
         [only] => {
             let named = text.strip_prefix(&only.name).and_then(|value| value.strip_prefix('='));
             let value = named.map_or_else(|| text.to_owned(), |value| split_words(value).join(" "));
@@ -29,35 +29,35 @@ pub(super) fn parse_arguments<'a>(
                 values.insert(only.name.clone(), Value::String(value));
             }
         }
-        several => assign_in_order(several, text, &mut values),
+        many => assign_in_order(many, text, &mut values),
     }
     let missing =
         arguments.iter().filter(|argument| argument.is_required && !values.contains_key(&argument.name));
     let missing: Vec<String> = missing.map(|argument| argument.name.clone()).collect();
-    if missing.is_empty() { Ok(ParsedPromptArgs { values, rest: "" }) } else { Err(missing) }
+    if missing.is_empty() { Ok(ParsedPromptArgs { values, trailing_text: "" }) } else { Err(missing) }
 }
 
 fn assign_in_order(arguments: &[PromptParameter], text: &str, values: &mut Map<String, Value>) {
-    let mut unnamed = Vec::new();
+    let mut positional = Vec::new();
     for word in split_words(text) {
         let named = word.split_once('=');
         match named.filter(|(name, _)| arguments.iter().any(|argument| argument.name == *name)) {
             Some((name, value)) => drop(values.insert(name.to_owned(), value.into())),
-            None => unnamed.push(word),
+            None => positional.push(word),
         }
     }
-    let mut unnamed = unnamed.into_iter();
-    let free: Vec<&PromptParameter> =
+    let mut positional = positional.into_iter();
+    let unset: Vec<&PromptParameter> =
         arguments.iter().filter(|argument| !values.contains_key(&argument.name)).collect();
     let mut last = None;
-    for argument in free {
-        let Some(word) = unnamed.next() else { break };
+    for argument in unset {
+        let Some(word) = positional.next() else { break };
         values.insert(argument.name.clone(), word.into());
         last = Some(&argument.name);
     }
     // Who writes on means the last one.
     if let Some(Value::String(value)) = last.and_then(|last| values.get_mut(last)) {
-        for word in unnamed {
+        for word in positional {
             value.push(' ');
             value.push_str(&word);
         }
@@ -98,11 +98,11 @@ mod tests {
                 is_required: !word.starts_with('['),
             })
             .collect();
-        let read = match parse_arguments(&arguments, text) {
-            Ok(read) => format!("{} {}", Value::Object(read.values), read.rest),
+        let parsed = match parse_arguments(&arguments, text) {
+            Ok(parsed) => format!("{} {}", Value::Object(parsed.values), parsed.trailing_text),
             Err(missing) => format!("missing {}", missing.join(" ")),
         };
-        assert_eq!(read.trim_end(), expected, "{text:?}");
+        assert_eq!(parsed.trim_end(), expected, "{text:?}");
     }
 
     #[test]

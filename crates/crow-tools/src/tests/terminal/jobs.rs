@@ -96,12 +96,12 @@ async fn what_ends_at_once_is_no_job() {
 
 fn hasty() -> Machine {
     let machine = Machine::new(|_| ());
-    let equipment = BuiltinToolConfig {
-        spill_dir: machine.folder.path().to_owned(),
+    let config = BuiltinToolConfig {
+        spill_dir: machine.dir.path().to_owned(),
         soft_limit: Some(Duration::from_secs(1)),
         ..BuiltinToolConfig::default()
     };
-    Machine { tools: ToolRegistry::with_builtin_tools(equipment), ..machine }
+    Machine { tools: ToolRegistry::with_builtin_tools(config), ..machine }
 }
 
 #[tokio::test]
@@ -153,9 +153,9 @@ async fn an_end_is_told_with_the_next_call() {
 #[tokio::test]
 async fn jobs_end_with_their_session() {
     let machine = Machine::new(|_| ());
-    let Machine { tools, workspace, folder, cut } = machine;
-    let moved = Workspace::new(folder.path().to_owned(), &[], Vec::new()).with_shared_jobs(&workspace);
-    let machine = Machine { tools, workspace, folder, cut };
+    let Machine { tools, workspace, dir, cancel } = machine;
+    let moved = Workspace::new(dir.path().to_owned(), &[], Vec::new()).with_shared_jobs(&workspace);
+    let machine = Machine { tools, workspace, dir, cancel };
     start(&machine, "echo up; sleep 1000").await;
     assert_eq!(machine.tools.count_programs(), 1);
     let Machine { tools, workspace, .. } = machine;
@@ -182,16 +182,16 @@ async fn jobs_end_with_everything() {
 async fn a_cut_turn_leaves_its_job() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; sleep 1000").await;
-    let cut = CancellationToken::new();
-    let cx = ToolCx { cut: &cut, ..machine.cx(&|_| ()) };
+    let cancel = CancellationToken::new();
+    let cx = ToolCx { cancel: &cancel, ..machine.cx(&|_| ()) };
     let call = call(&json!({"command": "", "is_input": true, "timeout": 60}));
-    let (outcome, ()) = tokio::join!(machine.tools.run_call(&call, cx), async { cut.cancel() });
+    let (result, ()) = tokio::join!(machine.tools.run_call(&call, cx), async { cancel.cancel() });
     expect![[r#"
         Failed: (nothing new)
         job-1 is running
         stopped: the turn was cancelled
     "#]]
-    .assert_eq(&show(&outcome));
+    .assert_eq(&show(&result));
     assert_eq!(machine.tools.count_programs(), 1);
 }
 
@@ -222,11 +222,11 @@ async fn more_rights_than_its_own_are_not_typed() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; cat").await;
     let cx = ToolCx { confinement: Confinement::Project, ..machine.cx(&|_| ()) };
-    let outcome = machine.tools.run_call(&call(&json!({"command": "rm x", "is_input": true})), cx).await;
-    assert!(show(&outcome).contains("not typed: job-1 was started with more rights"), "{outcome:?}");
-    let outcome =
+    let result = machine.tools.run_call(&call(&json!({"command": "rm x", "is_input": true})), cx).await;
+    assert!(show(&result).contains("not typed: job-1 was started with more rights"), "{result:?}");
+    let result =
         machine.tools.run_call(&call(&json!({"command": "C-c", "is_input": true, "timeout": 60})), cx).await;
-    assert!(show(&outcome).ends_with("job-1 is over: ended by signal 2\n"), "{outcome:?}");
+    assert!(show(&result).ends_with("job-1 is over: ended by signal 2\n"), "{result:?}");
 }
 
 #[tokio::test]
@@ -235,13 +235,10 @@ async fn another_sessions_jobs_are_not_seen() {
     start(&machine, "echo up; sleep 1000").await;
     let other = Workspace::new(machine.workspace.cwd().to_owned(), &[], Vec::new());
     let cx = ToolCx { workspace: &other, ..machine.cx(&|_| ()) };
-    let outcome = machine.tools.run_call(&call(&json!({"reset": true, "job": "job-1"})), cx).await;
-    assert!(
-        show(&outcome).contains("there is no job `job-1` in this session. There are none."),
-        "{outcome:?}"
-    );
-    let outcome = machine.tools.run_call(&call(&json!({"reset": true})), cx).await;
-    assert!(show(&outcome).contains("there was no job to end"), "{outcome:?}");
+    let result = machine.tools.run_call(&call(&json!({"reset": true, "job": "job-1"})), cx).await;
+    assert!(show(&result).contains("there is no job `job-1` in this session. There are none."), "{result:?}");
+    let result = machine.tools.run_call(&call(&json!({"reset": true})), cx).await;
+    assert!(show(&result).contains("there was no job to end"), "{result:?}");
     assert_eq!(machine.tools.count_programs(), 1);
 }
 

@@ -40,7 +40,7 @@ impl Site {
         let web = WebConfig {
             search_url: format!("http://{}/", self.host),
             search_compose: "/home/me/.crow/searxng/compose.yaml".into(),
-            time_max,
+            timeout: time_max,
             ..WebConfig::default()
         };
         let tools =

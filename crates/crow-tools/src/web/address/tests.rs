@@ -69,7 +69,7 @@ fn check_read(texts: &[&str], expect: &Expect) {
             Ok(address) => {
                 format!("{shown}: {:?} {} at {}\n", address.reach, address.display_text(), address.site())
             }
-            Err(ToolError(why)) => format!("{shown}: {why}\n"),
+            Err(ToolError(reason)) => format!("{shown}: {reason}\n"),
         }
     });
     expect.assert_eq(&lines.collect::<String>());

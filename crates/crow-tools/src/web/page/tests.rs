@@ -7,7 +7,7 @@ fn check(content_type: &str, bytes: &[u8], expect: &Expect) {
     let url = Url::parse("https://example.com/a/b").unwrap();
     expect.assert_eq(&match body_to_text(bytes, content_type, (&url, PageForm::Readable)) {
         Ok(text) => text,
-        Err(ToolError(why)) => format!("refused: {why}"),
+        Err(ToolError(reason)) => format!("refused: {reason}"),
     });
 }
 

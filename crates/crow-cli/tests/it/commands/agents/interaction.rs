@@ -7,7 +7,7 @@ use std::{
 };
 
 use crow_process::{BackgroundJob, JobWaitOptions, OutputLimits, ProcessGroups, RunningProgram, StdioKind};
-use crow_testkit::leash::Leash;
+use crow_testkit::tracked_command::TrackedCommand;
 use expect_test::expect;
 use nix::{sys::signal::Signal, unistd::Pid};
 
@@ -43,7 +43,7 @@ fn check_interrupted(words: &[&str]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let folder = tempfile::tempdir().expect("a folder");
-        let mut leash = Leash::new(folder.path());
+        let mut leash = TrackedCommand::new(folder.path());
         let spawns = format!("spawns={}", folder.path().display());
         let words: Vec<&str> = words.iter().copied().chain([spawns.as_str()]).collect();
         let stage = with(&words, "");
@@ -64,7 +64,7 @@ fn check_interrupted(words: &[&str]) {
         }
         std::io::copy(&mut lines, &mut std::io::sink()).expect("it is read to its end");
         assert_eq!(child.wait().expect("it ends").code(), Some(130));
-        leash.gone("crow ended").await;
+        leash.wait_until_gone("crow ended").await;
     });
 }
 
@@ -80,9 +80,9 @@ fn interrupts_cancel_and_end_the_agent() {
 fn check_ended(ending: Signal) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
-        let command = serde_json::json!({ "command": Leash::COMMAND });
+        let command = serde_json::json!({ "command": TrackedCommand::COMMAND });
         let stage = Stage::new(&format!("call terminal {command}\ntext \"Never.\""));
-        let mut leash = Leash::new(&stage.world.project());
+        let mut leash = TrackedCommand::new(&stage.world.project());
         let mut child = started(&stage, &["run", "-y", "-j", "hi"]);
         let mut lines = BufReader::new(child.stdout.take().expect("piped"));
         let mut heard = String::new();
@@ -99,7 +99,7 @@ fn check_ended(ending: Signal) {
             (Some(130), false),
             "{said}"
         );
-        leash.gone("crow ended").await;
+        leash.wait_until_gone("crow ended").await;
     });
 }
 

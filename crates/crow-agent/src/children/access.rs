@@ -1,0 +1,249 @@
+//! Whether a child that is an agent of others may have the files and terminals of our client. What the law frees is
+//! free, what the person allowed the child already is not asked again, and the rest is asked.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crow_acp::{
+    AgentPermissionRequest, ClientAccess, ClientAccessRequest, PermissionAnswer, PermissionOption,
+    PermissionSubject,
+};
+use crow_core::{
+    GrantSet, PermissionDecision, SandboxMode, SandboxSupport, ToolAccess, ToolCallContent, ToolCallInfo,
+    ToolKind, shell,
+};
+use crow_tools::{PermissionPolicy, PolicySources};
+use serde_json::Value;
+
+use crate::children::ChildrenShared;
+use crate::session::SessionSettings;
+
+/// What is remembered of answers of one child; more questions than that are asked anew.
+const APPROVED_MAX: usize = 1_000;
+
+/// The names of arguments that are a command line, whatever the kind of the call.
+const COMMANDS: [&str; 2] = ["command", "cmd"];
+
+const ALLOW_ID: &str = "allow_once";
+const REJECT_ID: &str = "reject_once";
+
+/// What a wish of a child does to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum ToolEffect {
+    Reads,
+    Writes,
+    Runs,
+}
+
+impl ToolEffect {
+    /// The effect of a call of this kind; nothing where the kind does not say.
+    fn from_tool_kind(kind: ToolKind) -> Option<Self> {
+        match kind {
+            ToolKind::Read => Some(Self::Reads),
+            ToolKind::Edit => Some(Self::Writes),
+            ToolKind::Execute => Some(Self::Runs),
+            ToolKind::Search | ToolKind::Think | ToolKind::Fetch | ToolKind::Other => None,
+        }
+    }
+}
+
+/// What the person allowed a child that runs here, by effect and target as its questions named them. The child could do all
+/// of it with its own hands, so this is no right; it saves the person from being asked twice. A child on another
+/// machine has no hands here, and is asked about each thing.
+#[derive(Debug, Default)]
+pub(super) struct ApprovalCache(Mutex<HashSet<(ToolEffect, String)>>);
+
+impl ApprovalCache {
+    /// Remembers a yes to a question.
+    pub(super) fn remember_answer(&self, request: &AgentPermissionRequest, answer: &PermissionAnswer) {
+        let PermissionAnswer::Chosen(id) = answer else { return };
+        // One answer, and one meaning of it.
+        let chosen: Vec<_> = request.choices.iter().filter(|choice| choice.id == *id).collect();
+        if !matches!(chosen[..], [choice] if choice.allows) {
+            return;
+        }
+        let input = request.input.as_ref().and_then(Value::as_object);
+        let targets = input.into_iter().flatten().filter_map(|(name, value)| {
+            // Some agents give no kind to anything.
+            let is_command = request.kind == ToolKind::Other && COMMANDS.contains(&name.as_str());
+            let effect =
+                if is_command { Some(ToolEffect::Runs) } else { ToolEffect::from_tool_kind(request.kind) };
+            Some((effect?, value.as_str()?.to_owned()))
+        });
+        let diffs = request.content.iter().filter_map(|content| match content {
+            ToolCallContent::Diff { path, .. } => Some((ToolEffect::Writes, path.clone())),
+            ToolCallContent::Text(_) | ToolCallContent::Image { .. } => None,
+        });
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let n_free = APPROVED_MAX.saturating_sub(entries.len());
+        entries.extend(targets.chain(diffs).take(n_free));
+    }
+
+    fn is_approved(&self, kind: ToolKind, target: &str) -> bool {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ToolEffect::from_tool_kind(kind).is_some_and(|effect| entries.contains(&(effect, target.to_owned())))
+    }
+}
+
+/// What is decided of a wish.
+#[derive(Debug)]
+pub(super) enum ClientAccessDecision {
+    /// It may have it.
+    Allow,
+    /// It may not.
+    Deny(String),
+    /// The person decides.
+    Ask(AgentPermissionRequest),
+}
+
+/// Decides on a wish of a child that works in `cwd`.
+pub(super) fn decide_access(
+    shared: &ChildrenShared,
+    cwd: &Path,
+    approvals: &ApprovalCache,
+    request: &ClientAccessRequest,
+) -> ClientAccessDecision {
+    let (info, target) = match request.access() {
+        ClientAccess::Terminal => return ClientAccessDecision::Allow,
+        ClientAccess::Read(path) => file_call_info(cwd, path, ToolKind::Read),
+        ClientAccess::Write(path) => file_call_info(cwd, path, ToolKind::Edit),
+        ClientAccess::Run { program, args, cwd: directory, env } => {
+            let directory = crow_tools::resolve_links(&cwd.join(directory.unwrap_or(cwd)));
+            let roots = shared.environment().workspace.roots().to_vec();
+            if !directory.starts_with(crow_tools::resolve_links(cwd))
+                && !roots.iter().any(|root| directory.starts_with(root))
+            {
+                return ClientAccessDecision::Deny(format!(
+                    "{} is outside the folders of this session",
+                    directory.display()
+                ));
+            }
+            let command_line = match args {
+                // Many agents put a whole line here.
+                [] if env.is_empty() => program.to_owned(),
+                [] => format!("env {} sh -c {}", quote_command(&env), shell::quote_word(program)),
+                args if !env.is_empty() => {
+                    let words: Vec<String> =
+                        std::iter::once(program.to_owned()).chain(args.iter().cloned()).collect();
+                    format!("env {} {}", quote_command(&env), quote_command(&words))
+                }
+                args => {
+                    let words = std::iter::once(program).chain(args.iter().map(String::as_str));
+                    words.map(shell::quote_word).collect::<Vec<_>>().join(" ")
+                }
+            };
+            let title = super::view::single_line(&format!("Run {command_line}"));
+            let access = ToolAccess::Runs(command_line.clone());
+            (
+                ToolCallInfo { title, kind: ToolKind::Execute, locations: Vec::new(), touch: access },
+                command_line,
+            )
+        }
+    };
+    match evaluate_access(shared, cwd, &info) {
+        PermissionDecision::Allow => ClientAccessDecision::Allow,
+        PermissionDecision::Deny(reason) => ClientAccessDecision::Deny(reason),
+        PermissionDecision::Ask { .. } if approvals.is_approved(info.kind, &target) => {
+            ClientAccessDecision::Allow
+        }
+        PermissionDecision::Ask { .. }
+            if line_of_shell(request)
+                .is_some_and(|command_line| approvals.is_approved(info.kind, command_line)) =>
+        {
+            ClientAccessDecision::Allow
+        }
+        PermissionDecision::Ask { why: reason, .. } => {
+            ClientAccessDecision::Ask(permission_request(&info, reason))
+        }
+    }
+}
+
+/// The line that a wish has a plain shell run, and nothing else: many agents ask about the line alone.
+fn line_of_shell(request: &ClientAccessRequest) -> Option<&str> {
+    let ClientAccess::Run { program, args: [option, command_line], cwd: _, env } = request.access() else {
+        return None;
+    };
+    let name = ["/bin/", "/usr/bin/"]
+        .iter()
+        .find_map(|directory| program.strip_prefix(directory))
+        .unwrap_or(program);
+    let is_plain = ["sh", "bash", "zsh", "dash"].contains(&name) && ["-c", "-lc"].contains(&option.as_str());
+    (is_plain && env.is_empty()).then_some(command_line)
+}
+
+fn quote_command(words: &[String]) -> String {
+    words.iter().map(|word| shell::quote_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+fn file_call_info(cwd: &Path, path: &Path, kind: ToolKind) -> (ToolCallInfo, String) {
+    let target = path.display().to_string();
+    let resolved = crow_tools::resolve_links(&cwd.join(path)).display().to_string();
+    let (verb, access) = match kind {
+        ToolKind::Read => ("Read", ToolAccess::Reads(vec![resolved])),
+        ToolKind::Edit
+        | ToolKind::Search
+        | ToolKind::Execute
+        | ToolKind::Think
+        | ToolKind::Fetch
+        | ToolKind::Other => ("Write", ToolAccess::Writes(vec![resolved])),
+    };
+    let title = super::view::single_line(&format!("{verb} {target}"));
+    (ToolCallInfo { title, kind, locations: Vec::new(), touch: access }, target)
+}
+
+fn evaluate_access(shared: &ChildrenShared, cwd: &Path, info: &ToolCallInfo) -> PermissionDecision {
+    let environment = shared.environment();
+    let config = shared.runtime.config();
+    let policy = PermissionPolicy::new(PolicySources {
+        workspace: &environment.workspace,
+        cwd: Some(cwd),
+        readable: vec![config.spill_dir.clone()],
+        config_dir: &config.config_dir,
+        rules: environment.config_loader.current_config().rules.clone(),
+        // Its commands run in the client's terminals, where there is none; with its own hands it needs no question.
+        sandbox: SandboxMode::Off,
+        support: SandboxSupport::Full,
+    });
+    let SessionSettings { mode, .. } = *shared.settings.borrow();
+    let tool = match info.touch {
+        ToolAccess::Reads(_) => "read",
+        ToolAccess::Runs(_) => "terminal",
+        ToolAccess::Nothing
+        | ToolAccess::Writes(_)
+        | ToolAccess::Calls { .. }
+        | ToolAccess::Fetches { .. }
+        | ToolAccess::Searches => "write",
+    };
+    // The same words in another folder are another command.
+    let grants =
+        if cwd == environment.location.cwd { shared.approvals.all_grants() } else { GrantSet::default() };
+    policy.evaluate(mode, &grants, tool, info)
+}
+
+fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermissionRequest {
+    let choice = |id: &str, name: &str| PermissionOption {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        allows: id == ALLOW_ID,
+        always: false,
+    };
+    AgentPermissionRequest {
+        subject: PermissionSubject::Call,
+        call: String::new(),
+        title: info.title.clone(),
+        kind: info.kind,
+        input: None,
+        content: reason
+            .map(|reason| ToolCallContent::Text(format!("Why this is asked: {reason}.")))
+            .into_iter()
+            .collect(),
+        choices: vec![choice(ALLOW_ID, "Allow once"), choice(REJECT_ID, "Reject")],
+        offer: None,
+    }
+}
+
+/// Tells whether an answer to a question of ours is a yes.
+pub(super) fn is_allowed(answer: Option<&PermissionAnswer>) -> bool {
+    matches!(answer, Some(PermissionAnswer::Chosen(id)) if id == ALLOW_ID)
+}

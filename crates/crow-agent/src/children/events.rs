@@ -1,0 +1,334 @@
+//! What is done with what a child says and asks while it works: it is seen, counted, passed on to the client of its
+//! parent, or refused. Nothing here waits: whoever takes time is a task that ends with the round.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crow_acp::{
+    AgentPermissionRequest, AgentUpdate, ClientAccessRequest, ClientEvent, ParentClient, PermissionAnswer,
+    PermissionSubject,
+};
+use crow_core::{CallId, SessionId, SessionUpdate, ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::children::ChildrenShared;
+use crate::children::access::{ApprovalCache, ClientAccessDecision, decide_access, is_allowed};
+use crate::children::budget::BudgetSlot;
+use crate::children::record::ChildRecorder;
+use crate::children::view::ChildView;
+
+/// Places that the children of one child may hold; the root's book allows fewer.
+const SLOTS_MAX: usize = 1_000;
+
+/// Questions and wishes of one child that may be open at once; agents have a handful.
+pub(super) const OPEN_REQUESTS_MAX: usize = 64;
+
+/// An agent that goes on after so many refusals does not stop by itself.
+const REJECTED_MAX: u32 = 1_000;
+
+/// How long word of a stopped turn may come after the end of its questions.
+const STOP_WAIT_MAX: Duration = Duration::from_millis(200);
+
+/// Whose rules a child's wishes are judged by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ChildKind {
+    /// It is Crow with this very configuration, and has judged them itself.
+    Crow,
+    /// It is an agent of others.
+    External,
+}
+
+/// The call of the parent that a child stands in.
+#[derive(Debug, Clone)]
+pub(crate) struct ParentCall {
+    pub(crate) call: CallId,
+    pub(crate) info: ToolCallInfo,
+    /// What the call shows for good, when it does not wait for the child.
+    pub(crate) shown_text: Option<String>,
+}
+
+/// An ear for one child.
+pub(super) struct ChildEventHandler {
+    pub(super) shared: Arc<ChildrenShared>,
+    pub(super) task: SessionId,
+    pub(super) label: String,
+    pub(super) parent_call: ParentCall,
+    pub(super) kind: ChildKind,
+    /// It is a program of this machine.
+    pub(super) is_local: bool,
+    pub(super) cwd: PathBuf,
+    pub(super) view: Arc<Mutex<ChildView>>,
+    /// Rings when there is something else to see.
+    pub(super) view_changed: Arc<watch::Sender<()>>,
+    pub(super) parent_client: Option<Arc<ParentClient>>,
+    pub(super) recorder: Option<ChildRecorder>,
+    pub(super) approvals: Arc<ApprovalCache>,
+    /// It is Crow in the parent's folder or a worktree of it: what is allowed to one is allowed to the other.
+    pub(super) shares_approvals: bool,
+    /// Places of the children of the child.
+    pub(super) slots: Arc<Mutex<HashMap<u64, BudgetSlot>>>,
+    /// What it has cost since it was started, as it says itself.
+    pub(super) n_reported_tokens: u64,
+    /// Of that, in this round.
+    pub(super) n_turn_tokens: u64,
+    /// Questions and wishes that may be open at once.
+    pub(super) request_slots: Arc<Semaphore>,
+    /// What was refused because too much was open.
+    pub(super) n_rejected: u32,
+}
+
+impl ChildEventHandler {
+    /// Takes what the child said or asked.
+    pub(super) fn handle_event(&mut self, event: ClientEvent, turn_cancel: &CancellationToken) {
+        match event {
+            ClientEvent::Heard { heard: update, .. } => self.handle_update(&update),
+            ClientEvent::Said(message) => {
+                self.shared.client.send_update(&self.task, SessionUpdate::Passed(message));
+            }
+            ClientEvent::Permission { question: request, answer: reply, .. } => {
+                self.handle_permission_request(request, reply, turn_cancel);
+            }
+            // A child is not told of forms; one that asks all the same finds them closed.
+            ClientEvent::Form { .. } => {}
+            ClientEvent::Wanted(request) => self.handle_access_request(*request, turn_cancel),
+            ClientEvent::Claim { answer: reply, .. } => self.handle_slot_request(reply),
+            ClientEvent::Released { claim: slot } => drop(lock_slots(&self.slots).remove(&slot)),
+        }
+    }
+
+    /// Takes what the child says between rounds: it keeps its lists up to date, gives places back and counts tokens.
+    pub(super) fn handle_idle_event(&mut self, event: &ClientEvent) {
+        match event {
+            ClientEvent::Heard { heard: AgentUpdate::Usage { spent: Some(n_tokens), .. }, .. } => {
+                self.record_spent(*n_tokens);
+            }
+            ClientEvent::Released { claim: slot } => drop(lock_slots(&self.slots).remove(slot)),
+            // What is dropped unanswered is refused.
+            ClientEvent::Heard { .. }
+            | ClientEvent::Said(_)
+            | ClientEvent::Permission { .. }
+            | ClientEvent::Form { .. }
+            | ClientEvent::Wanted(_)
+            | ClientEvent::Claim { .. } => {}
+        }
+    }
+
+    /// Tells whether the child asks for more than can be answered, and does not stop.
+    pub(super) fn is_flooded(&self) -> bool {
+        self.n_rejected > REJECTED_MAX
+    }
+
+    /// Finds room for one more question or wish.
+    fn try_reserve(&mut self) -> Option<OwnedSemaphorePermit> {
+        let permit = self.request_slots.clone().try_acquire_owned().ok();
+        self.n_rejected += u32::from(permit.is_none());
+        permit
+    }
+
+    fn handle_update(&mut self, update: &AgentUpdate) {
+        if let AgentUpdate::Usage { spent: Some(n_tokens), .. } = update {
+            self.record_spent(*n_tokens);
+        }
+        if let (AgentUpdate::Text(text), Some(recorder)) = (update, &mut self.recorder) {
+            recorder.push_text(text);
+        }
+        if self.view.lock().unwrap_or_else(PoisonError::into_inner).apply_update(update) {
+            self.view_changed.send_replace(());
+        }
+    }
+
+    /// Counts what the child says it has cost so far.
+    pub(super) fn record_spent(&mut self, n_tokens: u64) {
+        let n_new_tokens = n_tokens.saturating_sub(self.n_reported_tokens);
+        self.n_reported_tokens = self.n_reported_tokens.max(n_tokens);
+        self.n_turn_tokens += n_new_tokens;
+        self.shared.add_tokens(n_new_tokens);
+    }
+
+    /// Asks the person, in the place of the parent's call.
+    fn handle_permission_request(
+        &mut self,
+        mut request: Box<AgentPermissionRequest>,
+        mut reply: oneshot::Sender<PermissionAnswer>,
+        turn_cancel: &CancellationToken,
+    ) {
+        let Some(permit) = self.try_reserve() else { return };
+        let (asker, approvals, is_local) =
+            (self.permission_asker(turn_cancel), self.approvals.clone(), self.is_local);
+        let (cwd, shares_approvals) = (self.cwd.clone(), self.shares_approvals);
+        match self.kind {
+            ChildKind::Crow => {}
+            ChildKind::External => {
+                // What a repository supplies is asked about by Crow alone, and what it may remember is its own word.
+                request.subject = PermissionSubject::Call;
+                request.offer = None;
+                if request.kind == ToolKind::Other {
+                    // Many agents say it only when they announce the call.
+                    let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
+                    request.kind = view.kind(&request.call).unwrap_or(request.kind);
+                }
+            }
+        }
+        tokio::spawn(async move {
+            let _room = permit;
+            let shared = asker.shared.clone();
+            let is_granted = request
+                .offer
+                .as_ref()
+                .is_some_and(|offer| shares_approvals && shared.approvals.covers_offer(offer));
+            let known_answer = if is_granted { request.allow_once() } else { None };
+            // Elsewhere the same words mean something else, further up as well.
+            let forwarded = AgentPermissionRequest {
+                offer: request.offer.clone().filter(|_| shares_approvals),
+                ..(*request).clone()
+            };
+            let answer = match known_answer {
+                Some(reply) => Some(reply),
+                None => tokio::select! {
+                    biased;
+                    // The child has taken it back.
+                    () = reply.closed() => return,
+                    answered = asker.ask_user(&forwarded) => answered,
+                },
+            };
+            // Without an answer the question is dropped, which the child hears as a turn that was stopped.
+            let Some(answer) = answer else { return };
+            if is_local {
+                approvals.remember_answer(&request, &answer);
+            }
+            let grant = request.offer.as_ref().zip(request.grant_scope(&answer));
+            if reply.send(answer).is_err() {
+                tracing::debug!("a child no longer waits for its answer");
+            }
+            if let Some((offer, scope)) = grant {
+                shared.remember_for_child(scope, offer, shares_approvals, &cwd).await;
+            }
+        });
+    }
+
+    fn permission_asker(&self, turn_cancel: &CancellationToken) -> PermissionAsker {
+        PermissionAsker {
+            shared: self.shared.clone(),
+            label: self.label.clone(),
+            parent_call: self.parent_call.clone(),
+            view: self.view.clone(),
+            turn_cancel: turn_cancel.clone(),
+        }
+    }
+
+    fn handle_access_request(&mut self, request: ClientAccessRequest, turn_cancel: &CancellationToken) {
+        let Some(parent_client) = self.parent_client.clone() else {
+            return request.reject("this agent was told that there are no files and terminals for it here");
+        };
+        let Some(permit) = self.try_reserve() else {
+            return request.reject("too many requests are open at once; wait for their answers");
+        };
+        let decision = match self.kind {
+            ChildKind::Crow => ClientAccessDecision::Allow,
+            ChildKind::External => decide_access(&self.shared, &self.cwd, &self.approvals, &request),
+        };
+        match decision {
+            ClientAccessDecision::Allow => request.forward_to(&parent_client, permit),
+            ClientAccessDecision::Deny(reason) => request.reject(&format!("not allowed: {reason}")),
+            ClientAccessDecision::Ask(permission_request) => {
+                let asker = self.permission_asker(turn_cancel);
+                tokio::spawn(async move {
+                    match asker.ask_user(&permission_request).await {
+                        // A yes for a round that is over allows nothing any longer.
+                        reply if is_allowed(reply.as_ref()) && !asker.turn_cancel.is_cancelled() => {
+                            request.forward_to(&parent_client, permit);
+                        }
+                        Some(PermissionAnswer::Nobody { why: reason }) => request.reject(&format!(
+                            "not allowed: it needs permission and nobody could be asked ({reason})"
+                        )),
+                        Some(PermissionAnswer::Chosen(_)) => {
+                            request.reject("not allowed: the person refused it");
+                        }
+                        None => request.reject("not allowed: the question was closed without an answer"),
+                    }
+                });
+            }
+        }
+    }
+
+    /// Tells a client that follows children whether this one is at work.
+    pub(super) fn send_child_state(&self, is_working: bool) {
+        let (child, cwd) = (self.task.clone(), self.cwd.display().to_string());
+        let update = SessionUpdate::Child { child, title: self.label.clone(), cwd, is_working };
+        self.shared.client.send_update(&self.shared.parent, update);
+    }
+
+    /// Finds a place for a child of the child.
+    fn handle_slot_request(&mut self, reply: oneshot::Sender<Result<u64, String>>) {
+        let Some(permit) = self.try_reserve() else { return };
+        let (budget, slots) = (self.shared.budget.clone(), self.slots.clone());
+        tokio::spawn(async move {
+            let _room = permit;
+            let result = match budget.acquire_slot().await {
+                Ok(_) if lock_slots(&slots).len() >= SLOTS_MAX => {
+                    Err("this agent holds more places than anybody needs".to_owned())
+                }
+                Ok(slot) => {
+                    let number = slot.slot_number();
+                    lock_slots(&slots).insert(number, slot);
+                    Ok(number)
+                }
+                Err(reason) => Err(reason),
+            };
+            if let Err(Ok(number)) = reply.send(result) {
+                // Whoever wanted it is gone.
+                lock_slots(&slots).remove(&number);
+            }
+        });
+    }
+}
+
+fn lock_slots(slots: &Mutex<HashMap<u64, BudgetSlot>>) -> MutexGuard<'_, HashMap<u64, BudgetSlot>> {
+    slots.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Puts questions of a child to the person.
+struct PermissionAsker {
+    shared: Arc<ChildrenShared>,
+    label: String,
+    parent_call: ParentCall,
+    view: Arc<Mutex<ChildView>>,
+    turn_cancel: CancellationToken,
+}
+
+impl PermissionAsker {
+    /// Asks; nothing when the round ended first.
+    async fn ask_user(&self, request: &AgentPermissionRequest) -> Option<PermissionAnswer> {
+        let shared = &self.shared;
+        // Two questions in the place of one call would be taken for one.
+        let _turn_to_ask = self.turn_cancel.run_until_cancelled(shared.question_lock.lock()).await?;
+        let parent_call = (self.parent_call.call, self.label.as_str());
+        let answer = shared
+            .client
+            .request_child_permission(&shared.parent, parent_call, request, &self.turn_cancel)
+            .await;
+        if answer.is_none() {
+            // Whoever stops a turn closes its questions; that must not reach the child before it hears of the stop.
+            drop(timeout(STOP_WAIT_MAX, self.turn_cancel.cancelled()).await);
+        }
+        let (status, text) = match &self.parent_call.shown_text {
+            Some(shown_text) => (ToolCallStatus::Done, shown_text.clone()),
+            None => (
+                ToolCallStatus::Running,
+                self.view.lock().unwrap_or_else(PoisonError::into_inner).render_view(),
+            ),
+        };
+        let update = SessionUpdate::CallAgain {
+            call: self.parent_call.call,
+            facets: self.parent_call.info.clone(),
+            status,
+            content: vec![ToolCallContent::Text(text)],
+        };
+        shared.client.send_update(&shared.parent, update);
+        answer
+    }
+}

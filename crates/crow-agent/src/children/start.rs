@@ -1,0 +1,367 @@
+//! How a task begins or is gone on with: which agent, where, and in whose name.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use crow_core::{AgentServer, AgentTransport, SessionId};
+use crow_store::{NewSession, TaskLease, invent_name};
+use crow_tools::Worktree;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::children::budget::BudgetSlot;
+use crate::children::child::{
+    self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest, NotifyParent,
+};
+use crate::children::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX, ParentCall};
+use crate::children::handle::ChildHandle;
+use crate::children::view::{self, ChildView};
+use crate::children::{ChildAgents, ORDERS_LEN, OWN, unknown_task};
+use crate::clock;
+
+/// Characters of a title that is made of a prompt.
+const TITLE_CHARS: usize = 40;
+
+/// A task about to begin.
+#[derive(Debug)]
+pub(crate) struct NewTaskRequest {
+    pub(crate) prompt: String,
+    pub(crate) agent: Option<String>,
+    pub(crate) cwd: Option<PathBuf>,
+    pub(crate) model: Option<String>,
+    pub(crate) title: Option<String>,
+    /// It gets a git worktree of its own.
+    pub(crate) worktree: bool,
+    pub(crate) notify_parent: NotifyParent,
+}
+
+/// What a child is to be.
+struct ChildSpec {
+    task: SessionId,
+    title: String,
+    agent: AgentServer,
+    /// Where its session works, perhaps on another machine.
+    cwd: PathBuf,
+    /// Where its program starts.
+    program_cwd: PathBuf,
+    worktree: Option<Worktree>,
+    /// What its agent has told of its cost in an earlier life.
+    n_tokens_before: u64,
+}
+
+impl ChildAgents {
+    /// Begins a task; gives its name, or says why there is none.
+    pub(crate) async fn start_task(
+        &self,
+        request: NewTaskRequest,
+        parent_call: ParentCall,
+        cancel: &CancellationToken,
+    ) -> Result<SessionId, String> {
+        let shared = &self.shared;
+        let agent = self.find_agent(request.agent.as_deref())?;
+        let slot = self.acquire_slot().await?;
+        let environment = shared.environment();
+        let session_cwd = environment.location.cwd.clone();
+        let is_remote = agent.cwd.is_some();
+        let cwd = request.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| session_cwd.clone());
+        if !is_remote {
+            check_folder(&cwd).await?;
+        }
+        let title = request
+            .title
+            .as_deref()
+            .map_or_else(|| self::title_from_prompt(&request.prompt), view::single_line);
+        let task = invent_name();
+        let worktree = match request.worktree {
+            true if is_remote || matches!(agent.reach, AgentTransport::Socket { .. }) => {
+                return Err(format!("{} does not share our folders; it can have no worktree", agent.name));
+            }
+            true => Some(self.create_worktree(&cwd, &task, cancel).await?),
+            false => None,
+        };
+        let directory = cwd.clone();
+        let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
+        let kind = self.child_kind(&agent);
+        let settings = shared.settings.borrow().clone();
+        let model = match kind {
+            ChildKind::Crow => self.resolve_own_model(request.model.as_deref())?,
+            ChildKind::External => request.model.clone(),
+        };
+        let session = NewSession {
+            cwd: cwd.display().to_string(),
+            model: model.clone().unwrap_or_default(),
+            mode: settings.mode,
+            thought_level: settings.thought_level,
+            // Crow makes its own when it opens the session.
+            system_prompt: String::new(),
+            parent: Some(shared.parent.clone()),
+            agent_type: (kind == ChildKind::External).then(|| agent.name.clone()),
+            now: clock::now(),
+        };
+        let lease_result = async {
+            shared.runtime.store.create_session(&task, session).await?;
+            if worktree.is_some() {
+                shared.runtime.store.set_config(&task, WORKTREE_OF, Some(json!(directory))).await?;
+            }
+            shared.runtime.store.acquire_task_lease(&task).await
+        };
+        let lease = lease_result.await.map_err(|error| error.to_string())?;
+        let start = match kind {
+            ChildKind::Crow => ChildSessionStart::Stored,
+            ChildKind::External => ChildSessionStart::New { model },
+        };
+        let shown_text = (request.notify_parent == NotifyParent::Yes).then(|| task_started_text(&task));
+        let turn_request = self.child_turn_request(
+            request.prompt,
+            slot,
+            (request.notify_parent, ParentCall { shown_text, ..parent_call }),
+        );
+        let program_cwd = if is_remote { session_cwd } else { cwd.clone() };
+        let spec =
+            ChildSpec { task: task.clone(), title, agent, cwd, program_cwd, worktree, n_tokens_before: 0 };
+        self.start_child(spec, (lease, start, turn_request)).await?;
+        Ok(task)
+    }
+
+    /// Finds the model that Crow itself is to ask: the one named, or that of the session.
+    fn resolve_own_model(&self, name: Option<&str>) -> Result<Option<String>, String> {
+        match name {
+            None => Ok(self.shared.settings.borrow().model.clone()),
+            Some(name) => {
+                let result = self.shared.runtime.find_model(Some(name));
+                result.map(|model| Some(model.name)).map_err(|failure| failure.sentence)
+            }
+        }
+    }
+
+    /// Goes on with a task whose agent has ended.
+    pub(super) async fn resume_task(
+        &self,
+        task: &SessionId,
+        text: String,
+        notify_parent: NotifyParent,
+        parent_call: ParentCall,
+    ) -> Result<(), String> {
+        let shared = &self.shared;
+        let store = &shared.runtime.store;
+        let row = self.task_row(task).await?;
+        if let Some(handle) = self.child_handle(task) {
+            // It takes no orders any longer and ends in a moment.
+            handle.stopped.cancelled().await;
+        }
+        let slot = self.acquire_slot().await?;
+        let lease_result = store.load_session(task).await.map_err(|error| error.to_string())?;
+        let Some(lease_result) = lease_result else { return Err(unknown_task(task)) };
+        let agent = self.find_agent(row.agent_type.as_deref())?;
+        let start = match (self.child_kind(&agent), lease_result.session.agent_session_id) {
+            (ChildKind::Crow, _) => ChildSessionStart::Stored,
+            (ChildKind::External, Some(name)) => ChildSessionStart::Resume { session: name },
+            (ChildKind::External, None) => {
+                return Err("its agent never opened a session; give a new task".to_owned());
+            }
+        };
+        let lease = store.acquire_task_lease(task).await.map_err(|error| error.to_string())?;
+        let cwd = PathBuf::from(lease_result.session.cwd);
+        let tip = store.session_tip(task).await.map_err(|error| error.to_string())?;
+        let worktree = match tip.as_ref().and_then(|tip| stored_worktree(&tip.config)) {
+            Some(directory) => Some(self.create_worktree(&directory, task, &shared.cancel).await?),
+            None => None,
+        };
+        // The same folder, if the repository has not moved.
+        let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
+        let turn_request = self.child_turn_request(text, slot, (notify_parent, parent_call));
+        let program_cwd = match agent.cwd {
+            Some(_) => shared.environment().location.cwd,
+            None => cwd.clone(),
+        };
+        let spec = ChildSpec {
+            task: task.clone(),
+            title: row.title,
+            agent,
+            cwd,
+            program_cwd,
+            worktree,
+            n_tokens_before: row.n_tokens,
+        };
+        self.start_child(spec, (lease, start, turn_request)).await
+    }
+
+    pub(super) fn child_turn_request(
+        &self,
+        text: String,
+        slot: BudgetSlot,
+        (notify_parent, parent_call): (NotifyParent, ParentCall),
+    ) -> ChildTurnRequest {
+        ChildTurnRequest { text, slot, cancel: self.shared.cancel.child_token(), notify_parent, parent_call }
+    }
+
+    async fn start_child(
+        &self,
+        ChildSpec { task, title, agent, cwd, program_cwd, worktree, n_tokens_before }: ChildSpec,
+        (lease, start, turn_request): (TaskLease, ChildSessionStart, ChildTurnRequest),
+    ) -> Result<(), String> {
+        let shared = self.shared.clone();
+        let begin_result = shared.runtime.store.begin_task(&lease, &title, clock::now()).await;
+        begin_result.map_err(|error| error.to_string())?;
+        let (commands, inbox) = mpsc::channel(ORDERS_LEN);
+        let status = Arc::new(watch::Sender::new(ChildStatus::new_working()));
+        let (view, view_changed) = (Arc::<Mutex<ChildView>>::default(), Arc::new(watch::Sender::new(())));
+        let kind = self.child_kind(&agent);
+        let stopped = CancellationToken::new();
+        let handle = ChildHandle {
+            stopped: stopped.clone(),
+            commands,
+            status: status.clone(),
+            view: view.clone(),
+            view_changed: view_changed.clone(),
+            turn_cancel: Arc::new(Mutex::new(turn_request.cancel.clone())),
+        };
+        let event_handler = ChildEventHandler {
+            // A client shows files of its own folders; a worktree is none of them.
+            parent_client: worktree.is_none().then(|| child::parent_client(&shared)),
+            task: task.clone(),
+            label: child_label(kind, &agent.name, &title),
+            parent_call: turn_request.parent_call.clone(),
+            kind,
+            is_local: agent.cwd.is_none() && matches!(agent.reach, AgentTransport::Program { .. }),
+            cwd: cwd.clone(),
+            view,
+            view_changed,
+            recorder: None,
+            approvals: Arc::default(),
+            shares_approvals: kind == ChildKind::Crow
+                && (worktree.is_some() || shared.is_session_folder(&cwd)),
+            slots: Arc::default(),
+            // Crow counts anew with each process, others over a session.
+            n_reported_tokens: if kind == ChildKind::Crow { 0 } else { n_tokens_before },
+            n_turn_tokens: 0,
+            request_slots: Arc::new(Semaphore::new(OPEN_REQUESTS_MAX)),
+            n_rejected: 0,
+            shared: shared.clone(),
+        };
+        event_handler.send_child_state(true);
+        let turn = Some(ChildTurn::new(turn_request, shared.runtime.config().tree_limits.time_max));
+        let AgentServer { name: agent_name, reach, .. } = agent;
+        let child = ChildActor {
+            task: task.clone(),
+            title,
+            agent_name,
+            transport: reach,
+            cwd,
+            program_cwd,
+            event_handler,
+            commands: inbox,
+            status,
+            lease,
+            turn,
+            worktree,
+            stopped: stopped.drop_guard(),
+        };
+        self.lock_children().insert(task, handle);
+        shared.tasks.spawn(child.run(start));
+        Ok(())
+    }
+
+    /// Tells whether an agent of this name is Crow itself.
+    pub(crate) fn is_own_agent(&self, name: &str) -> bool {
+        self.find_agent(Some(name)).is_ok_and(|agent| self.child_kind(&agent) == ChildKind::Crow)
+    }
+
+    async fn create_worktree(
+        &self,
+        directory: &Path,
+        task: &SessionId,
+        cancel: &CancellationToken,
+    ) -> Result<Worktree, String> {
+        let (runtime, workspace) = (&self.shared.runtime, self.shared.environment().workspace);
+        let git = runtime.own_tools.tools.git_for(&workspace);
+        let config = runtime.config();
+        let legacy_dir = &config.legacy_worktrees_dir;
+        let is_legacy = tokio::fs::try_exists(legacy_dir.join(task.as_str())).await.unwrap_or_default();
+        let worktrees_dir = if is_legacy { legacy_dir } else { &config.worktrees_dir };
+        let worktree = Worktree::create(&git, directory, worktrees_dir, task.as_str(), cancel).await;
+        worktree.map_err(|error| format!("could not make a worktree: {error}"))
+    }
+
+    pub(super) async fn acquire_slot(&self) -> Result<BudgetSlot, String> {
+        let shared = &self.shared;
+        let limits = shared.runtime.config().tree_limits;
+        if !limits.may_start(shared.depth) {
+            return Err(format!(
+                "this agent stands {} levels below the root, and agents.max_depth allows {}; do it yourself",
+                shared.depth, limits.depth_max
+            ));
+        }
+        shared.budget.acquire_slot().await
+    }
+
+    /// Finds an agent by its name.
+    pub(super) fn find_agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
+        let config = self.shared.runtime.config();
+        let name = name.unwrap_or(OWN);
+        let configured = config.agent_servers.iter().find(|server| server.name == name);
+        let crow = || config.own_agent.clone().filter(|_| name == OWN);
+        configured.cloned().or_else(crow).ok_or_else(|| {
+            let names = config.agent_servers.iter().map(|server| server.name.as_str());
+            let known_names: Vec<_> = std::iter::once(OWN).chain(names).collect();
+            format!(
+                "there is no agent {}; the agents are: {}",
+                view::single_line(name),
+                known_names.join(", ")
+            )
+        })
+    }
+
+    pub(super) fn child_kind(&self, agent: &AgentServer) -> ChildKind {
+        match self.shared.runtime.config().own_agent.as_ref() == Some(agent) {
+            true => ChildKind::Crow,
+            false => ChildKind::External,
+        }
+    }
+}
+
+/// What a call shows that began a task and does not wait for its end.
+pub(crate) fn task_started_text(task: &SessionId) -> String {
+    format!(
+        "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To \
+         look at it: task_read. To stop it: task_cancel.\n"
+    )
+}
+
+/// What a call shows that began a further round and does not wait for its end.
+pub(crate) fn task_resumed_text(task: &SessionId) -> String {
+    format!("Task {task} goes on. Its end comes to you as a message.\n")
+}
+
+/// How a child is called where it asks.
+fn child_label(kind: ChildKind, agent: &str, title: &str) -> String {
+    match kind {
+        ChildKind::Crow => title.to_owned(),
+        ChildKind::External => format!("{agent}, {title}"),
+    }
+}
+
+/// Where a session remembers, beside what else is set in it, the folder that its worktree was made of.
+const WORKTREE_OF: &str = "worktree_of";
+
+fn stored_worktree(config: &str) -> Option<PathBuf> {
+    let config: Value = serde_json::from_str(config).ok()?;
+    config.get(WORKTREE_OF)?.as_str().map(PathBuf::from)
+}
+
+async fn check_folder(path: &Path) -> Result<(), String> {
+    match tokio::fs::metadata(path).await {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) | Err(_) => Err(format!("there is no folder {}", path.display())),
+    }
+}
+
+/// Makes a title of a prompt.
+fn title_from_prompt(prompt: &str) -> String {
+    let line = view::single_line(prompt);
+    match line.char_indices().nth(TITLE_CHARS) {
+        Some((end, _)) => format!("{}…", line[..end].trim_end()),
+        None => line,
+    }
+}

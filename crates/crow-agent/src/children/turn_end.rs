@@ -1,0 +1,132 @@
+//! The end of a round: how it came to it, what is left of its process and its folder, and who is told.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use crow_acp::{AgentProgram, ProgramEnded, StopReason};
+use crow_store::{TaskEnd, TaskState};
+use crow_tools::SettledWorktree;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::children::child::{ChildActor, ChildStatus, ChildStop, NotifyParent};
+use crate::children::report::{self, ChildTurnSummary, render_report};
+use crate::clock;
+
+/// How long the end of a program is awaited whose connection has broken: they end at the same moment.
+const END_WAIT_MAX: Duration = Duration::from_millis(200);
+
+/// How a round came to its end.
+#[derive(Debug)]
+pub(super) struct ChildTurnEnd {
+    pub(super) state: TaskState,
+    pub(super) reason: Option<String>,
+}
+
+impl ChildActor {
+    /// Ends the round that runs, if one does: the row first, then whoever waits.
+    pub(super) async fn finish_turn(&mut self, end: ChildTurnEnd) {
+        let Some(turn) = self.turn.take() else { return };
+        // Nobody answers its questions any longer.
+        turn.questions.cancel();
+        let ChildTurnEnd { state, reason } = end;
+        if let Some(record) = self.event_handler.recorder.take()
+            && let Err(error) = record.end().await
+        {
+            tracing::warn!(%error, task = %self.task, "what a child said could not be stored");
+        }
+        let n_tokens = self.event_handler.n_turn_tokens;
+        let settled = self.settle_worktree().await;
+        let (branch, worktree, diff) = match settled {
+            Some((settled, text)) => (settled.branch, Some(text), Some(settled.diff)),
+            None => (None, None, None),
+        };
+        let text = {
+            let view = self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner);
+            let summary = ChildTurnSummary {
+                task: &self.task,
+                label: &self.event_handler.label,
+                state,
+                reason: reason.as_deref(),
+                n_tokens: Some(n_tokens),
+                worktree: worktree.as_deref(),
+            };
+            render_report(&summary, &view)
+        };
+        let end = TaskEnd { state, n_tokens, branch, delivery: Some(text.clone()), now: clock::now() };
+        let shared = self.event_handler.shared.clone();
+        if let Err(error) = shared.runtime.store.end_task(&self.lease, end).await {
+            tracing::error!(%error, task = %self.task, "the end of a task could not be stored");
+        }
+        let notify_parent = turn.notify_parent;
+        drop(turn);
+        self.event_handler.send_child_state(false);
+        self.status.send_modify(|status| {
+            let diff = diff.filter(|diff| !diff.is_empty());
+            *status = ChildStatus { n_ended: status.n_ended + 1, state, report: text, diff };
+        });
+        if notify_parent == NotifyParent::Yes {
+            shared.notify_mail(state);
+        }
+    }
+
+    /// Commits what stands in the child's own worktree; gives what came of it and what there is to say about it.
+    async fn settle_worktree(&self) -> Option<(SettledWorktree, String)> {
+        let worktree = self.worktree.as_ref()?;
+        let shared = &self.event_handler.shared;
+        let git = shared.runtime.own_tools.tools.git_for(&shared.environment().workspace);
+        // It is short, and must not be left half done by whoever stopped the child.
+        let settled = worktree.settle(&git, &CancellationToken::new()).await;
+        let text = report::describe_worktree(worktree, &settled);
+        Some((settled, text))
+    }
+}
+
+/// Reads why an agent says that it stopped. Nobody here stopped it.
+pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
+    let completed =
+        |note: Option<&str>| ChildTurnEnd { state: TaskState::Done, reason: note.map(str::to_owned) };
+    match reason {
+        StopReason::EndTurn => completed(None),
+        StopReason::MaxTokens => completed(Some("its answer was cut because it became too long")),
+        StopReason::MaxTurnRequests => completed(Some("its turn reached a limit before it was done")),
+        StopReason::Refusal => {
+            ChildTurnEnd { state: TaskState::Failed, reason: Some("its model refused".to_owned()) }
+        }
+        StopReason::Cancelled => ChildTurnEnd {
+            state: TaskState::Failed,
+            reason: Some(
+                "it stopped by itself, as some agents do when a person refuses something".to_owned(),
+            ),
+        },
+    }
+}
+
+/// Ends a child's program; gives what there is to say about that.
+pub(super) async fn end_program(program: Option<AgentProgram>, stop: Option<&ChildStop>) -> String {
+    let Some(mut program) = program else { return String::new() };
+    let (exit, shutdown) = match stop {
+        Some(ChildStop::Disconnected(_)) => {
+            let waited = timeout(END_WAIT_MAX, program.wait_for_exit()).await;
+            (waited.ok().flatten(), program.shut_down().await)
+        }
+        Some(ChildStop::Unresponsive(_)) => (None, program.kill().await),
+        Some(ChildStop::Finished(_) | ChildStop::Stopped | ChildStop::Failed(_)) | None => {
+            (None, program.shut_down().await)
+        }
+    };
+    let mut text = match exit {
+        Some(ProgramEnded::Exited(code)) => format!(" It ended with exit code {code}."),
+        Some(ProgramEnded::Signalled(signal)) => format!(" It was ended by signal {signal}."),
+        Some(ProgramEnded::TimedOut | ProgramEnded::Cancelled) | None => String::new(),
+    };
+    let is_reported =
+        |stray_output: &str| matches!(stop, Some(ChildStop::Failed(why)) if why.contains(stray_output));
+    if let Some(stray_output) = shutdown.stray.filter(|stray| !is_reported(stray)) {
+        text.push_str(&format!(" It said what is no message of the protocol: {stray_output}"));
+    }
+    if !shutdown.stderr.is_empty() {
+        text.push_str(&format!("\nThe end of what it complained of:\n{}", shutdown.stderr));
+    }
+    text
+}

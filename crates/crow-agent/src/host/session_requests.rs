@@ -1,0 +1,109 @@
+//! How a client gets at sessions: new ones, stored ones, those that live here, and the list of all.
+
+use std::path::PathBuf;
+
+use crow_acp::{
+    Client, OpenSessionResult, ResponseSender, SessionInfo, SessionLocation, SessionOpenKind, SessionPage,
+};
+use crow_core::{Failure, FailureKind};
+use crow_store::{CreatorFilter, ListQuery, SessionCursor};
+
+use crate::handle::{SessionHandle, SessionMsg};
+use crate::host::{HostEvent, HostShared};
+use crate::run_turn::store_failure;
+use crate::session_init::SessionOwner;
+use crate::{clock, location, session_init};
+
+/// Sessions on one page of a list.
+const PAGE_LEN: u32 = 50;
+
+/// Opens what nobody in this process has open.
+pub(super) async fn open_stored(
+    shared: &HostShared,
+    client: &Client,
+    kind: SessionOpenKind,
+    location: SessionLocation,
+    answer: ResponseSender<OpenSessionResult>,
+) {
+    let opened = async {
+        let location = location::check_location(location).await?;
+        let runtime = shared.runtime().await?;
+        let init = match &kind {
+            SessionOpenKind::New => session_init::new_session(runtime, location),
+            SessionOpenKind::Load(session) | SessionOpenKind::Resume(session) => {
+                session_init::load_session(runtime, session, location).await?
+            }
+            SessionOpenKind::Fork(session) => session_init::fork_session(runtime, session, location).await?,
+        };
+        Ok((runtime.clone(), init))
+    };
+    match opened.await {
+        Ok((runtime, init)) => {
+            if let SessionOpenKind::Load(_) = kind {
+                session_init::replay_session(&runtime, client, &init, SessionOwner::Unknown).await;
+            }
+            shared.send_to_host(HostEvent::Opened { init: Box::new(init), runtime, answer }).await;
+        }
+        Err(failure) => answer.send(Err(failure)),
+    }
+}
+
+/// Opens what lives in this process already: its turn goes on and nothing of it is replaced.
+pub(super) async fn open_live(
+    shared: &HostShared,
+    client: &Client,
+    (handle, kind): (SessionHandle, SessionOpenKind),
+    location: SessionLocation,
+    answer: ResponseSender<OpenSessionResult>,
+) {
+    if let SessionOpenKind::Load(session) = &kind {
+        let looked = async {
+            session_init::read_live_session(shared.runtime().await?, session, location.clone()).await
+        };
+        let init = match looked.await {
+            Ok(init) => init,
+            Err(failure) => return answer.send(Err(failure)),
+        };
+        if let Ok(runtime) = shared.runtime().await {
+            session_init::replay_session(runtime, client, &init, SessionOwner::ThisProcess).await;
+        }
+    }
+    let session = handle.id.clone();
+    let answer = ResponseSender::new(move |options: Result<_, _>| {
+        answer.send(options.map(|options| OpenSessionResult { session, options }));
+    });
+    handle.send_request(answer, |answer| SessionMsg::Reopen { location, answer });
+}
+
+/// Reads a page of the stored sessions.
+pub(super) async fn list_sessions(
+    shared: &HostShared,
+    cwd: Option<PathBuf>,
+    cursor: Option<String>,
+) -> Result<SessionPage, Failure> {
+    let runtime = shared.runtime().await?;
+    let before = match cursor {
+        Some(cursor) => Some(SessionCursor::parse(&cursor).ok_or_else(|| {
+            let reason = format!("The cursor {cursor} is not one of ours. Ask for the first page again.");
+            Failure::new(FailureKind::InvalidValue, reason)
+        })?),
+        None => None,
+    };
+    if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_absolute()) {
+        let reason = format!("cwd is {}, which is not an absolute path.", cwd.display());
+        return Err(Failure::new(FailureKind::InvalidValue, reason));
+    }
+    let cwd = cwd.map(|cwd| location::normalize_path(&cwd).display().to_string());
+    let query = ListQuery { cwd, begun_by: CreatorFilter::Person, before, limit: PAGE_LEN };
+    let rows = runtime.store.list_sessions(query).await.map_err(store_failure)?;
+    let next = (rows.len() == PAGE_LEN as usize)
+        .then(|| rows.last().map(|row| SessionCursor::after_session(row).to_string()))
+        .flatten();
+    let sessions = rows.into_iter().map(|row| SessionInfo {
+        session: row.id,
+        cwd: row.cwd.into(),
+        title: row.title,
+        updated: clock::format_rfc3339(row.updated),
+    });
+    Ok(SessionPage { sessions: sessions.collect(), next })
+}

@@ -1,0 +1,88 @@
+//! What the person pointed at, beside what they said: the text of files and the images of the web. Of files, what the policy
+//! does not let the model read by itself stays a mention.
+
+mod images;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crow_core::{Confinement, ContentPart, CrowPart, ToolAccess, escape_hidden, link};
+use crow_tools::ToolCx;
+
+use crate::calls;
+use crate::run_turn::{SessionState, TurnCx};
+
+/// Files of one prompt that are read; who points at more means a folder.
+const FILES_MAX: usize = 32;
+
+/// Bytes of all of them, about 32,000 tokens.
+const BYTES_MAX: usize = 128 * 1024;
+
+/// Adds to each link what it leads to, or why that is not here.
+pub(crate) async fn with_contents(
+    cx: &TurnCx<'_>,
+    state: &mut SessionState,
+    parts: Vec<ContentPart>,
+) -> Vec<ContentPart> {
+    images::tell_unseen(cx, &parts);
+    let parts = images::with_images(cx, state, parts).await;
+    attach_linked_files(cx, parts).await
+}
+
+/// Adds to each link to a file what the file says, or why that is not here. The person did not say it.
+async fn attach_linked_files(cx: &TurnCx<'_>, parts: Vec<ContentPart>) -> Vec<ContentPart> {
+    let mut remaining_bytes = BYTES_MAX;
+    let mut uris = BTreeSet::new();
+    let mut expanded = Vec::with_capacity(parts.len());
+    for part in parts {
+        let attachment = match &part {
+            ContentPart::Link { uri, .. } if uris.len() < FILES_MAX && uris.insert(uri.clone()) => {
+                read_linked_file(cx, uri, &mut remaining_bytes).await.map(|text| linked_file_part(uri, text))
+            }
+            ContentPart::Link { .. } | ContentPart::Text(_) | ContentPart::Image { .. } => None,
+            ContentPart::Resource { .. } | ContentPart::FromCrow { .. } => None,
+        };
+        expanded.push(part);
+        expanded.extend(attachment);
+    }
+    expanded
+}
+
+fn linked_file_part(uri: &str, text: String) -> ContentPart {
+    let uri = escape_hidden(uri);
+    let file = uri.strip_prefix("file:").unwrap_or(&uri).to_owned();
+    ContentPart::FromCrow { what: CrowPart::LinkedFile(file), text }
+}
+
+/// The text of a file, as far as there is room; `None` for what is no file here.
+async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usize) -> Option<String> {
+    let (path, lines) = link::parse_file_link(uri)?;
+    if path.contains('\0') {
+        return None;
+    }
+    let resolved = crow_tools::resolve_links(Path::new(&path));
+    if let Err(reason) = calls::check_read_allowed(cx, &resolved) {
+        return Some(format!("Not read: {reason}. The tool `read` asks the person."));
+    }
+    let access = ToolAccess::Reads(vec![resolved.display().to_string()]);
+    let tool_cx = ToolCx {
+        workspace: cx.workspace,
+        editor: Some(cx.editor),
+        access: &access,
+        call: None,
+        confinement: Confinement::Free,
+        cancel: cx.cancel,
+        progress: &|_| (),
+        undo_recorder: None,
+    };
+    Some(match crow_tools::read_resource_link(tool_cx, &path, lines).await {
+        Ok(text) if text.len() <= *remaining_bytes => {
+            *remaining_bytes -= text.len();
+            text
+        }
+        Ok(_) => {
+            "Not put here: the other files of this prompt are large already. Read it with `read`.".to_owned()
+        }
+        Err(reason) => reason,
+    })
+}

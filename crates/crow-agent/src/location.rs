@@ -1,0 +1,55 @@
+//! Where a session works, once it is known to be there.
+
+use std::path::{Path, PathBuf};
+
+use crow_acp::SessionLocation;
+use crow_core::{Failure, FailureKind};
+
+/// Folders beside the first that a session may work in; every path is compared with each.
+const ROOTS_MAX: usize = 64;
+
+/// Checks that every folder is there, and spells each in one way.
+pub(crate) async fn check_location(location: SessionLocation) -> Result<SessionLocation, Failure> {
+    let SessionLocation { cwd, more_roots, servers } = location;
+    let more_roots = more_roots.iter().map(|root| normalize_path(root)).collect();
+    let location = SessionLocation { cwd: normalize_path(&cwd), more_roots, servers };
+    if location.more_roots.len() > ROOTS_MAX {
+        let reason = format!(
+            "There are {} additional directories; {ROOTS_MAX} are the most.",
+            location.more_roots.len()
+        );
+        return Err(Failure::new(FailureKind::InvalidValue, reason));
+    }
+    check_folder("cwd", &location.cwd).await?;
+    for root in &location.more_roots {
+        check_folder("An additional directory", root).await?;
+    }
+    Ok(location)
+}
+
+/// A path that is no text cannot be told to a client, a model or a database.
+const NOT_TEXT: &str = "whose name is not UTF-8. Rename the folder, or one above it, or choose another.";
+
+/// Leaves out what a path can do without: slashes at the end and in a row, dots.
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+async fn check_folder(label: &str, path: &Path) -> Result<(), Failure> {
+    let reason = if path.to_str().is_none() {
+        format!("{label} is {}, {NOT_TEXT}", path.display())
+    } else if !path.is_absolute() {
+        format!("{label} is {}, which is not an absolute path.", path.display())
+    } else if !tokio::fs::metadata(path).await.is_ok_and(|metadata| metadata.is_dir()) {
+        format!("{label} is {}, which is not a folder. Create it or choose another.", path.display())
+    } else {
+        let path = path.to_owned();
+        let resolved = tokio::task::spawn_blocking(move || crow_tools::resolve_links(&path)).await;
+        match resolved {
+            Ok(resolved) if resolved.to_str().is_some() => return Ok(()),
+            Ok(resolved) => format!("{label} is {}, {NOT_TEXT}", resolved.display()),
+            Err(error) => return Err(Failure::new(FailureKind::Internal, error.to_string())),
+        }
+    };
+    Err(Failure::new(FailureKind::InvalidValue, reason))
+}

@@ -1,0 +1,286 @@
+//! What one session may use, looked at anew before each prompt: what changed is asked for again, and a client hears of
+//! commands that came or went.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crow_acp::Client;
+use crow_core::{
+    CommandInfo, ContentPart, SessionId, SessionUpdate, Transcript, TranscriptEntry, TrustAnswer,
+    TrustLedger, TrustSubject,
+};
+use tokio::sync::Mutex;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::survey::ConfigSurvey;
+use super::trust_question::{TrustDecision, TrustQuestion};
+use super::{ProjectConfig, Skill, mentions_skill, skills_part, trust_records};
+use crate::children;
+use crate::commands;
+use crate::runtime::AgentRuntime;
+use crate::toolbox::Toolbox;
+
+/// Sentences remembered as told, so that none is told with every prompt; a repository can make up new ones.
+const NOTICES_MAX: usize = 1000;
+
+/// What one session may use.
+pub(crate) struct ProjectConfigLoader {
+    runtime: Arc<AgentRuntime>,
+    client: Client,
+    session: SessionId,
+    cwd: PathBuf,
+    toolbox: Arc<Toolbox>,
+    current: RwLock<Arc<ProjectConfig>>,
+    /// One look at a time: a second one must not ask again.
+    pub(super) state: Mutex<LoaderState>,
+    /// Whoever asks here is an agent itself.
+    pub(super) is_child: bool,
+    /// Cancelled once the first look is over.
+    initialized: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct LoaderState {
+    /// What was said for this session.
+    pub(super) session_answers: TrustLedger,
+    /// What `/trust` showed last.
+    pub(super) listed_subjects: BTreeSet<TrustSubject>,
+    /// Sentences that were told.
+    sent_notices: BTreeSet<String>,
+    /// Commands that the client knows.
+    sent_commands: Vec<CommandInfo>,
+    /// Skills that the model knows, by their files.
+    known_skills: BTreeSet<PathBuf>,
+    /// A look whose prompt was cancelled while it waited for the disk.
+    pending_survey: Option<JoinHandle<ConfigSurvey>>,
+}
+
+impl ProjectConfigLoader {
+    /// Makes the stock of a session with nothing in it but the configuration's rules, and tells the client of commands
+    /// that come and go with MCP servers for as long as it is there.
+    pub(crate) fn start(
+        runtime: Arc<AgentRuntime>,
+        client: Client,
+        session: SessionId,
+        (cwd, toolbox): (PathBuf, Arc<Toolbox>),
+    ) -> Arc<Self> {
+        let current = RwLock::new(Arc::new(ProjectConfig::from_config(&runtime.config())));
+        let mut commands_changed = toolbox.subscribe_commands();
+        let (state, initialized) = (Mutex::default(), CancellationToken::new());
+        let is_child = children::tree_depth(&runtime, &client) > 0;
+        let loader =
+            Arc::new(Self { runtime, client, session, cwd, toolbox, current, state, is_child, initialized });
+        let weak_loader = Arc::downgrade(&loader);
+        tokio::spawn(async move {
+            while commands_changed.changed().await.is_ok() {
+                let Some(loader) = weak_loader.upgrade() else { return };
+                loader.send_commands(&mut *loader.state.lock().await);
+            }
+        });
+        loader
+    }
+
+    /// What may be used now.
+    pub(crate) fn current_config(&self) -> Arc<ProjectConfig> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Every command there is, once they were looked for. Waits for no question.
+    pub(crate) async fn available_commands(&self) -> Vec<CommandInfo> {
+        self.initialized.cancelled().await;
+        self.offered_commands()
+    }
+
+    /// Takes in what is trusted already and tells the client, which was just told of our own commands.
+    pub(crate) async fn load_trusted(&self) {
+        let _opened = self.initialized.clone().drop_guard();
+        let mut state = self.state.lock().await;
+        state.sent_commands = commands::available_commands();
+        for notice in self.runtime.take_notices() {
+            self.notify_once(&mut state, notice);
+        }
+        if let Some(survey) = self.run_survey(&mut state).await {
+            self.apply_survey(&mut state, survey);
+        }
+    }
+
+    /// Looks again before a prompt, and asks about what nobody has said anything to.
+    pub(crate) async fn refresh_config(&self, cancel: &CancellationToken) {
+        let survey_task = async {
+            let mut state = self.state.lock().await;
+            let survey = self.run_survey(&mut state).await;
+            (state, survey)
+        };
+        let (mut state, survey) = tokio::select! {
+            looked = survey_task => looked,
+            // A disk that does not answer keeps nobody from stopping.
+            () = cancel.cancelled() => return,
+        };
+        let Some(survey) = survey else { return };
+        self.ask_untrusted(&mut state, survey, cancel).await;
+    }
+
+    /// Looks on a thread of its own. One look at a time: where the disk does not answer, each prompt would leave a thread
+    /// behind.
+    pub(super) async fn run_survey(&self, state: &mut LoaderState) -> Option<ConfigSurvey> {
+        if let Some(earlier_survey) = &mut state.pending_survey {
+            // What it saw is old by now.
+            let _ = earlier_survey.await;
+        }
+        let (config, cwd) = (self.runtime.config(), self.cwd.clone());
+        let pending_survey = state
+            .pending_survey
+            .insert(tokio::task::spawn_blocking(move || ConfigSurvey::take_survey(&config, &cwd)));
+        let survey = pending_survey.await;
+        state.pending_survey = None;
+        survey.inspect_err(|error| tracing::error!(%error, "looking for supplies broke")).ok()
+    }
+
+    async fn ask_untrusted(&self, state: &mut LoaderState, survey: ConfigSurvey, cancel: &CancellationToken) {
+        let undecided = survey.undecided_files(&state.session_answers);
+        if undecided.is_empty() || cancel.is_cancelled() {
+            return self.apply_survey(state, survey);
+        }
+        let question = TrustQuestion::for_files(&undecided, |path| survey.trust.approved_text(path));
+        let subjects: Vec<TrustSubject> = undecided.iter().map(|file| file.subject.clone()).collect();
+        let (answer, until_changed) = match question.ask_user(&self.client, &self.session, cancel).await {
+            // The next prompt asks again.
+            TrustDecision::Closed if cancel.is_cancelled() || self.client.is_gone() => {
+                return self.apply_survey(state, survey);
+            }
+            TrustDecision::Use { until_changed } => (TrustAnswer::Yes, until_changed),
+            TrustDecision::Reject { until_changed } => (TrustAnswer::No, until_changed),
+            TrustDecision::Closed => (TrustAnswer::No, false),
+            TrustDecision::NotAsked => {
+                self.notify_once(state, ProjectConfig::unused_notice(&question.summary, self.is_child));
+                (TrustAnswer::No, false)
+            }
+        };
+        self.apply_decision(state, survey, (subjects, answer, until_changed)).await;
+    }
+
+    /// Takes down what a person said about contents, and goes by it from here on.
+    pub(super) async fn apply_decision(
+        &self,
+        state: &mut LoaderState,
+        survey: ConfigSurvey,
+        (subjects, answer, until_changed): (Vec<TrustSubject>, TrustAnswer, bool),
+    ) {
+        subjects.iter().for_each(|subject| state.session_answers.record_answer(subject.clone(), answer));
+        let survey = if until_changed {
+            self.store_decision(state, survey, (&subjects, answer)).await
+        } else {
+            Some(survey)
+        };
+        if let Some(survey) = survey {
+            self.apply_survey(state, survey);
+        }
+    }
+
+    /// Keeps a word for good; a session that cannot keep it has it all the same.
+    async fn store_decision(
+        &self,
+        state: &mut LoaderState,
+        survey: ConfigSurvey,
+        (subjects, answer): (&[TrustSubject], TrustAnswer),
+    ) -> Option<ConfigSurvey> {
+        let config_dir = self.runtime.config().config_dir.clone();
+        let subjects = subjects.to_vec();
+        let store_result = tokio::task::spawn_blocking(move || {
+            let files = survey.scan.files.iter().filter(|file| subjects.contains(&file.subject));
+            let store_result =
+                trust_records::store_decision(&config_dir, &survey.scan.repository, files, answer);
+            (survey, store_result)
+        });
+        let (survey, store_result) =
+            store_result.await.inspect_err(|error| tracing::error!(%error, "keeping trust broke")).ok()?;
+        if let Err(error) = store_result {
+            let notice = format!("Your answer counts in this session only: it could not be kept ({error}).");
+            self.notify_once(state, notice);
+        }
+        Some(survey)
+    }
+
+    fn apply_survey(&self, state: &mut LoaderState, survey: ConfigSurvey) {
+        let (project_config, problems) = survey
+            .into_project_config(&state.session_answers, ProjectConfig::from_config(&self.runtime.config()));
+        for problem in problems {
+            self.notify_once(state, problem);
+        }
+        for command in project_config.slash_commands() {
+            if commands::available_commands().iter().any(|builtin| builtin.name == command.name) {
+                let name = command.name;
+                let notice =
+                    format!("/{name} stays Crow's own command; call the file or the skill otherwise.");
+                self.notify_once(state, notice);
+            }
+        }
+        self.toolbox.set_supplied_servers((&self.client, &self.session), &project_config.servers);
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(project_config);
+        self.send_commands(state);
+    }
+
+    /// Every command there is now: Crow's own, then prompt files and skills, then the prompts of MCP servers.
+    fn offered_commands(&self) -> Vec<CommandInfo> {
+        let other_commands =
+            self.current_config().slash_commands().into_iter().chain(self.toolbox.prompt_commands());
+        let mut commands = commands::available_commands();
+        for command in other_commands {
+            if !commands.iter().any(|other| other.name == command.name) {
+                commands.push(command);
+            }
+        }
+        commands
+    }
+
+    fn send_commands(&self, state: &mut LoaderState) {
+        let commands = self.offered_commands();
+        if commands != state.sent_commands {
+            self.client.send_update(&self.session, SessionUpdate::Commands(commands.clone()));
+            state.sent_commands = commands;
+        }
+    }
+
+    /// Tells a sentence once.
+    fn notify_once(&self, state: &mut LoaderState, sentence: String) {
+        if state.sent_notices.len() < NOTICES_MAX && state.sent_notices.insert(sentence.clone()) {
+            self.client.send_update(&self.session, SessionUpdate::Notice(sentence));
+        }
+    }
+
+    /// Tells the model again of every skill that it can no longer see.
+    pub(crate) async fn forget_known_skills(&self) {
+        self.state.lock().await.known_skills.clear();
+    }
+
+    /// Adds to what the person said what their command stands for, and the skills that the model does not know.
+    pub(crate) async fn complete_prompt(
+        &self,
+        parts: Vec<ContentPart>,
+        transcript: &Transcript,
+    ) -> Vec<ContentPart> {
+        let project_config = self.current_config();
+        let mut parts = project_config.expand_prompt(parts);
+        let mut state = self.state.lock().await;
+        let is_unknown =
+            |skill: &&Skill| !state.known_skills.contains(&skill.path) && !knows_skill(transcript, skill);
+        let unknown_skills: Vec<&Skill> = project_config.skills.iter().filter(is_unknown).collect();
+        if !unknown_skills.is_empty() {
+            parts.push(skills_part(&unknown_skills));
+        }
+        state.known_skills = project_config.skills.iter().map(|skill| skill.path.clone()).collect();
+        parts
+    }
+}
+
+/// Tells whether the model was told of a skill.
+fn knows_skill(transcript: &Transcript, skill: &Skill) -> bool {
+    let is_in_system_prompt = transcript.system().contains(&skill.path.display().to_string());
+    is_in_system_prompt
+        || transcript.entries().iter().any(|entry| match entry {
+            TranscriptEntry::Prompt(prompt) => mentions_skill(&prompt.parts, skill),
+            TranscriptEntry::Reply(_) | TranscriptEntry::Result { .. } => false,
+        })
+}

@@ -1,0 +1,239 @@
+//! Which files of a repository supply something, each read once. Blocks; knows no trust.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crow_core::{ContentHash, TrustSubject, escape_hidden, escape_hidden_start};
+use crow_speckit::{SpeckitProject, UntrustedFile};
+use sha2::{Digest as _, Sha256};
+
+use super::bounded_read::{self, AllowedRoot};
+use super::skill_files::{PromptFile, SKILL_FILE, Skill};
+use super::{RepositoryConfig, RepositoryConfigReader, VariableExpansion, join_items};
+
+/// Larger files are for no person to look through.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Bytes of all files together: a question shows them whole.
+const BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Files of one repository; a person looks through each.
+const FILES_MAX: usize = 128;
+
+/// Names looked at in one folder.
+const NAMES_MAX: usize = 1000;
+
+/// Keys that a warning names.
+const KEYS_SHOWN: usize = 8;
+
+/// Characters of a sentence that repeats what a file says.
+const PROBLEM_CHARS_MAX: usize = 1000;
+
+/// Where a repository or a person configures Crow.
+pub(super) const CONFIG_DIRECTORY: &str = ".crow";
+
+/// Files that bring servers and rules, from a folder.
+const CONFIGS: [&str; 2] = [".crow/config.yaml", ".mcp.json"];
+
+/// Folders of skills, from a folder: ours, and the two that other agents use.
+const SKILL_DIRECTORIES: [&str; 3] = [".crow/skills", ".agents/skills", ".claude/skills"];
+
+/// The folder of prompt files, from a folder.
+const PROMPT_DIRECTORY: &str = ".crow/prompts";
+
+/// A file of a repository with what it brings.
+#[derive(Debug)]
+pub(super) struct ProjectConfigFile {
+    pub(super) subject: TrustSubject,
+    pub(super) path: PathBuf,
+    /// The bytes that were hashed.
+    pub(super) text: String,
+    pub(super) contribution: FileContribution,
+}
+
+/// What a file brings.
+#[derive(Debug)]
+pub(super) enum FileContribution {
+    /// Servers and rules, with their variables as they are written.
+    Config(RepositoryConfig),
+    Skill(Skill),
+    Prompt(PromptFile),
+    /// Something of the Spec Kit workflow.
+    Workflow(UntrustedFile),
+}
+
+impl FileContribution {
+    /// Tells whether there is something to approve.
+    pub(super) fn needs_approval(&self) -> bool {
+        match self {
+            Self::Config(config) => !config.is_empty(),
+            Self::Skill(_) | Self::Prompt(_) | Self::Workflow(_) => true,
+        }
+    }
+}
+
+/// What a repository brings along, whoever trusts it.
+#[derive(Debug)]
+pub(super) struct RepositoryScan {
+    /// Its root, spelled without links.
+    pub(super) repository: PathBuf,
+    /// What counts first comes first.
+    pub(super) files: Vec<ProjectConfigFile>,
+    /// What was left out, a sentence each.
+    pub(super) problems: Vec<String>,
+}
+
+/// Where to look.
+#[derive(Debug, Clone)]
+pub(super) struct ScanLocations {
+    pub(super) cwd: PathBuf,
+    /// The person's configuration, spelled without links: in a home folder it is no repository's.
+    pub(super) config_dir: PathBuf,
+    pub(super) repositories: Arc<dyn RepositoryConfigReader>,
+}
+
+/// Finds the root of the repository that a folder is in; a folder that is in none is one by itself.
+pub(crate) fn repository_root(cwd: &Path) -> &Path {
+    cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
+}
+
+/// Reads what the repository around a folder supplies, in the folder itself and in the root.
+pub(super) fn scan_repository(locations: &ScanLocations) -> RepositoryScan {
+    let cwd = crow_tools::resolve_links(&locations.cwd);
+    let repository = repository_root(&cwd).to_owned();
+    let mut directories = vec![cwd];
+    directories.extend(Some(repository.clone()).filter(|root| *root != directories[0]));
+    let mut scanner = RepositoryScanner {
+        locations,
+        n_bytes: 0,
+        scan: RepositoryScan { repository, files: Vec::new(), problems: Vec::new() },
+    };
+    for directory in &directories {
+        scanner.scan_folder(directory);
+    }
+    scanner.scan_workflow(&directories[0]);
+    scanner.scan
+}
+
+struct RepositoryScanner<'a> {
+    locations: &'a ScanLocations,
+    n_bytes: usize,
+    scan: RepositoryScan,
+}
+
+impl RepositoryScanner<'_> {
+    fn scan_folder(&mut self, directory: &Path) {
+        let is_user_config =
+            crow_tools::resolve_links(&directory.join(CONFIG_DIRECTORY)) == self.locations.config_dir;
+        let is_scanned =
+            |relative_path: &str| !(is_user_config && relative_path.starts_with(CONFIG_DIRECTORY));
+        for config in CONFIGS.into_iter().filter(|relative_path| is_scanned(relative_path)) {
+            self.scan_file(directory.join(config), |locations, path, text| {
+                Some(FileContribution::Config(locations.repositories.read_config(
+                    path,
+                    text,
+                    VariableExpansion::AsWritten,
+                )))
+            });
+        }
+        for skills in SKILL_DIRECTORIES.into_iter().filter(|relative_path| is_scanned(relative_path)) {
+            for name in self.list_names(&directory.join(skills)) {
+                let skill_directory = self.skill_folder(&directory.join(skills).join(&name));
+                self.scan_file(directory.join(skills).join(name).join(SKILL_FILE), |_, path, text| {
+                    Skill::parse_skill(path.to_owned(), skill_directory, text).map(FileContribution::Skill)
+                });
+            }
+        }
+        if is_scanned(PROMPT_DIRECTORY) {
+            for name in self.list_names(&directory.join(PROMPT_DIRECTORY)) {
+                if name.ends_with(".md") {
+                    self.scan_file(directory.join(PROMPT_DIRECTORY).join(name), |_, path, text| {
+                        PromptFile::parse_prompt_file(path, text).map(FileContribution::Prompt)
+                    });
+                }
+            }
+        }
+    }
+
+    /// Looks for what changes the Spec Kit workflow, in the project around a folder. What lies outside of the repository is
+    /// nobody's to approve.
+    fn scan_workflow(&mut self, cwd: &Path) {
+        let project = SpeckitProject::find_project(cwd, None).ok().flatten();
+        for file in project.iter().flat_map(crow_speckit::list_untrusted_files) {
+            let path = file.path.clone();
+            self.scan_file(path, |_, _, _| Some(FileContribution::Workflow(file)));
+        }
+    }
+
+    /// Follows a skill's folder to where it is now, once: a link that is laid out later leads nowhere. A folder that is
+    /// not among the repository's skills holds more than a skill speaks of, so it is not to be read freely.
+    fn skill_folder(&self, directory: &Path) -> Option<PathBuf> {
+        let resolved = crow_tools::resolve_links(directory);
+        let parent = resolved.parent()?;
+        let mut ancestors =
+            parent.ancestors().take_while(|directory| directory.starts_with(&self.scan.repository));
+        let is_in_skills =
+            ancestors.any(|directory| SKILL_DIRECTORIES.iter().any(|skills| directory.ends_with(skills)));
+        is_in_skills.then_some(resolved)
+    }
+
+    fn list_names(&self, directory: &Path) -> Vec<String> {
+        bounded_read::list_names(directory, AllowedRoot::Folder(&self.scan.repository), NAMES_MAX)
+    }
+
+    fn scan_file(
+        &mut self,
+        path: PathBuf,
+        parse: impl FnOnce(&ScanLocations, &Path, &str) -> Option<FileContribution>,
+    ) {
+        let repository = &self.scan.repository;
+        let display_path = path.strip_prefix(repository).unwrap_or(&path).display().to_string();
+        let text =
+            match bounded_read::read_bounded_text(&path, AllowedRoot::Folder(repository), FILE_BYTES_MAX) {
+                Ok(Some(text)) => text,
+                Ok(None) => return,
+                Err(reason) => return self.report_skipped(&display_path, &reason.to_string()),
+            };
+        self.n_bytes += text.len();
+        if self.scan.files.len() >= FILES_MAX || self.n_bytes > BYTES_MAX {
+            return self.report_skipped(
+                &display_path,
+                "there are too many files of its kind, or they are too large together",
+            );
+        }
+        let Some(contribution) = parse(self.locations, &path, &text) else {
+            return self.report_skipped(
+                &display_path,
+                "no command can be called so; use letters, digits, `-`, `_` and `.`",
+            );
+        };
+        if let FileContribution::Config(config) = &contribution {
+            if !config.rejected_keys.is_empty() {
+                let keys = join_items(config.rejected_keys.iter(), KEYS_SHOWN);
+                let problem = format!(
+                    "{} sets what a repository cannot set, so that is left out: {}.",
+                    escape_hidden(&display_path),
+                    escape_hidden(&keys)
+                );
+                self.scan.problems.push(problem);
+            }
+            let problems = config.problems.iter();
+            self.scan
+                .problems
+                .extend(problems.map(|problem| escape_hidden_start(problem, PROBLEM_CHARS_MAX) + "."));
+        }
+        let subject = TrustSubject { path: display_path, hash: hash_content(text.as_bytes()) };
+        self.scan.files.push(ProjectConfigFile { subject, path, text, contribution });
+    }
+
+    fn report_skipped(&mut self, display_path: &str, reason: &str) {
+        self.scan
+            .problems
+            .push(format!("{} of the repository is left out: {reason}.", escape_hidden(display_path)));
+    }
+}
+
+/// Hashes a content.
+pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
+    ContentHash::new(Sha256::digest(bytes).into())
+}

@@ -1,0 +1,81 @@
+//! Skills and prompt files as their texts say them. Knows no folder and no trust.
+
+use std::path::{Path, PathBuf};
+
+use crow_core::{FrontMatter, slash};
+
+/// Characters of a description: every request carries those of skills, and lists of commands show them in a line.
+const DESCRIPTION_CHARS_MAX: usize = 1024;
+
+/// What a file of a skill is called.
+pub(super) const SKILL_FILE: &str = "SKILL.md";
+
+/// What a prompt file's name ends in.
+const PROMPT_EXTENSION: &str = "md";
+
+/// Instructions for a kind of work, which the model reads when it fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Skill {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) hint: Option<String>,
+    /// Its file; what it speaks of is in the same folder.
+    pub(crate) path: PathBuf,
+    /// The folder that may be read with it, spelled without links; `None` when no folder came with it.
+    pub(super) directory: Option<PathBuf>,
+    pub(super) body: String,
+}
+
+/// A text that a command stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PromptFile {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) hint: Option<String>,
+    pub(super) body: String,
+}
+
+impl Skill {
+    /// Reads a skill; one that no command can be called is none.
+    pub(super) fn parse_skill(path: PathBuf, directory: Option<PathBuf>, text: &str) -> Option<Self> {
+        let front_matter = FrontMatter::parse(text);
+        let directory_name = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let names = [front_matter.get("name"), directory_name];
+        let name = names.into_iter().flatten().find(|name| slash::is_command_name(name))?.to_owned();
+        let (description, hint) = (read_description(&front_matter), read_hint(&front_matter));
+        Some(Self { name, description, hint, body: front_matter.body.to_owned(), path, directory })
+    }
+}
+
+impl PromptFile {
+    /// Reads a prompt file; its name is its file's.
+    pub(super) fn parse_prompt_file(path: &Path, text: &str) -> Option<Self> {
+        let is_prompt = path.extension().is_some_and(|extension| extension == PROMPT_EXTENSION);
+        let name =
+            path.file_stem().and_then(|name| name.to_str()).filter(|name| slash::is_command_name(name));
+        let front_matter = FrontMatter::parse(text);
+        let (description, hint) = (read_description(&front_matter), read_hint(&front_matter));
+        let name = name.filter(|_| is_prompt)?.to_owned();
+        Some(Self { name, description, hint, body: front_matter.body.to_owned() })
+    }
+}
+
+fn read_description(front_matter: &FrontMatter<'_>) -> String {
+    let first = || {
+        front_matter
+            .body
+            .lines()
+            .map(|line| line.trim_start_matches('#').trim())
+            .find(|line| !line.is_empty())
+    };
+    let text = front_matter.get("description").or_else(first).unwrap_or("(no description)");
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match words.char_indices().nth(DESCRIPTION_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &words[..end]),
+        None => words,
+    }
+}
+
+fn read_hint(front_matter: &FrontMatter<'_>) -> Option<String> {
+    front_matter.get("argument-hint").map(str::to_owned)
+}

@@ -1,0 +1,154 @@
+//! All there is to use at one moment, and who trusts it: the person's own, the repository's, and what was said to it.
+//! Blocks; asks nobody.
+
+use std::path::{Path, PathBuf};
+
+use crow_core::{TrustLedger, TrustState, evaluate_trust};
+
+use super::bounded_read::{self, AllowedRoot};
+use super::scan::{self, FileContribution, ProjectConfigFile, RepositoryScan, ScanLocations};
+use super::skill_files::{PromptFile, SKILL_FILE, Skill};
+use super::trust_records::{self, TrustRecord};
+use super::{ProjectConfig, VariableExpansion, dedup_by_name};
+use crate::runtime::AgentConfig;
+
+/// The person's own files; far more than anyone has.
+const OWN_MAX: usize = 500;
+
+/// Names that a notice shows.
+const KEYS_SHOWN: usize = 8;
+
+/// Larger texts are none that a model should read at once.
+const OWN_BYTES_MAX: u64 = 1024 * 1024;
+
+/// What there is to use.
+#[derive(Debug)]
+pub(super) struct ConfigSurvey {
+    skills: Vec<Skill>,
+    prompts: Vec<PromptFile>,
+    pub(super) scan: RepositoryScan,
+    pub(super) trust: TrustRecord,
+    /// What the person should know, a sentence each.
+    pub(super) problems: Vec<String>,
+    locations: ScanLocations,
+}
+
+impl ConfigSurvey {
+    /// Looks at the person's files, at those of the repository around a folder, and at what was said to them.
+    pub(super) fn take_survey(config: &AgentConfig, cwd: &Path) -> Self {
+        let locations = ScanLocations {
+            cwd: cwd.to_owned(),
+            config_dir: config.config_dir.clone(),
+            repositories: config.repositories.clone(),
+        };
+        let mut problems = Vec::new();
+        let mut skills = own_skills(&config.config_dir.join("skills"), &mut problems);
+        if let Some(directory) = &config.skills_dir {
+            skills.extend(own_skills(directory, &mut problems));
+        }
+        let prompts = own_prompts(&config.prompts_dir, &mut problems);
+        let mut scan = scan::scan_repository(&locations);
+        problems.append(&mut scan.problems);
+        let trust = if scan.files.is_empty() {
+            TrustRecord::default()
+        } else {
+            trust_records::read_trust(&config.config_dir, &scan.repository).unwrap_or_else(|problem| {
+                problems.push(problem);
+                TrustRecord::default()
+            })
+        };
+        Self { skills, prompts, scan, trust, problems, locations }
+    }
+
+    /// Takes out what somebody has to be asked about.
+    pub(super) fn undecided_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
+        let is_undecided = |file: &&ProjectConfigFile| {
+            file.contribution.needs_approval()
+                && evaluate_trust(&file.subject, session, &self.trust.ledger) == TrustState::Unknown
+        };
+        self.scan.files.iter().filter(is_undecided).collect()
+    }
+
+    /// Adds what may be used to what is configured; of each name the person's own counts, then the nearer.
+    pub(super) fn into_project_config(
+        self,
+        session: &TrustLedger,
+        mut project_config: ProjectConfig,
+    ) -> (ProjectConfig, Vec<String>) {
+        let Self { skills, prompts, scan, trust, mut problems, locations } = self;
+        project_config.skills.extend(skills);
+        project_config.prompts.extend(prompts);
+        for file in scan.files {
+            if evaluate_trust(&file.subject, session, &trust.ledger) != TrustState::Trusted {
+                continue;
+            }
+            match file.contribution {
+                FileContribution::Config(shown_config) => {
+                    let expansion = VariableExpansion::Only(&shown_config.variables);
+                    let config = locations.repositories.read_config(&file.path, &file.text, expansion);
+                    if !shown_config.secret_variables.is_empty() {
+                        let keys: Vec<String> = shown_config.secret_variables.iter().cloned().collect();
+                        let keys = super::join_items(keys.iter(), KEYS_SHOWN);
+                        problems.push(format!(
+                            "{} names {keys}, which no repository gets: variables that hold keys stay empty in it. Name the \
+                             server in your own configuration where it needs one.",
+                            file.subject.path
+                        ));
+                    }
+                    project_config.servers.extend(config.servers);
+                    project_config.rules.allow.extend(config.rules.allow);
+                    project_config.rules.deny.extend(config.rules.deny);
+                    project_config.hooks.extend(config.hooks);
+                    problems.extend(config.problems.iter().map(|problem| format!("{problem}.")));
+                }
+                FileContribution::Skill(skill) => project_config.skills.push(skill),
+                FileContribution::Prompt(prompt) => project_config.prompts.push(prompt),
+                FileContribution::Workflow(workflow_file) => {
+                    project_config.approved.add_file(file.path, file.subject.hash, workflow_file);
+                }
+            }
+        }
+        dedup_by_name(&mut project_config.servers, |server| server.name.clone());
+        dedup_by_name(&mut project_config.skills, |skill| skill.name.clone());
+        dedup_by_name(&mut project_config.prompts, |prompt| prompt.name.clone());
+        (project_config, problems)
+    }
+}
+
+/// The skills that a session in this folder may use before anybody is asked.
+pub(crate) fn known_skills(config: &AgentConfig, cwd: &Path) -> Vec<Skill> {
+    let survey = ConfigSurvey::take_survey(config, cwd);
+    survey.into_project_config(&TrustLedger::default(), ProjectConfig::default()).0.skills
+}
+
+fn own_skills(directory: &Path, problems: &mut Vec<String>) -> Vec<Skill> {
+    let names = bounded_read::list_names(directory, AllowedRoot::Anywhere, OWN_MAX);
+    let files = names.into_iter().map(|name| directory.join(name).join(SKILL_FILE));
+    let read_skill = |path: PathBuf| {
+        let text = read_own_file(&path, problems)?;
+        let directory = path.parent().map(crow_tools::resolve_links);
+        Skill::parse_skill(path, directory, &text)
+    };
+    files.filter_map(read_skill).collect()
+}
+
+fn own_prompts(directory: &Path, problems: &mut Vec<String>) -> Vec<PromptFile> {
+    let names = bounded_read::list_names(directory, AllowedRoot::Anywhere, OWN_MAX);
+    let files = names.into_iter().map(|name| directory.join(name));
+    let files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
+    files
+        .iter()
+        .filter_map(|path| PromptFile::parse_prompt_file(path, &read_own_file(path, problems)?))
+        .collect()
+}
+
+fn read_own_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
+    match bounded_read::read_bounded_text(path, AllowedRoot::Anywhere, OWN_BYTES_MAX) {
+        Ok(text) => text,
+        Err(reason) => {
+            problems.push(format!("{} is left out: {reason}.", path.display()));
+            None
+        }
+    }
+}

@@ -1,0 +1,451 @@
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crow_core::{
+    HookEvent, HookMatcher, McpTransport, Mode, NetworkAccess, PermissionRule, SandboxMode, TreeLimits,
+    TrustAnswer, TrustLedger, TrustState, TrustSubject, TurnLimits, evaluate_trust,
+};
+use expect_test::{Expect, expect};
+
+use super::survey::ConfigSurvey;
+use super::*;
+use crate::runtime::AgentConfig;
+
+/// Reads a line a word: `server NAME COMMAND`, `allow RULE`, `refused KEY`.
+#[derive(Debug)]
+struct Lines;
+
+impl RepositoryConfigReader for Lines {
+    fn read_config(&self, _: &Path, text: &str, variables: VariableExpansion<'_>) -> RepositoryConfig {
+        let mut config = RepositoryConfig::default();
+        for line in text.lines() {
+            let (kind, rest) = line.split_once(' ').unwrap_or((line, ""));
+            match (kind, rest.split_once(' ')) {
+                ("server", Some((name, command))) => {
+                    let command = match variables {
+                        VariableExpansion::AsWritten => command.to_owned(),
+                        VariableExpansion::Only(_) => command.replace("${X}", "replaced"),
+                    };
+                    let transport = McpTransport::Stdio { command, args: Vec::new(), env: Vec::new() };
+                    config.servers.push(McpServer::new(name, transport));
+                }
+                ("hook", _) => config.hooks.push(HookConfig {
+                    event: HookEvent::PreToolUse,
+                    matcher: HookMatcher::default(),
+                    command: rest.to_owned(),
+                    timeout: std::time::Duration::from_secs(1),
+                }),
+                ("allow", _) => config.rules.allow.push(PermissionRule::parse(rest).unwrap()),
+                ("refused", _) => config.rejected_keys.push(rest.to_owned()),
+                _ => {}
+            }
+        }
+        config
+    }
+}
+
+/// Settings of a person whose configuration is in `root/config`, with nothing in them.
+pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
+    let config_dir = crow_tools::resolve_links(&root.join("config"));
+    AgentConfig {
+        models: Vec::new(),
+        mode: Mode::Ask,
+        rules: PermissionRules::default(),
+        limits: TurnLimits { requests_max: 1, compact_tokens_max: 1000 },
+        secret_variables: Vec::new(),
+        prompts_dir: config_dir.join("prompts"),
+        skills_dir: None,
+        system_prompt_path: None,
+        system_prompt_addition: None,
+        workflow: crate::runtime::WorkflowConfig::default(),
+        sandbox: SandboxMode::default(),
+        network: NetworkAccess::default(),
+        mcp_servers: Vec::new(),
+        mcp_auth_dir: config_dir.join("mcp-auth"),
+        hooks: Vec::new(),
+        repositories: Arc::new(Lines),
+        agent_servers: Vec::new(),
+        own_agent: None,
+        tree_limits: TreeLimits::default(),
+        depth: 0,
+        worktrees_dir: config_dir.join("worktrees"),
+        legacy_worktrees_dir: config_dir.join("former"),
+        recordings_dir: None,
+        spill_dir: config_dir.join("spill"),
+        config_dir,
+        db_uri: "sqlite:////config/crow.db".to_owned(),
+        setup_hint: String::new(),
+        notices: Vec::new(),
+    }
+}
+
+/// A person with a configuration and a repository `p`.
+struct Stage {
+    _folder: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Stage {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(directory.path()).unwrap();
+        let stage = Self { _folder: directory, root };
+        fs::create_dir_all(stage.root.join("p/.git")).unwrap();
+        for (name, text) in files {
+            stage.write(name, text);
+        }
+        stage
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.root.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn survey(&self, cwd: &str) -> ConfigSurvey {
+        ConfigSurvey::take_survey(&bare_settings(&self.root), &self.root.join(cwd))
+    }
+
+    /// Says a word about every file of the repository, for good.
+    fn say(&self, cwd: &str, word: TrustAnswer) {
+        let survey = self.survey(cwd);
+        let config_dir = self.root.join("config");
+        trust_records::store_decision(&config_dir, &survey.scan.repository, survey.scan.files.iter(), word)
+            .unwrap();
+    }
+
+    /// Shows what is asked about, what is used and what the person is told.
+    fn shown(&self, cwd: &str, session: &TrustLedger) -> String {
+        let survey = self.survey(cwd);
+        let unknown = survey.undecided_files(session);
+        let asked: Vec<String> = unknown.iter().map(|file| format!("ask {}\n", file.subject.path)).collect();
+        let (project_config, problems) = survey.into_project_config(session, ProjectConfig::default());
+        let mut shown = asked.concat();
+        for server in &project_config.servers {
+            let McpTransport::Stdio { command, .. } = &server.transport else { continue };
+            shown += &format!("server {} {command}\n", server.name);
+        }
+        shown += &project_config
+            .rules
+            .allow
+            .iter()
+            .map(|rule| format!("allow {}\n", rule.as_str()))
+            .collect::<String>();
+        for command in project_config.slash_commands() {
+            let hint = command.hint.map(|hint| format!(" [{hint}]")).unwrap_or_default();
+            shown += &format!("/{}{hint}: {}\n", command.name, command.description);
+        }
+        shown += &problems.iter().map(|problem| format!("! {problem}\n")).collect::<String>();
+        shown.replace(&self.root.display().to_string(), "$ROOT")
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &Expect) {
+        expected.assert_eq(&self.shown("p", &TrustLedger::default()));
+    }
+}
+
+const WHOLE: &[(&str, &str)] = &[
+    ("p/.crow/config.yaml", "server git git-${X}\nallow cargo test\nrefused providers"),
+    ("p/.mcp.json", "server web web"),
+    ("p/.crow/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships it.\n---\nRun ship.sh"),
+    ("p/.agents/skills/lint/SKILL.md", "# Lints\n"),
+    ("p/.claude/skills/deploy/SKILL.md", "---\ndescription: Another.\n---\n"),
+    ("p/.crow/prompts/review.md", "---\ndescription: Reviews\nargument-hint: FILE\n---\nReview $1."),
+    ("p/.crow/prompts/notes.txt", "nothing"),
+];
+
+#[test]
+fn what_a_repository_brings_is_asked_about_and_not_used() {
+    Stage::new(WHOLE).check(&expect![[r#"
+        ask .crow/config.yaml
+        ask .mcp.json
+        ask .crow/skills/deploy/SKILL.md
+        ask .agents/skills/lint/SKILL.md
+        ask .claude/skills/deploy/SKILL.md
+        ask .crow/prompts/review.md
+        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+    "#]]);
+}
+
+#[test]
+fn what_is_trusted_is_used_and_not_asked_about() {
+    let stage = Stage::new(WHOLE);
+    stage.say("p", TrustAnswer::Yes);
+    stage.check(&expect![[r#"
+        server git git-replaced
+        server web web
+        allow cargo test
+        /review [FILE]: Reviews
+        /deploy: Ships it.
+        /lint: Lints
+        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+    "#]]);
+}
+
+#[test]
+fn what_is_refused_is_neither() {
+    let stage = Stage::new(WHOLE);
+    stage.say("p", TrustAnswer::No);
+    stage.check(&expect![[r#"
+        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+    "#]]);
+}
+
+#[test]
+fn one_byte_more_asks_again_and_takes_back_what_was_used() {
+    let stage = Stage::new(WHOLE);
+    stage.say("p", TrustAnswer::Yes);
+    stage.write("p/.mcp.json", "server web web ");
+    stage.check(&expect![[r#"
+        ask .mcp.json
+        server git git-replaced
+        allow cargo test
+        /review [FILE]: Reviews
+        /deploy: Ships it.
+        /lint: Lints
+        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+    "#]]);
+    let survey = stage.survey("p");
+    assert_eq!(survey.trust.approved_text(".mcp.json"), Some("server web web"));
+    stage.write("p/.mcp.json", "server web web");
+    assert!(
+        stage.survey("p").undecided_files(&TrustLedger::default()).is_empty(),
+        "it is the approved one again"
+    );
+}
+
+#[test]
+fn a_file_that_moves_is_another() {
+    let stage = Stage::new(&[("p/.crow/prompts/a.md", "x")]);
+    stage.say("p", TrustAnswer::Yes);
+    fs::rename(stage.root.join("p/.crow/prompts/a.md"), stage.root.join("p/.crow/prompts/b.md")).unwrap();
+    stage.check(&expect![[r#"
+        ask .crow/prompts/b.md
+    "#]]);
+}
+
+#[test]
+fn repositories_share_no_trust_and_a_moved_one_is_another() {
+    let stage =
+        Stage::new(&[("p/.mcp.json", "server a a"), ("q/.mcp.json", "server a a"), ("q/.git/HEAD", "")]);
+    stage.say("p", TrustAnswer::Yes);
+    assert_eq!(stage.shown("p", &TrustLedger::default()), "server a a\n");
+    assert_eq!(stage.shown("q", &TrustLedger::default()), "ask .mcp.json\n");
+    fs::rename(stage.root.join("p"), stage.root.join("moved")).unwrap();
+    assert_eq!(stage.shown("moved", &TrustLedger::default()), "ask .mcp.json\n");
+    // What is laid out where the trusted one was counts by its content.
+    symlink(stage.root.join("q"), stage.root.join("p")).unwrap();
+    assert_eq!(stage.shown("p", &TrustLedger::default()), "ask .mcp.json\n");
+}
+
+#[test]
+fn a_folder_of_the_repository_adds_to_its_root_and_counts_first() {
+    let stage = Stage::new(&[
+        ("p/.crow/prompts/a.md", "of the root"),
+        ("p/.crow/prompts/b.md", "of the root"),
+        ("p/sub/.crow/prompts/a.md", "of the folder"),
+    ]);
+    stage.say("p/sub", TrustAnswer::Yes);
+    expect![[r#"
+        /a: of the folder
+        /b: of the root
+    "#]]
+    .assert_eq(&stage.shown("p/sub", &TrustLedger::default()));
+}
+
+#[test]
+fn the_persons_own_needs_no_word_and_counts_first() {
+    let stage = Stage::new(&[
+        ("config/skills/deploy/SKILL.md", "---\ndescription: Mine.\n---\n"),
+        ("config/prompts/review.md", "Mine too."),
+        ("config/prompts/system.jinja2", "no command"),
+        ("p/.crow/skills/deploy/SKILL.md", "Theirs."),
+        ("p/.crow/prompts/review.md", "Theirs."),
+    ]);
+    stage.say("p", TrustAnswer::Yes);
+    stage.check(&expect![[r#"
+        /review: Mine too.
+        /deploy: Mine.
+    "#]]);
+}
+
+#[test]
+fn the_configuration_folder_is_no_repositorys() {
+    let stage = Stage::new(&[("home/.crow/config.yaml", "server a a"), ("home/.crow/prompts/b.md", "mine")]);
+    fs::create_dir(stage.root.join("config")).unwrap();
+    let settings = AgentConfig { config_dir: stage.root.join("home/.crow"), ..bare_settings(&stage.root) };
+    let survey = ConfigSurvey::take_survey(&settings, &stage.root.join("home"));
+    assert_eq!(survey.scan.files.len(), 0, "{survey:?}");
+}
+
+#[test]
+fn what_leads_out_pipes_and_what_is_too_large_is_never_read() {
+    let stage =
+        Stage::new(&[("outside/SKILL.md", "x"), ("p/.crow/prompts/large.md", &"x".repeat(1024 * 1024 + 1))]);
+    let skills = stage.root.join("p/.crow/skills");
+    fs::create_dir_all(skills.join("out")).unwrap();
+    symlink(stage.root.join("outside"), skills.join("folder")).unwrap();
+    symlink(stage.root.join("outside/SKILL.md"), skills.join("out/SKILL.md")).unwrap();
+    symlink("/dev/zero", stage.root.join("p/.crow/prompts/zero.md")).unwrap();
+    // A socket waits for its other end as a pipe does.
+    let _socket = std::os::unix::net::UnixListener::bind(stage.root.join("p/.mcp.json")).unwrap();
+    fs::write(stage.root.join("p/.crow/prompts/bytes.md"), [0xff, 0xfe]).unwrap();
+    stage.write("p/.crow/prompts/no name.md", "x");
+    stage.check(&expect![[r#"
+        ! .mcp.json of the repository is left out: it is not a file.
+        ! .crow/skills/folder/SKILL.md of the repository is left out: it leads out of the repository.
+        ! .crow/skills/out/SKILL.md of the repository is left out: it leads out of the repository.
+        ! .crow/prompts/bytes.md of the repository is left out: it is not UTF-8 text.
+        ! .crow/prompts/large.md of the repository is left out: it is larger than 1048576 bytes.
+        ! .crow/prompts/no name.md of the repository is left out: no command can be called so; use letters, digits, `-`, `_` and `.`.
+        ! .crow/prompts/zero.md of the repository is left out: it leads out of the repository.
+    "#]]);
+}
+
+#[test]
+fn a_whole_folder_that_leads_out_is_never_listed() {
+    let stage = Stage::new(&[("outside/skills/a/SKILL.md", "x"), ("outside/config.yaml", "server a a")]);
+    symlink(stage.root.join("outside"), stage.root.join("p/.crow")).unwrap();
+    stage.check(&expect![[r#"
+        ! .crow/config.yaml of the repository is left out: it leads out of the repository.
+    "#]]);
+}
+
+#[test]
+fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
+    let stage = Stage::new(&[
+        ("config/skills/mine/SKILL.md", "x"),
+        ("p/.agents/skills/lint/SKILL.md", "x"),
+        ("p/src/SKILL.md", "x"),
+    ]);
+    let skills = stage.root.join("p/.claude/skills");
+    fs::create_dir_all(&skills).unwrap();
+    symlink("../../.agents/skills/lint", skills.join("linked")).unwrap();
+    symlink("../../src", skills.join("source")).unwrap();
+    symlink("../..", skills.join("whole")).unwrap();
+    stage.write("p/SKILL.md", "x");
+    stage.say("p", TrustAnswer::Yes);
+    let (project_config, _) =
+        stage.survey("p").into_project_config(&TrustLedger::default(), ProjectConfig::default());
+    // What is laid out later is not looked at.
+    fs::rename(stage.root.join("p/.agents"), stage.root.join("p/old")).unwrap();
+    symlink("/etc", stage.root.join("p/.agents")).unwrap();
+    let directories = project_config.skills.iter().map(|skill| {
+        let directory = skill.directory.as_ref().map(|folder| folder.strip_prefix(&stage.root).unwrap());
+        format!("{} {directory:?}\n", skill.name)
+    });
+    expect![[r#"
+        mine Some("config/skills/mine")
+        lint Some("p/.agents/skills/lint")
+        linked Some("p/.agents/skills/lint")
+        source None
+        whole None
+    "#]]
+    .assert_eq(&directories.collect::<String>());
+    assert_eq!(project_config.skill_folders().count(), 3);
+}
+
+#[test]
+fn what_was_swapped_after_the_look_is_not_what_is_used() {
+    let stage = Stage::new(&[("p/.mcp.json", "server good good"), ("p/.crow/prompts/a.md", "good")]);
+    let survey = stage.survey("p");
+    let mut session = TrustLedger::default();
+    for file in survey.undecided_files(&TrustLedger::default()) {
+        session.record_answer(file.subject.clone(), TrustAnswer::Yes);
+    }
+    stage.write("p/.mcp.json", "server evil evil");
+    stage.write("p/.crow/prompts/a.md", "evil");
+    let (project_config, _) = survey.into_project_config(&session, ProjectConfig::default());
+    assert_eq!(project_config.servers[0].name, "good");
+    assert_eq!(project_config.prompts[0].body, "good");
+    assert_eq!(stage.shown("p", &session), "ask .mcp.json\nask .crow/prompts/a.md\n");
+}
+
+/// A word that was kept is believed only whole.
+#[test]
+fn a_store_that_is_broken_trusts_nothing() {
+    let stage = Stage::new(&[("p/.mcp.json", "server a a")]);
+    stage.say("p", TrustAnswer::Yes);
+    let directory = stage.root.join("config/trust");
+    let file = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
+    let modes = [&directory, &file].map(|path| fs::metadata(path).unwrap().permissions().mode() & 0o777);
+    assert_eq!(modes, [0o700, 0o600]);
+    let good = fs::read_to_string(&file).unwrap();
+    let p = stage.root.join("p").display().to_string();
+    let broken = [
+        good[..good.len() - 2].to_owned(),
+        good.replace("\"yes\"", "\"perhaps\""),
+        good.replace("server a a", "server b b"),
+        good.replace(&p, "/elsewhere"),
+        String::new(),
+    ];
+    for text in broken {
+        fs::write(&file, &text).unwrap();
+        let shown = stage.shown("p", &TrustLedger::default());
+        assert!(
+            shown.starts_with("ask .mcp.json\n! What you trusted in this repository cannot be read"),
+            "{text}: {shown}"
+        );
+    }
+    stage.say("p", TrustAnswer::Yes);
+    assert_eq!(stage.shown("p", &TrustLedger::default()), "server a a\n");
+}
+
+#[test]
+fn only_the_latest_words_about_a_path_are_kept() {
+    let stage = Stage::new(&[]);
+    for n in 0..20 {
+        stage.write("p/.mcp.json", &format!("server a {n}"));
+        stage.say("p", TrustAnswer::Yes);
+    }
+    let survey = stage.survey("p");
+    assert_eq!(survey.trust.approved_text(".mcp.json"), Some("server a 19"));
+    let trusted = (0..20).filter(|n| {
+        let hash = scan::hash_content(format!("server a {n}").as_bytes());
+        let supply = TrustSubject { path: ".mcp.json".into(), hash };
+        evaluate_trust(&supply, &TrustLedger::default(), &survey.trust.ledger) == TrustState::Trusted
+    });
+    assert_eq!(trusted.collect::<Vec<_>>(), (12..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_command_stands_for_its_text_and_what_was_typed_stays() {
+    let stage = Stage::new(&[
+        ("config/prompts/review.md", "---\ndescription: d\n---\nReview $1, then $2."),
+        ("config/skills/deploy/SKILL.md", "Run ship.sh for $ARGUMENTS and print $1."),
+    ]);
+    let (project_config, _) =
+        stage.survey("p").into_project_config(&TrustLedger::default(), ProjectConfig::default());
+    let shown = |text: &str| {
+        let link = ContentPart::Link { uri: "file:///x".into(), name: "x".into(), mime: None };
+        let parts = project_config.expand_prompt(vec![ContentPart::Text(text.to_owned()), link]);
+        let parts = parts.iter().map(|part| match part {
+            ContentPart::Text(text) => format!("text {text:?}\n"),
+            ContentPart::FromCrow { what, text } => format!("{what} {text:?}\n"),
+            ContentPart::Link { .. } | ContentPart::Image { .. } | ContentPart::Resource { .. } => {
+                "link\n".to_owned()
+            }
+        });
+        parts.collect::<String>().replace(&stage.root.display().to_string(), "$ROOT")
+    };
+    let all =
+        ["/review a.rs\nb.rs", "/deploy the site", "/nothing x", "/etc/hosts is broken", "review"].map(shown);
+    expect![[r#"
+        text "/review a.rs\nb.rs"
+        command/review "The command /review stands for this:\n\nReview a.rs, then b.rs."
+        link
+        text "/deploy the site"
+        command/deploy "The command /deploy asks for this skill. Paths in it start in $ROOT/config/skills/deploy.\n\nRun ship.sh for the site and print $1."
+        link
+        text "/nothing x"
+        link
+        text "/etc/hosts is broken"
+        link
+        text "review"
+        link
+    "#]].assert_eq(&all.concat());
+}

@@ -1,0 +1,263 @@
+//! Trust as a person gives it without a form: the command `/trust`, which shows before it takes a yes, and what the
+//! command line needs for the same.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crow_core::{TrustAnswer, TrustLedger, TrustState, TrustSubject, escape_hidden, evaluate_trust};
+use tokio::time::timeout;
+
+use super::loader::{LoaderState, ProjectConfigLoader};
+use super::scan::{self, ProjectConfigFile, RepositoryScan, ScanLocations};
+use super::survey::ConfigSurvey;
+use super::trust_question::TrustQuestion;
+use super::trust_records::{self, TrustRecord};
+use super::{ProjectConfig, RepositoryConfigReader};
+
+/// A disk that does not answer, or a question that is open, holds up nobody who stops the turn meanwhile.
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// What a person says with `/trust`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TrustAction {
+    /// Show what there is, and what it would run.
+    Show,
+    /// What was shown may be used, until it changes.
+    Yes,
+    /// What was shown may be used in this session.
+    Session,
+    /// Nothing may be used, until it changes.
+    No,
+}
+
+const TRUST_HINT: &str = "Read it first. Then `/trust yes` uses it until it changes, `/trust session` in this session, and `/trust no` \
+                    leaves it alone until it changes.\n";
+
+impl ProjectConfigLoader {
+    /// Does what a person says about the repository, and tells what came of it.
+    pub(crate) async fn run_trust_action(&self, action: TrustAction) -> String {
+        if self.is_child {
+            return "Only a person trusts a repository: not here, where another agent asks. Use `crow-cli trust` in a \
+                    terminal.\n"
+                .to_owned();
+        }
+        let Ok(mut state) = timeout(LOOK_WAIT_MAX, self.state.lock()).await else {
+            return "A question about this repository is open. Answer it first.\n".to_owned();
+        };
+        let Ok(Some(survey)) = timeout(LOOK_WAIT_MAX, self.run_survey(&mut state)).await else {
+            return "The repository could not be read. Try again.\n".to_owned();
+        };
+        match action {
+            TrustAction::Show => render_untrusted(&mut state, &survey),
+            TrustAction::Yes => self.trust_shown(&mut state, survey, true).await,
+            TrustAction::Session => self.trust_shown(&mut state, survey, false).await,
+            TrustAction::No => self.reject_all(&mut state, survey).await,
+        }
+    }
+
+    /// Uses what was shown, if that is all there is: what came later was seen by nobody.
+    async fn trust_shown(
+        &self,
+        state: &mut LoaderState,
+        survey: ConfigSurvey,
+        until_changed: bool,
+    ) -> String {
+        if state.listed_subjects.is_empty() {
+            return "Nothing was shown yet. Type /trust and read what it would run.\n".to_owned();
+        }
+        let untrusted = untrusted_files(&survey, &state.session_answers);
+        let unseen = untrusted.iter().filter(|file| !state.listed_subjects.contains(&file.subject));
+        let unseen: Vec<String> = unseen.map(|file| escape_hidden(&file.subject.path)).collect();
+        if !unseen.is_empty() {
+            let unseen = super::join_items(unseen.iter(), PATHS_SHOWN);
+            return format!(
+                "Nothing is trusted: {unseen} changed since it was shown. Look again with /trust.\n"
+            );
+        }
+        let subjects: Vec<TrustSubject> = untrusted.iter().map(|file| file.subject.clone()).collect();
+        if subjects.is_empty() {
+            return "What was shown is not there any more.\n".to_owned();
+        }
+        state.listed_subjects.clear();
+        self.apply_decision(state, survey, (subjects, TrustAnswer::Yes, until_changed)).await;
+        let duration = if until_changed { "until it changes" } else { "in this session" };
+        format!("It is used {duration}.\n")
+    }
+
+    async fn reject_all(&self, state: &mut LoaderState, survey: ConfigSurvey) -> String {
+        let files = survey.scan.files.iter().filter(|file| file.contribution.needs_approval());
+        let subjects: Vec<TrustSubject> = files.map(|file| file.subject.clone()).collect();
+        state.listed_subjects.clear();
+        if subjects.is_empty() {
+            return NOTHING_TO_TRUST.to_owned();
+        }
+        self.apply_decision(state, survey, (subjects, TrustAnswer::No, true)).await;
+        "Nothing of this repository is used until it changes.\n".to_owned()
+    }
+}
+
+/// Paths that a message names.
+const PATHS_SHOWN: usize = 8;
+
+const NOTHING_TO_TRUST: &str = "This repository supplies nothing that needs trust.\n";
+
+/// Shows what is not trusted, and remembers what was shown.
+fn render_untrusted(state: &mut LoaderState, survey: &ConfigSurvey) -> String {
+    let untrusted = untrusted_files(survey, &state.session_answers);
+    state.listed_subjects = untrusted.iter().map(|file| file.subject.clone()).collect();
+    let trusted = survey.scan.files.iter().filter(|file| {
+        file.contribution.needs_approval()
+            && evaluate_trust(&file.subject, &state.session_answers, &survey.trust.ledger)
+                == TrustState::Trusted
+    });
+    let trusted: Vec<String> = trusted.map(|file| escape_hidden(&file.subject.path)).collect();
+    let trusted = match trusted.is_empty() {
+        true => String::new(),
+        false => {
+            let paths = super::join_items(trusted.iter(), PATHS_SHOWN);
+            format!("Trusted and used: {paths}. `/trust no` takes that back.\n")
+        }
+    };
+    match (untrusted.is_empty(), trusted.is_empty()) {
+        (true, true) => NOTHING_TO_TRUST.to_owned(),
+        (true, false) => trusted,
+        (false, _) => {
+            let question = TrustQuestion::for_files(&untrusted, |path| survey.trust.approved_text(path));
+            format!("{}\n{TRUST_HINT}{trusted}", question.full_text())
+        }
+    }
+}
+
+/// What is not used for want of trust: refused or never looked at.
+fn untrusted_files<'a>(
+    survey: &'a ConfigSurvey,
+    session_answers: &TrustLedger,
+) -> Vec<&'a ProjectConfigFile> {
+    let is_untrusted = |file: &&ProjectConfigFile| {
+        file.contribution.needs_approval()
+            && evaluate_trust(&file.subject, session_answers, &survey.trust.ledger) != TrustState::Trusted
+    };
+    survey.scan.files.iter().filter(is_untrusted).collect()
+}
+
+/// What a repository supplies, read once, with what a person said about it, for the command line. Blocks.
+#[derive(Debug)]
+pub struct RepositoryTrust {
+    scan: RepositoryScan,
+    trust: TrustRecord,
+    config_dir: PathBuf,
+}
+
+/// One file that a repository supplies something with.
+#[derive(Debug)]
+pub struct RepositoryFileTrust {
+    /// Its path from the repository's root.
+    pub path: String,
+    /// The SHA-256 of its content.
+    pub sha256: String,
+    /// What was said about this content.
+    pub trust: TrustState,
+}
+
+impl RepositoryTrust {
+    /// Looks at the repository around a folder; the other side is why what was trusted cannot be read.
+    pub fn scan_repository(
+        cwd: &Path,
+        config_dir: &Path,
+        repositories: Arc<dyn RepositoryConfigReader>,
+    ) -> (Self, Vec<String>) {
+        let locations = ScanLocations {
+            cwd: cwd.to_owned(),
+            config_dir: crow_tools::resolve_links(config_dir),
+            repositories,
+        };
+        let mut scan = scan::scan_repository(&locations);
+        scan.files.retain(|file| file.contribution.needs_approval());
+        let mut problems = std::mem::take(&mut scan.problems);
+        let trust =
+            trust_records::read_trust(&locations.config_dir, &scan.repository).unwrap_or_else(|problem| {
+                problems.push(problem);
+                TrustRecord::default()
+            });
+        (Self { scan, trust, config_dir: locations.config_dir }, problems)
+    }
+
+    /// The repository's root.
+    pub fn repository(&self) -> &Path {
+        &self.scan.repository
+    }
+
+    /// The files that supply something.
+    pub fn list_files(&self) -> Vec<RepositoryFileTrust> {
+        let files = self.scan.files.iter().map(|file| RepositoryFileTrust {
+            path: file.subject.path.clone(),
+            sha256: file.subject.hash.to_string(),
+            trust: evaluate_trust(&file.subject, &TrustLedger::default(), &self.trust.ledger),
+        });
+        files.collect()
+    }
+
+    /// What would run of what is not trusted, and its contents; nothing where all is.
+    pub fn untrusted_text(&self) -> Option<String> {
+        let untrusted = self.untrusted_files();
+        (!untrusted.is_empty())
+            .then(|| TrustQuestion::for_files(&untrusted, |path| self.trust.approved_text(path)).full_text())
+    }
+
+    /// Trusts everything as it was read, until it changes.
+    pub fn trust_all(&self) -> io::Result<()> {
+        let untrusted = self.untrusted_files().into_iter();
+        trust_records::store_decision(&self.config_dir, &self.scan.repository, untrusted, TrustAnswer::Yes)
+    }
+
+    fn untrusted_files(&self) -> Vec<&ProjectConfigFile> {
+        let is_untrusted = |file: &&ProjectConfigFile| {
+            evaluate_trust(&file.subject, &TrustLedger::default(), &self.trust.ledger) != TrustState::Trusted
+        };
+        self.scan.files.iter().filter(is_untrusted).collect()
+    }
+}
+
+/// A repository about which something was said.
+#[derive(Debug, PartialEq, Eq)]
+pub struct TrustedRepository {
+    /// Its root.
+    pub repository: String,
+    /// Paths with a content that is trusted.
+    pub trusted: Vec<String>,
+    /// Paths with a content that is never to be used.
+    pub rejected: Vec<String>,
+}
+
+/// Lists the repositories about which something was said, by their paths; what cannot be read is said instead. Blocks.
+pub fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
+    trust_records::list_trust(&crow_tools::resolve_links(config_dir))
+}
+
+/// Forgets everything that was said about a repository; tells whether there was something. Blocks.
+pub fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
+    trust_records::forget_trust(&crow_tools::resolve_links(config_dir), repository)
+}
+
+/// Finds the root of the repository around a folder.
+pub fn find_repository_root(directory: &Path) -> PathBuf {
+    scan::repository_root(&crow_tools::resolve_links(directory)).to_owned()
+}
+
+impl ProjectConfig {
+    /// Says that something is not used.
+    pub(super) fn unused_notice(summary: &str, is_child: bool) -> String {
+        let notice =
+            format!("This repository supplies {summary}, which is not used: you have not trusted it.");
+        match is_child {
+            true => format!("{notice} A child agent asks nobody; use `crow-cli trust` in a terminal."),
+            false => {
+                format!(
+                    "{notice} Type /trust to see what it would run, or use `crow-cli trust` in a terminal."
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The question whether what a repository supplies may be used: what would run first, then every file whole, or as a
+//! change of what was approved before. Only a form asks it: a permission request may be answered by a client that says yes
+//! to everything.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crow_acp::{Client, ElicitationChoice, ElicitationForm, ElicitationOutcome};
+use crow_core::{McpServer, McpTransport, PermissionRule, SessionId, escape_hidden};
+use tokio_util::sync::CancellationToken;
+
+use super::scan::{FileContribution, ProjectConfigFile};
+use super::{RepositoryConfig, count_text};
+
+/// What a person looks through in a dialog; a longer text is shown in the session or on the command line.
+const FORM_BYTES_MAX: usize = 32 * 1024;
+
+/// The answers, a no first and last: a client that fills in forms by itself takes one of these.
+const NOT_NOW: &str = "Not in this session";
+const THIS_SESSION: &str = "Use in this session";
+const UNTIL_CHANGED: &str = "Use until it changes";
+const NEVER: &str = "Never, until it changes";
+
+/// What is asked about, owned so that it outlives a change on disk.
+#[derive(Debug)]
+pub(super) struct TrustQuestion {
+    /// What it is about, in a few words.
+    pub(super) summary: String,
+    title: String,
+    body: String,
+}
+
+/// What a person said about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum TrustDecision {
+    /// It may be used, until it changes or in this session only.
+    Use { until_changed: bool },
+    /// It may not.
+    Reject { until_changed: bool },
+    /// The question was closed, or the turn stopped.
+    Closed,
+    /// There was no form to ask with.
+    NotAsked,
+}
+
+impl TrustQuestion {
+    /// Makes the question about files; `approved` shows what was approved at a path before.
+    pub(super) fn for_files<'a>(
+        files: &[&ProjectConfigFile],
+        approved: impl Fn(&str) -> Option<&'a str>,
+    ) -> Self {
+        let summary = summarize_files(files);
+        let is_changed = files.iter().any(|file| approved(&file.subject.path).is_some());
+        let changed = if is_changed { ", changed since you allowed it" } else { "" };
+        let mut body = fence_text(&describe_effects(files));
+        for file in files {
+            let path = escape_hidden(&file.subject.path);
+            let (heading, text) = match approved(&file.subject.path) {
+                Some(old) => ("changed in", render_change(old, &file.text)),
+                None => ("the whole of", render_text(&file.text)),
+            };
+            // Writing to a string cannot fail.
+            let _ = write!(body, "\n{heading} {path}:\n{}", fence_text(&text));
+        }
+        let title = format!("Use what this repository supplies: {summary}{changed}");
+        Self { summary, title, body }
+    }
+
+    /// All of it.
+    pub(super) fn full_text(&self) -> String {
+        format!("{}\n\n{}", self.title, self.body)
+    }
+
+    /// Asks in a form, where the client has forms and a person can look through this one.
+    pub(super) async fn ask_user(
+        &self,
+        client: &Client,
+        session: &SessionId,
+        cancel: &CancellationToken,
+    ) -> TrustDecision {
+        let message = self.full_text();
+        if message.len() > FORM_BYTES_MAX {
+            return TrustDecision::NotAsked;
+        }
+        let options = [
+            (NOT_NOW, "It is asked again in the next one."),
+            (THIS_SESSION, ""),
+            (UNTIL_CHANGED, "For these very contents in this repository."),
+            (NEVER, "It is not asked again for these contents."),
+        ];
+        let choice = |(label, meaning): (&str, &str)| ElicitationChoice {
+            label: label.into(),
+            meaning: meaning.into(),
+        };
+        let options = options.into_iter().map(choice).collect();
+        let form = ElicitationForm { message, options, free_text: false, is_about_trust: true };
+        match client.elicit_form(session, &form, cancel).await {
+            ElicitationOutcome::Chosen(label) => match label.as_str() {
+                THIS_SESSION => TrustDecision::Use { until_changed: false },
+                UNTIL_CHANGED => TrustDecision::Use { until_changed: true },
+                NEVER => TrustDecision::Reject { until_changed: true },
+                _ => TrustDecision::Reject { until_changed: false },
+            },
+            ElicitationOutcome::Declined => TrustDecision::Reject { until_changed: false },
+            ElicitationOutcome::Cancelled => TrustDecision::Closed,
+            ElicitationOutcome::Nobody { why: reason } => {
+                tracing::info!(%reason, "nobody could be asked about a repository");
+                TrustDecision::NotAsked
+            }
+        }
+    }
+}
+
+/// Shows a text as it is, whatever draws it: a repository must not style the question.
+fn fence_text(text: &str) -> String {
+    let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    format!("{fence}\n{text}{end}{fence}\n")
+}
+
+/// Shows every line of a text.
+fn render_text(text: &str) -> String {
+    text.lines().map(|line| visible_line(line) + "\n").collect()
+}
+
+/// Shows the lines that are not as they were, from the first to the last.
+fn render_change(old: &str, new: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let n_before = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[n_before..], &new[n_before..]);
+    let n_after = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - n_after], &new[..new.len() - n_after]);
+    let lines = |mark: char, lines: &[&str]| {
+        lines.iter().map(|line| format!("{mark} {}\n", visible_line(line))).collect::<String>()
+    };
+    format!("from line {}:\n{}{}", n_before + 1, lines('-', old), lines('+', new))
+}
+
+/// A line, with its tabs.
+fn visible_line(line: &str) -> String {
+    line.split('\t').map(escape_hidden).collect::<Vec<_>>().join("\t")
+}
+
+/// Counts what files bring, as in "2 MCP servers, 1 hook, 3 skills".
+fn summarize_files(files: &[&ProjectConfigFile]) -> String {
+    let (mut n_servers, mut n_hooks, mut n_rules, mut n_skills, mut n_prompts) = (0, 0, 0, 0, 0);
+    let mut n_workflow = 0;
+    for file in files {
+        match &file.contribution {
+            FileContribution::Config(config) => {
+                n_servers += config.servers.len();
+                n_hooks += config.hooks.len();
+                n_rules += config.rules.allow.len() + config.rules.deny.len();
+            }
+            FileContribution::Skill(_) => n_skills += 1,
+            FileContribution::Prompt(_) => n_prompts += 1,
+            FileContribution::Workflow(_) => n_workflow += 1,
+        }
+    }
+    let counts = [
+        count_text(n_servers, "MCP server"),
+        count_text(n_hooks, "hook"),
+        count_text(n_rules, "rule"),
+        count_text(n_skills, "skill"),
+        count_text(n_prompts, "command"),
+        count_text(n_workflow, "Spec Kit file"),
+    ];
+    counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Says what would run, connect or be allowed, whole: half of it is not what is approved.
+fn describe_effects(files: &[&ProjectConfigFile]) -> String {
+    let mut lines = Vec::new();
+    for file in files {
+        lines.push(escape_hidden(&file.subject.path));
+        match &file.contribution {
+            FileContribution::Config(config) => push_config_lines(config, &mut lines),
+            FileContribution::Skill(skill) => {
+                lines.push(escape_hidden(&format!("  skill {}: {}", skill.name, skill.description)));
+            }
+            FileContribution::Prompt(prompt) => {
+                lines.push(escape_hidden(&format!("  command /{}: {}", prompt.name, prompt.description)));
+            }
+            FileContribution::Workflow(workflow_file) => {
+                lines.extend(workflow_file.purposes.iter().map(|line| escape_hidden(&format!("  {line}"))));
+            }
+        }
+    }
+    lines.join("\n") + "\n"
+}
+
+fn push_config_lines(config: &RepositoryConfig, lines: &mut Vec<String>) {
+    config.servers.iter().for_each(|server| push_server_lines(server, lines));
+    lines.extend(
+        config
+            .hooks
+            .iter()
+            .map(|hook| escape_hidden(&format!("  hook {} runs: {}", hook.event.as_str(), hook.command))),
+    );
+    let rules = |heading: &str, rules: &[PermissionRule]| {
+        rules.iter().map(|rule| escape_hidden(&format!("  {heading}: {}", rule.as_str()))).collect::<Vec<_>>()
+    };
+    lines.extend(rules("needs no question", &config.rules.allow));
+    lines.extend(rules("is refused", &config.rules.deny));
+    let line = |heading: &str, names: &BTreeSet<String>| {
+        let names: Vec<String> = names.iter().map(|name| escape_hidden(name)).collect();
+        (!names.is_empty()).then(|| format!("  {heading}: {}", names.join(", ")))
+    };
+    lines.extend(line("gets the variables", &config.variables));
+    lines.extend(line("names keys, which it does not get", &config.secret_variables));
+}
+
+/// Shows a server with its variables as they are written.
+fn push_server_lines(server: &McpServer, lines: &mut Vec<String>) {
+    let name = &server.name;
+    let (line, values) = match &server.transport {
+        McpTransport::Stdio { command, args, env } => {
+            let words = std::iter::once(command).chain(args).map(|word| quote_word(word));
+            (format!("  MCP server {name} runs: {}", words.collect::<Vec<_>>().join(" ")), env)
+        }
+        McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+            (format!("  MCP server {name} is at: {url}"), headers)
+        }
+    };
+    lines.push(escape_hidden(&line));
+    lines.extend(values.iter().map(|(name, value)| escape_hidden(&format!("    {name}: {value}"))));
+}
+
+/// Spells a word as one that nobody takes for two.
+fn quote_word(word: &str) -> String {
+    let is_plain = |char: char| char.is_alphanumeric() || "-_./:=@%+,${}".contains(char);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use crow_core::{PermissionRules, TrustSubject};
+    use expect_test::expect;
+
+    use super::*;
+    use crate::project_config::scan::hash_content;
+    use crate::project_config::skill_files::PromptFile;
+
+    fn supply_file(path: &str, text: &str, contribution: FileContribution) -> ProjectConfigFile {
+        let subject = TrustSubject { path: path.into(), hash: hash_content(text.as_bytes()) };
+        ProjectConfigFile { subject, path: PathBuf::from("/p").join(path), text: text.into(), contribution }
+    }
+
+    #[test]
+    fn the_question_shows_what_would_run_whole_and_no_line_of_its_own_making() {
+        let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
+        let program = McpTransport::Stdio {
+            command: "sh".into(),
+            args: vec!["-c".into(), "curl x | sh\n  MCP server y runs: ls".into(), "${TOKEN}".into()],
+            env: pair("T", "${TOKEN}"),
+        };
+        let address = McpTransport::Http { url: "https://h/x".into(), headers: pair("A", "B") };
+        let rules = |rule: &str| vec![PermissionRule::parse(rule).unwrap()];
+        let config = RepositoryConfig {
+            servers: vec![McpServer::new("a\u{202e}b", program), McpServer::new("web", address)],
+            rules: PermissionRules { allow: rules("cargo test"), deny: rules("git push") },
+            variables: ["TOKEN".to_owned()].into(),
+            secret_variables: ["GITHUB_TOKEN".to_owned()].into(),
+            ..RepositoryConfig::default()
+        };
+        let prompt = PromptFile::parse_prompt_file("/p/x.md".as_ref(), "Do x.").unwrap();
+        let files = [
+            supply_file(".mcp.json", "a\nnew\nz", FileContribution::Config(config)),
+            supply_file(".crow/prompts/x.md", "Do x.", FileContribution::Prompt(prompt)),
+        ];
+        let files: Vec<&ProjectConfigFile> = files.iter().collect();
+        let asking = TrustQuestion::for_files(&files, |path| (path == ".mcp.json").then_some("a\nold\nz"));
+        expect![[r#"
+            Use what this repository supplies: 2 MCP servers, 2 rules, 1 command, changed since you allowed it
+
+            ```
+            .mcp.json
+              MCP server a\u{202e}b runs: sh -c 'curl x | sh\n  MCP server y runs: ls' ${TOKEN}
+                T: ${TOKEN}
+              MCP server web is at: https://h/x
+                A: B
+              needs no question: cargo test
+              is refused: git push
+              gets the variables: TOKEN
+              names keys, which it does not get: GITHUB_TOKEN
+            .crow/prompts/x.md
+              command /x: Do x.
+            ```
+
+            changed in .mcp.json:
+            ```
+            from line 2:
+            - old
+            + new
+            ```
+
+            the whole of .crow/prompts/x.md:
+            ```
+            Do x.
+            ```
+        "#]]
+        .assert_eq(&asking.full_text());
+    }
+
+    #[test]
+    fn a_change_is_the_lines_between_what_is_as_it_was() {
+        let shown = |old: &str, new: &str| render_change(old, new).replace('\n', "|");
+        assert_eq!(shown("a\nb\nc\n", "a\nx\ny\nc\n"), "from line 2:|- b|+ x|+ y|");
+        assert_eq!(shown("a\na\n", "a\na\na\n"), "from line 3:|+ a|");
+        assert_eq!(shown("", "\ta\u{202e}b\n"), "from line 1:|+ \ta\\u{202e}b|");
+    }
+
+    #[test]
+    fn no_text_leaves_its_fence() {
+        assert_eq!(fence_text("a ``` b\n````\n"), "`````\na ``` b\n````\n`````\n");
+        assert_eq!(fence_text("a"), "```\na\n```\n");
+    }
+}

@@ -1,0 +1,46 @@
+//! What the person said, as the model gets it: images that are only named are read here, those on the web become links.
+
+use crow_acp::PromptBlock;
+use crow_core::{ContentPart, Failure, FailureKind, escape_hidden_start, link, read_data_url};
+
+/// Characters of an address that a message repeats: a `data:` address may be megabytes long.
+const URI_CHARS_MAX: usize = 200;
+
+/// Reads what has to be read of a prompt.
+pub(crate) async fn load_prompt_parts(content: Vec<PromptBlock>) -> Result<Vec<ContentPart>, Failure> {
+    let mut parts = Vec::with_capacity(content.len());
+    for block in content {
+        parts.push(match block {
+            PromptBlock::Part(part) => part,
+            PromptBlock::ImageAt { uri, mime } => match web_image(uri, mime) {
+                Ok(link) => link,
+                Err(uri) => read_image(uri).await?,
+            },
+        });
+    }
+    Ok(parts)
+}
+
+/// Makes an image on the web into a link to it, which is fetched later; other addresses come back.
+fn web_image(uri: String, mime: String) -> Result<ContentPart, String> {
+    let mime = if link::is_web_image(&uri, Some(&mime)) { mime } else { link::ANY_IMAGE.to_owned() };
+    match link::is_web_image(&uri, Some(&mime)) {
+        true => Ok(ContentPart::Link { uri, name: String::new(), mime: Some(mime) }),
+        false => Err(uri),
+    }
+}
+
+async fn read_image(uri: String) -> Result<ContentPart, Failure> {
+    let to_failure = |reason: &str| {
+        let uri = escape_hidden_start(&uri, URI_CHARS_MAX);
+        let reason = format!("The image {uri} could not be read: {reason}. Send its bytes instead.");
+        Failure::new(FailureKind::InvalidValue, reason)
+    };
+    if let Some(image) = read_data_url(&uri) {
+        return image.map_err(|problem| to_failure(&format!("it {problem}")));
+    }
+    let (path, _) = link::parse_file_link(&uri)
+        .ok_or_else(|| to_failure("only file://, data:, https:// and http:// addresses are"))?;
+    let read_result = tokio::task::spawn_blocking(move || crow_tools::read_image(path.as_ref())).await;
+    read_result.map_err(|error| to_failure(&error.to_string()))?.map_err(|reason| to_failure(&reason))
+}

@@ -1,0 +1,82 @@
+//! Going on where a turn would end by itself: after a reply that broke off or was cut, and with a model that goes in
+//! circles.
+
+use crow_acp::{OfferedAnswers, PermissionSubject};
+use crow_core::{
+    ContentPart, CrowPart, Failure, FailureKind, Prompt, RepeatedRound, ReplyResume, SessionUpdate,
+    TranscriptEntry, Turn, TurnAction, TurnEnd,
+};
+
+use crate::confirm::{ConfirmationRequest, ask_confirmation};
+use crate::run_turn::{SessionState, TurnCx};
+
+/// What the model is told of a reply that broke off. It cannot know what of it arrived.
+const BROKEN_REPLY_NOTE: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
+                         it was run. Go on exactly where it stops, without saying any of it again.";
+
+/// What the model is told of a reply that Crow cut.
+const SIZE_LIMIT_NOTE: &str =
+    "Your reply above was cut at 16 MiB: no reply may be larger. Write long text to files, in pieces.";
+
+/// Tells the model that Crow cut its reply. It hears that with the next prompt.
+pub(crate) async fn note_size_limit(cx: &TurnCx<'_>, state: &mut SessionState) -> Result<(), Failure> {
+    append_note(cx, state, CrowPart::CutReply, SIZE_LIMIT_NOTE).await
+}
+
+/// Has the model go on with a reply that broke off; what arrived of it is on disk already.
+pub(crate) async fn resume_broken_reply(
+    cx: &TurnCx<'_>,
+    state: &mut SessionState,
+    resume: &ReplyResume,
+) -> Result<TurnAction, Failure> {
+    if cx.is_over() {
+        return Ok(TurnAction::End(TurnEnd::Cancelled));
+    }
+    let is_overloaded = resume.failure.kind == FailureKind::ProviderOverloaded;
+    let subject = if is_overloaded { "the provider is in trouble" } else { "the answer broke off" };
+    let ReplyResume { n_times, n_max, .. } = resume;
+    let notice = format!("{subject}; the model is asked to go on with it ({n_times} of {n_max})");
+    cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
+    append_note(cx, state, CrowPart::BrokenReply, BROKEN_REPLY_NOTE).await?;
+    Ok(TurnAction::Ask)
+}
+
+/// Stores words of Crow's own for the model; the person has a notice.
+async fn append_note(
+    cx: &TurnCx<'_>,
+    state: &mut SessionState,
+    crow_part: CrowPart,
+    text: &str,
+) -> Result<(), Failure> {
+    let part = ContentPart::FromCrow { what: crow_part, text: text.to_owned() };
+    let prompt = Prompt { id: state.transcript.next_message_id(), parts: vec![part] };
+    cx.append_entry(state, TranscriptEntry::Prompt(prompt)).await
+}
+
+/// Asks the person whether a model that goes in circles is to go on. Without an answer it is not.
+pub(crate) async fn confirm_repetition(
+    cx: &TurnCx<'_>,
+    (state, turn): (&SessionState, &Turn),
+    repeated: &RepeatedRound,
+) -> TurnAction {
+    let RepeatedRound { title, n_calls, n_times } = repeated;
+    let subject = match n_calls {
+        1 => title.clone(),
+        n_calls => format!("{title} and {} more", n_calls - 1),
+    };
+    let title = format!("The model repeats itself: {subject}, {n_times} times in a row with the same result");
+    let confirmation = ConfirmationRequest {
+        source: "turn",
+        title: &title,
+        content: Vec::new(),
+        subject: PermissionSubject::GoOn,
+        answers: OfferedAnswers::Once,
+    };
+    let is_allowed = ask_confirmation(cx, confirmation, state).await.is_allowed();
+    let action = turn.on_answer(cx.is_over(), is_allowed);
+    if action == TurnAction::End(TurnEnd::Repeating) {
+        let notice = format!("{title}; the turn was stopped");
+        cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
+    }
+    action
+}

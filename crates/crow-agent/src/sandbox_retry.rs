@@ -1,0 +1,193 @@
+//! How the commands of a turn are held, and what is done when that may have been why one failed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
+use crow_core::{
+    ApprovalSource, Confinement, ContentPart, Mode, SessionUpdate, ToolAccess, ToolArguments, ToolCall,
+    ToolCallInfo, ToolCallStatus, ToolResult,
+};
+use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
+
+use crate::calls::{ACCESS_CHANGED, PermissionGate, approve_call};
+use crate::run_turn::TurnCx;
+
+const RETRY_REASON: &str =
+    "it failed in the sandbox, perhaps because of it; allowed, it runs again from its start, without one";
+const RETRY_REJECTED: &str = "(the person did not want it to run without the sandbox)";
+const RETRIED: &str = "(it had failed in the sandbox and was allowed to run again without)";
+
+/// What follows a call that was held.
+pub(crate) enum SandboxedCallResult {
+    /// That was all.
+    Done(ToolResult),
+    /// It is to run again, free.
+    Retry,
+}
+
+/// Whether a session's person knows what the sandbox does not do.
+#[derive(Debug, Default)]
+pub(crate) struct WarnedOnce {
+    local: AtomicBool,
+    in_client: AtomicBool,
+}
+
+/// How a call was held, and what came of it.
+pub(crate) struct HeldRun {
+    pub(crate) confinement: Confinement,
+    pub(crate) result: ToolResult,
+}
+
+/// Runs a call that was approved. Where a command was to be held and nothing can hold it in the client's terminals, the
+/// call is judged once more, as where there is no sandbox.
+pub(crate) async fn run_held(
+    cx: &TurnCx<'_>,
+    tools: &ToolRegistry,
+    call: &ToolCall,
+    (info, tool_cx): (&ToolCallInfo, ToolCx<'_>),
+    (gate, approval): (&PermissionGate, ApprovalSource),
+) -> HeldRun {
+    let confinement = gate.call_confinement(cx, call, info, approval);
+    let is_unconfined = AtomicBool::new(false);
+    let progress = |update: ToolProgress| {
+        is_unconfined.fetch_or(matches!(update, ToolProgress::SandboxUnavailable), Ordering::Relaxed);
+        (tool_cx.progress)(update);
+    };
+    let result = tools.run_call(call, ToolCx { confinement, progress: &progress, ..tool_cx }).await;
+    if !is_unconfined.load(Ordering::Relaxed) {
+        return HeldRun { confinement, result };
+    }
+    gate.tell_of_client(cx);
+    let approval = match approve_call(cx, tools, call, (info, tool_cx), gate).await {
+        Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
+            Err(ToolResult::failure(ACCESS_CHANGED))
+        }
+        approval => approval,
+    };
+    let confinement = Confinement::Free;
+    match approval {
+        Ok(approval) => {
+            let confinement = gate.call_confinement(cx, call, info, approval);
+            let result = tools.run_call(&retry_call(call), ToolCx { confinement, ..tool_cx }).await;
+            HeldRun { confinement, result }
+        }
+        Err(result) => HeldRun { confinement, result },
+    }
+}
+
+impl PermissionGate {
+    /// Tells how a call is held.
+    pub(crate) fn call_confinement(
+        &self,
+        cx: &TurnCx<'_>,
+        call: &ToolCall,
+        info: &ToolCallInfo,
+        approval: ApprovalSource,
+    ) -> Confinement {
+        if !matches!(info.touch, ToolAccess::Runs(_)) {
+            return Confinement::Free;
+        }
+        let mode = cx.settings.borrow().mode;
+        let confinement = self.permission_policy(cx, call).confinement(mode, approval);
+        tracing::debug!(call = %call.id, ?confinement, ?approval, "a command runs");
+        confinement
+    }
+
+    /// Tells the person once what the sandbox does not do here, before the first command that it matters for.
+    pub(crate) fn warn_sandbox_limits(&self, cx: &TurnCx<'_>, info: &ToolCallInfo) {
+        let mode = cx.settings.borrow().mode;
+        let is_confined = self.config.sandbox.confinement_for(mode, ApprovalSource::Law) != Confinement::Free;
+        if matches!(info.touch, ToolAccess::Runs(_))
+            && is_confined
+            && let Some(description) = self.local_policy.sandbox_rules().support.description()
+            && !self.warned.local.swap(true, Ordering::Relaxed)
+        {
+            let sentence = format!("Note: {description}. `crow-cli doctor` says so too.");
+            cx.client.send_update(cx.session, SessionUpdate::Notice(sentence));
+        }
+    }
+
+    /// Tells the person once that nothing can be held in the client's terminals.
+    fn tell_of_client(&self, cx: &TurnCx<'_>) {
+        if let Some(reason) = cx.workspace.no_client_sandbox()
+            && !self.warned.in_client.swap(true, Ordering::Relaxed)
+        {
+            let sentence = format!(
+                "Note: there is no sandbox for commands in this client's terminals: {reason}. Unapproved commands ask first; \
+                 those that only read or edit inside the project run there without it."
+            );
+            cx.client.send_update(cx.session, SessionUpdate::Notice(sentence));
+        }
+    }
+
+    /// Looks at what came of a call that was held. One that may have failed because of that says so, and the person
+    /// is asked whether it may run again.
+    pub(crate) async fn check_sandboxed_call(
+        &self,
+        cx: &TurnCx<'_>,
+        (call, info): (&ToolCall, &ToolCallInfo),
+        HeldRun { confinement: held, result }: HeldRun,
+    ) -> SandboxedCallResult {
+        let network = self.config.network;
+        let may_be_denial = match (result.status, &info.touch) {
+            (ToolCallStatus::Failed, _) => held.is_suspected(network, &outcome_text(&result)),
+            (ToolCallStatus::Done, ToolAccess::Runs(line)) => {
+                held.is_suspected_in_part(network, line, &outcome_text(&result))
+            }
+            (ToolCallStatus::Pending | ToolCallStatus::Running | ToolCallStatus::Done, _) => false,
+        };
+        let Some(note) = held.restriction_note(network).filter(|_| may_be_denial && !cx.is_over()) else {
+            return SandboxedCallResult::Done(result);
+        };
+        let result = result.with_note(&note);
+        if cx.settings.borrow().mode == Mode::Plan || !starts_command(call) {
+            return SandboxedCallResult::Done(result);
+        }
+        let _turn_to_ask = self.question_lock.lock().await;
+        let request = PermissionRequest {
+            subject: PermissionSubject::Call,
+            call: call.id,
+            facets: info,
+            arguments: &call.arguments.to_object(),
+            preview: &result.for_client.clone(),
+            why: Some(RETRY_REASON),
+            answers: OfferedAnswers::Once,
+        };
+        match cx.client.request_permission(cx.session, request, cx.cancel).await {
+            PermissionOutcome::AllowOnce
+            | PermissionOutcome::AllowForSession
+            | PermissionOutcome::AllowInProject => SandboxedCallResult::Retry,
+            PermissionOutcome::Reject
+            | PermissionOutcome::RejectForSession
+            | PermissionOutcome::RejectAndTell => SandboxedCallResult::Done(result.with_note(RETRY_REJECTED)),
+            PermissionOutcome::Cancelled | PermissionOutcome::Nobody { .. } => {
+                SandboxedCallResult::Done(result)
+            }
+        }
+    }
+}
+
+/// Marks what came of a call that ran again.
+pub(crate) fn mark_retried(result: ToolResult) -> ToolResult {
+    result.with_note(RETRIED)
+}
+
+/// The same command once more, and nothing else that the call did.
+pub(crate) fn retry_call(call: &ToolCall) -> ToolCall {
+    let mut arguments = call.arguments.to_object();
+    arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
+    ToolCall { arguments: ToolArguments::Valid(arguments), ..call.clone() }
+}
+
+/// Tells whether a call starts a command: what was typed to one that runs already must not be typed again.
+fn starts_command(call: &ToolCall) -> bool {
+    call.arguments.to_object().get("is_input").and_then(|is_input| is_input.as_bool()) != Some(true)
+}
+
+fn outcome_text(result: &ToolResult) -> String {
+    let texts = result
+        .for_model
+        .iter()
+        .filter_map(|part| if let ContentPart::Text(text) = part { Some(text.as_str()) } else { None });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,441 @@
+//! How sessions come to be: new, or from what is stored.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crow_acp::{Client, SessionLocation};
+use crow_core::{
+    Compaction, Failure, FailureKind, ModelInfo, Reply, SessionConfigOptions, SessionId, SessionUpdate,
+    ThoughtLevel, TokenUsage, ToolCall, Transcript, TranscriptEntry, estimate_tool_tokens,
+};
+use crow_model::ModelSettings;
+use crow_store::{NewSession, SessionRow, SideRequestUsage, invent_name};
+use crow_tools::Workspace;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use crate::prompt::RenderedPrompt;
+use crate::run_turn::{SessionState, StoredState, store_failure};
+use crate::runtime::AgentRuntime;
+use crate::session::{SessionInit, SessionSettings};
+use crate::{clock, prompt, replay, speckit};
+
+/// Why a call has no result; nobody knows how far it came.
+pub(crate) const RESULT_UNKNOWN: &str =
+    "its result is not known: Crow stopped, or could not store it, while this call was at work";
+
+/// A session read from the store.
+#[derive(Debug)]
+struct StoredSession {
+    row: SessionRow,
+    /// With everything that was said.
+    state: SessionState,
+    compactions: Vec<Compaction>,
+    side_requests: Vec<SideRequestUsage>,
+    usage: TokenUsage,
+}
+
+/// Makes a new session. It goes to disk by itself, so that another process can open it; nobody waits for that.
+pub(crate) fn new_session(runtime: &Arc<AgentRuntime>, location: SessionLocation) -> SessionInit {
+    let model = runtime.find_model(None).ok().map(|model| model.name);
+    let settings =
+        SessionSettings { mode: runtime.config().mode, model, thought_level: ThoughtLevel::Default };
+    let id = invent_name();
+    let stored_state = StoredState::Pending(PendingSession::start(runtime, &id, &location, settings.clone()));
+    let state = SessionState { stored_state, ..SessionState::default() };
+    let (compactions, side_requests, usage) = (Vec::new(), Vec::new(), TokenUsage::default());
+    SessionInit {
+        id,
+        location,
+        settings,
+        state,
+        compactions,
+        side_requests,
+        usage,
+        title: None,
+        variables: Vec::new(),
+    }
+}
+
+/// A new session on its way to the disk.
+#[derive(Debug)]
+pub(crate) struct PendingSession {
+    /// Gives its system prompt once it is there.
+    task: JoinHandle<Result<String, Failure>>,
+    /// Cancelled once it is there, or failed.
+    settled: CancellationToken,
+    /// What it is stored with; it may stand elsewhere by then.
+    initial_settings: SessionSettings,
+}
+
+impl PendingSession {
+    pub(crate) fn start(
+        runtime: &Arc<AgentRuntime>,
+        id: &SessionId,
+        location: &SessionLocation,
+        initial_settings: SessionSettings,
+    ) -> Self {
+        let (runtime, id, location, settings_at_start) =
+            (runtime.clone(), id.clone(), location.clone(), initial_settings.clone());
+        let settled = CancellationToken::new();
+        let settled_guard = settled.clone().drop_guard();
+        let task = tokio::spawn(async move {
+            let _over = settled_guard;
+            let RenderedPrompt { text: system_prompt, template } =
+                render_prompt_blocking(&runtime, &id, (location.cwd.clone(), location.more_roots.clone()))
+                    .await?;
+            let new = NewSession {
+                cwd: location.cwd.display().to_string(),
+                model: settings_at_start.model.unwrap_or_default(),
+                mode: settings_at_start.mode,
+                thought_level: settings_at_start.thought_level,
+                system_prompt: system_prompt.clone(),
+                parent: None,
+                agent_type: None,
+                now: clock::now(),
+            };
+            runtime.store.create_session(&id, new).await.map_err(store_failure)?;
+            runtime.store.set_prompt_template(&id, template).await.map_err(store_failure)?;
+            Ok(system_prompt)
+        });
+        Self { task, settled, initial_settings }
+    }
+
+    /// Waits until it is there, or failed. To write its prompt its folders are read, and a disk may not answer.
+    pub(crate) async fn wait_until_settled(&self) {
+        self.settled.cancelled().await;
+    }
+
+    /// Waits until it is there, and stores what changed meanwhile; gives its system prompt.
+    pub(crate) async fn wait_until_stored(
+        self,
+        runtime: &AgentRuntime,
+        id: &SessionId,
+        current_settings: &watch::Receiver<SessionSettings>,
+    ) -> Result<String, Failure> {
+        let join_failure = |error: JoinError| Failure::new(FailureKind::Internal, error.to_string());
+        let system_prompt = self.task.await.map_err(join_failure)??;
+        let current_settings = current_settings.borrow().clone();
+        if current_settings.mode != self.initial_settings.mode {
+            runtime.store.set_mode(id, current_settings.mode).await.map_err(store_failure)?;
+        }
+        if current_settings.thought_level != self.initial_settings.thought_level {
+            runtime
+                .store
+                .set_thought_level(id, current_settings.thought_level)
+                .await
+                .map_err(store_failure)?;
+        }
+        if let Some(model) =
+            current_settings.model.filter(|model| self.initial_settings.model.as_ref() != Some(model))
+        {
+            runtime.store.set_model(id, &model).await.map_err(store_failure)?;
+        }
+        Ok(system_prompt)
+    }
+}
+
+/// Renders a session's system prompt off the loop.
+async fn render_prompt_blocking(
+    runtime: &AgentRuntime,
+    id: &SessionId,
+    (cwd, more_roots): (PathBuf, Vec<PathBuf>),
+) -> Result<RenderedPrompt, Failure> {
+    let (settings, id) = (runtime.config(), id.clone());
+    let render = move || prompt::render_system_prompt((&cwd, &more_roots), &id, &settings, &clock::today());
+    let rendered = tokio::task::spawn_blocking(render).await;
+    rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
+}
+
+/// Opens a stored session. Calls that a crash left open stay so on disk until the next prompt: they may be at work in
+/// another process.
+pub(crate) async fn load_session(
+    runtime: &AgentRuntime,
+    id: &SessionId,
+    location: SessionLocation,
+) -> Result<SessionInit, Failure> {
+    let StoredSession { row, state, compactions, side_requests, usage } =
+        read_stored_session(runtime, id).await?;
+    let model = runtime
+        .find_model(Some(&row.model))
+        .or_else(|_| runtime.find_model(None))
+        .ok()
+        .map(|model| model.name);
+    let settings = SessionSettings { mode: row.mode, model, thought_level: row.thought_level };
+    let variables = speckit::variables(runtime, id).await;
+    let title = row.title;
+    Ok(SessionInit {
+        id: id.clone(),
+        location,
+        settings,
+        state,
+        compactions,
+        side_requests,
+        usage,
+        title,
+        variables,
+    })
+}
+
+/// Opens a copy of a stored session, which stays as it is. A turn at work there is copied as far as it is stored.
+pub(crate) async fn fork_session(
+    runtime: &AgentRuntime,
+    id: &SessionId,
+    location: SessionLocation,
+) -> Result<SessionInit, Failure> {
+    let fork_id = invent_name();
+    if !runtime.store.fork_session(id, &fork_id, clock::now()).await.map_err(store_failure)? {
+        return Err(not_found(id));
+    }
+    let init = load_session(runtime, &fork_id, location.clone()).await?;
+    let seq = init.state.transcript.next_seq();
+    let unfinished = match init.state.transcript.open_calls() {
+        [] => runtime.store.read_draft(id, seq).await,
+        _ => None,
+    };
+    let Some(reply) = unfinished else { return Ok(init) };
+    let lease = runtime.store.acquire_session_lease(&fork_id).await.map_err(store_failure)?;
+    let stored = runtime.store.append_entry(&lease, seq, &TranscriptEntry::Reply(reply), clock::now()).await;
+    runtime.store.release_session_lease(lease).await;
+    stored.map_err(store_failure)?;
+    load_session(runtime, &fork_id, location).await
+}
+
+/// Reads a session that lives in this process, whose open calls are at work.
+pub(crate) async fn read_live_session(
+    runtime: &AgentRuntime,
+    id: &SessionId,
+    location: SessionLocation,
+) -> Result<SessionInit, Failure> {
+    let StoredSession { row, state, compactions, side_requests, usage } =
+        match read_stored_session(runtime, id).await {
+            // It is on its way there.
+            Err(failure) if failure.kind == FailureKind::SessionNotFound => {
+                let settings = SessionSettings {
+                    mode: runtime.config().mode,
+                    model: None,
+                    thought_level: ThoughtLevel::Default,
+                };
+                let state = SessionState::default();
+                return Ok(SessionInit {
+                    id: id.clone(),
+                    location,
+                    settings,
+                    state,
+                    compactions: Vec::new(),
+                    side_requests: Vec::new(),
+                    usage: TokenUsage::default(),
+                    title: None,
+                    variables: Vec::new(),
+                });
+            }
+            read => read?,
+        };
+    let settings =
+        SessionSettings { mode: row.mode, model: Some(row.model), thought_level: row.thought_level };
+    let (title, variables) = (row.title, Vec::new());
+    Ok(SessionInit {
+        id: id.clone(),
+        location,
+        settings,
+        state,
+        compactions,
+        side_requests,
+        usage,
+        title,
+        variables,
+    })
+}
+
+/// Reads a session as it is on disk.
+async fn read_stored_session(runtime: &AgentRuntime, id: &SessionId) -> Result<StoredSession, Failure> {
+    let stored = runtime.store.load_session(id).await.map_err(store_failure)?.ok_or_else(|| not_found(id))?;
+    let usage = stored.total_usage();
+    let system_prompt = match stored.system_prompt {
+        // One that was brought over was told of other tools than ours.
+        system_prompt if system_prompt.is_empty() => {
+            let RenderedPrompt { text, template } =
+                render_prompt_blocking(runtime, id, (stored.session.cwd.clone().into(), Vec::new())).await?;
+            runtime.store.set_prompt_template(id, template).await.map_err(store_failure)?;
+            text
+        }
+        system_prompt => system_prompt,
+    };
+    let mut transcript = Transcript::new(system_prompt);
+    for entry in stored.entries {
+        let seq = transcript.next_seq();
+        transcript.push(entry).map_err(|error| {
+            let reason =
+                format!("Message {seq} of the session {id} cannot stand where it is stored: {error}.");
+            Failure::new(FailureKind::Store, reason)
+        })?;
+    }
+    let is_titled = stored.session.title.is_some();
+    let unfinished = match transcript.open_calls() {
+        [] => stored.unfinished,
+        _ => None,
+    };
+    let stored_state = StoredState::Current;
+    let state = SessionState { transcript, stored_state, unfinished, is_titled, ..SessionState::default() };
+    let (compactions, side_requests) = (stored.compactions, stored.asides);
+    Ok(StoredSession { row: stored.session, state, compactions, side_requests, usage })
+}
+
+/// Reads a conversation back, whatever was in memory of what was said; gives what it has taken.
+pub(crate) async fn recover_conversation(
+    runtime: &AgentRuntime,
+    id: &SessionId,
+    state: &mut SessionState,
+) -> Result<TokenUsage, Failure> {
+    let StoredSession { state: stored, compactions, usage, .. } = read_stored_session(runtime, id).await?;
+    state.transcript = stored.transcript;
+    state.unfinished = longer_reply(state.unfinished.take(), stored.unfinished)
+        .filter(|reply| reply.id == state.transcript.next_message_id());
+    apply_latest_compaction(&mut state.transcript, compactions);
+    Ok(usage)
+}
+
+/// Of what is known of a reply that nobody has stored, takes what came further.
+pub(crate) fn longer_reply(left: Option<Reply>, right: Option<Reply>) -> Option<Reply> {
+    let len =
+        |reply: &Option<Reply>| reply.as_ref().map_or(0, |reply| reply.thought.len() + reply.text.len());
+    if len(&right) > len(&left) { right } else { left }
+}
+
+/// Shows a transcript as its newest compaction has it.
+pub(crate) fn apply_latest_compaction(transcript: &mut Transcript, compactions: Vec<Compaction>) {
+    for compaction in compactions.into_iter().rev() {
+        match transcript.compact(compaction) {
+            Ok(()) => return,
+            Err(error) => tracing::warn!(%error, "the conversation is shown as it was before"),
+        }
+    }
+}
+
+/// Who has a session open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionOwner {
+    /// This process: its turn has more to say of the calls that are open.
+    ThisProcess,
+    /// Nobody that we know of.
+    Unknown,
+}
+
+/// Tells a client all it saw of a session.
+pub(crate) async fn replay_session(
+    runtime: &AgentRuntime,
+    client: &Client,
+    init: &SessionInit,
+    owner: SessionOwner,
+) {
+    let context_window =
+        runtime.find_model(init.settings.model.as_deref()).map_or(0, |model| model.context_window);
+    let unfinished = init.state.unfinished.clone().map(TranscriptEntry::Reply);
+    let mut calls: &[ToolCall] = &[];
+    let mut usage_replay = replay::UsageReplay::new(context_window, init);
+    let transcript = &init.state.transcript;
+    let workspace = session_workspace(runtime, &init.location);
+    let send_updates = |updates: Vec<SessionUpdate>| {
+        updates.into_iter().for_each(|update| client.send_update(&init.id, update));
+    };
+    let mut plans = Vec::new();
+    for (seq, entry) in (0..).zip(transcript.entries()) {
+        let is_open_call = match entry {
+            // Those of a reply that is at work are told below, in the order in which they were announced.
+            TranscriptEntry::Result { call, .. } => {
+                transcript.open_calls().first().is_some_and(|open| open.id.reply_seq() == call.reply_seq())
+            }
+            TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => false,
+        };
+        if is_open_call {
+            continue;
+        }
+        if !matches!(entry, TranscriptEntry::Result { .. }) {
+            send_updates(std::mem::take(&mut plans));
+        }
+        send_updates(usage_replay.compactions_before(seq));
+        // All calls of a reply were announced before the first of them made a plan.
+        let (plan, other_updates): (Vec<_>, Vec<_>) = replay::entry_updates(entry, &mut calls)
+            .into_iter()
+            .partition(|update| matches!(update, SessionUpdate::Plan(_)));
+        plans.extend(plan);
+        send_updates(other_updates);
+        send_updates(usage_replay.usage_at(seq, entry).into_iter().collect());
+        client.wait_for_capacity().await;
+    }
+    send_updates(plans);
+    send_updates(usage_replay.compactions_before(transcript.next_seq()));
+    if !transcript.open_calls().is_empty() {
+        for call in calls {
+            let result = transcript.entries().iter().rev().find(|entry| replay::is_result(entry, call));
+            match result {
+                Some(result) => send_updates(replay::entry_updates(result, &mut &*calls)),
+                None => {
+                    let info = runtime.own_tools.tools.call_info(call, &workspace);
+                    client.send_update(&init.id, replay::open_call_update(call, info, owner));
+                }
+            }
+        }
+    }
+    if let Some(entry) = &unfinished {
+        send_updates(replay::entry_updates(entry, &mut calls));
+    }
+    if !is_usage_counted(init) {
+        let used = estimate_context(runtime, init);
+        client.send_update(&init.id, usage_replay.estimated_update(used));
+    }
+    if let Some(title) = init.title.clone() {
+        client.send_update(&init.id, SessionUpdate::Title(title));
+    }
+    client.flush_updates(&init.id).await;
+}
+
+/// Tells whether the newest reply, or what came after it, tells how full the context is.
+fn is_usage_counted(init: &SessionInit) -> bool {
+    let entries = init.state.transcript.entries();
+    let newest = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)));
+    newest.is_none_or(|index| {
+        let is_compacted = init.compactions.last().is_some_and(|compaction| compaction.at > index as u64);
+        is_compacted || entries[index].usage().and_then(TokenUsage::context_tokens).is_some()
+    })
+}
+
+/// Guesses how full the context is.
+fn estimate_context(runtime: &AgentRuntime, init: &SessionInit) -> u64 {
+    let mut transcript = init.state.transcript.clone();
+    apply_latest_compaction(&mut transcript, init.compactions.clone());
+    transcript.set_tool_tokens(estimate_tool_tokens(&runtime.own_tools.specs));
+    transcript.context_tokens().tokens
+}
+
+/// Makes the workspace of a session.
+pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
+    Workspace::new(location.cwd.clone(), &location.more_roots, runtime.config().secret_variables.clone())
+}
+
+/// Shows a session's options.
+pub(crate) fn session_options(runtime: &AgentRuntime, settings: &SessionSettings) -> SessionConfigOptions {
+    SessionConfigOptions {
+        mode: settings.mode,
+        model: settings.model.clone(),
+        models: runtime.config().models.iter().map(model_info).collect(),
+        thought_level: settings.thought_level,
+    }
+}
+
+fn model_info(model: &ModelSettings) -> ModelInfo {
+    ModelInfo { name: model.name.clone(), provider: model.provider.name.clone() }
+}
+
+/// Says that a session does not get on with what it was told.
+pub(crate) fn stuck_failure() -> Failure {
+    let reason = "The session is stuck behind its database. Wait a moment, then try again.";
+    Failure::new(FailureKind::Store, reason)
+}
+
+/// Says that a session is not there, and where to look.
+pub(crate) fn not_found(id: &SessionId) -> Failure {
+    let reason = format!("There is no session {id}. `crow-cli inspect` lists the sessions there are.");
+    Failure::new(FailureKind::SessionNotFound, reason)
+}

@@ -1,0 +1,184 @@
+//! What `/speckit` tells about the workflow, and the little it does.
+
+use crow_core::Failure;
+use crow_speckit::{
+    Feature, LayerStrategy, SpeckitAction, SpeckitError, WorkflowCommand, list_features, write_pointer,
+};
+
+use crate::run_turn::TurnCx;
+use crate::speckit::project_context::ProjectContext;
+use crate::speckit::project_files::run_blocking;
+use crate::speckit::report;
+
+/// Does what was asked; the text says what came of it, the other side why nothing did.
+pub(super) async fn run_info_command(
+    cx: &TurnCx<'_>,
+    action: SpeckitAction,
+) -> Result<Result<String, String>, Failure> {
+    let context = match ProjectContext::find_project(cx).await? {
+        Ok(context) => context,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    if let SpeckitAction::Use(selector) = action {
+        return switch_feature(cx, context, selector).await;
+    }
+    Ok(run_blocking(move || match action {
+        SpeckitAction::Status => render_status(&context),
+        SpeckitAction::Init => init_project(&context),
+        SpeckitAction::Templates => list_templates(&context),
+        SpeckitAction::Doctor => run_doctor(&context),
+        SpeckitAction::Use(_) | SpeckitAction::Unknown(_) => Ok(USAGE.to_owned()),
+    })
+    .await)
+}
+
+const USAGE: &str = "`/speckit` shows where the workflow stands. `/speckit use 002` goes on with another feature, `/speckit init` \
+                     prepares the project, `/speckit templates` shows where each template comes from, `/speckit doctor` \
+                     what is odd.\n";
+
+fn render_status(context: &ProjectContext) -> Result<String, SpeckitError> {
+    let project = &context.project;
+    let mut features = list_features(project, &context.config.specs_root)?;
+    let current = context.find_feature(None);
+    if let Ok((current_feature, _)) = &current
+        && current_feature.dir.is_dir()
+        && !features.iter().any(|feature| {
+            crow_tools::resolve_links(&feature.dir) == crow_tools::resolve_links(&current_feature.dir)
+        })
+    {
+        features.push(current_feature.clone());
+    }
+    if features.is_empty() {
+        return Ok(format!(
+            "No feature yet in {}. Begin with {} or {}.\n",
+            project.root().display(),
+            WorkflowCommand::Constitution,
+            WorkflowCommand::Specify
+        ));
+    }
+    let is_current =
+        |feature: &Feature| current.as_ref().is_ok_and(|(current, _)| current.dir == feature.dir);
+    let mut text = String::new();
+    for feature in &features {
+        let symbol = if is_current(feature) { "▸" } else { "·" };
+        text.push_str(&format!("- {symbol} `{}`: {}\n", feature.name, report::feature_progress(feature)?));
+    }
+    match &current {
+        Ok((feature, origin)) => {
+            for note in report::origin_notes(context, feature, *origin) {
+                text.push_str(&format!("\n{note}\n"));
+            }
+            if let Some(next) = report::next_step(feature) {
+                text.push_str(&format!("\nNext: `{next}`\n"));
+            }
+        }
+        Err(error) => text.push_str(&format!("\nNo feature is chosen: {error}.\n")),
+    }
+    Ok(text)
+}
+
+/// Goes on with another feature, in this session and in the project.
+async fn switch_feature(
+    cx: &TurnCx<'_>,
+    context: ProjectContext,
+    selector: String,
+) -> Result<Result<String, String>, Failure> {
+    let owned_context = context.clone();
+    let result = run_blocking(move || {
+        let (feature, _) = owned_context.find_feature(Some(&selector))?;
+        if !feature.dir.is_dir() {
+            let reason = format!("there is no folder {}", owned_context.project.display_path(&feature.dir));
+            return Err(SpeckitError::Invalid(reason));
+        }
+        if !owned_context.config.variables.no_persist {
+            write_pointer(&owned_context.project, &feature.dir)?;
+        }
+        let text = format!(
+            "Now at `{}`: {}\n",
+            owned_context.project.display_path(&feature.dir),
+            report::feature_progress(&feature)?
+        );
+        Ok((feature, text))
+    })
+    .await;
+    match result {
+        Ok((feature, text)) => {
+            context.bind_feature(cx, Some(&feature), None).await?;
+            Ok(Ok(text))
+        }
+        Err(reason) => Ok(Err(reason)),
+    }
+}
+
+fn init_project(context: &ProjectContext) -> Result<String, SpeckitError> {
+    let created = crow_speckit::init_project(&context.project, &|name: &str| context.find_page(name))?;
+    if created.is_empty() {
+        return Ok("The project is prepared already.\n".to_owned());
+    }
+    let lines = created.iter().map(|path| format!("- `{}`\n", context.project.display_path(path)));
+    let lines: String = lines.collect();
+    Ok(format!("Made:\n{lines}\nFill the ground rules with {}.\n", WorkflowCommand::Constitution))
+}
+
+fn list_templates(context: &ProjectContext) -> Result<String, SpeckitError> {
+    let templates_dir = context.prompts_dir.join("speckit");
+    let mut text = "Page templates:\n".to_owned();
+    for name in crow_speckit::page_names() {
+        let layers = crow_speckit::page_layers(&context.project, Some(&templates_dir), name);
+        text.push_str(&format!("- {name}: {}\n", render_layers(layers)));
+    }
+    text.push_str("\nPrompts:\n");
+    for command in WorkflowCommand::ALL {
+        let layers = crow_speckit::prompt_layers(&context.project, Some(&context.prompts_dir), command);
+        text.push_str(&format!("- {command}: {}\n", render_layers(layers)));
+    }
+    Ok(text)
+}
+
+fn render_layers(layers: Result<Vec<crow_speckit::LayerInfo>, SpeckitError>) -> String {
+    match layers {
+        Ok(layers) => {
+            let used = layers.iter().filter(|layer| layer.is_used).map(|layer| match layer.strategy {
+                LayerStrategy::Replace => layer.origin.to_string(),
+                strategy @ (LayerStrategy::Prepend | LayerStrategy::Append | LayerStrategy::Wrap) => {
+                    format!("{} ({})", layer.origin, strategy.as_str())
+                }
+            });
+            used.collect::<Vec<_>>().join(" over ")
+        }
+        Err(error) => format!("cannot be used: {error}"),
+    }
+}
+
+fn run_doctor(context: &ProjectContext) -> Result<String, SpeckitError> {
+    let project = &context.project;
+    let mut problems: Vec<String> = Vec::new();
+    if !project.is_initialized() {
+        problems.push("there is no .specify/ yet; the first step makes what it needs".to_owned());
+    }
+    if let Err(error) = context.find_feature(None) {
+        problems.push(error.to_string());
+    }
+    if let Err(error) = crow_speckit::SpeckitHooks::read(project) {
+        problems.push(format!("no hook is run: {error}"));
+    }
+    match crow_speckit::list_extension_commands(project) {
+        Ok(commands) => problems.extend(commands.problems),
+        Err(error) => problems.push(error.to_string()),
+    }
+    for name in crow_speckit::page_names() {
+        if let Err(error) = context.find_page(name) {
+            problems.push(error.to_string());
+        }
+    }
+    for command in WorkflowCommand::ALL {
+        if let Err(error) = crow_speckit::command_prompt(project, Some(&context.prompts_dir), command) {
+            problems.push(error.to_string());
+        }
+    }
+    match crow_speckit::resolve_specs_root(project, &context.config.specs_root) {
+        Ok(root) => problems.push(format!("new features go to {}", project.display_path(&root))),
+        Err(error) => problems.push(error.to_string()),
+    }
+    Ok(problems.iter().map(|line| format!("- {line}\n")).collect())
+}

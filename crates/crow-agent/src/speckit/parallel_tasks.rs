@@ -1,0 +1,289 @@
+//! Tasks that may be done at the same time, given to child agents where the person allows it. The children work in the
+//! same folder, on files that the task list keeps apart.
+
+use std::pin::Pin;
+
+use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
+use crow_core::{
+    CallId, Confinement, ContentPart, Failure, OutputStreaming, SessionId, SessionUpdate, ToolAccess,
+    ToolCallContent, ToolCallInfo, ToolCallStatus, ToolKind, ToolResult,
+};
+use crow_speckit::{AuxiliaryPrompt, TaskFacts, TaskId, TaskItem, TaskList};
+use crow_store::DeliveryId;
+use crow_tools::{ToolCx, ToolProgress};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Map, Value};
+
+use crate::children::{AwaitedTurn, NewTaskRequest, NotifyParent, ParentCall};
+use crate::confirm::{ConfirmationRequest, ask_confirmation};
+use crate::run_turn::SessionState;
+use crate::runtime::ParallelMode;
+use crate::speckit::implement;
+use crate::speckit::step::{SOURCE, WorkflowStep};
+use crate::speckit::step_policy::StepTaskResult;
+use crate::tasks;
+
+/// Children that one step of the list starts at once; the limits of the tree count as well.
+const CHILDREN_MAX: usize = 8;
+
+/// What the last line of a child's answer begins with.
+const RESULT: &str = "RESULT:";
+
+/// What the person says to tasks being done side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ParallelConsent {
+    /// Whether these may be.
+    pub(super) is_allowed: bool,
+    /// Whether that is to be asked again in this run.
+    pub(super) is_final: bool,
+}
+
+/// Asks the person, unless the configuration says so already.
+pub(super) async fn ask_consent(
+    step: &WorkflowStep<'_>,
+    tasks: &[TaskItem],
+    state: &SessionState,
+) -> ParallelConsent {
+    match step.context.config.parallel {
+        ParallelMode::Never => return ParallelConsent { is_allowed: false, is_final: true },
+        ParallelMode::Always => return ParallelConsent { is_allowed: true, is_final: true },
+        ParallelMode::Ask => {}
+    }
+    // The others are asked about when it is their turn.
+    let tasks = &tasks[..tasks.len().min(CHILDREN_MAX)];
+    let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+    let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
+    let lines = tasks.iter().map(|task| format!("{} {}", task.id, task.text));
+    let content = vec![ToolCallContent::Text(lines.collect::<Vec<_>>().join("\n"))];
+    let outcome = ask_confirmation(
+        &step.cx,
+        ConfirmationRequest {
+            source: SOURCE,
+            title: &title,
+            content,
+            subject: PermissionSubject::Offer,
+            answers: OfferedAnswers::Session,
+        },
+        state,
+    )
+    .await;
+    ParallelConsent {
+        is_allowed: outcome.is_allowed(),
+        // Whoever cannot be asked now cannot be asked later.
+        is_final: !matches!(outcome, PermissionOutcome::AllowOnce | PermissionOutcome::Reject),
+    }
+}
+
+/// What a child came to.
+pub(super) struct ChildTaskReport {
+    /// Which of the tasks.
+    pub(super) task: TaskId,
+    pub(super) result: StepTaskResult,
+    /// What the model is told of it.
+    pub(super) text: String,
+}
+
+type PendingReport<'a> = Pin<Box<dyn Future<Output = ChildTaskReport> + Send + 'a>>;
+
+/// The children of one step of the list.
+pub(super) struct ParallelTasks<'a> {
+    step: &'a WorkflowStep<'a>,
+    running: FuturesUnordered<PendingReport<'a>>,
+    calls: Vec<CallId>,
+    tasks: Vec<TaskId>,
+}
+
+impl ParallelTasks<'_> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// The tasks that got one.
+    pub(super) fn task_ids(&self) -> Vec<TaskId> {
+        self.tasks.clone()
+    }
+
+    /// Waits for the next one to end.
+    pub(super) async fn next_report(&mut self) -> Option<ChildTaskReport> {
+        self.running.next().await
+    }
+
+    /// What the mailbox has of what they came to.
+    pub(super) fn claimed_deliveries(&self) -> Vec<DeliveryId> {
+        self.calls.iter().flat_map(|call| self.step.cx.children.deliveries_for_call(*call)).collect()
+    }
+}
+
+/// Starts a child for each task, each in a call of its own that shows what it does. A task that gets none stays open.
+pub(super) async fn start_children<'a>(
+    step: &'a WorkflowStep<'a>,
+    list: &TaskList,
+    tasks: &[TaskItem],
+    state: &SessionState,
+) -> Result<ParallelTasks<'a>, Failure> {
+    let mut parallel =
+        ParallelTasks { step, running: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
+    let tasks = &tasks[..tasks.len().min(CHILDREN_MAX)];
+    let all_facts: Vec<TaskFacts> = tasks.iter().map(|task| implement::task_facts(list, task)).collect();
+    // Whatever can fail comes before the first of them is there.
+    let mut prompts = Vec::new();
+    for (index, own) in all_facts.iter().enumerate() {
+        let siblings =
+            all_facts.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, facts)| facts.clone());
+        let (current, siblings) = (vec![own.clone()], siblings.collect());
+        let prompt = step.render_side_prompt(AuxiliaryPrompt::Child, |facts| {
+            facts.tasks.current = current;
+            facts.tasks.beside = siblings;
+        });
+        prompts.push(prompt.await?);
+    }
+    for (task, prompt) in tasks.iter().zip(prompts) {
+        let (call, info) = (step.synthetic_call_id(state), task_call_info(task));
+        let update = SessionUpdate::Call {
+            call,
+            name: "task".to_owned(),
+            facets: info.clone(),
+            arguments: Map::from_iter([("task".to_owned(), Value::from(task.id.as_str()))]),
+            status: ToolCallStatus::Running,
+            content: Vec::new(),
+            prints: OutputStreaming::Nothing,
+        };
+        step.cx.client.send_update(step.cx.session, update);
+        let request = NewTaskRequest {
+            prompt,
+            agent: None,
+            cwd: None,
+            model: None,
+            title: Some(info.title.clone()),
+            worktree: false,
+            notify_parent: NotifyParent::No,
+        };
+        let parent_call = ParentCall { call, info, shown_text: None };
+        let start_result = step.cx.children.start_task(request, parent_call, step.cx.cancel).await;
+        let start_result = start_result.and_then(|child| {
+            let turn = step.cx.children.running_turn(&child).ok_or("it ended at once")?;
+            Ok((child, turn))
+        });
+        match start_result {
+            Ok((child, turn)) => {
+                parallel.calls.push(call);
+                parallel.tasks.push(task.id.clone());
+                let report = wait_for_report(step, (call, task.id.clone()), (child, turn));
+                parallel.running.push(Box::pin(report));
+            }
+            Err(reason) => {
+                let content =
+                    Some(vec![ToolCallContent::Text(format!("No child could be started: {reason}"))]);
+                let failed = SessionUpdate::CallChanged { call, status: ToolCallStatus::Failed, content };
+                step.cx.client.send_update(step.cx.session, failed);
+            }
+        }
+    }
+    Ok(parallel)
+}
+
+/// Shows a child until it has ended.
+async fn wait_for_report(
+    step: &WorkflowStep<'_>,
+    (call, task): (CallId, TaskId),
+    (child, turn): (SessionId, AwaitedTurn),
+) -> ChildTaskReport {
+    let cx = step.cx;
+    let progress = |progress: ToolProgress| {
+        if let ToolProgress::Content(content) = progress {
+            let update =
+                SessionUpdate::CallChanged { call, status: ToolCallStatus::Running, content: Some(content) };
+            cx.client.send_update(cx.session, update);
+        }
+    };
+    let tool_cx = ToolCx {
+        workspace: cx.workspace,
+        editor: None,
+        access: &ToolAccess::Nothing,
+        call: Some(call),
+        confinement: Confinement::Free,
+        cancel: cx.cancel,
+        progress: &progress,
+        undo_recorder: None,
+    };
+    let result = tasks::wait_for_turn(cx.children, &child, turn, tool_cx).await;
+    let text = outcome_text(&result);
+    let task_result = parse_result(result.status, &text);
+    let status = match &task_result {
+        StepTaskResult::Done { .. } => ToolCallStatus::Done,
+        StepTaskResult::Failed { .. } => ToolCallStatus::Failed,
+    };
+    cx.client.send_update(
+        cx.session,
+        SessionUpdate::CallChanged { call, status, content: Some(result.for_client) },
+    );
+    ChildTaskReport { text: format!("{task}:\n{text}"), task, result: task_result }
+}
+
+fn outcome_text(result: &ToolResult) -> String {
+    let texts = result.for_model.iter().filter_map(|part| match part {
+        ContentPart::Text(text) => Some(text.as_str()),
+        ContentPart::Image { .. }
+        | ContentPart::Link { .. }
+        | ContentPart::Resource { .. }
+        | ContentPart::FromCrow { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Reads what a child says it came to: its last word on that counts, and no word is none of success.
+fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
+    let status_word =
+        text.lines().rev().find_map(|line| line.trim().trim_matches(['*', '`']).strip_prefix(RESULT));
+    let status_word = status_word.map(|said| said.trim().trim_matches(['*', '`']).trim());
+    let failed = |reason: &str| StepTaskResult::Failed { reason: reason.to_owned() };
+    match (status, status_word) {
+        (ToolCallStatus::Done, Some("done")) => {
+            StepTaskResult::Done { note: "done by a child agent".to_owned() }
+        }
+        (ToolCallStatus::Done, Some(status_word)) => {
+            failed(status_word.strip_prefix("failed").unwrap_or(status_word).trim_start_matches([':', ' ']))
+        }
+        (ToolCallStatus::Done, None) => failed("the child agent did not say what became of it"),
+        (ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running, _) => {
+            failed(text.lines().next().unwrap_or("the child agent failed"))
+        }
+    }
+}
+
+fn task_call_info(task: &TaskItem) -> ToolCallInfo {
+    ToolCallInfo {
+        title: crate::children::single_line(&format!("{} {}", task.id, task.text)),
+        kind: ToolKind::Other,
+        locations: Vec::new(),
+        touch: ToolAccess::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_result(status: ToolCallStatus, text: &str, expected: &str) {
+        let shown = match parse_result(status, text) {
+            StepTaskResult::Done { .. } => "done".to_owned(),
+            StepTaskResult::Failed { reason } => reason,
+        };
+        assert_eq!(shown, expected, "{text:?}");
+    }
+
+    #[test]
+    fn the_last_word_of_a_child_counts() {
+        check_result(ToolCallStatus::Done, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
+        check_result(ToolCallStatus::Done, "**RESULT: done**", "done");
+        check_result(
+            ToolCallStatus::Done,
+            "RESULT: done\nno, wait\nRESULT: failed: tests are red",
+            "tests are red",
+        );
+        check_result(ToolCallStatus::Done, "I did it.", "the child agent did not say what became of it");
+        check_result(ToolCallStatus::Failed, "Task x was cancelled.\nRESULT: done", "Task x was cancelled.");
+    }
+}

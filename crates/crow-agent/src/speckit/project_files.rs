@@ -1,0 +1,113 @@
+//! Writes what Crow itself writes into a project: kept first, as for any tool, so that it can be undone, and known to the
+//! workspace, so that the model may edit it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crow_core::ContentHash;
+use crow_core::undo::UndoSnapshot;
+use crow_speckit::{SpeckitError, SpeckitProject};
+use crow_tools::{UndoRecorder, Workspace};
+use sha2::{Digest as _, Sha256};
+
+use crate::clock;
+use crate::speckit::layout::LayoutFile;
+
+/// Where the answers to questions are written down.
+#[derive(Debug, Clone)]
+pub(super) struct AnswerRecord {
+    pub(super) spec: PathBuf,
+}
+
+impl AnswerRecord {
+    /// Adds a question with its answer to the spec.
+    pub(super) async fn add_answer(
+        &self,
+        (question, answer): (&str, &str),
+        undo_recorder: Option<&dyn UndoRecorder>,
+        workspace: &Workspace,
+    ) -> Result<(), String> {
+        let spec = self.spec.clone();
+        let content = run_blocking(move || SpeckitProject::read_file(&resolve_write_path(&spec)?)).await?;
+        let old = content.ok_or_else(|| format!("{} is gone", self.spec.display()))?;
+        let new = crow_speckit::add_clarification(&old, &clock::today(), question, answer);
+        write_project_file(undo_recorder, workspace, &self.spec, &new).await
+    }
+}
+
+/// Replaces a file. A link is not followed: whoever laid it out decides where it leads.
+pub(super) async fn write_project_file(
+    undo_recorder: Option<&dyn UndoRecorder>,
+    workspace: &Workspace,
+    path: &Path,
+    text: &str,
+) -> Result<(), String> {
+    let owned_path = path.to_owned();
+    let (resolved, before) =
+        run_blocking(move || Ok((resolve_write_path(&owned_path)?, content_before(&owned_path)?))).await?;
+    if let Some(undo_recorder) = undo_recorder {
+        undo_recorder.record_change(&resolved, before, hash_text(text)).await?;
+    }
+    let (target, new) = (resolved.clone(), text.to_owned());
+    run_blocking(move || SpeckitProject::write_file(&target, &new)).await?;
+    workspace.record_write(resolved, text);
+    Ok(())
+}
+
+/// Where a file is, once the links on the way to its folder are followed; one that is a link itself is refused.
+fn resolve_write_path(path: &Path) -> Result<PathBuf, SpeckitError> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
+        let path = path.to_owned();
+        return Err(SpeckitError::InvalidFile {
+            path,
+            reason: "it is a link, and what it leads to is not written".to_owned(),
+        });
+    }
+    let directory = path.parent().map(crow_tools::resolve_links).unwrap_or_default();
+    Ok(path.file_name().map_or_else(|| directory.clone(), |name| directory.join(name)))
+}
+
+/// Keeps what Crow made, so that it can be undone.
+pub(super) async fn record_written_files(
+    undo_recorder: &dyn UndoRecorder,
+    workspace: &Workspace,
+    files: Vec<LayoutFile>,
+) -> Result<(), String> {
+    for LayoutFile { path, before, new_text } in files {
+        let resolved = run_blocking(move || resolve_write_path(&path)).await?;
+        let before = match before {
+            Some(text) => UndoSnapshot::Content { bytes: text.into_bytes(), mode: None },
+            None => UndoSnapshot::Missing,
+        };
+        undo_recorder.record_change(&resolved, before, hash_text(&new_text)).await?;
+        workspace.record_write(resolved, &new_text);
+    }
+    Ok(())
+}
+
+fn content_before(path: &Path) -> Result<UndoSnapshot, SpeckitError> {
+    let Some(text) = SpeckitProject::read_file(path)? else { return Ok(UndoSnapshot::Missing) };
+    #[cfg(unix)]
+    let mode = {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::metadata(path).ok().map(|metadata| metadata.permissions().mode() & 0o7777)
+    };
+    #[cfg(not(unix))]
+    let mode = None;
+    Ok(UndoSnapshot::Content { bytes: text.into_bytes(), mode })
+}
+
+pub(super) fn hash_text(text: &str) -> ContentHash {
+    ContentHash::new(Sha256::digest(text).into())
+}
+
+/// Does what blocks off the loop; an error says what to do first.
+pub(super) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, SpeckitError> + Send + 'static,
+) -> Result<T, String> {
+    let result = tokio::task::spawn_blocking(work).await;
+    result.map_err(|error| error.to_string())?.map_err(|error| match error.hint() {
+        Some(hint) => format!("{error}; {hint}"),
+        None => error.to_string(),
+    })
+}

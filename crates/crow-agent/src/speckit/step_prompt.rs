@@ -1,0 +1,58 @@
+//! Where the prompt of a step comes from. What a repository changes of it counts only when the person approved those very
+//! bytes.
+
+use std::path::Path;
+
+use crow_speckit::{
+    PromptFacts, PromptKind, PromptPart, PromptSource, SpeckitError, built_in_prompt, command_prompt,
+    render_prompt,
+};
+
+use crate::project_config::ApprovedFiles;
+use crate::speckit::project_context::ProjectContext;
+
+/// The prompt of a step, not rendered yet.
+#[derive(Debug, Clone)]
+pub(super) struct StepPrompt {
+    parts: Vec<PromptPart>,
+}
+
+impl StepPrompt {
+    /// Finds the prompt of a step; the other value is what the person should know about it.
+    pub(super) fn find_prompt(
+        context: &ProjectContext,
+        command: crow_speckit::WorkflowCommand,
+        approved: &ApprovedFiles,
+    ) -> (Self, Option<String>) {
+        let built_in = || Self {
+            parts: vec![PromptPart { kind: PromptKind::Jinja, text: built_in_prompt(command).to_owned() }],
+        };
+        let source = match command_prompt(&context.project, Some(&context.prompts_dir), command) {
+            Ok(source) => source,
+            Err(error) => return (built_in(), Some(format!("{error}; {command} uses Crow's own prompt."))),
+        };
+        match unapproved_file(&source, context.project.root(), approved) {
+            None => (Self { parts: source.parts }, None),
+            Some(path) => {
+                let reason = format!("Nobody approved {path}; {command} uses Crow's own prompt.");
+                (built_in(), Some(reason))
+            }
+        }
+    }
+
+    /// Makes the text of it.
+    pub(super) fn render_prompt(&self, facts: &PromptFacts) -> Result<String, SpeckitError> {
+        self.parts.iter().map(|part| render_prompt(&part.text, part.kind, facts)).collect()
+    }
+}
+
+/// Names a file of the repository in it that nobody approved as it is.
+pub(super) fn unapproved_file(
+    source: &PromptSource,
+    root: &Path,
+    approved: &ApprovedFiles,
+) -> Option<String> {
+    let files = source.files.iter();
+    let mut unapproved = files.filter(|(path, bytes)| !approved.is_approved(&root.join(path), bytes));
+    unapproved.next().map(|(path, _)| path.display().to_string())
+}

@@ -1,0 +1,61 @@
+//! Keeps in the store what a call is about to change. Must never know which tool changes what.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use crow_core::undo::UndoSnapshot;
+use crow_core::{CallId, ContentHash};
+use crow_store::{ChangeId, NewFileChange};
+use crow_tools::{UndoFuture, UndoRecorder};
+
+use crate::clock;
+use crate::run_turn::TurnCx;
+
+/// Keeps for one call.
+pub(crate) struct CallUndoRecorder<'a> {
+    cx: &'a TurnCx<'a>,
+    /// Place of the prompt whose turn it is.
+    turn: u64,
+    call: CallId,
+    last_change: Mutex<Option<ChangeId>>,
+}
+
+impl<'a> CallUndoRecorder<'a> {
+    pub(crate) fn new(cx: &'a TurnCx<'a>, turn: u64, call: CallId) -> Self {
+        Self { cx, turn, call, last_change: Mutex::default() }
+    }
+
+    fn lock_last(&self) -> std::sync::MutexGuard<'_, Option<ChangeId>> {
+        self.last_change.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl UndoRecorder for CallUndoRecorder<'_> {
+    fn record_change<'a>(
+        &'a self,
+        path: &'a Path,
+        before: UndoSnapshot,
+        after: ContentHash,
+    ) -> UndoFuture<'a, Result<(), String>> {
+        Box::pin(async move {
+            // A path that cannot be spelled could not be found again.
+            let path = path.to_str().ok_or("its path is not UTF-8")?.to_owned();
+            let change = NewFileChange { turn: self.turn, call: self.call, path, before, after: Some(after) };
+            let change_id = self.cx.runtime.store.record_change(self.cx.lease, change, clock::now()).await;
+            *self.lock_last() = Some(change_id.map_err(|error| error.to_string())?);
+            Ok(())
+        })
+    }
+
+    fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()> {
+        Box::pin(async move {
+            let last_change = *self.lock_last();
+            let Some(last_change) = last_change else { return };
+            if let Err(error) =
+                self.cx.runtime.store.set_change_after(self.cx.lease, last_change, after).await
+            {
+                tracing::warn!(%error, "what a change left could not be stored; undoing it may be refused");
+            }
+        })
+    }
+}

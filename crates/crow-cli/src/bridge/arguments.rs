@@ -1,0 +1,146 @@
+//! Which words of the command line are the bridge's and which the agent's. The bridge's options may stand among the
+//! agent's arguments, as in `acp-bridge codex-acp --port 8766`; behind `--` every word is the agent's.
+
+use clap::Parser;
+
+use crate::cli::{BridgeArgs, BridgeOptions};
+
+/// Each takes a value.
+const OPTIONS: [&str; 9] =
+    ["--host", "--port", "--cwd", "--env", "--log", "--log-file", "--token-file", "--path", "--allow-origin"];
+
+/// Takes none.
+const FLAG: &str = "--no-token";
+
+/// Options that stood behind the command.
+#[derive(Debug, Parser)]
+#[command(name = "crow-cli acp-bridge", no_binary_name = true)]
+struct TrailingOptions {
+    #[command(flatten)]
+    options: BridgeOptions,
+}
+
+/// Gives the bridge's options and the agent's words. What stands behind wins.
+pub(super) fn split_arguments(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), clap::Error> {
+    let BridgeArgs { options: leading, command, own } = args;
+    let (mut bridge_args, mut agent_args) = (Vec::new(), Vec::new());
+    let mut words = command.into_iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            agent_args.extend(words.by_ref());
+        } else if OPTIONS.contains(&word.as_str()) {
+            bridge_args.push(word);
+            bridge_args.extend(words.next());
+        } else if word == FLAG || word.split_once('=').is_some_and(|(name, _)| OPTIONS.contains(&name)) {
+            bridge_args.push(word);
+        } else {
+            agent_args.push(word);
+        }
+    }
+    agent_args.extend(own);
+    let trailing = TrailingOptions::try_parse_from(bridge_args)?.options;
+    let options = BridgeOptions {
+        host: trailing.host.or(leading.host),
+        port: trailing.port.or(leading.port),
+        cwd: trailing.cwd.or(leading.cwd),
+        env: leading.env.into_iter().chain(trailing.env).collect(),
+        log: trailing.log.or(leading.log),
+        log_file: trailing.log_file.or(leading.log_file),
+        token_file: trailing.token_file.or(leading.token_file),
+        no_token: trailing.no_token || leading.no_token,
+        path: trailing.path.or(leading.path),
+        allow_origin: leading.allow_origin.into_iter().chain(trailing.allow_origin).collect(),
+    };
+    Ok((options, agent_args))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+    use crate::cli::{Cli, CliCommand};
+
+    #[track_caller]
+    fn check(line: &str, expected: &Expect) {
+        let words = ["crow-cli", "acp-bridge"].into_iter().chain(line.split_whitespace());
+        let sorted = Cli::try_parse_from(words).and_then(|cli| {
+            let CliCommand::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
+            split_arguments(args)
+        });
+        let output = match sorted {
+            Ok((options, words)) => {
+                let BridgeOptions { host, port, cwd, log_file, token_file, .. } = options;
+                format!("{host:?} {port:?} {:?} {}", [cwd, log_file, token_file], words.join(" "))
+            }
+            Err(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
+        };
+        expected.assert_eq(&output.replace("None", "-"));
+    }
+
+    #[test]
+    fn options_may_stand_anywhere() {
+        check("uv run something acp --port 8766", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
+        check("--port 8766 uv run something acp", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
+        check(
+            "--port 1 agent --port=2 --cwd /a -x --log-file l --token-file t --host h acp",
+            &expect![[r#"Some("h") Some(2) [Some("/a"), Some("l"), Some("t")] agent -x acp"#]],
+        );
+    }
+
+    #[test]
+    fn what_the_python_bridge_took_is_taken() {
+        let line = "acp-bridge uv run agent --port 8766 --log debug --env A=1 --env B=x=y --no-token --path * \
+                    --allow-origin http://localhost:3000";
+        let cli = Cli::try_parse_from(["crow-cli"].into_iter().chain(line.split_whitespace())).unwrap();
+        let CliCommand::AcpBridge(args) = cli.command else { panic!("{:?}", cli.command) };
+        let (options, words) = split_arguments(args).unwrap();
+        assert_eq!(words.join(" "), "uv run agent");
+        assert_eq!((options.port, options.log), (Some(8766), Some(tracing::Level::DEBUG)));
+        assert_eq!(options.env, [("A".into(), "1".into()), ("B".into(), "x=y".into())]);
+        assert_eq!((options.no_token, options.path.as_deref()), (true, Some("*")));
+        assert_eq!(options.allow_origin, ["http://localhost:3000"]);
+    }
+
+    #[test]
+    fn the_rest_is_the_agents() {
+        check(
+            "agent -d x -v --help --version --model=m -- --port 1",
+            &expect!["- - [-, -, -] agent -d x -v --help --version --model=m --port 1"],
+        );
+        check(
+            "--port 1 -- agent --port 2 -- --port 3",
+            &expect!["- Some(1) [-, -, -] agent --port 2 -- --port 3"],
+        );
+        check("-- --port", &expect!["- - [-, -, -] --port"]);
+        check("agent -- -- x", &expect!["- - [-, -, -] agent -- x"]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        check("", &expect!["error: the following required arguments were not provided:"]);
+        check(
+            "agent --log bridge.log",
+            &expect![
+                "error: invalid value 'bridge.log' for '--log <LEVEL>': expected debug, info, warning or error; a file is named with --log-file"
+            ],
+        );
+        check("--port", &expect!["error: a value is required for '--port <PORT>' but none was supplied"]);
+        check(
+            "--port x agent",
+            &expect!["error: invalid value 'x' for '--port <PORT>': invalid digit found in string"],
+        );
+        check(
+            "agent --port x",
+            &expect!["error: invalid value 'x' for '--port <PORT>': invalid digit found in string"],
+        );
+        check(
+            "agent --port",
+            &expect!["error: a value is required for '--port <PORT>' but none was supplied"],
+        );
+        check(
+            "agent --port 1 --port 2",
+            &expect!["error: the argument '--port <PORT>' cannot be used multiple times"],
+        );
+    }
+}

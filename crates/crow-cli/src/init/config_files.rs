@@ -1,0 +1,68 @@
+//! Puts the two files in place: whole or not at all, readable by their owner only.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::Path,
+};
+
+use super::{config_text, environment_scan::ProviderChoice};
+use crate::{
+    failure::{CliError, CliExitCode},
+    settings::{CONFIG_FILE, ENV_FILE, SEARCH_VARIABLE},
+};
+
+/// Writes the keys, then the configuration that names them. `kept` are the variables the file has already.
+pub(super) fn write_config_files(
+    dir: &Path,
+    (providers, search_url): (&[ProviderChoice], Option<&str>),
+    existing_variables: &[String],
+) -> Result<(), CliError> {
+    create_private_dir(dir).map_err(|error| write_error(dir, &error))?;
+    let env_path = dir.join(ENV_FILE);
+    let text_before = match fs::read_to_string(&env_path) {
+        Ok(text_before) => text_before,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(write_error(&env_path, &error)),
+    };
+    let keys = config_text::append_env_variables(
+        &text_before,
+        env_variables(providers, search_url),
+        existing_variables,
+    );
+    write_atomically(dir, ENV_FILE, &keys).map_err(|error| write_error(&env_path, &error))?;
+    write_atomically(dir, CONFIG_FILE, &config_text::render_config(providers))
+        .map_err(|error| write_error(&dir.join(CONFIG_FILE), &error))
+}
+
+/// What `.env` remembers.
+fn env_variables<'a>(
+    providers: &'a [ProviderChoice],
+    search_url: Option<&'a str>,
+) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let keys = providers.iter().filter_map(|provider| provider.key.as_ref());
+    keys.map(|(variable, key)| (variable.as_str(), key.as_str()))
+        .chain(search_url.map(|url| (SEARCH_VARIABLE, url)))
+}
+
+fn write_error(path: &Path, error: &io::Error) -> CliError {
+    CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", path.display()))
+}
+
+/// Makes the folder for its owner only; one that is there stays as it is.
+pub(super) fn create_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
+/// A temporary file is made for its owner only, and keeps that when it takes its name.
+pub(super) fn write_atomically(dir: &Path, name: &str, text: &str) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(dir.join(name))?;
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Servers of models on this machine, on the ports they usually have. Asks nobody else.
+
+use std::time::Duration;
+
+use crow_core::{Failure, FailureKind};
+use crow_model::{ModelListing, ProviderSettings};
+use futures_util::future::join_all;
+
+use super::environment_scan::ProviderChoice;
+
+/// What is on this machine answers at once, or is not worth the wait of those who have no such server.
+const SCAN_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A port of this machine and the server that usually has it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LocalModelServer {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) port: u16,
+}
+
+/// Where servers are that nobody has moved.
+pub(crate) const USUAL_SERVERS: [LocalModelServer; 4] = [
+    LocalModelServer { name: "ollama", title: "Ollama", port: 11434 },
+    LocalModelServer { name: "lmstudio", title: "LM Studio", port: 1234 },
+    LocalModelServer { name: "llamacpp", title: "llama.cpp", port: 8080 },
+    LocalModelServer { name: "vllm", title: "vLLM", port: 8000 },
+];
+
+/// What a look at this machine found.
+#[derive(Default)]
+pub(super) struct LocalScan {
+    /// The servers that have models, with those.
+    pub(super) servers: Vec<(ProviderChoice, ModelListing)>,
+    /// What there is to say of all places.
+    pub(super) notes: Vec<String>,
+}
+
+/// Looks at all places at once, except for those that are known already.
+pub(super) async fn scan_local_servers(
+    servers: &[LocalModelServer],
+    configured: &[ProviderChoice],
+    list: &impl AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
+) -> LocalScan {
+    let is_configured =
+        |server: &&LocalModelServer| configured.iter().any(|provider| server.matches_url(&provider.base_url));
+    let servers: Vec<&LocalModelServer> = servers.iter().filter(|server| !is_configured(server)).collect();
+    let answers =
+        join_all(servers.iter().map(|server| list(server.to_provider().to_settings(), SCAN_TIMEOUT))).await;
+    let (mut scan, mut unreachable) = (LocalScan::default(), Vec::new());
+    for (server, answer) in servers.into_iter().zip(answers) {
+        let url = server.base_url();
+        match answer {
+            Ok(listing) if listing.models.is_empty() => {
+                let title = server_title(server, &listing);
+                scan.notes.push(format!("{title} is at {url} and has no model yet"));
+            }
+            Ok(listing) => {
+                let (title, n) = (server_title(server, &listing), listing.models.len());
+                let plural = if n == 1 { "" } else { "s" };
+                scan.notes.push(format!("{title} is at {url} and has {n} model{plural}"));
+                let providers: Vec<&ProviderChoice> =
+                    configured.iter().chain(scan.servers.iter().map(|(provider, _)| provider)).collect();
+                let mut provider = server.to_provider();
+                if providers.iter().any(|other| other.name == provider.name) {
+                    provider.name = format!("{}-{}", server.name, server.port);
+                }
+                scan.servers.push((provider, listing));
+            }
+            Err(failure) if failure.kind == FailureKind::Connection => {
+                unreachable.push(format!("{} ({})", server.title, server.port));
+            }
+            Err(failure) if failure.kind == FailureKind::ProviderAuth => scan.notes.push(format!(
+                "the server at {url} wants a key; LLM_LOCAL_BASE_URL and LLM_LOCAL_API_KEY name both"
+            )),
+            Err(_) => scan.notes.push(format!("what answers at {url} is no server of models")),
+        }
+    }
+    if !unreachable.is_empty() {
+        scan.notes.push(format!("not found on this machine: {}", unreachable.join(", ")));
+    }
+    scan
+}
+
+fn server_title(server: &LocalModelServer, listing: &ModelListing) -> &'static str {
+    listing.server.map_or(server.title, crow_model::ModelServerKind::as_str)
+}
+
+impl LocalModelServer {
+    fn base_url(self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    fn to_provider(self) -> ProviderChoice {
+        ProviderChoice {
+            name: self.name.to_owned(),
+            base_url: self.base_url(),
+            key: None,
+            models: Vec::new(),
+        }
+    }
+
+    fn matches_url(self, url: &str) -> bool {
+        let authority = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+        ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| authority == format!("{host}:{}", self.port))
+    }
+}

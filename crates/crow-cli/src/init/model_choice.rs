@@ -1,0 +1,81 @@
+//! A model to configure, and what its server says of it. Pure.
+
+use crow_model::{ListedModel, ModelListing, ModelPrice, ModelServerKind};
+
+use crate::providers::{has_window_only_when_loaded, window_remedy};
+
+/// What a model is configured with whose server does not say yet how much it gives it: enough to work in, and no more
+/// than most machines have room for.
+const WINDOW_DEFAULT: u64 = 32_768;
+/// With fewer tokens there is hardly room for the tools and a file.
+const WINDOW_MIN: u64 = 16_384;
+
+/// A model to configure.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct ModelChoice {
+    /// Its name at the provider.
+    pub(super) name: String,
+    /// How many tokens it may read, where that is known.
+    pub(super) window: Option<u64>,
+    /// What it costs, where that is known.
+    pub(super) price: Option<ModelPrice>,
+    /// Whether calls of tools have to be written as text, because its server takes no others.
+    pub(super) needs_text_calls: bool,
+    /// Whether its server says that it reads no images.
+    pub(super) is_text_only: bool,
+}
+
+impl ModelChoice {
+    /// Chooses a model of which only the name is known.
+    pub(super) fn from_name(name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..Self::default() }
+    }
+
+    fn from_listed(server: Option<ModelServerKind>, model: &ListedModel) -> Self {
+        let max_window = model.window_max.map(|max| match has_window_only_when_loaded(server, model) {
+            true => max.min(WINDOW_DEFAULT),
+            false => max,
+        });
+        Self {
+            name: model.id.clone(),
+            window: model.window.or(max_window),
+            price: model.price,
+            needs_text_calls: model.takes_tools == Some(false),
+            is_text_only: model.reads_images == Some(false),
+        }
+    }
+}
+
+/// Chooses among the models of a server; says as well what a person should know of their windows.
+pub(super) fn select_models<'a>(
+    listing: &ModelListing,
+    models: impl Iterator<Item = &'a ListedModel>,
+) -> (Vec<ModelChoice>, Vec<String>) {
+    let (mut choices, mut unreported, mut narrow) = (Vec::new(), Vec::new(), Vec::new());
+    for model in models {
+        if has_window_only_when_loaded(listing.server, model) {
+            unreported.push(model.id.as_str());
+        }
+        if model.window.is_some_and(|window| window < WINDOW_MIN && model.window_max > Some(window)) {
+            narrow.push(model.id.as_str());
+        }
+        choices.push(ModelChoice::from_listed(listing.server, model));
+    }
+    let Some(server) = listing.server else { return (choices, Vec::new()) };
+    let (title, mut notes) = (server.as_str(), Vec::new());
+    let remedy = window_remedy(server, WINDOW_DEFAULT).unwrap_or_default();
+    if !unreported.is_empty() {
+        let names = unreported.join(", ");
+        notes.push(format!(
+            "{title} tells the window of {names} only when it is loaded, and may give it less than is configured: \
+             {remedy}, and let `crow-cli doctor` compare"
+        ));
+    }
+    if !narrow.is_empty() {
+        let names = narrow.join(", ");
+        notes.push(format!(
+            "{title} gives {names} few tokens to work with: {remedy}, and raise its context_window to that"
+        ));
+    }
+    (choices, notes)
+}

@@ -1,0 +1,156 @@
+//! The search service of `init`: a SearXNG in Docker that only this machine reaches.
+
+use std::{fmt::Write, fs, io, path::Path};
+
+use crow_tools::WebConfig;
+
+use super::config_files;
+use crate::{
+    failure::{CliError, CliExitCode},
+    settings::{Environment, SEARCH_COMPOSE, SEARCH_VARIABLE},
+};
+
+const SEARCH_DIR: &str = "searxng";
+const SETTINGS_FILE: &str = "settings.yml";
+
+/// As long as the service's own tools make it.
+const SECRET_BYTES: usize = 32;
+
+/// Where the web is searched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum SearchChoice {
+    /// In a SearXNG of one's own, for which files are written.
+    Docker,
+    /// In one that is there already.
+    Url(String),
+    /// Nowhere, for now.
+    Disabled,
+}
+
+/// What becomes of files that are there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ExistingFiles {
+    Keep,
+    Replace,
+}
+
+impl SearchChoice {
+    /// Reads what the environment says: one that is there already, or else one of one's own.
+    pub(super) fn from_environment(env: &Environment) -> Self {
+        let url = env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
+        url.map_or(Self::Docker, |url| Self::Url(url.to_owned()))
+    }
+
+    /// The address to remember, where it is not known without.
+    pub(super) fn url_to_store(&self, env: &Environment) -> Option<String> {
+        match self {
+            Self::Url(url) => Some(url.clone()),
+            Self::Docker if matches!(Self::from_environment(env), Self::Url(_)) => {
+                Some(WebConfig::default().search_url)
+            }
+            Self::Docker | Self::Disabled => None,
+        }
+    }
+
+    /// Shows it in one line.
+    pub(super) fn label(&self) -> &str {
+        match self {
+            Self::Docker => "a SearXNG of your own in Docker",
+            Self::Url(url) => url,
+            Self::Disabled => "none",
+        }
+    }
+}
+
+/// Writes what a SearXNG of one's own needs; tells whether there was anything to write.
+pub(super) fn write_search_files(dir: &Path, existing: ExistingFiles) -> Result<bool, CliError> {
+    let directory = dir.join(SEARCH_DIR);
+    let failed = |error: io::Error| {
+        CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", directory.display()))
+    };
+    let mut has_written = false;
+    config_files::create_private_dir(&directory).map_err(failed)?;
+    for (name, text) in [
+        (SETTINGS_FILE, render_settings(&generate_secret().map_err(failed)?)),
+        (compose_file_name(), COMPOSE.to_owned()),
+    ] {
+        if existing == ExistingFiles::Keep && directory.join(name).exists() {
+            continue;
+        }
+        config_files::write_atomically(&directory, name, &text).map_err(failed)?;
+        make_readable(&directory.join(name)).map_err(failed)?;
+        has_written = true;
+    }
+    Ok(has_written)
+}
+
+/// Says how it is started.
+pub(super) fn start_command(dir: &Path) -> String {
+    format!("docker compose -f {} up -d", dir.join(SEARCH_COMPOSE).display())
+}
+
+/// Tells whether there is one already.
+pub(super) fn has_compose_file(dir: &Path) -> bool {
+    dir.join(SEARCH_COMPOSE).exists()
+}
+
+fn compose_file_name() -> &'static str {
+    SEARCH_COMPOSE.trim_start_matches(SEARCH_DIR).trim_start_matches('/')
+}
+
+/// The service runs as a user of its own, who has to read them; the folder around them is closed to everybody else.
+#[cfg(unix)]
+fn make_readable(path: &Path) -> io::Result<()> {
+    fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn make_readable(_path: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+const COMPOSE: &str = r#"# Web search for Crow: a SearXNG that only this machine reaches.
+name: crow-searxng
+services:
+  searxng:
+    image: docker.io/searxng/searxng:latest
+    restart: unless-stopped
+    ports:
+      - "127.0.0.1:2946:8080"
+    volumes:
+      - ./settings.yml:/etc/searxng/settings.yml:ro
+      - cache:/var/cache/searxng
+volumes:
+  cache:
+"#;
+
+/// The service's settings: answers as JSON, and nobody counts how often its one user asks.
+fn render_settings(secret: &str) -> String {
+    format!(
+        r#"use_default_settings: true
+general:
+  instance_name: "Crow"
+server:
+  secret_key: "{secret}"
+  limiter: false
+  image_proxy: false
+search:
+  formats:
+    - html
+    - json
+"#
+    )
+}
+
+fn generate_secret() -> io::Result<String> {
+    let mut bytes = [0; SECRET_BYTES];
+    getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+    let mut secret = String::new();
+    for byte in bytes {
+        let _ = write!(secret, "{byte:02x}");
+    }
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! Says that a database of the Python version came over when a command opened it. Opens no database itself.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use crow_store::DatabaseAddress;
+
+/// The copies of Python databases that stood beside a database before it was opened. When dropped it says on stderr which
+/// are new.
+#[derive(Debug)]
+pub(crate) struct MigrationNotice {
+    database: Option<PathBuf>,
+    existing: Vec<PathBuf>,
+}
+
+impl MigrationNotice {
+    /// Looks beside a database.
+    pub(crate) fn for_database(database: &DatabaseAddress) -> Self {
+        let path = match database {
+            DatabaseAddress::File(path) => Some(path.clone()),
+            DatabaseAddress::Server { .. } => None,
+        };
+        Self { existing: path.as_deref().map(list_copies).unwrap_or_default(), database: path }
+    }
+
+    /// Names the copies that are new.
+    fn report_new(&self, err: &mut impl Write) {
+        let Some(path) = &self.database else { return };
+        for copy in list_copies(path).into_iter().filter(|copy| !self.existing.contains(copy)) {
+            // When stderr is gone there is nobody left to tell.
+            let _ = writeln!(
+                err,
+                "note: the sessions of the Python version came over into {}; what could not be read is in the old \
+                 database only, which is kept as {}",
+                path.display(),
+                copy.display()
+            );
+        }
+    }
+}
+
+impl Drop for MigrationNotice {
+    fn drop(&mut self) {
+        self.report_new(&mut io::stderr());
+    }
+}
+
+/// Lists `NAME.python`, `NAME.python-2` and so on.
+fn list_copies(path: &Path) -> Vec<PathBuf> {
+    let (Some(directory), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str()))
+    else {
+        return Vec::new();
+    };
+    let is_copy = |entry: &fs::DirEntry| {
+        let entry = entry.file_name();
+        let rest = entry.to_str().and_then(|entry| entry.strip_prefix(name)?.strip_prefix(".python"));
+        rest.is_some_and(|rest| {
+            rest.is_empty() || rest.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok())
+        })
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter(is_copy).map(|entry| entry.path()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_came_over_is_told_of_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("crow.db");
+        fs::write(&path, include_bytes!("init/python/tests/python.db")).unwrap();
+        let database = DatabaseAddress::File(path);
+        let mut said = Vec::new();
+        for _ in 0..2 {
+            let copies = MigrationNotice::for_database(&database);
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime
+                .block_on(async { crow_store::Store::open(&database).await.unwrap().close().await.unwrap() });
+            copies.report_new(&mut said);
+        }
+        let said = String::from_utf8(said).unwrap().replace(&directory.path().display().to_string(), "~");
+        expect_test::expect![[r#"
+            note: the sessions of the Python version came over into ~/crow.db; what could not be read is in the old database only, which is kept as ~/crow.db.python
+        "#]]
+        .assert_eq(&said);
+    }
+}

@@ -1,0 +1,159 @@
+//! Drives an agent of `agent_servers` instead of our own: starts its program or goes to its address, tells how it went,
+//! and leaves nothing of it behind.
+
+use std::time::Duration;
+
+use crow_acp::{AgentExit, AgentLauncher};
+use crow_core::{AgentServer, AgentTransport, Failure, FailureKind};
+use crow_process::{CommandSpec, ExitReason};
+use tokio::time::{Instant, timeout};
+
+use super::{
+    ConnectionLoss, ConversationEnd, RunPlan, plain::to_one_line, run_conversation, signals::SignalListener,
+};
+use crate::{
+    agent,
+    agents::{self, ProgramLookup},
+    failure::{CliError, CliExitCode},
+    settings::Settings,
+};
+
+/// How long an agent that hangs up may take to end: how it ended says more than that it hung up.
+const EXIT_WAIT: Duration = Duration::from_millis(500);
+
+/// How long the way to an agent elsewhere may take; beyond it nobody is there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Of what an agent complained of, so many lines stand in an error; the log has the rest.
+const STDERR_LINES_SHOWN: usize = 3;
+
+/// Goes through the plan with another agent.
+pub(super) async fn drive_external_agent(
+    plan: RunPlan,
+    server: &AgentServer,
+    lookup: &ProgramLookup<'_>,
+    settings: &Settings,
+) -> Result<(), CliError> {
+    match &server.reach {
+        AgentTransport::Program { command, args, env } => {
+            if agents::locate_program(server, lookup).flatten().is_none() {
+                return Err(missing_program_error(server, command));
+            }
+            let command = CommandSpec {
+                program: command.clone(),
+                args: args.clone(),
+                cwd: lookup.cwd.to_owned(),
+                env: env.clone(),
+                env_removed: settings.secret_variables.clone(),
+            };
+            drive_program(plan, &server.name, command, &AgentLauncher::new(agent::sandbox_wrapper(settings)))
+                .await
+        }
+        AgentTransport::Socket { url, headers } => drive_over_socket(plan, &server.name, url, headers).await,
+    }
+}
+
+/// Talks to an agent elsewhere. How it ended is its own affair; what it says at the end stands in the failure.
+async fn drive_over_socket(
+    plan: RunPlan,
+    name: &str,
+    url: &str,
+    headers: &[(String, String)],
+) -> Result<(), CliError> {
+    let mut early_signals = SignalListener::listen()?;
+    let transport = tokio::select! {
+        biased;
+        lines = crow_acp::connect_socket(url, headers, Instant::now() + CONNECT_TIMEOUT) => lines,
+        _ = early_signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
+    };
+    let transport = transport.map_err(|error| {
+        CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be reached: {error}"))
+    })?;
+    match run_conversation(plan, transport, early_signals).await? {
+        ConversationEnd::Completed(result) => result,
+        ConversationEnd::Disconnected(loss) => {
+            let (phase, reason) = (loss.phase(), to_clause(&loss.failure().sentence));
+            Err(CliError::new(
+                CliExitCode::Failed,
+                to_one_line(&format!("the agent {name} was lost {phase}: {reason}")),
+            ))
+        }
+    }
+}
+
+fn missing_program_error(server: &AgentServer, command: &str) -> CliError {
+    let name = &server.name;
+    let error = CliError::new(
+        CliExitCode::Failed,
+        format!("the agent {name} cannot be started: there is no {command}"),
+    );
+    error.with_hint(format!("install it, or name its path in agent_servers.{name}.command"))
+}
+
+async fn drive_program(
+    plan: RunPlan,
+    name: &str,
+    command: CommandSpec,
+    launcher: &AgentLauncher,
+) -> Result<(), CliError> {
+    let early_signals = SignalListener::listen()?;
+    let started = launcher.start(name, command).await;
+    let (transport, mut program) = started.map_err(|error| {
+        CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be started: {error}"))
+    })?;
+    let loss = match run_conversation(plan, transport, early_signals).await? {
+        ConversationEnd::Completed(result) => {
+            program.shut_down().await;
+            return result;
+        }
+        ConversationEnd::Disconnected(loss) => loss,
+    };
+    // Of what we hang up on, the end tells nothing.
+    let exit_reason = match loss.failure().kind == FailureKind::Connection {
+        true => timeout(EXIT_WAIT, program.wait_for_exit()).await.ok().flatten(),
+        false => None,
+    };
+    let exit = program.shut_down().await;
+    Err(agent_lost_error(name, &loss, exit_reason, &exit))
+}
+
+/// Says on one line what became of an agent and what it said about it.
+fn agent_lost_error(
+    name: &str,
+    loss: &ConnectionLoss,
+    exit_reason: Option<ExitReason>,
+    exit: &AgentExit,
+) -> CliError {
+    let phase = loss.phase();
+    let mut text = match exit_reason {
+        Some(ExitReason::Exited(code)) => format!("the agent {name} ended {phase}, with exit code {code}"),
+        Some(ExitReason::Signalled(signal)) => format!("the agent {name} ended {phase}, by signal {signal}"),
+        Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => {
+            let reason = to_clause(&loss.failure().sentence);
+            format!("the agent {name} cannot be driven: {reason}")
+        }
+    };
+    let lines: Vec<&str> = exit.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let last_lines = &lines[lines.len().saturating_sub(STDERR_LINES_SHOWN)..];
+    let is_in_message = |stray: &str| {
+        let Failure { kind, sentence } = loss.failure();
+        *kind == FailureKind::Protocol && sentence.contains(stray)
+    };
+    match (last_lines, &exit.stray) {
+        ([], Some(stray)) if !is_in_message(stray) => {
+            text += &format!("; it said {stray:?}, which is no message of the protocol");
+        }
+        ([], _) => {}
+        (last_lines, _) => text += &format!("; it complained: {}", last_lines.join("; ")),
+    }
+    let error = CliError::new(CliExitCode::Failed, to_one_line(&text));
+    error.with_hint(format!(
+        "does agent_servers.{name} start an agent that speaks ACP? `crow-cli -v` shows all it says"
+    ))
+}
+
+/// Fits a sentence into another one.
+fn to_clause(sentence: &str) -> String {
+    let mut letters = sentence.trim_end_matches('.').chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,139 @@
+//! What a prompt may speak of, read from the disk.
+
+use std::path::Path;
+
+use crate::{
+    ChecklistFacts, ConstitutionFacts, ConstitutionState, Feature, FeatureFacts, LimitFacts, PageLoader,
+    PathFacts, PhaseFacts, PromptFacts, SpeckitError, SpeckitProject, TaskList, TaskPhase, TasksFacts,
+    WorkflowCommand, checklist, lint, list_docs, safe_text::is_safe_to_display,
+};
+
+/// Checklists that are read; a feature has a handful.
+const CHECKLISTS_MAX: usize = 100;
+
+/// Entries of their folder that are looked at.
+const ENTRIES_MAX: usize = 10_000;
+
+/// Bytes of all checklists of a feature; each that is known has fewer than 20 KB.
+const CHECKLIST_BYTES_MAX: usize = 1024 * 1024;
+
+/// How paths are spelled so that a model's tools find them.
+pub type PathFormatter<'a> = dyn Fn(&Path) -> String + 'a;
+
+/// What the limits of a step are.
+#[derive(Debug, Clone, Copy)]
+pub struct StepLimits {
+    /// Questions to the person.
+    pub questions: usize,
+    /// Rounds of repair.
+    pub repairs: usize,
+}
+
+/// Gathers the facts for a step.
+pub fn gather_facts(
+    project: &SpeckitProject,
+    feature: Option<&Feature>,
+    (command, args, limits): (WorkflowCommand, &str, StepLimits),
+    (format_path, pages): (&PathFormatter<'_>, &PageLoader<'_>),
+    today: &str,
+) -> Result<PromptFacts, SpeckitError> {
+    let mut facts = PromptFacts {
+        command: command.to_string(),
+        args: args.to_owned(),
+        project_root: project.root().display().to_string(),
+        constitution: constitution_facts(project)?,
+        today: today.to_owned(),
+        limits: LimitFacts {
+            markers: lint::MARKERS_MAX,
+            questions: limits.questions,
+            repairs: limits.repairs,
+        },
+        paths: PathFacts { constitution: format_path(&project.constitution_path()), ..PathFacts::default() },
+        ..PromptFacts::default()
+    };
+    facts.template = match command {
+        WorkflowCommand::Checklist => pages("checklist-template")?.text,
+        WorkflowCommand::Tasks => pages("tasks-template")?.text,
+        WorkflowCommand::Constitution => pages("constitution-template")?.text,
+        WorkflowCommand::Specify
+        | WorkflowCommand::Clarify
+        | WorkflowCommand::Plan
+        | WorkflowCommand::Analyze
+        | WorkflowCommand::Implement
+        | WorkflowCommand::Converge
+        | WorkflowCommand::TasksToIssues => String::new(),
+    };
+    let Some(feature) = feature else { return Ok(facts) };
+    facts.feature = FeatureFacts {
+        dir: format_path(&feature.dir),
+        name: feature.name.clone(),
+        number: crate::numbering::parse_dir_prefix(&feature.name).unwrap_or_default().to_owned(),
+    };
+    facts.paths = PathFacts {
+        spec: format_path(&feature.spec_path()),
+        plan: format_path(&feature.plan_path()),
+        tasks: format_path(&feature.tasks_path()),
+        research: format_path(&feature.research_path()),
+        data_model: format_path(&feature.data_model_path()),
+        quickstart: format_path(&feature.quickstart_path()),
+        contracts: format_path(&feature.contracts_dir()),
+        checklists: format_path(&feature.checklists_dir()),
+        constitution: facts.paths.constitution,
+    };
+    facts.docs = list_docs(feature).into_iter().map(str::to_owned).collect();
+    facts.checklists = checklist_facts(feature)?;
+    facts.tasks = task_list_facts(&feature.read_task_list()?);
+    Ok(facts)
+}
+
+pub(crate) fn constitution_facts(project: &SpeckitProject) -> Result<ConstitutionFacts, SpeckitError> {
+    let Some(text) = project.read_project_file(&project.constitution_path())? else {
+        return Ok(ConstitutionFacts::default());
+    };
+    let record = project.read_project_file(&project.specify_path("memory/.constitution-template.json"))?;
+    let state = match lint::is_unfilled(&text, record.as_deref()) {
+        true => ConstitutionState::Unfilled,
+        false => ConstitutionState::Filled,
+    };
+    Ok(ConstitutionFacts { state, text })
+}
+
+/// Counts the review lists of a feature, by name.
+pub fn checklist_facts(feature: &Feature) -> Result<Vec<ChecklistFacts>, SpeckitError> {
+    let mut checklists = Vec::new();
+    let Ok(entries) = feature.checklists_dir().read_dir() else { return Ok(checklists) };
+    let entries = entries.take(ENTRIES_MAX).filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).take(CHECKLISTS_MAX).collect();
+    names.sort();
+    let mut n_bytes = 0;
+    for name in names {
+        // Left out, its boxes would count as done.
+        if !is_safe_to_display(&name) {
+            let reason = "its name has characters that nobody can see; rename it";
+            return Err(SpeckitError::invalid_file(&feature.checklists_dir().join(&name), reason));
+        }
+        let Some(text) = feature.read_page(&format!("checklists/{name}"))? else { continue };
+        n_bytes += text.len();
+        if n_bytes > CHECKLIST_BYTES_MAX {
+            let reason = format!("it has more than {CHECKLIST_BYTES_MAX} bytes of checklists; remove some");
+            return Err(SpeckitError::invalid_file(&feature.checklists_dir(), reason));
+        }
+        let counts = checklist::count_items(&text);
+        checklists.push(ChecklistFacts { name, total: counts.n_total, checked: counts.n_checked });
+    }
+    Ok(checklists)
+}
+
+fn task_list_facts(list: &TaskList) -> TasksFacts {
+    let empty_phase = |phase: &TaskPhase| PhaseFacts { title: phase.to_string(), total: 0, done: 0 };
+    let mut phases: Vec<PhaseFacts> = list.phases.iter().map(empty_phase).collect();
+    for task in &list.tasks {
+        if let Some(phase) = task.phase.and_then(|index| phases.get_mut(index)) {
+            phase.total += 1;
+            phase.done += usize::from(task.done);
+        }
+    }
+    phases.retain(|phase| phase.total > 0);
+    TasksFacts { total: list.tasks.len(), done: list.done_count(), phases, ..TasksFacts::default() }
+}

@@ -1,0 +1,167 @@
+//! Where the folder of a feature may be. Steps write into it, so a repository must not choose one in which other programs
+//! look for what to run.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::project::{SPECIFY_DIR, follow_links};
+use crate::{SpeckitProject, SpecsRoot};
+
+/// Folders in which a file can become a command.
+const EXCLUDED_DIRS: [&str; 2] = [".git", ".crow"];
+
+/// Who named a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FeatureDirSource {
+    /// Something in the project: the pointer, a link, what was made before.
+    Project,
+    /// The person, who may mean a folder elsewhere.
+    Person,
+}
+
+impl FeatureDirSource {
+    /// Who named the folder that a session works on: one that is spelled outside of the project only the person can have
+    /// named, and whatever is spelled inside has to be there.
+    pub(crate) fn for_session_dir(project: &SpeckitProject, dir: &Path) -> Self {
+        let mut normalized = PathBuf::new();
+        for component in dir.components() {
+            match component {
+                Component::ParentDir => drop(normalized.pop()),
+                Component::CurDir => {}
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => {
+                    normalized.push(component)
+                }
+            }
+        }
+        if normalized.starts_with(project.root()) { Self::Project } else { Self::Person }
+    }
+}
+
+/// Why a folder is none for a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InvalidFeatureDir {
+    /// It is elsewhere.
+    Outside,
+    /// It is the project's root, or around it.
+    Root,
+    /// Something else is kept there.
+    Reserved,
+}
+
+impl InvalidFeatureDir {
+    /// The reason, and what to do next.
+    pub(crate) fn to_message(self, advice: &str) -> String {
+        let reason = match self {
+            Self::Outside => "it leads out of the project",
+            Self::Root => "it is not below the project's root",
+            Self::Reserved => "it is no place for a feature: other things are kept there",
+        };
+        format!("{reason}; {advice}")
+    }
+
+    /// The reason why the pointer is not followed.
+    pub(crate) fn to_pointer_message(self, dir: &Path) -> String {
+        let dir = dir.display();
+        match self {
+            Self::Outside => format!(
+                "it leads out of the project, to {dir}; name that folder yourself if you mean it, with --feature or \
+                 SPECIFY_FEATURE_DIRECTORY"
+            ),
+            Self::Root | Self::Reserved => {
+                format!("it names {dir}, which is no place for a feature; point it anew with /speckit use")
+            }
+        }
+    }
+}
+
+/// Checks that a feature may be in this folder, wherever its links lead.
+pub(crate) fn check_feature_dir(
+    project: &SpeckitProject,
+    dir: &Path,
+    (source, specs_root): (FeatureDirSource, &SpecsRoot),
+) -> Result<(), InvalidFeatureDir> {
+    let (Some(canonical), Some(root)) = (follow_links(dir), follow_links(project.root())) else {
+        return Err(InvalidFeatureDir::Outside);
+    };
+    if root.starts_with(&canonical) {
+        return Err(InvalidFeatureDir::Root);
+    }
+    let relative = match (canonical.strip_prefix(&root), source) {
+        (Ok(relative), _) => relative,
+        (Err(_), FeatureDirSource::Project) => return Err(InvalidFeatureDir::Outside),
+        (Err(_), FeatureDirSource::Person) => {
+            return if has_component(&canonical, &EXCLUDED_DIRS) {
+                Err(InvalidFeatureDir::Reserved)
+            } else {
+                Ok(())
+            };
+        }
+    };
+    let is_in_configured_root = match specs_root {
+        SpecsRoot::Auto => false,
+        SpecsRoot::Path(directory) => follow_links(&project.resolve_path(directory))
+            .is_some_and(|specs_root| is_below(&canonical, &specs_root)),
+    };
+    let specs = Path::new(SPECIFY_DIR).join("specs");
+    let within_specs =
+        if is_below(relative, &specs) { relative.strip_prefix(&specs).unwrap_or(relative) } else { relative };
+    let is_reserved = has_component(relative, &EXCLUDED_DIRS)
+        || (has_component(within_specs, &[SPECIFY_DIR]) && !is_in_configured_root);
+    if is_reserved { Err(InvalidFeatureDir::Reserved) } else { Ok(()) }
+}
+
+fn is_below(path: &Path, directory: &Path) -> bool {
+    path.starts_with(directory) && path != directory
+}
+
+/// Compares as the most careless file system does.
+fn has_component(path: &Path, names: &[&str]) -> bool {
+    path.iter().any(|component| names.iter().any(|name| component.eq_ignore_ascii_case(name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::fixture_project;
+
+    #[track_caller]
+    fn assert_feature_dir(dir: &str, source: FeatureDirSource, expected: Result<(), InvalidFeatureDir>) {
+        let (_folder, project) = fixture_project(&[(".git/HEAD", ""), ("specs/001-a/spec.md", "")]);
+        #[cfg(unix)]
+        for (link, to) in [("up", ".."), ("git", "../.git"), ("out", "/")] {
+            std::os::unix::fs::symlink(to, project.root().join("specs").join(link)).unwrap();
+        }
+        let found = check_feature_dir(&project, &project.resolve_path(dir), (source, &SpecsRoot::Auto));
+        assert_eq!(found, expected, "{dir}");
+    }
+
+    #[test]
+    fn a_feature_is_below_the_root_and_not_where_commands_come_from() {
+        use InvalidFeatureDir::{Outside, Reserved, Root};
+        for namer in [FeatureDirSource::Project, FeatureDirSource::Person] {
+            for dir in ["specs/001-a", "specs/002-new", ".specify/specs/001-b", "docs/a/b"] {
+                assert_feature_dir(dir, namer, Ok(()));
+            }
+            for dir in [".", "specs/..", "specs/001-a/../..", "specs/gone/../..", "..", "/"] {
+                assert_feature_dir(dir, namer, Err(Root));
+            }
+            for dir in [".git", ".git/hooks", ".crow", ".GIT/x", "sub/.crow/x", "specs/../.git"] {
+                assert_feature_dir(dir, namer, Err(Reserved));
+            }
+            for dir in [".specify", ".specify/specs", ".specify/memory", ".specify/specs/../crow"] {
+                assert_feature_dir(dir, namer, Err(Reserved));
+            }
+        }
+        assert_feature_dir("/elsewhere/001-a", FeatureDirSource::Person, Ok(()));
+        assert_feature_dir("/elsewhere/.git/001-a", FeatureDirSource::Person, Err(Reserved));
+        assert_feature_dir("/elsewhere/001-a", FeatureDirSource::Project, Err(Outside));
+        assert_feature_dir("../001-a", FeatureDirSource::Project, Err(Outside));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_count_by_where_they_lead() {
+        assert_feature_dir("specs/up", FeatureDirSource::Person, Err(InvalidFeatureDir::Root));
+        assert_feature_dir("specs/git/hooks", FeatureDirSource::Person, Err(InvalidFeatureDir::Reserved));
+        assert_feature_dir("specs/out/elsewhere", FeatureDirSource::Project, Err(InvalidFeatureDir::Outside));
+    }
+}

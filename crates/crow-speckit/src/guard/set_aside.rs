@@ -1,0 +1,93 @@
+//! Where the other version of a file goes that is put back. Nothing that is there is followed or overwritten.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use super::{SET_ASIDE_DIR, resolve_path};
+use crate::init::ensure_crow_dir;
+use crate::safe_open::{self, LinkPolicy, OpenOutcome};
+use crate::{SpeckitError, SpeckitProject};
+
+/// Versions of one name that are kept; whoever makes so many has lost none of them by accident.
+const VERSIONS_MAX: usize = 1_000;
+
+/// Bytes of a name, which file systems hold to 255 with the version.
+const NAME_BYTES_MAX: usize = 200;
+
+/// The folder for what is set aside, made where it is missing.
+pub(super) fn ensure_set_aside_dir(project: &SpeckitProject) -> Result<PathBuf, SpeckitError> {
+    ensure_crow_dir(project)?;
+    let directory = project.specify_path(SET_ASIDE_DIR);
+    project.create_dir(&directory)?;
+    let canonical =
+        resolve_path(project.root(), &directory).map_err(|error| SpeckitError::io(&directory, error))?;
+    match canonical == directory && is_real_dir(&directory) {
+        true => Ok(directory),
+        false => {
+            Err(SpeckitError::invalid_file(&directory, "it has become a link; put a folder in its place"))
+        }
+    }
+}
+
+/// Tells whether a folder is there, and not a link to one.
+pub(super) fn is_real_dir(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
+}
+
+/// Moves what is at a path, a link as the link it is, to a free name; nothing there is nothing to move.
+pub(super) fn move_aside(path: &Path, directory: &Path, relative: &Path) -> io::Result<()> {
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if safe_open::is_missing(&error) => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    let name = aside_name(relative);
+    for version in 1..=VERSIONS_MAX {
+        let target = directory.join(if version == 1 { name.clone() } else { format!("{name}.{version}") });
+        // What was just made is ours to be replaced.
+        let reserved = match metadata.is_dir() {
+            true => fs::create_dir(&target).map(|()| None),
+            false => File::create_new(&target).map(Some),
+        };
+        let mut target_file = match reserved {
+            Ok(target_file) => target_file,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
+        let result = match (fs::rename(path, &target), target_file.as_mut()) {
+            (Err(error), Some(target_file)) if error.kind() == ErrorKind::CrossesDevices => {
+                move_contents(path, target_file)
+            }
+            (result, _) => result,
+        };
+        if result.is_err() {
+            let _still_there =
+                if metadata.is_dir() { fs::remove_dir(&target) } else { fs::remove_file(&target) };
+        }
+        return result;
+    }
+    Err(io::Error::other("too many versions of it are set aside already"))
+}
+
+/// Moves a file to another disk.
+fn move_contents(path: &Path, target: &mut File) -> io::Result<()> {
+    match safe_open::open_file(path, LinkPolicy::Reject)? {
+        OpenOutcome::File(mut file, _) => {
+            io::copy(&mut file, target)?;
+            target.sync_all()?;
+            fs::remove_file(path)
+        }
+        OpenOutcome::Missing => Ok(()),
+        OpenOutcome::Other => Err(io::Error::other("it is no file, and on another disk")),
+    }
+}
+
+/// A name that tells files of one name in different folders apart.
+fn aside_name(relative: &Path) -> String {
+    let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+    let name = parts.join("-");
+    let n_excess = name.len().saturating_sub(NAME_BYTES_MAX);
+    let start = (n_excess..=name.len()).find(|index| name.is_char_boundary(*index)).unwrap_or(n_excess);
+    name[start..].to_owned()
+}

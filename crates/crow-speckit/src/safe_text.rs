@@ -1,0 +1,40 @@
+//! Words of strangers as people may be shown them.
+
+/// Makes a name or a text of a stranger fit to be shown: on one line, and without what moves a cursor or turns the direction
+/// of writing around.
+pub fn sanitize_text(text: &str) -> String {
+    let sanitize_char = |char: char| match char {
+        '\u{2028}' | '\u{2029}' => ' ',
+        char if char.is_control() && char.is_whitespace() => ' ',
+        char if is_unsafe_char(char) => char::REPLACEMENT_CHARACTER,
+        char => char,
+    };
+    text.chars().map(sanitize_char).collect()
+}
+
+/// Tells whether a text may be shown as it is.
+pub(crate) fn is_safe_to_display(text: &str) -> bool {
+    !text.chars().any(|char| is_unsafe_char(char) || matches!(char, '\u{2028}' | '\u{2029}'))
+}
+
+fn is_unsafe_char(char: char) -> bool {
+    char.is_control()
+        || matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_stays_on_its_line_and_hides_nothing() {
+        assert_eq!(sanitize_text("a\u{1b}[2J\r\nb\tc"), "a\u{fffd}[2J  b c");
+        assert_eq!(sanitize_text("py\u{202e}x\u{2066}y\u{200f}z\u{2028}"), "py\u{fffd}x\u{fffd}y\u{fffd}z ");
+        assert_eq!(sanitize_text("größer — 日本"), "größer — 日本");
+        assert!(
+            is_safe_to_display("größer — 日本")
+                && !is_safe_to_display("a\nb")
+                && !is_safe_to_display("a\u{202e}")
+        );
+    }
+}

@@ -1,0 +1,128 @@
+//! Where features live: `specs/` as other programs make it, or `.specify/specs/` with a link of that name. Decides where a
+//! new one goes; both places are read whatever is decided.
+
+use std::path::{Path, PathBuf};
+
+use crate::{SpeckitError, SpeckitProject, feature_pointer::read_pointer, numbering, project::follow_links};
+
+/// Where other programs keep features.
+const PUBLIC_ROOT: &str = "specs";
+/// Where Crow keeps them in a project of its own.
+const CROW_ROOT: &str = ".specify/specs";
+
+/// Where new features go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum SpecsRoot {
+    /// Where the others are; in a project without any, `.specify/specs`.
+    #[default]
+    Auto,
+    /// `specs`, `.specify/specs`, or another folder, from the project's root.
+    Path(PathBuf),
+}
+
+impl SpecsRoot {
+    /// Reads the setting: `auto`, or a folder.
+    pub fn parse(setting: &str) -> Result<Self, SpeckitError> {
+        match setting.trim_end_matches('/') {
+            "" => {
+                Err(SpeckitError::Invalid(format!("{setting:?} is no folder for specs; use auto or specs")))
+            }
+            "auto" => Ok(Self::Auto),
+            directory => Ok(Self::Path(PathBuf::from(directory))),
+        }
+    }
+}
+
+/// Whether a link named `specs` leads other programs to `.specify/specs`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SpecsLink {
+    /// When nothing of that name is there.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
+/// Decides where a new feature goes, spelled without links.
+pub fn resolve_specs_root(project: &SpeckitProject, setting: &SpecsRoot) -> Result<PathBuf, SpeckitError> {
+    let configured = match setting {
+        SpecsRoot::Path(directory) => project.resolve_path(directory),
+        SpecsRoot::Auto => project.resolve_path(detect_specs_root(project)?),
+    };
+    let Some(canonical) = follow_links(&configured).filter(|_| project.contains_path(&configured)) else {
+        return Err(SpeckitError::invalid_file(
+            &configured,
+            "a link in it leads out of the project; put a folder in its place, or set speckit.specs_root",
+        ));
+    };
+    let canonical_relative =
+        follow_links(project.root()).and_then(|root| Some(canonical.strip_prefix(root).ok()?.to_owned()));
+    Ok(canonical_relative.map_or(configured, |relative| project.resolve_path(relative)))
+}
+
+/// Every place with features: ours, the common one, and another that is set.
+pub(crate) fn all_specs_roots(project: &SpeckitProject, setting: &SpecsRoot) -> Vec<PathBuf> {
+    let mut roots = vec![project.resolve_path(CROW_ROOT), project.resolve_path(PUBLIC_ROOT)];
+    match setting {
+        SpecsRoot::Auto => {}
+        SpecsRoot::Path(directory) => roots.push(project.resolve_path(directory)),
+    }
+    let mut seen = Vec::new();
+    roots.retain(|root| {
+        let canonical = follow_links(root);
+        let is_new = !seen.contains(&canonical);
+        seen.push(canonical);
+        is_new
+    });
+    roots
+}
+
+fn detect_specs_root(project: &SpeckitProject) -> Result<&'static str, SpeckitError> {
+    // A broken pointer says nothing of where the others are.
+    let pointed_dir = read_pointer(project).ok().flatten();
+    if let Some(parent) = pointed_dir.as_deref().and_then(Path::parent) {
+        for root in [PUBLIC_ROOT, CROW_ROOT] {
+            if parent == project.resolve_path(root) {
+                return Ok(root);
+            }
+        }
+    }
+    for root in [PUBLIC_ROOT, CROW_ROOT] {
+        let names = numbering::list_dir_names(&[project.resolve_path(root)])?;
+        if names.iter().any(|name| numbering::parse_dir_prefix(name).is_some()) {
+            return Ok(root);
+        }
+    }
+    // The mark of a project that another program began.
+    let is_spec_kit_project = project.specify_path("init-options.json").exists();
+    Ok(if is_spec_kit_project { PUBLIC_ROOT } else { CROW_ROOT })
+}
+
+/// Makes the link `specs` for programs that look there only; gives what the person should know when it cannot be.
+pub(crate) fn link_specs(project: &SpeckitProject, root: &Path, setting: SpecsLink) -> Option<String> {
+    let public_root = project.resolve_path(PUBLIC_ROOT);
+    if root != project.resolve_path(CROW_ROOT) || follow_links(&public_root).as_deref() == Some(root) {
+        return None;
+    }
+    let consequence =
+        "programs that look only into specs/ do not see the features in .specify/specs/ and count from 001";
+    if public_root.symlink_metadata().is_ok() {
+        return Some(format!("something else is named specs: {consequence}"));
+    }
+    match setting {
+        SpecsLink::Off => None,
+        SpecsLink::Auto => create_symlink(Path::new(CROW_ROOT), &public_root)
+            .err()
+            .map(|error| format!("no link specs ({error}): {consequence}")),
+    }
+}
+
+#[cfg(unix)]
+fn create_symlink(to: &Path, link: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(to, link)
+}
+
+#[cfg(not(unix))]
+fn create_symlink(_to: &Path, _link: &Path) -> std::io::Result<()> {
+    Err(std::io::ErrorKind::Unsupported.into())
+}

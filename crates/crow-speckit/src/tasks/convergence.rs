@@ -1,0 +1,94 @@
+//! What `/speckit.converge` adds to a list: one phase at its end.
+
+use super::{TaskId, TaskList, TasksError};
+use crate::sanitize_text;
+
+/// Letters of a new task's text or source: it is one line, in a list that people read.
+const LINE_CHARS_MAX: usize = 1_000;
+
+/// How the code differs from what was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GapKind {
+    /// It is not there.
+    Missing,
+    /// Only some of it is there.
+    Partial,
+    /// Something else is there.
+    Contradicts,
+    /// Nobody asked for it.
+    Unrequested,
+}
+
+impl GapKind {
+    /// Its name in the list.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "missing",
+            Self::Partial => "partial",
+            Self::Contradicts => "contradicts",
+            Self::Unrequested => "unrequested",
+        }
+    }
+}
+
+/// What the code lacks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConvergenceGap {
+    /// What is to be done.
+    pub text: String,
+    /// What asks for it, such as `FR-003`.
+    pub source: String,
+    /// How the code differs.
+    pub kind: GapKind,
+    /// Whether it breaks a ground rule.
+    pub is_critical: bool,
+}
+
+/// Adds a phase with a task for each gap, the critical ones first. What was there stays, to the byte; without gaps
+/// nothing is added.
+pub fn append_convergence(text: &str, gaps: &[ConvergenceGap]) -> Result<String, TasksError> {
+    if gaps.is_empty() {
+        return Ok(text.to_owned());
+    }
+    let list = TaskList::parse_checked(text)?;
+    let line_ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
+    let mut updated = text.to_owned();
+    if !text.is_empty() {
+        updated.push_str(if text.ends_with('\n') { "" } else { line_ending });
+        updated.push_str(line_ending);
+    }
+    updated
+        .push_str(&format!("## Phase {}: Convergence{line_ending}{line_ending}", list.next_phase_number()));
+    let first = list.next_id().ok_or(TasksError::NoIdsLeft)?.number();
+    let (critical, other_gaps): (Vec<_>, Vec<_>) =
+        gaps.iter().enumerate().partition(|(_, gap)| gap.is_critical);
+    for (number, (index, gap)) in (first..).zip(critical.into_iter().chain(other_gaps)) {
+        let id = TaskId::from_number(number).ok_or(TasksError::NoIdsLeft)?;
+        updated.push_str(&format!(
+            "- [ ] {id} {}{line_ending}",
+            render_gap(gap).ok_or(TasksError::EmptyGap(index + 1))?
+        ));
+    }
+    let n_tasks = TaskList::parse_checked(&updated)?.tasks.len();
+    if n_tasks == list.tasks.len() + gaps.len() { Ok(updated) } else { Err(TasksError::UnclosedBlock) }
+}
+
+fn render_gap(gap: &ConvergenceGap) -> Option<String> {
+    let text = one_line(&gap.text);
+    let source = one_line(&gap.source);
+    if text.is_empty() || source.is_empty() {
+        return None;
+    }
+    let needs_critical_prefix = gap.is_critical && !text.starts_with("CRITICAL");
+    let critical = if needs_critical_prefix { "CRITICAL: " } else { "" };
+    Some(format!("{critical}{text} per {source} ({})", gap.kind.as_str()))
+}
+
+/// Words as one line that hides nothing behind it.
+pub(crate) fn one_line(text: &str) -> String {
+    let printable: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
+    let printable = sanitize_text(&printable);
+    let line = printable.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line: String = line.chars().take(LINE_CHARS_MAX).collect();
+    line.replace("<!--", "<! --").trim_end().to_owned()
+}

@@ -1,0 +1,62 @@
+//! A command on a leash: it runs until it is let go, and a test knows when nothing of it is left.
+#![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+
+/// What is promised is a second; a loaded machine may take longer, what is left over stays for ever.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The pipes that hold a command of one folder.
+#[derive(Debug)]
+pub struct TrackedCommand {
+    release_pipe: File,
+    alive_pipe: pipe::Receiver,
+}
+
+impl TrackedCommand {
+    /// Starts a child of its own, says `started` and waits; both hold a pipe while they live.
+    pub const COMMAND: &str = "exec 9>held; tail -f /dev/null & echo started; read go <gate; { kill $!; wait $!; } 2>/dev/null; echo over";
+
+    /// Prepares a folder for one run of the command in it.
+    pub fn new(directory: &Path) -> Self {
+        for name in ["gate", "held"] {
+            mkfifo(&directory.join(name), Mode::S_IRWXU).expect("a pipe can be made");
+        }
+        // Whoever may read and write does not wait for the other end.
+        let release_pipe = OpenOptions::new().read(true).write(true).open(directory.join("gate"));
+        let alive_pipe = pipe::OpenOptions::new().open_receiver(directory.join("held"));
+        Self {
+            release_pipe: release_pipe.expect("the pipe opens"),
+            alive_pipe: alive_pipe.expect("the pipe opens"),
+        }
+    }
+
+    /// Lets the command end by itself.
+    pub fn release(&mut self) {
+        self.release_pipe.write_all(b"go\n").expect("the pipe takes a word");
+    }
+
+    /// Whether a process holds the pipe.
+    pub fn is_running(&self) -> bool {
+        nix::unistd::read(&self.alive_pipe, &mut [0]) != Ok(0)
+    }
+
+    /// Waits until no process holds the pipe; says when that was asked if one stays.
+    pub async fn wait_until_gone(&mut self, moment: &str) {
+        // The kernel tells of the last holder's end, and nothing where there never was a holder.
+        if !self.is_running() {
+            return;
+        }
+        let mut buffer = Vec::new();
+        let closed = tokio::time::timeout(EXIT_TIMEOUT, self.alive_pipe.read_to_end(&mut buffer)).await;
+        closed.unwrap_or_else(|_| panic!("{moment}: a process is left")).expect("the pipe can be read");
+    }
+}

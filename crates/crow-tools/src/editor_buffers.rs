@@ -1,0 +1,116 @@
+//! A file as the session's client sees it, with what is unsaved in it, or as it is on disk. Knows no tool.
+
+use crow_acp::{ClientEditor, ClientError};
+
+use crate::{
+    ToolCx,
+    files::{self, FILE_BYTES_MAX, ReadError},
+    tool::{CANCELLED, ToolError, run_blocking},
+};
+
+/// A file that was read.
+#[derive(Debug)]
+pub(crate) enum OpenedFile {
+    /// From disk.
+    Disk(Vec<u8>),
+    /// From the client, which keeps its encoding to itself.
+    Buffer(String),
+}
+
+/// Where a change of a file goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WriteTarget {
+    /// The disk.
+    Disk,
+    /// The client's buffer.
+    Client,
+}
+
+/// What a read through the client is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReadPurpose {
+    /// To show it.
+    Show,
+    /// To write it back: only through a client that does both.
+    Modify,
+}
+
+/// Tells where a change of a file goes. A client has the files of its project and no others.
+pub(crate) fn write_target(cx: &ToolCx<'_>, file_path: &str) -> WriteTarget {
+    let is_client_file = cx.client_capabilities().writes_files && cx.workspace.contains(file_path);
+    if is_client_file { WriteTarget::Client } else { WriteTarget::Disk }
+}
+
+/// Reads a file. What is no text is read from disk, as is what the client does not have.
+pub(crate) async fn open_file(
+    cx: &ToolCx<'_>,
+    file_path: &str,
+    purpose: ReadPurpose,
+) -> Result<Result<OpenedFile, ReadError>, ToolError> {
+    let path = cx.approved_path(file_path)?;
+    let on_disk = cx.read_blocking(move || Ok(files::read_file(&path, FILE_BYTES_MAX))).await?;
+    let may_be_text = match &on_disk {
+        Ok(bytes) => files::may_be_text(bytes),
+        Err(ReadError::Missing) => true,
+        Err(
+            ReadError::Directory | ReadError::NotAFile | ReadError::TooLarge { .. } | ReadError::System(_),
+        ) => false,
+    };
+    let wants_buffer = match purpose {
+        ReadPurpose::Show => true,
+        ReadPurpose::Modify => write_target(cx, file_path) == WriteTarget::Client,
+    };
+    let editor = cx.editor.filter(|editor| editor.capabilities().reads_files);
+    let Some(editor) = editor.filter(|_| may_be_text && wants_buffer && cx.workspace.contains(file_path))
+    else {
+        return Ok(on_disk.map(OpenedFile::Disk));
+    };
+    match read_from_client(cx, editor, file_path).await? {
+        Some(text) => Ok(Ok(OpenedFile::Buffer(text))),
+        None => Ok(on_disk.map(OpenedFile::Disk)),
+    }
+}
+
+/// Asks the client for a file; `None` when it does not have it.
+async fn read_from_client(
+    cx: &ToolCx<'_>,
+    editor: &ClientEditor,
+    file_path: &str,
+) -> Result<Option<String>, ToolError> {
+    let path = cx.workspace.to_absolute(file_path);
+    match editor.read_file(&path, cx.cancel).await {
+        Ok(text) if text.len() as u64 <= FILE_BYTES_MAX => Ok(Some(text)),
+        Ok(text) => {
+            let error = ReadError::TooLarge { n_bytes: text.len() as u64, bytes_max: FILE_BYTES_MAX };
+            Err(ToolError(format!("could not read {}: {error}", cx.workspace.display_path(file_path))))
+        }
+        Err(ClientError::Cut) => Err(ToolError(CANCELLED.to_owned())),
+        Err(error @ (ClientError::Refused(_) | ClientError::Silent(_))) => {
+            tracing::debug!(%error, "the client does not show a file; it is read from disk");
+            Ok(None)
+        }
+    }
+}
+
+/// Writes a text through the client and tells what it holds then: an editor may format what it saves.
+pub(crate) async fn save_through_client(
+    cx: &ToolCx<'_>,
+    editor: &ClientEditor,
+    file_path: &str,
+    text: &str,
+) -> Result<Option<String>, ToolError> {
+    let refuse = |reason: &dyn std::fmt::Display| {
+        ToolError(format!("could not write {}: {reason}", cx.workspace.display_path(file_path)))
+    };
+    let approved_path = cx.approved_path(file_path)?;
+    let created = run_blocking(move || Ok(files::open_or_create_parent(&approved_path).map(drop))).await?;
+    created.map_err(|error| refuse(&error))?;
+    let path = cx.workspace.to_absolute(file_path);
+    editor.write_file(&path, text, cx.cancel).await.map_err(|error| refuse(&error))?;
+    if !editor.capabilities().reads_files {
+        return Ok(None);
+    }
+    // What is cut now was written all the same.
+    let current = editor.read_file(&path, cx.cancel).await.ok();
+    Ok(current.filter(|now| now != text))
+}

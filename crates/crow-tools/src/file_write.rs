@@ -1,0 +1,302 @@
+//! The one way in which a tool changes a file: what is there is kept first, then it is replaced, on disk or through the
+//! client. Knows no tool, and not where things are kept.
+
+use std::{
+    path::{Path, PathBuf},
+    pin::Pin,
+};
+
+use crow_acp::ClientEditor;
+use crow_core::{ContentHash, undo::UndoSnapshot};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    ToolCx,
+    edit::CHANGED_SINCE_READ,
+    editor_buffers::{self, WriteTarget},
+    files::{self, FileReplacement, FileSnapshot},
+    text_encoding::{DecodedText, TextEncoding, decode_text, encode_text},
+    tool::{ToolError, run_blocking},
+    workspace::ContentStamp,
+};
+
+/// What the model has to know when an editor formats what it saves.
+const FORMATTED_NOTE: &str =
+    "\n(the editor changed the text while saving; read the file before the next edit)";
+
+/// What a person has to know before they rely on undoing it.
+const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to keep; this change cannot be undone)";
+
+/// What a text in Unicode may begin with.
+const BOM: char = '\u{feff}';
+
+/// Something that is kept, on its way.
+pub type UndoFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Keeps what one call is about to change, so that it can be undone.
+pub trait UndoRecorder: Send + Sync {
+    /// Keeps what is at a resolved path before `after` is put there; the other side is why it could not be kept.
+    fn record_change<'a>(
+        &'a self,
+        path: &'a Path,
+        before: UndoSnapshot,
+        after: ContentHash,
+    ) -> UndoFuture<'a, Result<(), String>>;
+
+    /// Hears that the change kept last left something else; `None` is no file.
+    fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()>;
+}
+
+/// What a tool found before it worked out a change.
+#[derive(Debug)]
+pub(crate) enum PriorContent<'a> {
+    Missing,
+    /// A file on disk.
+    Disk(&'a str),
+    /// What the client has, saved or not.
+    Buffer(&'a str),
+    /// Something that is no text, or too large to look at.
+    Unreadable,
+}
+
+/// A change of a file, worked out.
+#[derive(Debug)]
+pub(crate) struct FileWrite<'a> {
+    /// What the tool does, for a refusal.
+    pub(crate) verb: &'static str,
+    pub(crate) file_path: &'a str,
+    pub(crate) prior: PriorContent<'a>,
+    pub(crate) text: String,
+    /// How the file is written, which stays so.
+    pub(crate) encoding: TextEncoding,
+}
+
+/// A change that was made.
+#[derive(Debug)]
+pub(crate) struct WrittenFile {
+    /// What the file holds now.
+    pub(crate) text: String,
+    /// What else there is to know.
+    pub(crate) note: String,
+}
+
+/// Names a content.
+pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
+    ContentHash::new(Sha256::digest(bytes).into())
+}
+
+/// Names what was there; nothing where it is not known.
+pub(crate) fn hash_before(before: &UndoSnapshot) -> Option<ContentHash> {
+    match before {
+        UndoSnapshot::Content { bytes, .. } => Some(hash_content(bytes)),
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+    }
+}
+
+/// The permission bits of what was there.
+pub(crate) fn mode_before(before: &UndoSnapshot) -> Option<u32> {
+    match before {
+        UndoSnapshot::Content { mode, .. } => *mode,
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+    }
+}
+
+/// Keeps what is there, then makes a change.
+pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Result<WrittenFile, ToolError> {
+    let path = cx.approved_path(change.file_path)?;
+    let snapshot = take_snapshot(cx, &change, path.clone()).await?;
+    // What a client does not have open it would write in an encoding of its own.
+    let uses_client = editor_buffers::write_target(cx, change.file_path) == WriteTarget::Client
+        && change.encoding == TextEncoding::Utf8;
+    let mut note = String::new();
+    if cx.undo_recorder.is_some() && snapshot.before == UndoSnapshot::Unknown {
+        note.push_str(NOT_UNDOABLE_NOTE);
+    }
+    let text = match cx.editor.filter(|_| uses_client) {
+        Some(editor) => {
+            let text = write_through_client(cx, editor, (change, path.clone()), snapshot).await?;
+            if let SavedText::Reformatted(_) = text {
+                note.push_str(FORMATTED_NOTE);
+            }
+            text.into_text()
+        }
+        None => write_to_disk(cx, (change, path.clone()), snapshot).await?,
+    };
+    cx.workspace.record_seen(path, ContentStamp::from_text(&text));
+    Ok(WrittenFile { text, note })
+}
+
+impl FileWrite<'_> {
+    fn to_error(&self, cx: &ToolCx<'_>, reason: &dyn std::fmt::Display) -> ToolError {
+        ToolError(format!("could not {} {}: {reason}", self.verb, cx.workspace.display_path(self.file_path)))
+    }
+}
+
+/// Takes down what would be replaced, which has to be what the tool has seen.
+async fn take_snapshot(
+    cx: &ToolCx<'_>,
+    change: &FileWrite<'_>,
+    path: PathBuf,
+) -> Result<FileSnapshot, ToolError> {
+    let lookup = run_blocking(move || {
+        Ok(files::read_snapshot(&path).map(|snapshot| (stamp_before(&snapshot.before), snapshot)))
+    });
+    let (current, mut snapshot) = lookup.await?.map_err(|error| change.to_error(cx, &error))?;
+    let is_unchanged = match change.prior {
+        PriorContent::Missing => snapshot.before == UndoSnapshot::Missing,
+        PriorContent::Disk(text) => current == Some(ContentStamp::from_text(text)),
+        PriorContent::Buffer(text) => {
+            // What is not saved would be replaced as well. Beside an encoding that nobody knows it cannot be told.
+            let is_unsaved = current.is_some_and(|now| now != ContentStamp::from_text(text));
+            if is_unsaved || snapshot.before == UndoSnapshot::Missing {
+                let bytes = to_disk_bytes(text, &snapshot.before);
+                snapshot.before = UndoSnapshot::Content { bytes, mode: mode_before(&snapshot.before) };
+            }
+            true
+        }
+        PriorContent::Unreadable => true,
+    };
+    if is_unchanged { Ok(snapshot) } else { Err(change.to_error(cx, &CHANGED_SINCE_READ)) }
+}
+
+/// Writes down what a client holds as the file has it: an editor shows every line end as `\n`.
+pub(crate) fn to_disk_bytes(text: &str, disk: &UndoSnapshot) -> Vec<u8> {
+    let has_crlf = match disk {
+        // Of another encoding nothing is known.
+        UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
+            DecodedText::Text(disk, _) => {
+                let n_crlf = disk.matches("\r\n").count();
+                n_crlf > 0 && n_crlf == disk.matches('\n').count()
+            }
+            DecodedText::Lossy(_) | DecodedText::Binary => false,
+        },
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => false,
+    };
+    match has_crlf && !text.contains('\r') {
+        true => text.replace('\n', "\r\n").into_bytes(),
+        false => text.as_bytes().to_vec(),
+    }
+}
+
+/// Stamps what was there as the text that a tool makes of it.
+pub(crate) fn stamp_before(before: &UndoSnapshot) -> Option<ContentStamp> {
+    match before {
+        UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
+            DecodedText::Text(text, _) => Some(ContentStamp::from_text(&text)),
+            DecodedText::Lossy(_) | DecodedText::Binary => None,
+        },
+        UndoSnapshot::Missing | UndoSnapshot::Unknown => None,
+    }
+}
+
+async fn record_undo(
+    cx: &ToolCx<'_>,
+    (change, path): (&FileWrite<'_>, &Path),
+    before: UndoSnapshot,
+    after: ContentHash,
+) -> Result<(), ToolError> {
+    let Some(undo_recorder) = cx.undo_recorder else { return Ok(()) };
+    let recorded = undo_recorder.record_change(path, before, after).await;
+    recorded.map_err(|error| {
+        let reason =
+            format!("what is there now could not be kept for undoing it ({error}); nothing was changed");
+        change.to_error(cx, &reason)
+    })
+}
+
+async fn correct_undo(cx: &ToolCx<'_>, after: Option<ContentHash>) {
+    if let Some(undo_recorder) = cx.undo_recorder {
+        undo_recorder.correct_after(after).await;
+    }
+}
+
+async fn write_to_disk(
+    cx: &ToolCx<'_>,
+    (mut change, path): (FileWrite<'_>, PathBuf),
+    snapshot: FileSnapshot,
+) -> Result<String, ToolError> {
+    let FileSnapshot { before, fingerprint } = snapshot;
+    let (mut text, encoding) = (std::mem::take(&mut change.text), change.encoding);
+    let (text, bytes, old_hash, new_hash) = run_blocking(move || {
+        // The encoding brings its own mark.
+        if encoding != TextEncoding::Utf8 && text.starts_with(BOM) {
+            text.remove(0);
+        }
+        let bytes = encode_text(&text, encoding);
+        let (old_hash, new_hash) = (hash_before(&before), hash_content(&bytes));
+        Ok((text, bytes, (before, old_hash), new_hash))
+    })
+    .await?;
+    let (before, old_hash) = old_hash;
+    record_undo(cx, (&change, &path), before, new_hash).await?;
+    let replaced = run_blocking(move || {
+        Ok(files::replace_file(&path, FileReplacement { bytes: &bytes, mode: None, expected: fingerprint }))
+    });
+    match replaced.await? {
+        Ok(()) => Ok(text),
+        Err(error) => {
+            correct_undo(cx, old_hash).await;
+            Err(change.to_error(cx, &error))
+        }
+    }
+}
+
+/// What a client holds after it saved.
+enum SavedText {
+    Unchanged(String),
+    Reformatted(String),
+}
+
+impl SavedText {
+    fn into_text(self) -> String {
+        match self {
+            Self::Unchanged(text) | Self::Reformatted(text) => text,
+        }
+    }
+}
+
+async fn write_through_client(
+    cx: &ToolCx<'_>,
+    editor: &ClientEditor,
+    (mut change, path): (FileWrite<'_>, PathBuf),
+    snapshot: FileSnapshot,
+) -> Result<SavedText, ToolError> {
+    let text = std::mem::take(&mut change.text);
+    let new_hash = hash_content(text.as_bytes());
+    record_undo(cx, (&change, &path), snapshot.before, new_hash).await?;
+    let saved = editor_buffers::save_through_client(cx, editor, change.file_path, &text).await;
+    let saved =
+        saved.map(|current| current.map_or_else(|| SavedText::Unchanged(text), SavedText::Reformatted));
+    if cx.undo_recorder.is_some() {
+        let client_text = saved
+            .as_ref()
+            .ok()
+            .map(|(SavedText::Unchanged(text) | SavedText::Reformatted(text))| text.as_str());
+        // What a client that failed does later nobody knows.
+        if let Some(current) = current_hash(path, client_text).await.filter(|now| *now != Some(new_hash)) {
+            correct_undo(cx, current).await;
+        }
+    }
+    saved
+}
+
+/// Names what is on disk where a client says that it holds this text; what it only holds goes by the text.
+async fn current_hash(path: PathBuf, client_text: Option<&str>) -> Option<Option<ContentHash>> {
+    let lookup = run_blocking(move || {
+        let before = files::read_snapshot(&path).ok().map(|snapshot| snapshot.before);
+        Ok(before.map(|before| (stamp_before(&before), hash_before(&before), before)))
+    });
+    let on_disk = lookup.await.ok().flatten();
+    match (on_disk, client_text) {
+        (Some((stamp, hash, _)), Some(client_text))
+            if stamp == Some(ContentStamp::from_text(client_text)) =>
+        {
+            Some(hash)
+        }
+        (Some((_, _, before)), Some(client_text)) => {
+            Some(Some(hash_content(&to_disk_bytes(client_text, &before))))
+        }
+        (None, Some(client_text)) => Some(Some(hash_content(client_text.as_bytes()))),
+        (on_disk, None) => on_disk.map(|(_, hash, _)| hash),
+    }
+}

@@ -1,0 +1,262 @@
+//! The life of one server: connect, keep, notice the end, begin again when asked. The one task that owns it.
+
+use std::{sync::Arc, time::Duration};
+
+use crow_core::{McpServer, McpTransport, nearest_name};
+use crow_process::ProcessGroups;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    McpEnvironment,
+    connect::{McpConnection, connect_server},
+    link::McpLink,
+    notices::McpNotices,
+    prompts, resources,
+    server::{McpCatalog, McpServerExit, McpServerHandle, McpServerStatus},
+    tool_list::{self, ToolListing},
+};
+
+/// Long enough for a program that unpacks itself first, short enough that its absence is noticed.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Prompts and resources are worth a moment; the tools are there without them.
+const EXTRAS_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A server that ends this often does not work.
+const RESTARTS_MAX: u32 = 3;
+
+/// A server that says again and again that its lists have changed is asked no more often than this.
+const LISTS_PAUSE: Duration = Duration::from_secs(1);
+
+/// Who lived this long works; an end after that counts as the first.
+const HEALTHY_AFTER: Duration = Duration::from_secs(600);
+
+pub(super) struct McpServerActor {
+    pub(super) server: Arc<McpServerHandle>,
+    pub(super) settings: McpServer,
+    pub(super) environment: Arc<McpEnvironment>,
+    pub(super) groups: ProcessGroups,
+    pub(super) notices: Arc<McpNotices>,
+    pub(super) cancel: CancellationToken,
+}
+
+type Variables = watch::Receiver<Vec<(String, String)>>;
+
+/// How a life went.
+enum ConnectionOutcome {
+    /// It never came about.
+    StartFailed(McpServerExit),
+    Ended(McpServerExit),
+    /// Its environment is another now, and nothing was asked of it yet.
+    Outdated,
+    /// By us.
+    Cancelled,
+}
+
+impl McpServerActor {
+    /// Keeps the server until the session is over or the server has failed.
+    pub(super) async fn run(self) {
+        let (mut attempt, mut n_restarts) = (1, 0);
+        loop {
+            let started_at = Instant::now();
+            let exit = match Box::pin(self.run_connection(attempt)).await {
+                ConnectionOutcome::Cancelled => return self.mark_session_over(),
+                ConnectionOutcome::Outdated => {
+                    attempt += 1;
+                    continue;
+                }
+                ConnectionOutcome::StartFailed(exit) if attempt == 1 => {
+                    return self.report_start_failure(exit);
+                }
+                ConnectionOutcome::StartFailed(exit) => exit,
+                ConnectionOutcome::Ended(exit) => {
+                    if started_at.elapsed() >= HEALTHY_AFTER {
+                        n_restarts = 0;
+                    }
+                    exit
+                }
+            };
+            if n_restarts == RESTARTS_MAX {
+                return self.report_final_failure(exit);
+            }
+            self.post_notice(&format!(
+                "ended: {}. It is started again when one of its tools is called.",
+                exit.short_reason()
+            ));
+            attempt += 1;
+            self.server.set_status(McpServerStatus::Ended { exit, next_attempt: attempt });
+            tokio::select! {
+                () = self.cancel.cancelled() => return self.mark_session_over(),
+                () = self.server.wait_for_restart_request(attempt) => {}
+            }
+            n_restarts += 1;
+            self.server.set_status(McpServerStatus::Connecting);
+        }
+    }
+
+    async fn run_connection(&self, attempt: u32) -> ConnectionOutcome {
+        let mut variables = self.environment.variables.clone();
+        variables.mark_unchanged();
+        let connecting = connect_server(&self.server.name, &self.settings, &self.environment, &self.groups);
+        let connection = tokio::select! {
+            () = self.cancel.cancelled() => return ConnectionOutcome::Cancelled,
+            connected = connect_with_timeout(connecting) => match connected {
+                Ok(connection) => connection,
+                Err(end) => return ConnectionOutcome::StartFailed(end),
+            }
+        };
+        let link = Arc::new(connection.link());
+        let fetched = tokio::select! {
+            () = self.cancel.cancelled() => None,
+            listed = self.fetch_catalog(&link) => Some(listed),
+        };
+        match fetched {
+            None => {
+                connection.close().await;
+                ConnectionOutcome::Cancelled
+            }
+            Some(Err(reason)) => {
+                ConnectionOutcome::StartFailed(McpServerExit { reason, ..connection.close().await })
+            }
+            Some(Ok((catalog, listing))) => {
+                if listing.n_omitted > 0 {
+                    let (n_tools, n_left_out) = (listing.tools.len(), listing.n_omitted);
+                    self.post_notice(&format!(
+                        "has too many tools: {n_left_out} of them are missing, {n_tools} are there."
+                    ));
+                }
+                if attempt == 1 {
+                    self.report_unknown_tools(&listing);
+                }
+                self.server.set_catalog(catalog);
+                self.server.set_status(McpServerStatus::Ready(link.clone()));
+                self.watch_connection(connection, (&link, variables)).await
+            }
+        }
+    }
+
+    /// Follows the server until it ends.
+    async fn watch_connection(
+        &self,
+        mut connection: McpConnection,
+        (link, mut variables): (&Arc<McpLink>, Variables),
+    ) -> ConnectionOutcome {
+        loop {
+            tokio::select! {
+                () = self.cancel.cancelled() => {
+                    connection.close().await;
+                    return ConnectionOutcome::Cancelled;
+                }
+                () = connection.wait_until_closed() => return ConnectionOutcome::Ended(connection.close().await),
+                () = self.wait_until_outdated((link, &mut variables)) => {
+                    connection.close().await;
+                    return ConnectionOutcome::Outdated;
+                }
+                () = link.handler.lists_changed.notified() => {}
+            }
+            let fetched = tokio::select! {
+                () = self.cancel.cancelled() => continue,
+                () = connection.wait_until_closed() => continue,
+                listed = self.fetch_catalog(link) => listed,
+            };
+            match fetched {
+                Ok((catalog, _)) => self.server.set_catalog(catalog),
+                Err(reason) => {
+                    tracing::warn!(server = self.server.name, reason, "could not list the tools again");
+                }
+            }
+            tokio::select! {
+                () = self.cancel.cancelled() => {}
+                () = connection.wait_until_closed() => {}
+                () = sleep(LISTS_PAUSE) => {}
+            }
+        }
+    }
+
+    /// Waits until its program had to be told something else than it was. One that was used already may remember things:
+    /// it stays, and is told when it starts again.
+    async fn wait_until_outdated(&self, (link, variables): (&Arc<McpLink>, &mut Variables)) {
+        let is_program = matches!(self.settings.transport, McpTransport::Stdio { .. });
+        while variables.changed().await.is_ok() {
+            if is_program && self.server.reset_if_unused(link) {
+                return;
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+
+    /// Asks what the server offers. Without its tools it is none; the rest is welcome.
+    async fn fetch_catalog(&self, link: &McpLink) -> Result<(McpCatalog, ToolListing), String> {
+        let fetched = timeout(CONNECT_TIMEOUT, tool_list::fetch_tools(&link.peer, &self.settings)).await;
+        let listing = fetched.unwrap_or_else(|_| Err("it did not list its tools".to_owned()))?;
+        let fetch_extras = async {
+            let capabilities =
+                link.peer.peer_info().map(|info| info.capabilities.clone()).unwrap_or_default();
+            let mut catalog = McpCatalog { tools: listing.tools.as_slice().into(), ..McpCatalog::default() };
+            if capabilities.prompts.is_some() {
+                match prompts::fetch_prompts(&link.peer).await {
+                    Ok(prompts) => catalog.prompts = prompts.into(),
+                    Err(reason) => {
+                        tracing::warn!(server = self.server.name, reason, "could not list the prompts");
+                    }
+                }
+            }
+            let is_enabled = !self.settings.disabled_tools.iter().any(|name| name == resources::READ_METHOD);
+            catalog.has_resources =
+                is_enabled && capabilities.resources.is_some() && resources::has_resources(&link.peer).await;
+            catalog
+        };
+        let late = |_| McpCatalog { tools: listing.tools.as_slice().into(), ..McpCatalog::default() };
+        let catalog = timeout(EXTRAS_TIMEOUT, fetch_extras).await.unwrap_or_else(late);
+        Ok((catalog, listing))
+    }
+
+    /// Says which of the tools that the configuration names there are not.
+    fn report_unknown_tools(&self, listing: &ToolListing) {
+        let is_known = |name: &str| name == resources::READ_METHOD || listing.names.contains(name);
+        let unknown = |key: &'static str, names: &[String]| -> Vec<(&'static str, String)> {
+            names.iter().filter(|name| !is_known(name)).map(|name| (key, name.clone())).collect()
+        };
+        let included = self.settings.included_tools.as_deref().unwrap_or_default();
+        let disabled = unknown("disabled_tools", &self.settings.disabled_tools);
+        for (key, name) in disabled.iter().chain(&unknown("include_tools", included)) {
+            let suggestion = match nearest_name(name, listing.names.iter().map(String::as_str)) {
+                Some(suggestion) => format!(" Did you mean {suggestion:?}?"),
+                None => String::new(),
+            };
+            self.post_notice(&format!("has no tool {name:?}, which `{key}` names.{suggestion}"));
+        }
+    }
+
+    fn report_start_failure(&self, exit: McpServerExit) {
+        self.post_notice(&format!("did not start: {}. Its tools are missing.", exit.short_reason()));
+        self.server.set_status(McpServerStatus::Failed(exit));
+    }
+
+    fn report_final_failure(&self, exit: McpServerExit) {
+        self.post_notice(&format!(
+            "ended again: {}. It is not started any more, its tools are missing.",
+            exit.short_reason()
+        ));
+        self.server.set_status(McpServerStatus::Failed(exit));
+    }
+
+    fn mark_session_over(&self) {
+        self.server.set_status(McpServerStatus::Failed(McpServerExit::from_reason("the session is over")));
+    }
+
+    fn post_notice(&self, text: &str) {
+        self.notices.post(format!("The MCP server {} {text}", self.server.name));
+    }
+}
+
+async fn connect_with_timeout(
+    connecting: impl Future<Output = Result<McpConnection, McpServerExit>>,
+) -> Result<McpConnection, McpServerExit> {
+    let late = |_| {
+        Err(McpServerExit::from_reason(format!("it did not answer within {} s", CONNECT_TIMEOUT.as_secs())))
+    };
+    timeout(CONNECT_TIMEOUT, connecting).await.unwrap_or_else(late)
+}

@@ -1,0 +1,82 @@
+//! The requests of a sign-in: to encrypted places, or to this machine for a server on it. Follows nobody elsewhere.
+
+use std::time::Duration;
+
+use reqwest::{Client, Request, Url};
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
+
+use super::super::http::{build_sign_in_clients, is_loopback};
+
+/// Some of these places wake up first.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Far more than what a place says of itself.
+const BODY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Why a request was not made or its answer not taken.
+#[derive(Debug, thiserror::Error)]
+enum SignInHttpError {
+    #[error("it names an address that is not https")]
+    NotEncrypted,
+    #[error("it names an address on this machine")]
+    Loopback,
+    #[error("it answered with more than {BODY_BYTES_MAX} bytes")]
+    TooLong,
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The way to a server's sign-in.
+pub(super) struct SignInHttpClient {
+    local: Client,
+    remote: Client,
+    /// The server itself is on this machine.
+    is_local: bool,
+}
+
+impl SignInHttpClient {
+    /// Makes the way to the sign-in of the server at this address.
+    pub(super) async fn for_server(server: &Url) -> Result<Self, String> {
+        let (local, remote) = build_sign_in_clients().await?;
+        Ok(Self { local, remote, is_local: is_loopback(server) })
+    }
+
+    /// A server elsewhere could have us ask programs of this machine.
+    fn client_for(&self, url: &Url) -> Result<&Client, SignInHttpError> {
+        match (is_loopback(url), url.scheme()) {
+            (true, "http") if self.is_local => Ok(&self.local),
+            (true, _) if !self.is_local => Err(SignInHttpError::Loopback),
+            (_, "https") => Ok(&self.remote),
+            (_, _) => Err(SignInHttpError::NotEncrypted),
+        }
+    }
+
+    async fn send_request(&self, mut request: Request) -> Result<http::Response<Vec<u8>>, SignInHttpError> {
+        let client = self.client_for(request.url())?;
+        *request.timeout_mut() = Some(REQUEST_TIMEOUT);
+        let failed =
+            |error: reqwest::Error| SignInHttpError::Failed(super::super::connect::root_cause(&error));
+        let mut response = client.execute(request).await.map_err(failed)?;
+        let mut builder = http::Response::builder().status(response.status());
+        for (name, value) in response.headers() {
+            builder = builder.header(name, value);
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(failed)? {
+            if body.len() + chunk.len() > BODY_BYTES_MAX {
+                return Err(SignInHttpError::TooLong);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        builder.body(body).map_err(|error| SignInHttpError::Failed(error.to_string()))
+    }
+}
+
+impl OAuthHttpClient for SignInHttpClient {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let request = Request::try_from(request.request)?;
+            Ok(self.send_request(request).await?)
+        })
+    }
+}

@@ -1,0 +1,123 @@
+//! The lists a server keeps, page by page. Reads none of what is in them.
+
+use std::collections::HashSet;
+
+use rmcp::{
+    Peer, RoleClient,
+    model::{
+        ClientRequest, ErrorCode, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest,
+        ListToolsRequest, PaginatedRequestParams, ServerResult,
+    },
+    service::{PeerRequestOptions, ServiceError},
+};
+use serde_json::Value;
+
+use super::connect::root_cause;
+use crate::tool::to_title;
+
+/// Many more than a server of bounded lists needs; a server may send pages for ever.
+const PAGES_MAX: usize = 40;
+
+/// Longer than any that is meant; they are kept while a list is read.
+const CURSOR_BYTES_MAX: usize = 16 * 1024;
+
+/// A list that a server keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum McpListKind {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+impl McpListKind {
+    /// Where its entries stand in an answer.
+    fn result_key(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    fn to_request(self, cursor: Option<String>) -> ClientRequest {
+        let params = Some(PaginatedRequestParams::default().with_cursor(cursor));
+        match self {
+            Self::Tools => ClientRequest::ListToolsRequest(ListToolsRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+            Self::Prompts => ClientRequest::ListPromptsRequest(ListPromptsRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+            Self::Resources => ClientRequest::ListResourcesRequest(ListResourcesRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+            Self::Templates => ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+                method: Default::default(),
+                params,
+                extensions: Default::default(),
+            }),
+        }
+    }
+}
+
+/// A page's entries and where the next page is.
+pub(super) type ListPage = (Vec<Value>, Option<String>);
+
+/// Asks for one page. As JSON, not as the SDK's types: one entry that it does not understand would cost all of them.
+pub(super) async fn fetch_page(
+    peer: &Peer<RoleClient>,
+    kind: McpListKind,
+    cursor: Option<String>,
+) -> Result<ListPage, String> {
+    let key = kind.result_key();
+    let request = kind.to_request(cursor);
+    let sent = peer.send_cancellable_request(request, PeerRequestOptions::no_options()).await;
+    let answer = match sent {
+        Ok(handle) => handle.await_response().await,
+        Err(error) => Err(error),
+    };
+    let answer = match answer {
+        Ok(ServerResult::CustomResult(page)) => page.0,
+        Ok(page) => serde_json::to_value(page).unwrap_or_default(),
+        // It has none, and says it in its own way.
+        Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
+            return Ok((Vec::new(), None));
+        }
+        Err(ServiceError::McpError(error)) => {
+            return Err(format!("it refused to list its {key}: {}", to_title(&error.message)));
+        }
+        Err(ServiceError::TransportSend(error)) => return Err(root_cause(error.error.as_ref())),
+        Err(_) => return Err(format!("it was gone before it listed its {key}")),
+    };
+    let entries = answer[key].as_array().ok_or_else(|| format!("its list of {key} is none"))?.clone();
+    let next_cursor = answer["nextCursor"].as_str();
+    let next_cursor = next_cursor.filter(|next| !next.is_empty() && next.len() <= CURSOR_BYTES_MAX);
+    Ok((entries, next_cursor.map(str::to_owned)))
+}
+
+/// Asks for all pages and hands each entry on.
+pub(super) async fn for_each_entry(
+    peer: &Peer<RoleClient>,
+    kind: McpListKind,
+    mut on_entry: impl FnMut(&Value),
+) -> Result<(), String> {
+    let (mut cursor, mut seen) = (None, HashSet::new());
+    for _ in 0..PAGES_MAX {
+        let (entries, next_cursor) = fetch_page(peer, kind, cursor.take()).await?;
+        entries.iter().for_each(&mut on_entry);
+        match next_cursor {
+            // The same page again says nothing new.
+            Some(next_cursor) if seen.insert(next_cursor.clone()) => cursor = Some(next_cursor),
+            Some(_) | None => break,
+        }
+    }
+    Ok(())
+}

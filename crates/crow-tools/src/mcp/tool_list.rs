@@ -1,0 +1,95 @@
+//! What a server says its tools are, as far as it can be passed on: names, words and schemas of bounded size.
+
+use std::{collections::HashSet, sync::Arc};
+
+use crow_core::{McpServer, ToolSpec};
+use rmcp::{Peer, RoleClient};
+use serde_json::{Map, Value, json};
+
+use super::pagination::{self, McpListKind};
+
+/// All tools together are told with every request, and providers take no more than this.
+const TOOLS_MAX: usize = 128;
+
+/// About 1,000 tokens, for a tool that explains itself at length.
+const DESCRIPTION_BYTES_MAX: usize = 4096;
+
+/// About 8,000 tokens; a schema beyond that would fill the window with one tool.
+const SCHEMA_BYTES_MAX: usize = 32 * 1024;
+
+/// Longer than any name that is meant; it is shown to whoever is asked.
+const NAME_BYTES_MAX: usize = 256;
+
+/// A tool as a server lists it.
+#[derive(Debug, PartialEq)]
+pub(super) struct ListedTool {
+    /// Its name there.
+    pub(super) name: String,
+    pub(super) spec: ToolSpec,
+}
+
+/// All that a server lists.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ToolListing {
+    pub(super) tools: Vec<Arc<ListedTool>>,
+    pub(super) n_omitted: usize,
+    /// Every name there is, those of disabled tools among them; bounded like the tools.
+    pub(super) names: HashSet<String>,
+}
+
+/// Asks a server for its tools, page by page; those that the configuration leaves out are left out.
+pub(super) async fn fetch_tools(peer: &Peer<RoleClient>, server: &McpServer) -> Result<ToolListing, String> {
+    let mut listing = ToolListing::default();
+    pagination::for_each_entry(peer, McpListKind::Tools, |tool| {
+        let Some(listed) = parse_tool(tool).filter(|listed| !listing.names.contains(&listed.name)) else {
+            return;
+        };
+        let is_disabled = !server.has_tool(&listed.name);
+        if !is_disabled && listing.tools.len() == TOOLS_MAX {
+            listing.n_omitted += 1;
+            return;
+        }
+        listing.names.insert(listed.name.clone());
+        if !is_disabled {
+            listing.tools.push(Arc::new(listed));
+        }
+    })
+    .await?;
+    Ok(listing)
+}
+
+/// Reads one tool; what has no name is none.
+fn parse_tool(tool: &Value) -> Option<ListedTool> {
+    let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME_BYTES_MAX)?;
+    let mut description = strip_control_chars(tool["description"].as_str().unwrap_or_default());
+    if description.len() > DESCRIPTION_BYTES_MAX {
+        description.truncate(description.floor_char_boundary(DESCRIPTION_BYTES_MAX));
+        description.push('…');
+    }
+    let parameters = normalize_schema(&tool["inputSchema"]).unwrap_or_else(|| {
+        description.push_str(" (Its parameters are not known.)");
+        json!({"type": "object", "properties": {}})
+    });
+    let spec = ToolSpec { name: name.to_owned(), description, parameters };
+    Some(ListedTool { name: name.to_owned(), spec })
+}
+
+/// Makes a schema one that providers take: of an object, with its properties, of bounded size.
+fn normalize_schema(schema: &Value) -> Option<Value> {
+    let mut object: Map<String, Value> = schema.as_object()?.clone();
+    match object.get("type").map(Value::as_str) {
+        None => drop(object.insert("type".to_owned(), json!("object"))),
+        Some(Some("object")) => {}
+        Some(_) => return None,
+    }
+    if !object.get("properties").is_some_and(Value::is_object) {
+        object.insert("properties".to_owned(), json!({}));
+    }
+    let schema = Value::Object(object);
+    (schema.to_string().len() <= SCHEMA_BYTES_MAX).then_some(schema)
+}
+
+/// Drops what could show a person something other than what the model reads.
+pub(super) fn strip_control_chars(text: &str) -> String {
+    text.trim().chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}

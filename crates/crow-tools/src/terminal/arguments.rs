@@ -1,0 +1,184 @@
+//! What a call of `terminal` wants. Pure.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    input::JobInput,
+    interactivity::{TerminalNeed, terminal_need},
+};
+use crate::tool::{ToolError, parse_arguments};
+
+/// A model that waits longer waits in vain; what takes longer goes on as a job.
+pub(super) const TIMEOUT_S_MAX: u32 = 3600;
+
+/// Linux takes no longer argument.
+pub(super) const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct TerminalArgs {
+    command: String,
+    cwd: Option<String>,
+    timeout: Option<f64>,
+    is_input: bool,
+    reset: bool,
+    background: bool,
+    job: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug)]
+pub(super) enum TerminalAction {
+    /// Run a command.
+    Start(CommandRequest),
+    /// Type to a job.
+    SendInput { job: Option<String>, input: JobInput, text: String, wait: Option<Duration> },
+    /// See what a job said.
+    ReadJob { job: Option<String>, wait: Option<Duration> },
+    /// End a job, or all, and then perhaps run a command.
+    Reset { job: Option<String>, next_command: Option<CommandRequest> },
+}
+
+/// A command to run.
+#[derive(Debug, Clone)]
+pub(super) struct CommandRequest {
+    pub(super) command: String,
+    /// The folder it was asked to run in.
+    pub(super) cwd: Option<String>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) need: TerminalNeed,
+    pub(super) ground: LaunchMode,
+}
+
+/// Whether a call waits for its command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LaunchMode {
+    /// It does, for a while.
+    Fore,
+    /// It was asked not to.
+    Back,
+}
+
+impl CommandRequest {
+    /// Tells whether it is a job from the beginning.
+    pub(super) fn is_job(&self) -> bool {
+        self.ground == LaunchMode::Back || self.need == TerminalNeed::Interactive
+    }
+}
+
+impl TerminalAction {
+    /// Reads the arguments of a call.
+    pub(super) fn parse(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
+        let TerminalArgs { command, cwd, timeout, is_input, reset, background, job } =
+            parse_arguments(arguments)?;
+        let job = job.filter(|job| !job.is_empty());
+        let cwd = cwd.filter(|cwd| !cwd.is_empty());
+        let wait = timeout.map(parse_timeout).transpose()?;
+        if command.contains('\0') {
+            return Err(ToolError("`command` holds a zero byte, which no command can".into()));
+        }
+        if cwd.as_ref().is_some_and(|cwd| cwd.contains('\0')) {
+            return Err(ToolError("`cwd` holds a zero byte, which no path can".into()));
+        }
+        if command.len() > COMMAND_BYTES_MAX {
+            let reason = format!(
+                "`command` is longer than {COMMAND_BYTES_MAX} bytes, more than the system takes; write the text to a \
+                 file and use that"
+            );
+            return Err(ToolError(reason));
+        }
+        let is_empty = command.trim().is_empty();
+        let ground = if background { LaunchMode::Back } else { LaunchMode::Fore };
+        let request = |command: String| CommandRequest {
+            need: terminal_need(&command),
+            command,
+            cwd: cwd.clone(),
+            timeout: wait,
+            ground,
+        };
+        match (is_input, reset) {
+            (true, true) => Err(ToolError("is_input and reset exclude each other".into())),
+            (true, false) if cwd.is_some() => {
+                let reason = "`cwd` is the folder of a new command; a job stays in its own";
+                Err(ToolError(reason.into()))
+            }
+            (true, false) if command.is_empty() => Ok(Self::ReadJob { job, wait }),
+            (true, false) => {
+                Ok(Self::SendInput { job, input: JobInput::parse(&command), text: command, wait })
+            }
+            (false, true) => {
+                let next_command = (!is_empty).then(|| request(command));
+                Ok(Self::Reset { job, next_command })
+            }
+            (false, false) if is_empty && job.is_some() => Ok(Self::ReadJob { job, wait }),
+            (false, false) if is_empty => Err(ToolError("there is no command; `command` is empty".into())),
+            (false, false) if job.is_some() => {
+                let reason = "`job` names a job to read, type to or end: set is_input or reset, or leave `job` out to run \
+                           a new command";
+                Err(ToolError(reason.into()))
+            }
+            (false, false) => Ok(Self::Start(request(command))),
+        }
+    }
+}
+
+fn parse_timeout(seconds: f64) -> Result<Duration, ToolError> {
+    let refuse = || ToolError(format!("`timeout` must be more than 0 seconds, not {seconds}"));
+    if seconds <= 0.0 {
+        return Err(refuse());
+    }
+    if seconds > f64::from(TIMEOUT_S_MAX) {
+        let reason =
+            format!("`timeout` is in seconds and may be at most {TIMEOUT_S_MAX}; for what takes longer");
+        return Err(ToolError(format!("{reason} leave it out, or set background")));
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| refuse())
+}
+
+/// How the model is told of the parameters.
+pub(super) fn parameters_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "command": {
+                "type": "string",
+                "description": "The command line. With is_input: the line to type, or one key (C-c, C-d, C-z, Enter, \
+                                Tab, Esc, Up, Down, Left, Right); empty to only read what the job said"
+            },
+            "cwd": {
+                "type": "string",
+                "description": "The folder to run the command in, absolute or relative to the working folder, which it \
+                                is unless given"
+            },
+            "timeout": {
+                "type": "number", "exclusiveMinimum": 0, "maximum": TIMEOUT_S_MAX,
+                "description": "Seconds after which the command is stopped; without it a command that takes long goes \
+                                on as a job. With is_input: how long to wait, for more output when something is typed, \
+                                for the end of the job when it is only read"
+            },
+            "is_input": {
+                "type": "boolean", "default": false,
+                "description": "Type `command` to a job, or read the job, instead of running a new command"
+            },
+            "reset": {
+                "type": "boolean", "default": false,
+                "description": "End the job named by `job`, or all jobs of this session"
+            },
+            "background": {
+                "type": "boolean", "default": false,
+                "description": "Run the command as a job on a terminal of its own and do not wait for its end: for \
+                                servers, watchers and programs to type to"
+            },
+            "job": {
+                "type": "string",
+                "description": "Which job is meant, such as job-1; without it the one that was started last"
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

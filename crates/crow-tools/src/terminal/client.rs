@@ -1,0 +1,287 @@
+//! Running a command in a terminal of the client.
+
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use crow_acp::{ClientEditor, ClientError, ClientTerminal, TerminalExit};
+use crow_process::{CapturedOutput, ExitReason};
+use tokio::{
+    sync::watch,
+    time::{Instant, timeout, timeout_at},
+};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::{
+    HEAD_BYTES, JOB_LIFETIME, JOB_START_WAIT, TAIL_BYTES, TerminalTool,
+    arguments::CommandRequest,
+    client_sandbox::open_error,
+    jobs::JobBackend,
+    local::collect_job_start,
+    report::{CommandExit, CommandOutcome},
+};
+use crate::{ToolCx, ToolProgress, tool::ToolError};
+
+/// A client that does not end a command in this time does nothing else for it either.
+const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
+
+/// As much of the end of what was shown as tells where it was, when its beginning is gone.
+const POSITION_BYTES: usize = 1024;
+
+impl TerminalTool {
+    /// Runs a command in a terminal of the client; `None` when it opens none.
+    pub(super) async fn run_in_client(
+        &self,
+        request: &CommandRequest,
+        editor: &ClientEditor,
+        cx: &ToolCx<'_>,
+    ) -> Result<Option<CommandOutcome>, ToolError> {
+        let jobs = cx.workspace.jobs();
+        let slot = if request.is_job() { Some(jobs.reserve_slot()?) } else { None };
+        self.check_client_sandbox(cx)?;
+        let terminal = match editor.open_terminal(self.client_command(request, cx), cx.cancel).await {
+            Ok(terminal) => terminal,
+            Err(ClientError::Cut) => {
+                return Ok(Some(CommandOutcome::Ended(
+                    CommandExit::Known(ExitReason::Cancelled),
+                    CapturedOutput::default(),
+                )));
+            }
+            Err(error @ ClientError::Refused(_)) => {
+                self.check_refused(&error, editor, cx).await?;
+                tracing::warn!(%error, "the client opens no terminal; the command runs here");
+                return Ok(None);
+            }
+            // A client that is merely slow may run it yet.
+            Err(error @ ClientError::Silent(_)) => return Err(open_error(&error)),
+        };
+        (cx.progress)(ToolProgress::Terminal(terminal.clone()));
+        if let Some(slot) = slot {
+            let job = ClientJob::start(terminal, request.timeout.unwrap_or(JOB_LIFETIME), &self.spill_dir);
+            let entry = slot.insert_job(&request.command, cx.confinement, JobBackend::Client(job));
+            cx.cancel.run_until_cancelled(entry.wait_for_exit(JOB_START_WAIT)).await;
+            let outcome = collect_job_start(jobs, entry, cx).await;
+            self.check_started(&outcome, editor, cx).await?;
+            return Ok(Some(outcome));
+        }
+        let outcome = self.wait_in_client(request, terminal, cx).await;
+        self.check_started(&outcome, editor, cx).await?;
+        Ok(Some(outcome))
+    }
+
+    async fn wait_in_client(
+        &self,
+        request: &CommandRequest,
+        terminal: Arc<ClientTerminal>,
+        cx: &ToolCx<'_>,
+    ) -> CommandOutcome {
+        let soft_limit = request.timeout.unwrap_or(self.soft_limit);
+        let exit = match terminal.wait_for_exit(soft_limit, cx.cancel).await {
+            Ok(exit) => CommandExit::from_client_exit(exit),
+            Err(ClientError::Silent(_)) if request.timeout.is_none() => {
+                if let Ok(slot) = cx.workspace.jobs().reserve_slot() {
+                    let job = ClientJob::start(terminal, JOB_LIFETIME, &self.spill_dir);
+                    let entry = slot.insert_job(&request.command, cx.confinement, JobBackend::Client(job));
+                    let output = entry.take_output(cx.cancel).await;
+                    return CommandOutcome::Running { entry, output, waited: Some(soft_limit) };
+                }
+                CommandExit::Known(ExitReason::TimedOut)
+            }
+            Err(ClientError::Silent(_)) => CommandExit::Known(ExitReason::TimedOut),
+            Err(ClientError::Cut) => CommandExit::Known(ExitReason::Cancelled),
+            Err(error @ ClientError::Refused(_)) => CommandExit::Unknown(error.to_string()),
+        };
+        let has_exited =
+            matches!(exit, CommandExit::Known(ExitReason::Exited(_)) | CommandExit::ClientSignal { .. });
+        let kill_result = if has_exited { Ok(()) } else { kill_terminal(&terminal, cx.cancel).await };
+        let output = match kill_result {
+            Ok(()) => read_output(&terminal, cx.cancel).await,
+            Err(silent) => TerminalText::from_error(&silent),
+        };
+        let text = if output.is_truncated { format!("{TRUNCATED_NOTE}{}", output.text) } else { output.text };
+        CommandOutcome::Ended(
+            exit,
+            CapturedOutput::from_text(&text, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await,
+        )
+    }
+}
+
+/// Said in front of what lost its beginning.
+const TRUNCATED_NOTE: &str = "(the client dropped the beginning)\n";
+
+/// What a terminal shows; the beginning may be missing.
+struct TerminalText {
+    text: String,
+    is_truncated: bool,
+}
+
+impl TerminalText {
+    fn from_error(reason: &ClientError) -> Self {
+        Self { text: format!("(the output is lost: {reason})\n"), is_truncated: false }
+    }
+}
+
+async fn read_output(terminal: &ClientTerminal, cancel: &CancellationToken) -> TerminalText {
+    match terminal.read_output(cancel).await {
+        Ok(output) => TerminalText { text: output.text, is_truncated: output.is_cut },
+        Err(error) => TerminalText::from_error(&error),
+    }
+}
+
+/// Has the client end a command. The other side is that it says nothing any more.
+async fn kill_terminal(terminal: &ClientTerminal, cancel: &CancellationToken) -> Result<(), ClientError> {
+    let kill_result = timeout(KILL_WAIT_MAX, terminal.kill(cancel)).await;
+    match kill_result.unwrap_or(Err(ClientError::Silent(KILL_WAIT_MAX))) {
+        Ok(()) => terminal.wait_after_kill().await,
+        Err(error) => {
+            tracing::warn!(%error, "the client may not have ended a command");
+            if matches!(error, ClientError::Silent(_)) {
+                return Err(error);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl CommandExit {
+    fn from_client_exit(exit: TerminalExit) -> Self {
+        match exit {
+            TerminalExit { code: Some(code), .. } => {
+                Self::Known(ExitReason::Exited(i32::try_from(code).unwrap_or(i32::MAX)))
+            }
+            TerminalExit { signal: Some(signal), .. } => Self::ClientSignal { signal },
+            TerminalExit { code: None, signal: None } => {
+                Self::Unknown("the client does not say how it ended".into())
+            }
+        }
+    }
+}
+
+/// A command that runs on in a terminal of the client. Dropping it gives the terminal back, which ends the command.
+#[derive(Debug)]
+pub(super) struct ClientJob {
+    terminal: Arc<ClientTerminal>,
+    exit: watch::Receiver<Option<CommandExit>>,
+    position: Mutex<ReadPosition>,
+    spill_dir: std::path::PathBuf,
+    _watch_guard: DropGuard,
+}
+
+impl ClientJob {
+    fn start(terminal: Arc<ClientTerminal>, lifetime: Duration, spill_dir: &std::path::Path) -> Self {
+        let (exit_sender, exit) = watch::channel(None);
+        let watch_cancel = CancellationToken::new();
+        tokio::spawn(watch_lifetime(terminal.clone(), lifetime, exit_sender, watch_cancel.clone()));
+        let (position, spill_dir) = (Mutex::default(), spill_dir.to_owned());
+        Self { terminal, exit, position, spill_dir, _watch_guard: watch_cancel.drop_guard() }
+    }
+
+    pub(super) fn command_exit(&self) -> Option<CommandExit> {
+        self.exit.borrow().clone()
+    }
+
+    /// Waits until it ended, at most so long.
+    pub(super) async fn wait_for_exit(&self, limit: Duration) {
+        let mut exit = self.exit.clone();
+        // Whether it did is what it says then.
+        let _ = timeout_at(Instant::now() + limit, exit.wait_for(Option::is_some)).await;
+    }
+
+    /// Takes what it said since this was last done.
+    pub(super) async fn take_output(&self, cancel: &CancellationToken) -> CapturedOutput {
+        let output = read_output(&self.terminal, cancel).await;
+        let new_text = self.position.lock().unwrap_or_else(PoisonError::into_inner).take_new_text(&output);
+        CapturedOutput::from_text(&new_text, HEAD_BYTES, TAIL_BYTES, Some(self.spill_dir.clone())).await
+    }
+
+    pub(super) async fn end_command(&self) {
+        // Giving it back is all that is left when the client does not hear.
+        let _ = kill_terminal(&self.terminal, &CancellationToken::new()).await;
+    }
+}
+
+/// Waits for the end of a command, and ends it when its time is over.
+async fn watch_lifetime(
+    terminal: Arc<ClientTerminal>,
+    lifetime: Duration,
+    exit_sender: watch::Sender<Option<CommandExit>>,
+    watch_cancel: CancellationToken,
+) {
+    let exit = match terminal.wait_for_exit(lifetime, &watch_cancel).await {
+        Ok(exit) => CommandExit::from_client_exit(exit),
+        Err(ClientError::Silent(_)) => {
+            // Its time is over either way.
+            let _ = kill_terminal(&terminal, &watch_cancel).await;
+            CommandExit::Known(ExitReason::TimedOut)
+        }
+        Err(ClientError::Cut) => return,
+        Err(error @ ClientError::Refused(_)) => CommandExit::Unknown(error.to_string()),
+    };
+    exit_sender.send_replace(Some(exit));
+}
+
+/// How far a terminal was read.
+#[derive(Debug, Default)]
+struct ReadPosition {
+    n_bytes: usize,
+    /// The end of what was read.
+    tail: String,
+}
+
+impl ReadPosition {
+    /// Gives what is new, and moves on to its end.
+    fn take_new_text(&mut self, output: &TerminalText) -> String {
+        let text = output.text.as_str();
+        let new_start = match text.get(..self.n_bytes) {
+            Some(before) if !output.is_truncated && before.ends_with(&self.tail) => Some(self.n_bytes),
+            Some(_) | None if self.tail.is_empty() => None,
+            Some(_) | None => text.rfind(&self.tail).map(|at| at + self.tail.len()),
+        };
+        let new_text = match new_start {
+            Some(new_start) => text[new_start..].to_owned(),
+            None if output.is_truncated => format!("{TRUNCATED_NOTE}{text}"),
+            None => text.to_owned(),
+        };
+        let start = text.ceil_char_boundary(text.len().saturating_sub(POSITION_BYTES));
+        *self = Self { n_bytes: text.len(), tail: text[start..].to_owned() };
+        new_text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Shows what is new of each of these pictures of one terminal; a `…` in front is a beginning that is missing.
+    #[track_caller]
+    fn assert_new_text(outputs: &[&str], expected: &[&str]) {
+        let mut position = ReadPosition::default();
+        let new_texts: Vec<String> = outputs
+            .iter()
+            .map(|text| {
+                let (is_truncated, text) = (text.starts_with('…'), text.trim_start_matches('…').to_owned());
+                position.take_new_text(&TerminalText { text, is_truncated })
+            })
+            .collect();
+        assert_eq!(new_texts, expected);
+    }
+
+    #[test]
+    fn what_is_new_in_a_terminal() {
+        assert_new_text(&["", "one\n", "one\ntwo\n", "one\ntwo\n"], &["", "one\n", "two\n", ""]);
+        let long = "x".repeat(2 * POSITION_BYTES);
+        let (whole, rest) = (format!("{long}two\n"), format!("…{}two\nthree\n", &long[POSITION_BYTES / 2..]));
+        assert_new_text(&[&whole, &rest], &[&whole, "three\n"]);
+        assert_new_text(
+            &["…two\n", "…two\nthree\n"],
+            &["(the client dropped the beginning)\ntwo\n", "three\n"],
+        );
+        assert_new_text(&["one\n", "drawn anew"], &["one\n", "drawn anew"]);
+        assert_new_text(
+            &["one\n", "…nothing of it\n"],
+            &["one\n", "(the client dropped the beginning)\nnothing of it\n"],
+        );
+        assert_new_text(&["é\n", "é\né\n"], &["é\n", "é\n"]);
+    }
+}

@@ -1,0 +1,207 @@
+//! Which commands cannot do without a terminal. Pure; a command that is not understood needs none.
+
+use crow_core::shell::{self, SimpleCommand};
+
+/// What a command needs a terminal for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TerminalNeed {
+    /// For nothing.
+    NotNeeded,
+    /// To ask for a password or a yes; else it does its work and ends.
+    Prompts,
+    /// To be spoken with: it ends when it is told to.
+    Interactive,
+}
+
+/// With which arguments a program needs one.
+enum ArgCondition {
+    Always,
+    /// With no more than options such as `-i`: given a script it runs that and ends.
+    OnlyOptions,
+    /// With nothing that makes it do one thing and end.
+    Without(&'static [&'static str]),
+    /// With one of these.
+    With(&'static [&'static str]),
+    /// With no more than one word that is no option, the database.
+    AtMostOne,
+}
+
+/// Options that a program run alone may have.
+const ALONE_OPTIONS: &[&str] = &["-i", "-q", "-l", "--login", "--interactive"];
+
+/// Options that give a container a terminal; without one they fail.
+const CONTAINER_OPTIONS: &[&str] = &["-t", "-it", "-ti", "--tty"];
+
+const PROGRAM_NEEDS: &[(TerminalNeed, ArgCondition, &[&str])] = &[
+    // They ask for a password or whether a host is known, on the terminal and nowhere else.
+    (TerminalNeed::Prompts, ArgCondition::Without(&["-n", "--non-interactive"]), &["sudo", "doas"]),
+    (
+        TerminalNeed::Prompts,
+        ArgCondition::Always,
+        &["su", "passwd", "ssh", "ssh-add", "ssh-copy-id", "sftp", "ftp", "telnet"],
+    ),
+    (TerminalNeed::Prompts, ArgCondition::With(CONTAINER_OPTIONS), &["docker", "podman", "kubectl"]),
+    // Without a terminal they read a script from their input, which is empty here.
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::OnlyOptions,
+        &["python", "python3", "ipython", "bpython", "node", "deno", "bun"],
+    ),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::OnlyOptions,
+        &["irb", "pry", "lua", "luajit", "ghci", "R", "julia", "erl", "iex", "scala"],
+    ),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::OnlyOptions,
+        &["jshell", "clojure", "sbcl", "guile", "ocaml", "utop", "swipl", "octave"],
+    ),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::OnlyOptions,
+        &["sh", "bash", "zsh", "dash", "ksh", "fish", "nu", "pwsh", "bc", "dc"],
+    ),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::Without(&["-c", "--command", "-f", "--file", "-l", "--list"]),
+        &["psql"],
+    ),
+    (TerminalNeed::Interactive, ArgCondition::Without(&["-e", "--execute"]), &["mysql", "mariadb"]),
+    (TerminalNeed::Interactive, ArgCondition::Without(&["--eval", "--file", "-f"]), &["mongosh"]),
+    (TerminalNeed::Interactive, ArgCondition::AtMostOne, &["sqlite3", "duckdb", "redis-cli"]),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::Without(&["-batch", "--batch", "-b", "--version"]),
+        &["gdb", "lldb", "pdb"],
+    ),
+    // They draw on the whole screen.
+    (TerminalNeed::Interactive, ArgCondition::Without(&["-b", "--version"]), &["top", "htop", "btop"]),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::Without(&["--version"]),
+        &["vi", "vim", "nvim", "nano", "micro", "hx", "less", "more"],
+    ),
+    (
+        TerminalNeed::Interactive,
+        ArgCondition::Without(&["--batch", "--version"]),
+        &["emacs", "tig", "lazygit", "mc", "watch"],
+    ),
+];
+
+/// Tells what a command line needs a terminal for. What is piped or redirected has its input from elsewhere.
+pub(super) fn terminal_need(line: &str) -> TerminalNeed {
+    if line.replace("&&", "").contains(['|', '&', '`']) || line.contains("$(") {
+        return TerminalNeed::NotNeeded;
+    }
+    let Ok(commands) = shell::parse_line(line) else { return TerminalNeed::NotNeeded };
+    match commands.split_last() {
+        Some((last, before)) if before.iter().all(is_preparation) => command_need(last),
+        Some(_) | None => TerminalNeed::NotNeeded,
+    }
+}
+
+/// A command in front of another that only makes ready for it.
+fn is_preparation(command: &SimpleCommand) -> bool {
+    let program = command.words.first().and_then(|word| word.known_text());
+    program.is_none_or(|program| matches!(program, "cd" | "export" | "." | "source" | "clear"))
+}
+
+fn command_need(command: &SimpleCommand) -> TerminalNeed {
+    if !command.redirections.is_empty() || !command.documents.is_empty() {
+        return TerminalNeed::NotNeeded;
+    }
+    let words: Option<Vec<&str>> = command.words.iter().map(|word| word.known_text()).collect();
+    let Some((program, args)) = words.as_deref().and_then(|words| words.split_first()) else {
+        return TerminalNeed::NotNeeded;
+    };
+    let name = program.rsplit('/').next().unwrap_or(program);
+    // Versions are part of some names: python3.12.
+    let base_name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    let row = PROGRAM_NEEDS.iter().find(|(_, condition, programs)| {
+        programs.iter().any(|known| *known == name || *known == base_name) && condition_holds(condition, args)
+    });
+    row.map_or(TerminalNeed::NotNeeded, |(need, ..)| *need)
+}
+
+fn condition_holds(condition: &ArgCondition, args: &[&str]) -> bool {
+    let has_any = |options: &[&str]| args.iter().any(|arg| options.contains(arg));
+    match condition {
+        ArgCondition::Always => true,
+        ArgCondition::OnlyOptions => args.iter().all(|arg| ALONE_OPTIONS.contains(arg)),
+        ArgCondition::Without(options) => !has_any(options) && !args.contains(&"--help"),
+        ArgCondition::With(options) => has_any(options),
+        ArgCondition::AtMostOne => args.len() <= 1 && !args.iter().any(|arg| arg.starts_with('-')),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn assert_need(expected: TerminalNeed, lines: &[&str]) {
+        for line in lines {
+            assert_eq!(terminal_need(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_talks() {
+        let lines = [
+            "python3",
+            "python3.12 -q",
+            "/usr/bin/python3 -i",
+            "cd app && python3",
+            "FOO=1 node",
+            "bash -i",
+            "psql -h localhost mydb",
+            "sqlite3 app.db",
+            "redis-cli",
+            "PS1='> ' sh",
+            "top",
+            "vim a.txt",
+            "less a.txt",
+            "gdb ./a",
+        ];
+        assert_need(TerminalNeed::Interactive, &lines);
+    }
+
+    #[test]
+    fn what_asks() {
+        let lines = [
+            "sudo apt install x",
+            "ssh host uptime",
+            "cd /tmp && sudo ls",
+            "docker run -it alpine sh",
+            "docker exec -ti box bash",
+        ];
+        assert_need(TerminalNeed::Prompts, &lines);
+    }
+
+    #[test]
+    fn what_needs_none() {
+        let lines = [
+            "",
+            "ls",
+            "python3 a.py",
+            "python3 -c 'print(1)'",
+            "echo 1 | python3",
+            "python3 < a.py",
+            "python3 &",
+            "psql -c 'select 1'",
+            "sqlite3 app.db 'select 1'",
+            "top -b -n 1",
+            "sudo -n true",
+            "docker build .",
+            "vim --version",
+            "node; ls",
+            "make && bash build.sh",
+            "echo 'python3",
+            "python3 <<E\n1\nE",
+            "psql --help",
+            "ls && python3",
+        ];
+        assert_need(TerminalNeed::NotNeeded, &lines);
+    }
+}

@@ -1,0 +1,114 @@
+//! Reading, typing to and ending the jobs that there are.
+
+use std::time::Duration;
+
+use crow_core::ToolCallStatus;
+use crow_process::{JobInputError, JobWaitOptions};
+
+use super::{
+    QUIET_PERIOD, READ_WAIT,
+    input::JobInput,
+    jobs::{JobBackend, JobEntry, JobTable, end_jobs},
+    report::{TerminalReport, job_report},
+};
+use crate::{
+    ToolCx,
+    tool::{CANCELLED, ToolError},
+};
+
+/// Reads a job. Somebody who says how long they wait waits for its end.
+pub(super) async fn read_job(entry: &JobEntry, wait: Option<Duration>, cx: &ToolCx<'_>) -> TerminalReport {
+    let wait_for_job = async {
+        match wait {
+            Some(timeout) => entry.wait_for_exit(timeout).await,
+            None => {
+                let options = JobWaitOptions { within: READ_WAIT, quiet: QUIET_PERIOD, n_unread_min: 0 };
+                entry.wait_until_settled(options).await;
+            }
+        }
+    };
+    cx.cancel.run_until_cancelled(wait_for_job).await;
+    take_report(entry, cx).await
+}
+
+/// Types to a job and reads what it answers.
+pub(super) async fn send_input(
+    entry: &JobEntry,
+    input: &JobInput,
+    wait: Option<Duration>,
+    cx: &ToolCx<'_>,
+) -> Result<TerminalReport, ToolError> {
+    let JobBackend::Local(job) = &entry.backend else {
+        let reason = format!(
+            "nothing can be typed to {}: it runs in the client's terminal, where only the person can; it can be read, \
+             and ended with reset",
+            entry.name
+        );
+        return Err(ToolError(reason));
+    };
+    let may_run_code = !matches!(input, JobInput::Key { only_stops: true, .. });
+    if may_run_code && cx.confinement > entry.confinement {
+        let reason = format!(
+            "not typed: {} was started with more rights than this text would have as a command of its own; end it with \
+             reset and start it again",
+            entry.name
+        );
+        return Err(ToolError(reason));
+    }
+    let n_unread = job.status().n_unread;
+    match (job.write_input(input.to_bytes()).await, input) {
+        (Ok(()), _) => {}
+        (Err(JobInputError::NoInput), JobInput::Key { interrupts: true, .. }) => job.interrupt().await,
+        (Err(JobInputError::NoInput), _) => {
+            let reason = format!(
+                "nothing can be typed to {}: it was not started in the background and has no input; C-c interrupts it",
+                entry.name
+            );
+            return Err(ToolError(reason));
+        }
+        // Its end is what there is to see.
+        (Err(JobInputError::Ended), _) => return Ok(take_report(entry, cx).await),
+        (Err(reason @ (JobInputError::Full | JobInputError::LongLine)), _) => {
+            return Err(ToolError(format!("not typed to {}: {reason}", entry.name)));
+        }
+    }
+    let options = JobWaitOptions {
+        within: wait.unwrap_or(READ_WAIT),
+        quiet: QUIET_PERIOD,
+        n_unread_min: n_unread + input.n_echoed(),
+    };
+    cx.cancel.run_until_cancelled(job.wait_until_quiet(options)).await;
+    Ok(take_report(entry, cx).await)
+}
+
+/// Shows what a job said and how it stands.
+async fn take_report(entry: &JobEntry, cx: &ToolCx<'_>) -> TerminalReport {
+    // Looked at first: what ends meanwhile may have more to say.
+    let exit = entry.command_exit();
+    if exit.is_some() {
+        entry.mark_reported();
+    }
+    let output = entry.take_output(cx.cancel).await;
+    let report = job_report(entry, exit.as_ref(), output);
+    if cx.cancel.is_cancelled() {
+        return TerminalReport {
+            text: format!("{}\n{CANCELLED}", report.text),
+            status: ToolCallStatus::Failed,
+        };
+    }
+    report
+}
+
+/// Ends a job, or all of them, and tells which.
+pub(super) async fn reset_jobs(jobs: &JobTable, name: Option<&str>) -> Result<String, ToolError> {
+    let removed = jobs.remove_jobs(name)?;
+    let lines: Vec<String> = removed
+        .iter()
+        .map(|entry| match entry.command_exit() {
+            None => format!("ended {} {}", entry.name, entry.title),
+            Some(_) => format!("{} {} had ended already", entry.name, entry.title),
+        })
+        .collect();
+    end_jobs(&removed).await;
+    Ok(if lines.is_empty() { "there was no job to end".into() } else { lines.join("\n") })
+}

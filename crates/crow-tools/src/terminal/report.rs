@@ -1,0 +1,196 @@
+//! What the model reads of commands and jobs.
+
+use std::{fmt::Write as _, sync::Arc, time::Duration};
+
+use crow_core::{ToolCallStatus, ToolResult};
+use crow_process::{CapturedOutput, ExitReason};
+
+use super::jobs::JobEntry;
+use crate::{ToolProgress, tool::CANCELLED};
+
+/// How a command ended, whoever ran it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CommandExit {
+    /// As we know it.
+    Known(ExitReason),
+    /// By a signal, as the client names it.
+    ClientSignal { signal: String },
+    /// Nobody knows.
+    Unknown(String),
+}
+
+/// What came of starting a command.
+#[derive(Debug)]
+pub(super) enum CommandOutcome {
+    /// It is over.
+    Ended(CommandExit, CapturedOutput),
+    /// It is a job now, for some waited for as long.
+    Running { entry: Arc<JobEntry>, output: CapturedOutput, waited: Option<Duration> },
+}
+
+/// What a call says.
+#[derive(Debug)]
+pub(super) struct TerminalReport {
+    pub(super) text: String,
+    pub(super) status: ToolCallStatus,
+}
+
+impl CommandOutcome {
+    /// The directory that a command ended in, where it said so.
+    pub(super) fn final_directory(&self) -> Option<&str> {
+        match self {
+            Self::Ended(_, output) => output.directory.as_deref(),
+            Self::Running { .. } => None,
+        }
+    }
+
+    /// The end of what is drawn live.
+    pub(super) fn exit_progress(&self) -> ToolProgress {
+        let (code, signal) = match self {
+            Self::Ended(CommandExit::Known(ExitReason::Exited(code)), _) => (Some(*code), None),
+            Self::Ended(CommandExit::Known(ExitReason::Signalled(signal)), _) => (None, Some(*signal)),
+            Self::Ended(..) | Self::Running { .. } => (None, None),
+        };
+        ToolProgress::Exited { code, signal }
+    }
+
+    /// Tells what came of a command with such a limit.
+    pub(super) fn into_report(self, limit: Duration) -> TerminalReport {
+        match self {
+            Self::Ended(exit, output) => {
+                let mut text = output_text(output);
+                if exit == CommandExit::Known(ExitReason::Exited(0)) {
+                    if text.is_empty() {
+                        text.push_str("(no output)");
+                    }
+                    return TerminalReport { text, status: ToolCallStatus::Done };
+                }
+                text += &match exit {
+                    CommandExit::Known(ExitReason::TimedOut) => {
+                        format!("stopped: it ran longer than {} s", limit.as_secs_f64())
+                    }
+                    CommandExit::Known(_) | CommandExit::ClientSignal { .. } | CommandExit::Unknown(_) => {
+                        exit.describe_exit()
+                    }
+                };
+                TerminalReport { text, status: ToolCallStatus::Failed }
+            }
+            Self::Running { entry, output, waited } => {
+                let mut text = output_text(output);
+                // Writing to a string cannot fail.
+                let _ = match waited {
+                    Some(waited) => {
+                        write!(
+                            text,
+                            "not done after {} s, it goes on as {}",
+                            waited.as_secs_f64(),
+                            entry.name
+                        )
+                    }
+                    None => write!(text, "{} is running", entry.name),
+                };
+                let _ = write!(
+                    text,
+                    "; with is_input=true it is read (command empty) or typed to, with reset=true it is ended"
+                );
+                TerminalReport { text, status: ToolCallStatus::Done }
+            }
+        }
+    }
+}
+
+impl CommandExit {
+    fn describe_exit(&self) -> String {
+        match self {
+            Self::Known(ExitReason::Exited(code)) => format!("exit code {code}"),
+            Self::Known(ExitReason::Signalled(signal)) => format!("ended by signal {signal}"),
+            Self::Known(ExitReason::TimedOut) => "stopped: its time was over".into(),
+            Self::Known(ExitReason::Cancelled) => CANCELLED.to_owned(),
+            Self::ClientSignal { signal } => format!("ended by signal {signal}"),
+            Self::Unknown(reason) => format!("how it ended is not known: {reason}"),
+        }
+    }
+}
+
+impl TerminalReport {
+    pub(super) fn success(text: impl Into<String>) -> Self {
+        Self { text: text.into(), status: ToolCallStatus::Done }
+    }
+
+    /// Adds a line behind it.
+    pub(super) fn with_line(mut self, line: Option<String>) -> Self {
+        if let Some(line) = line {
+            if !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
+            self.text += &line;
+        }
+        self
+    }
+
+    /// Puts other words in front.
+    pub(super) fn with_prefix(self, prefix: &str) -> Self {
+        Self { text: format!("{prefix}\n{}", self.text), ..self }
+    }
+
+    /// Makes an outcome of it, with what else there is to know.
+    pub(super) fn into_tool_result(self, ended_jobs: &[Arc<JobEntry>]) -> ToolResult {
+        let mut text = self.text;
+        for entry in ended_jobs {
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
+            text += &ended_line(entry);
+        }
+        match self.status {
+            ToolCallStatus::Failed => ToolResult::failure(text),
+            ToolCallStatus::Done | ToolCallStatus::Pending | ToolCallStatus::Running => {
+                ToolResult::success(text)
+            }
+        }
+    }
+}
+
+/// Tells what a job said and how it stands.
+pub(super) fn job_report(
+    entry: &JobEntry,
+    exit: Option<&CommandExit>,
+    output: CapturedOutput,
+) -> TerminalReport {
+    let mut text = output_text(output);
+    if text.is_empty() {
+        text.push_str("(nothing new)\n");
+    }
+    let (line, status) = match exit {
+        None => (format!("{} is running", entry.name), ToolCallStatus::Done),
+        Some(exit) => {
+            let status = if *exit == CommandExit::Known(ExitReason::Exited(0)) {
+                ToolCallStatus::Done
+            } else {
+                ToolCallStatus::Failed
+            };
+            (format!("{} is over: {}", entry.name, exit.describe_exit()), status)
+        }
+    };
+    TerminalReport { text: text + &line, status }
+}
+
+/// Tells that a job has ended while nobody looked.
+fn ended_line(entry: &JobEntry) -> String {
+    let exit = entry.command_exit().map(|how| how.describe_exit()).unwrap_or_default();
+    format!("({} {} is over: {exit}; what it still said can be read with is_input)", entry.name, entry.title)
+}
+
+/// The text of an output, and where the rest of it is.
+fn output_text(output: CapturedOutput) -> String {
+    let mut text = output.text;
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    if let Some(spilled) = &output.spilled {
+        let extent = if spilled.n_bytes == output.n_bytes { "all" } else { "the beginning" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "({extent} of the output is in {})", spilled.path.display());
+    }
+    text
+}

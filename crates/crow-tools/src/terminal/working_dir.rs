@@ -1,0 +1,89 @@
+//! Where a command runs, and what is judged of that.
+
+use std::path::{Path, PathBuf};
+
+use crow_core::{ToolAccess, escape_hidden, shell};
+
+use super::{arguments::CommandRequest, report::CommandOutcome};
+use crate::{
+    ToolCx, Workspace,
+    tool::{PATH_CHANGED, ToolError, run_blocking, to_title},
+    workspace::{PATH_BYTES_MAX, resolve_links},
+};
+
+impl CommandRequest {
+    /// Another folder than the session's that the command is to run in, resolved through links.
+    fn explicit_cwd(&self, workspace: &Workspace) -> Option<PathBuf> {
+        let dir = workspace.resolve_path(self.cwd.as_deref()?);
+        workspace.roots().first().is_none_or(|root| *root != dir).then_some(dir)
+    }
+
+    /// The line that is judged. In another folder the same words are another command, as they are behind `cd`.
+    pub(super) fn evaluated_line(&self, workspace: &Workspace) -> String {
+        match self.explicit_cwd(workspace) {
+            Some(dir) => {
+                format!("cd {} && {}", shell::quote_word(&dir.display().to_string()), self.command)
+            }
+            None => self.command.clone(),
+        }
+    }
+
+    /// The folder it runs in, in case it is there.
+    pub(super) fn working_dir(&self, workspace: &Workspace) -> PathBuf {
+        self.explicit_cwd(workspace).unwrap_or_else(|| workspace.cwd().to_owned())
+    }
+
+    /// The folder it runs in, as it is shown behind the command; nothing for the session's own.
+    pub(super) fn working_dir_suffix(&self, workspace: &Workspace) -> String {
+        match self.explicit_cwd(workspace) {
+            Some(dir) => {
+                format!(" in {}", to_title(&workspace.display_path(&dir.display().to_string())))
+            }
+            None => String::new(),
+        }
+    }
+
+    /// Tells the model where a command ended that ended elsewhere than it began: the next one does not begin there.
+    pub(super) fn directory_note(&self, outcome: &CommandOutcome, workspace: &Workspace) -> Option<String> {
+        let final_dir = Path::new(outcome.final_directory()?);
+        if [self.working_dir(workspace), resolve_links(&self.working_dir(workspace))]
+            .iter()
+            .any(|dir| dir == final_dir)
+        {
+            return None;
+        }
+        let display = |path: &Path| escape_hidden(&path.display().to_string());
+        let (final_dir, next_dir) = (display(final_dir), display(workspace.cwd()));
+        Some(format!(
+            "(the command ended in {final_dir}; the next one starts in {next_dir} unless `cwd` says otherwise)"
+        ))
+    }
+
+    /// Refuses a folder that is not there, or leads elsewhere than when the call was judged.
+    pub(super) async fn check_working_dir(&self, cx: &ToolCx<'_>) -> Result<(), ToolError> {
+        let Some(cwd) = &self.cwd else { return Ok(()) };
+        if cwd.len() > PATH_BYTES_MAX {
+            return Err(ToolError("could not run the command: `cwd` is longer than any path".into()));
+        }
+        if !matches!(cx.access, ToolAccess::Runs(line) if *line == self.evaluated_line(cx.workspace)) {
+            return Err(ToolError(PATH_CHANGED.to_owned()));
+        }
+        let (dir, display_path) = (self.working_dir(cx.workspace), to_title(&cx.workspace.display_path(cwd)));
+        run_blocking(move || check_usable_dir(&dir, &display_path)).await
+    }
+}
+
+fn check_usable_dir(dir: &Path, display_path: &str) -> Result<(), ToolError> {
+    let refuse = |reason: &dyn std::fmt::Display| {
+        ToolError(format!("could not run the command: `cwd` {display_path} cannot be used: {reason}"))
+    };
+    if dir.to_str().is_none() {
+        return Err(refuse(&"its name is not UTF-8"));
+    }
+    match std::fs::metadata(dir) {
+        Ok(metadata) if metadata.is_dir() => Ok(()),
+        Ok(_) => Err(refuse(&"it is no folder")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(refuse(&"there is no such folder")),
+        Err(error) => Err(refuse(&error)),
+    }
+}

@@ -1,0 +1,179 @@
+//! What a project wants left out of searches: its ignore files, read within bounds. A file there may be a link to a
+//! device, a pipe, or many gigabytes, so no library opens one.
+
+use std::{
+    fs::File,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+};
+
+use crow_core::PathGlob;
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::{files::is_missing, nofollow, workspace::resolve_links};
+
+/// Files that name what to leave out, the one that counts most first. Those of Git count within one repository.
+const IGNORE_FILES: [&str; 4] = [".rgignore", ".ignore", ".gitignore", ".git/info/exclude"];
+
+/// Where those of Git begin.
+const FIRST_GIT_FILE: usize = 2;
+
+/// Bytes of one file; the longest that people use have a quarter of it.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// Rules of one file, each of which takes memory.
+const FILE_RULES_MAX: usize = 2000;
+
+/// Bytes of all files of a walk: to compile them takes far longer than to read them.
+const BYTES_MAX: usize = 1024 * 1024;
+
+/// What the ignore files of a folder say, and those of the folders above it.
+pub(super) struct IgnoreRules {
+    parent: Option<Arc<IgnoreRules>>,
+    rules_by_file: [Option<Gitignore>; IGNORE_FILES.len()],
+    /// Whether a repository begins here: what its own files do not say, those above it do not say either.
+    has_git: bool,
+}
+
+/// Reads the ignore files of one walk.
+pub(super) struct IgnoreRulesReader {
+    /// Links lead nowhere out of this folder.
+    repository: PathBuf,
+    /// The person's own, for all repositories.
+    global_rules: Gitignore,
+    n_bytes: AtomicUsize,
+    n_unread: AtomicUsize,
+}
+
+impl IgnoreRulesReader {
+    pub(super) fn new(start: &Path) -> Self {
+        let repository = start.ancestors().find(|dir| dir.join(".git").exists()).unwrap_or(start);
+        let (global_rules, _) = GitignoreBuilder::new(repository).build_global();
+        let repository = repository.to_owned();
+        Self { repository, global_rules, n_bytes: AtomicUsize::new(0), n_unread: AtomicUsize::new(0) }
+    }
+
+    /// Reads what a folder wants left out, below what those above it do.
+    pub(super) fn read_rules(
+        &self,
+        dir: &nofollow::DirHandle,
+        path: &Path,
+        parent: Option<Arc<IgnoreRules>>,
+    ) -> Option<Arc<IgnoreRules>> {
+        let has_git = dir.entry_metadata(".git".as_ref()).is_ok();
+        let rules_by_file = IGNORE_FILES.map(|name| {
+            let applies = has_git || !name.starts_with(".git/");
+            applies.then(|| self.read_ignore_file(dir, path, name)).flatten()
+        });
+        if !has_git && rules_by_file.iter().all(Option::is_none) {
+            return parent;
+        }
+        Some(Arc::new(IgnoreRules { parent, rules_by_file, has_git }))
+    }
+
+    /// Whether a path is left out by these rules or by the person's own.
+    pub(super) fn is_ignored(&self, rules: Option<&IgnoreRules>, path: &Path, is_dir: bool) -> bool {
+        for kind in 0..IGNORE_FILES.len() {
+            let mut next = rules;
+            while let Some(rules) = next {
+                let matched = rules.rules_by_file[kind].as_ref().map(|file| file.matched(path, is_dir));
+                if let Some(matched) = matched.filter(|found| !found.is_none()) {
+                    return matched.is_ignore();
+                }
+                let is_repository_root = rules.has_git && kind >= FIRST_GIT_FILE;
+                next = rules.parent.as_deref().filter(|_| !is_repository_root);
+            }
+        }
+        self.global_rules.matched(path, is_dir).is_ignore()
+    }
+
+    pub(super) fn n_unread(&self) -> usize {
+        self.n_unread.load(Relaxed)
+    }
+
+    fn read_ignore_file(&self, dir: &nofollow::DirHandle, path: &Path, name: &str) -> Option<Gitignore> {
+        let content = match self.open_ignore_file(dir, path, name) {
+            Ok(file) => read_bounded(file),
+            Err(error) if is_missing(&error) => return None,
+            Err(error) => Err(error),
+        };
+        let Ok((bytes, is_complete)) = content else {
+            self.n_unread.fetch_add(1, Relaxed);
+            return None;
+        };
+        if self.n_bytes.fetch_add(bytes.len(), Relaxed) > BYTES_MAX {
+            self.n_unread.fetch_add(1, Relaxed);
+            return None;
+        }
+        let (compiled, is_compiled) = compile_rules(path, &bytes);
+        self.n_unread.fetch_add(usize::from(!is_complete || !is_compiled), Relaxed);
+        compiled
+    }
+
+    /// Opens a file: looked at before, because opening a device may do something.
+    fn open_ignore_file(&self, dir: &nofollow::DirHandle, path: &Path, name: &str) -> io::Result<File> {
+        let unsupported = || io::Error::from(io::ErrorKind::Unsupported);
+        // `.git` may be a link itself.
+        if !name.contains('/') {
+            match dir.entry_metadata(name.as_ref()) {
+                Ok(metadata) if metadata.is_file() => return dir.open_entry(name.as_ref()),
+                Ok(_) => return Err(unsupported()),
+                Err(error) if is_missing(&error) => return Err(error),
+                // A link, most of the time.
+                Err(_) => {}
+            }
+        }
+        let target = resolve_links(&path.join(name));
+        let metadata = nofollow::read_metadata(&target)?;
+        if !target.starts_with(&self.repository) {
+            // Some tools put `.git` elsewhere and a link in its place.
+            return Err(if name.contains('/') { io::ErrorKind::NotFound.into() } else { unsupported() });
+        }
+        if !metadata.is_file() {
+            return Err(unsupported());
+        }
+        nofollow::open_file(&target)
+    }
+}
+
+/// Reads as much of a file as counts, and says whether that is all of it.
+fn read_bounded(file: File) -> io::Result<(Vec<u8>, bool)> {
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let mut bytes = Vec::new();
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    let is_complete = bytes.len() as u64 <= FILE_BYTES_MAX;
+    if !is_complete {
+        // Half a rule is another rule.
+        let end = bytes.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
+        bytes.truncate(end);
+    }
+    Ok((bytes, is_complete))
+}
+
+/// Compiles the rules of a file, and says whether all of them. A line that is no pattern is no reason not to search.
+fn compile_rules(dir: &Path, bytes: &[u8]) -> (Option<Gitignore>, bool) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut builder = GitignoreBuilder::new(dir);
+    let (mut n_rules, mut is_complete) = (0, true);
+    for line in text.strip_prefix('\u{feff}').unwrap_or(&text).lines() {
+        if line.trim().is_empty() || line.starts_with('#') {
+            continue;
+        }
+        n_rules += 1;
+        if n_rules > FILE_RULES_MAX || PathGlob::check_cost(line).is_err() {
+            is_complete = false;
+            continue;
+        }
+        let _ = builder.add_line(None, line);
+    }
+    match builder.build() {
+        Ok(rules) => (Some(rules).filter(|rules| !rules.is_empty()), is_complete),
+        Err(_) => (None, false),
+    }
+}

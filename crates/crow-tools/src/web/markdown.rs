@@ -1,0 +1,104 @@
+//! HTML as markdown for reading: the main content where it can be told. Computes long; knows no network.
+//!
+//! Pages are hostile until shown otherwise: what costs too much gets the plainer treatment, and what breaks an engine
+//! breaks nothing else.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use dom_smoothie::{Config, Readability};
+use html_to_markdown_rs::{ConversionOptions, InlineDataMedia};
+use reqwest::Url;
+
+use super::{
+    html_shape::{HtmlShape, measure_html},
+    tag_stripper::strip_tags,
+};
+
+/// As browsers nest.
+const DEPTH_MAX: usize = 512;
+
+/// Engines compare elements with those around them; longer pages are lists made by programs.
+const ELEMENTS_MAX: usize = 20_000;
+
+/// More is an attack on the parser.
+const REOPENED_MAX: usize = 100_000;
+
+/// A second or two of an optimized program at worst, and a hundred times what pages of this size need.
+const ESCAPE_COST_MAX: usize = 10_000_000_000;
+
+/// More than any tag that is written has; a parser compares each with all before it.
+const ATTRIBUTES_MAX: usize = 1000;
+
+/// What is shorter than this is a menu or a login page as often as an article.
+const ARTICLE_CHARS_MIN: usize = 250;
+
+/// Makes markdown of a page; none when the page broke the engine.
+pub(super) fn html_to_markdown(html: &str, url: &Url) -> Option<String> {
+    if !is_safe_to_parse(&measure_html(html)) {
+        return Some(strip_tags(html));
+    }
+    catch_panic(|| {
+        let MainContent { title, html } = extract_main_content(html, url)?;
+        Some(prepend_title(&title, &render_markdown(&html, url)?))
+    })
+    .flatten()
+}
+
+fn is_safe_to_parse(html_shape: &HtmlShape) -> bool {
+    let HtmlShape { n_elements, depth, n_reopened, escape_cost, n_attributes } = *html_shape;
+    let is_small = depth <= DEPTH_MAX && n_elements <= ELEMENTS_MAX && n_attributes <= ATTRIBUTES_MAX;
+    is_small && n_reopened <= REOPENED_MAX && escape_cost <= ESCAPE_COST_MAX
+}
+
+/// Does what may panic on a page nobody thought of.
+fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+/// What is worth reading of a page.
+struct MainContent {
+    title: String,
+    html: String,
+}
+
+/// Finds the main content, or takes the whole.
+fn extract_main_content(html: &str, url: &Url) -> Option<MainContent> {
+    // Classes say which language a block of code is in.
+    let config = Config { keep_classes: true, max_elements_to_parse: ELEMENTS_MAX * 2, ..Config::default() };
+    let mut page = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
+    // As the parser understood it: the other engine has one of its own, which knows less.
+    let full_page = MainContent { title: String::new(), html: page.doc.html().to_string() };
+    if !page.is_probably_readable() {
+        return Some(full_page);
+    }
+    let Ok(article) = page.parse() else { return Some(full_page) };
+    let is_long_enough = article.text_content.chars().nth(ARTICLE_CHARS_MIN).is_some();
+    Some(if is_long_enough {
+        MainContent { title: article.title, html: article.content.to_string() }
+    } else {
+        full_page
+    })
+}
+
+fn render_markdown(html: &str, url: &Url) -> Option<String> {
+    let options = ConversionOptions {
+        extract_metadata: false,
+        compact_tables: true,
+        inline_data_media: InlineDataMedia::DropElement,
+        max_depth: Some(DEPTH_MAX),
+        base_url: Some(url.as_str().to_owned()),
+        ..ConversionOptions::default()
+    };
+    html_to_markdown_rs::convert(html, options).ok()?.content.map(|text| text.trim().to_owned())
+}
+
+/// Puts the title first, where the text does not begin with it.
+fn prepend_title(title: &str, text: &str) -> String {
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    let first = text.lines().next().unwrap_or_default();
+    let has_title = first.strip_prefix("# ").is_some_and(|heading| heading.trim() == title);
+    if title.is_empty() || has_title { text.to_owned() } else { format!("# {title}\n\n{text}") }
+}
+
+#[cfg(test)]
+mod tests;
