@@ -32,7 +32,7 @@ pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Re
         let serving = async {
             match args.http {
                 Some(address) => serve_over_http(config, address, &settings.dir, cancel).await,
-                None => Ok(serve_stdio(config, (tokio::io::stdin(), tokio::io::stdout()), cancel).await?),
+                None => Ok(serve_stdio(config, tokio::io::stdin(), tokio::io::stdout(), cancel).await?),
             }
         };
         agent::serve_until_stopped(Box::pin(serving), &stop).await

@@ -18,7 +18,7 @@ use crate::{
     text_encoding::{DecodedText, TextEncoding, decode_text, number_lines, truncate_line},
     tool::{ToolError, into_preview_future, into_tool_future, parse_arguments, run_blocking, text_argument},
     workspace::ContentStamp,
-    write::{change_call_info, change_result, diff_content},
+    write::{FileDiff, change_call_info, change_result, diff_content},
 };
 
 pub(crate) const CHANGED_SINCE_READ: &str = "it has changed since it was read; read it again";
@@ -119,7 +119,7 @@ impl Tool for EditTool {
             let WrittenFile { text: new, note: write_note } = file_write::apply_write(&cx, change).await?;
             text.push_str(&write_note);
             let mut result =
-                change_result(text, &cx.workspace.to_absolute(&args.file_path), Some((old, new)));
+                change_result(text, &cx.workspace.to_absolute(&args.file_path), Some(FileDiff { old, new }));
             result.for_client.splice(0..0, note);
             Ok(result)
         })
@@ -129,7 +129,8 @@ impl Tool for EditTool {
         into_preview_future(async move {
             let (PlannedEdit { old, edited, .. }, args) = plan_edit(&cx, parse_arguments(arguments)?).await?;
             let mut content: Vec<ToolCallContent> = match_note(&edited).into_iter().collect();
-            content.extend(diff_content(&cx.workspace.to_absolute(&args.file_path), old, edited.text));
+            let diff = FileDiff { old, new: edited.text };
+            content.extend(diff_content(&cx.workspace.to_absolute(&args.file_path), diff));
             Ok(content)
         })
     }

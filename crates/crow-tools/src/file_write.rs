@@ -114,13 +114,13 @@ pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Resul
     }
     let text = match cx.editor.filter(|_| uses_client) {
         Some(editor) => {
-            let text = write_through_client(cx, editor, (change, path.clone()), snapshot).await?;
+            let text = write_through_client(cx, editor, change, path.clone(), snapshot).await?;
             if let SavedText::Reformatted(_) = text {
                 note.push_str(FORMATTED_NOTE);
             }
             text.into_text()
         }
-        None => write_to_disk(cx, (change, path.clone()), snapshot).await?,
+        None => write_to_disk(cx, change, path.clone(), snapshot).await?,
     };
     cx.workspace.record_seen(path, ContentStamp::from_text(&text));
     Ok(WrittenFile { text, note })
@@ -191,7 +191,8 @@ pub(crate) fn stamp_before(before: &UndoSnapshot) -> Option<ContentStamp> {
 
 async fn record_undo(
     cx: &ToolCx<'_>,
-    (change, path): (&FileWrite<'_>, &Path),
+    change: &FileWrite<'_>,
+    path: &Path,
     before: UndoSnapshot,
     after: ContentHash,
 ) -> Result<(), ToolError> {
@@ -212,23 +213,23 @@ async fn correct_undo(cx: &ToolCx<'_>, after: Option<ContentHash>) {
 
 async fn write_to_disk(
     cx: &ToolCx<'_>,
-    (mut change, path): (FileWrite<'_>, PathBuf),
+    mut change: FileWrite<'_>,
+    path: PathBuf,
     snapshot: FileSnapshot,
 ) -> Result<String, ToolError> {
     let FileSnapshot { before, fingerprint } = snapshot;
     let (mut text, encoding) = (std::mem::take(&mut change.text), change.encoding);
-    let (text, bytes, old_hash, new_hash) = run_blocking(move || {
+    let (text, bytes, before, old_hash, new_hash) = run_blocking(move || {
         // The encoding brings its own mark.
         if encoding != TextEncoding::Utf8 && text.starts_with(BOM) {
             text.remove(0);
         }
         let bytes = encode_text(&text, encoding);
         let (old_hash, new_hash) = (hash_before(&before), hash_content(&bytes));
-        Ok((text, bytes, (before, old_hash), new_hash))
+        Ok((text, bytes, before, old_hash, new_hash))
     })
     .await?;
-    let (before, old_hash) = old_hash;
-    record_undo(cx, (&change, &path), before, new_hash).await?;
+    record_undo(cx, &change, &path, before, new_hash).await?;
     let replaced = run_blocking(move || {
         Ok(files::replace_file(&path, FileReplacement { bytes: &bytes, mode: None, expected: fingerprint }))
     });
@@ -258,12 +259,13 @@ impl SavedText {
 async fn write_through_client(
     cx: &ToolCx<'_>,
     editor: &ClientEditor,
-    (mut change, path): (FileWrite<'_>, PathBuf),
+    mut change: FileWrite<'_>,
+    path: PathBuf,
     snapshot: FileSnapshot,
 ) -> Result<SavedText, ToolError> {
     let text = std::mem::take(&mut change.text);
     let new_hash = hash_content(text.as_bytes());
-    record_undo(cx, (&change, &path), snapshot.before, new_hash).await?;
+    record_undo(cx, &change, &path, snapshot.before, new_hash).await?;
     let saved = editor_buffers::save_through_client(cx, editor, change.file_path, &text).await;
     let saved =
         saved.map(|current| current.map_or_else(|| SavedText::Unchanged(text), SavedText::Reformatted));

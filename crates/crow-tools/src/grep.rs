@@ -173,7 +173,7 @@ fn search_files(
         include: include.clone(),
         output: args.output,
         limit,
-        key_files: if is_key_file(start) { KeyFilePolicy::Searched } else { KeyFilePolicy::LeftOut },
+        includes_key_files: is_key_file(start),
         hits: &hits,
         cancel,
         deadline,
@@ -229,19 +229,11 @@ struct GrepVisitor<'a> {
     include: Option<PathPattern>,
     output: GrepOutput,
     limit: usize,
-    key_files: KeyFilePolicy,
+    /// Whether files that contain keys are searched: only if the call names one, so that the user was asked.
+    includes_key_files: bool,
     hits: &'a SearchHits,
     cancel: &'a CancellationToken,
     deadline: Instant,
-}
-
-/// What becomes of files that hold keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KeyFilePolicy {
-    /// The call names them, so somebody was asked.
-    Searched,
-    /// They are below what the call names, and nobody was asked.
-    LeftOut,
 }
 
 fn is_key_file(path: &Path) -> bool {
@@ -258,7 +250,7 @@ impl FileVisitor for GrepVisitor<'_> {
         if !is_included || !self.hits.may_show(&file.absolute) {
             return;
         }
-        if self.key_files == KeyFilePolicy::LeftOut && is_key_file(&file.absolute) {
+        if !self.includes_key_files && is_key_file(&file.absolute) {
             return self.hits.add_skipped_key();
         }
         let mut rows = RowCollector { output: self.output, limit: self.limit, n_lines: 0, rows: Vec::new() };

@@ -91,7 +91,8 @@ impl<R: AsyncRead + Unpin> AsyncRead for EofSignalReader<R> {
 /// Serves one client on a pair of pipes, until it closes its side or `cut` says so.
 pub async fn serve_stdio(
     config: McpServeConfig,
-    (read, write): (impl AsyncRead + Send + Unpin + 'static, impl AsyncWrite + Send + Unpin + 'static),
+    read: impl AsyncRead + Send + Unpin + 'static,
+    write: impl AsyncWrite + Send + Unpin + 'static,
     cancel: CancellationToken,
 ) -> Result<(), McpServeError> {
     let tools = config.tools.clone();

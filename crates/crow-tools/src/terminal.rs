@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub(crate) use self::jobs::JobTable;
 pub use self::shell::Shell;
 use self::{
-    arguments::{CommandRequest, LaunchMode, TerminalAction},
+    arguments::{CommandRequest, TerminalAction},
     input::JobInput,
     interactivity::TerminalNeed,
     report::TerminalReport,
@@ -264,7 +264,7 @@ fn action_title(action: &TerminalAction, workspace: &Workspace) -> String {
         Err(_) => job.clone().unwrap_or_else(|| "job".into()),
     };
     let run_title = |request: &CommandRequest| {
-        let background = if request.ground == LaunchMode::Back { " in the background" } else { "" };
+        let background = if request.is_background { " in the background" } else { "" };
         format!("`{}`{}{background}", to_title(&request.command), request.working_dir_suffix(workspace))
     };
     match action {

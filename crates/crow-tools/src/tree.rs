@@ -135,8 +135,8 @@ impl TreeDrawing {
                 continue;
             };
             let n_scanned_max = if node == 0 { usize::MAX } else { DIR_ENTRIES_SCANNED_MAX };
-            let FirstEntries { children, n_more, is_counted } =
-                first_entries(lister, &dir, (n_lines_max, n_scanned_max));
+            let limits = EntryLimits { n_lines_max, n_scanned_max };
+            let FirstEntries { children, n_more, is_counted } = first_entries(lister, &dir, limits);
             self.n_lines += children.len() + usize::from(n_more > 0);
             let new_nodes = self.nodes.len()..self.nodes.len() + children.len();
             self.nodes.extend(children);
@@ -171,12 +171,16 @@ struct FirstEntries {
     is_counted: bool,
 }
 
+/// Limits on the entries of one directory.
+#[derive(Clone, Copy)]
+struct EntryLimits {
+    n_lines_max: usize,
+    n_scanned_max: usize,
+}
+
 /// The first entries of a folder by their names, folders before files where not all fit.
-fn first_entries(
-    lister: &DirectoryLister<'_>,
-    dir: &WalkDirectory,
-    (n_lines_max, n_scanned_max): (usize, usize),
-) -> FirstEntries {
+fn first_entries(lister: &DirectoryLister<'_>, dir: &WalkDirectory, limits: EntryLimits) -> FirstEntries {
+    let EntryLimits { n_lines_max, n_scanned_max } = limits;
     let mut dirs: Vec<(OsString, WalkDirectory)> = Vec::new();
     let mut files: BTreeSet<OsString> = BTreeSet::new();
     let mut n_entries = 0;

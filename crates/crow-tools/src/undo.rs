@@ -114,11 +114,11 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
         if cx.cancel.is_cancelled() {
             return Vec::new();
         }
-        if files.iter().all(|seen| seen.path != Path::new(&change.path)) {
+        if files.iter().all(|file| file.path != Path::new(&change.path)) {
             files.push(inspect_file(&cx, &changes, PathBuf::from(&change.path)).await);
         }
     }
-    let at = |path: &str| files.iter().find(|seen| seen.path == Path::new(path));
+    let at = |path: &str| files.iter().find(|file| file.path == Path::new(path));
     let planned = plan_undo(&changes, |path| {
         at(path).map_or_else(
             || CurrentFileState::Odd("it was not looked at".into()),
@@ -135,7 +135,7 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
             None => DiffBase::Current(current),
         };
         last_goal = Some(planned.goal);
-        undone.push(apply_planned(&cx, &recorded, planned, (current, base)).await);
+        undone.push(apply_planned(&cx, &recorded, planned, current, base).await);
     }
     if cx.mode == UndoMode::Skip {
         undone.retain(|undone| undone.status == UndoStatus::Skipped);
@@ -315,7 +315,8 @@ async fn apply_planned(
     cx: &UndoContext<'_>,
     recorded: &Arc<Vec<RecordedChange>>,
     planned: PlannedUndo,
-    (current, base): (&CurrentFile, DiffBase<'_>),
+    current: &CurrentFile,
+    base: DiffBase<'_>,
 ) -> UndoneFile {
     let PlannedUndo { path, action, changes, goal } = planned;
     let result = match (action, current.fingerprint) {
@@ -325,7 +326,7 @@ async fn apply_planned(
         (UndoAction::Restore(_), Some(_)) if cx.mode != UndoMode::Apply => Ok(UndoStatus::Restored),
         (UndoAction::Remove, Some(fingerprint)) => remove_file(cx, &current.path, fingerprint).await,
         (UndoAction::Restore(change), Some(fingerprint)) => {
-            restore_file(cx, current, (recorded, change), fingerprint).await
+            restore_file(cx, current, recorded, change, fingerprint).await
         }
         (UndoAction::Remove | UndoAction::Restore(_), None) => {
             Err(UndoConflict::Odd("it was not looked at".into()))
@@ -350,15 +351,15 @@ async fn apply_planned(
             let diff = render_diff(recorded, goal, base).filter(|_| conflict != UndoConflict::NotKept);
             // What can never be put back would stand in the way of older turns for ever.
             let is_permanent = matches!(conflict, UndoConflict::NotKept | UndoConflict::InBetween);
-            let resolve = if is_permanent { resolve(changes) } else { Vec::new() };
-            UndoneFile { path, status: UndoStatus::Conflict, reason, diff, resolved_changes: resolve }
+            let resolved_changes = if is_permanent { resolve(changes) } else { Vec::new() };
+            UndoneFile { path, status: UndoStatus::Conflict, reason, diff, resolved_changes }
         }
     }
 }
 
 /// Shows what would become of a text.
 fn render_diff(recorded: &[RecordedChange], goal: usize, base: DiffBase<'_>) -> Option<String> {
-    let text = |change: usize| recorded.get(change).and_then(|kept| text_before(&kept.before));
+    let text = |change: usize| recorded.get(change).and_then(|change| text_before(&change.before));
     let base = match base {
         DiffBase::Current(current) => current.text.clone(),
         DiffBase::Restored(change) => text(change),
@@ -386,7 +387,8 @@ async fn remove_file(
 async fn restore_file(
     cx: &UndoContext<'_>,
     current: &CurrentFile,
-    (recorded, change): (&Arc<Vec<RecordedChange>>, usize),
+    recorded: &Arc<Vec<RecordedChange>>,
+    change: usize,
     fingerprint: FileFingerprint,
 ) -> Result<UndoStatus, UndoConflict> {
     let path = current.path.as_path();
@@ -397,7 +399,7 @@ async fn restore_file(
         .filter(|editor| current.target == WriteTarget::Client && editor.capabilities().writes_files);
     let mut fingerprint = fingerprint;
     if let Some(editor) = editor
-        && let Some(text) = recorded.get(change).and_then(|kept| utf8_text(&kept.before))
+        && let Some(text) = recorded.get(change).and_then(|change| utf8_text(&change.before))
     {
         let owned_path = path.to_owned();
         let created = run_blocking(move || {
@@ -415,11 +417,10 @@ async fn restore_file(
     }
     // A client may have other ideas of line ends, formats and modes: what was kept is what is put back. A mode that
     // somebody gave the file since is theirs.
-    let mode = current.mode.or_else(|| recorded.get(change).and_then(|kept| mode_before(&kept.before)));
+    let mode = current.mode.or_else(|| recorded.get(change).and_then(|change| mode_before(&change.before)));
     let (recorded, owned_path) = (recorded.clone(), path.to_owned());
     let restored =
-        run_blocking(move || restore_content(&owned_path, &recorded[change].before, (mode, fingerprint)))
-            .await;
+        run_blocking(move || restore_content(&owned_path, &recorded[change].before, mode, fingerprint)).await;
     restored.map_err(|reason| refuse(&reason))?;
     cx.workspace.forget_file(path);
     Ok(UndoStatus::Restored)
@@ -442,7 +443,8 @@ fn utf8_text(before: &UndoSnapshot) -> Option<String> {
 fn restore_content(
     path: &Path,
     before: &UndoSnapshot,
-    (mode, fingerprint): (Option<u32>, FileFingerprint),
+    mode: Option<u32>,
+    fingerprint: FileFingerprint,
 ) -> Result<(), ToolError> {
     let UndoSnapshot::Content { bytes, .. } = before else { return Ok(()) };
     let is_there = files::read_snapshot(path).is_ok_and(|current| match current.before {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 pub use self::git::{GitCli, WorktreeError};
-use self::git::{GitLocation, GitRepository};
+use self::git::{GitLocation, GitRepository, RepositoryPath};
 pub use self::settle::{FileChangeKind, SettledWorktree, WorktreeFileChange};
 
 /// Where the branches of children stand among the others.
@@ -58,7 +58,7 @@ impl Worktree {
         if name.is_empty() || name.starts_with('-') || !name.chars().all(is_valid) {
             return Err(WorktreeError::InvalidName { name: name.to_owned() });
         }
-        let (repository, prefix) = git.find_repository(dir, cancel).await?;
+        let RepositoryPath { root: repository, prefix } = git.find_repository(dir, cancel).await?;
         let parent = prepare_parent(parent).await?;
         let location = GitLocation::Discovered { dir: repository.clone() };
         let request = WorktreeRequest {

@@ -42,6 +42,12 @@ enum ExistingFile {
     Opaque(Option<ContentStamp>),
 }
 
+/// The content of a file before and after a change; `old` is `None` if the file is new.
+pub(crate) struct FileDiff {
+    pub(crate) old: Option<String>,
+    pub(crate) new: String,
+}
+
 impl WriteTool {
     pub(crate) fn new() -> Self {
         let spec = ToolSpec {
@@ -103,7 +109,7 @@ impl Tool for WriteTool {
             check_unchanged(&cx, &file_path, &existing)?;
             let diff = existing.into_diff(content);
             let path = cx.workspace.to_absolute(&file_path);
-            Ok(diff.map_or_else(Vec::new, |(old, new)| diff_content(&path, old, new)))
+            Ok(diff.map_or_else(Vec::new, |diff| diff_content(&path, diff)))
         })
     }
 }
@@ -160,10 +166,10 @@ impl ExistingFile {
         }
     }
 
-    fn into_diff(self, new: String) -> Option<(Option<String>, String)> {
+    fn into_diff(self, new: String) -> Option<FileDiff> {
         match self {
-            Self::Missing => Some((None, new)),
-            Self::Text(old, _) => Some((Some(old), new)),
+            Self::Missing => Some(FileDiff { old: None, new }),
+            Self::Text(old, _) => Some(FileDiff { old: Some(old), new }),
             Self::Opaque(_) => None,
         }
     }
@@ -181,8 +187,8 @@ pub(crate) fn change_call_info(workspace: &Workspace, verb: &str, path: &str) ->
 }
 
 /// Outcome of a change: words for the model, the change itself for the client as far as it can be shown.
-pub(crate) fn change_result(text: String, path: &Path, diff: Option<(Option<String>, String)>) -> ToolResult {
-    let mut content = diff.map_or_else(Vec::new, |(old, new)| diff_content(path, old, new));
+pub(crate) fn change_result(text: String, path: &Path, diff: Option<FileDiff>) -> ToolResult {
+    let mut content = diff.map_or_else(Vec::new, |diff| diff_content(path, diff));
     if content.is_empty() {
         content.push(ToolCallContent::Text(text.clone()));
     }
@@ -195,7 +201,8 @@ pub(crate) fn change_result(text: String, path: &Path, diff: Option<(Option<Stri
 }
 
 /// Shows a change, unless it is too large to draw.
-pub(crate) fn diff_content(path: &Path, old: Option<String>, new: String) -> Vec<ToolCallContent> {
+pub(crate) fn diff_content(path: &Path, diff: FileDiff) -> Vec<ToolCallContent> {
+    let FileDiff { old, new } = diff;
     let n_bytes = old.as_ref().map_or(0, String::len).max(new.len());
     let diff = ToolCallContent::Diff { path: path.display().to_string(), old, new };
     if n_bytes <= DIFF_BYTES_MAX { vec![diff] } else { Vec::new() }

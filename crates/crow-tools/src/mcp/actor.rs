@@ -104,7 +104,7 @@ impl McpServerActor {
             () = self.cancel.cancelled() => return ConnectionOutcome::Cancelled,
             connected = connect_with_timeout(connecting) => match connected {
                 Ok(connection) => connection,
-                Err(end) => return ConnectionOutcome::StartFailed(end),
+                Err(exit) => return ConnectionOutcome::StartFailed(exit),
             }
         };
         let link = Arc::new(connection.link());
@@ -122,9 +122,9 @@ impl McpServerActor {
             }
             Some(Ok((catalog, listing))) => {
                 if listing.n_omitted > 0 {
-                    let (n_tools, n_left_out) = (listing.tools.len(), listing.n_omitted);
+                    let (n_tools, n_omitted) = (listing.tools.len(), listing.n_omitted);
                     self.post_notice(&format!(
-                        "has too many tools: {n_left_out} of them are missing, {n_tools} are there."
+                        "has too many tools: {n_omitted} of them are missing, {n_tools} are there."
                     ));
                 }
                 if attempt == 1 {
@@ -132,7 +132,7 @@ impl McpServerActor {
                 }
                 self.server.set_catalog(catalog);
                 self.server.set_status(McpServerStatus::Ready(link.clone()));
-                self.watch_connection(connection, (&link, variables)).await
+                self.watch_connection(connection, &link, variables).await
             }
         }
     }
@@ -141,7 +141,8 @@ impl McpServerActor {
     async fn watch_connection(
         &self,
         mut connection: McpConnection,
-        (link, mut variables): (&Arc<McpLink>, Variables),
+        link: &Arc<McpLink>,
+        mut variables: Variables,
     ) -> ConnectionOutcome {
         loop {
             tokio::select! {
@@ -150,7 +151,7 @@ impl McpServerActor {
                     return ConnectionOutcome::Cancelled;
                 }
                 () = connection.wait_until_closed() => return ConnectionOutcome::Ended(connection.close().await),
-                () = self.wait_until_outdated((link, &mut variables)) => {
+                () = self.wait_until_outdated(link, &mut variables) => {
                     connection.close().await;
                     return ConnectionOutcome::Outdated;
                 }
@@ -177,7 +178,7 @@ impl McpServerActor {
 
     /// Waits until its program had to be told something else than it was. One that was used already may remember things:
     /// it stays, and is told when it starts again.
-    async fn wait_until_outdated(&self, (link, variables): (&Arc<McpLink>, &mut Variables)) {
+    async fn wait_until_outdated(&self, link: &Arc<McpLink>, variables: &mut Variables) {
         let is_program = matches!(self.settings.transport, McpTransport::Stdio { .. });
         while variables.changed().await.is_ok() {
             if is_program && self.server.reset_if_unused(link) {

@@ -83,7 +83,7 @@ pub(super) async fn send_request(
         link = server.acquire_link() => link,
     };
     let link = link.map_err(|exit| format!("the MCP server {name} is not there: {}", exit.full_reason()))?;
-    match send_and_wait((&link, server.idle_timeout), request, options).await {
+    match send_and_wait(&link, server.idle_timeout, request, options).await {
         RequestOutcome::Answered(answered) => match *answered {
             Ok(result) => Ok(result),
             Err(error) => Err(describe_failure(server, &link, error).await),
@@ -104,7 +104,8 @@ enum RequestOutcome {
 }
 
 async fn send_and_wait(
-    (link, idle_timeout): (&McpLink, Duration),
+    link: &McpLink,
+    idle_timeout: Duration,
     request: ClientRequest,
     options: McpRequestOptions<'_>,
 ) -> RequestOutcome {

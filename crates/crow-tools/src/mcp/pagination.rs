@@ -68,8 +68,12 @@ impl McpListKind {
     }
 }
 
-/// A page's entries and where the next page is.
-pub(super) type ListPage = (Vec<Value>, Option<String>);
+/// One page of a list; `next_cursor` requests the next one.
+#[derive(Default)]
+pub(super) struct ListPage {
+    pub(super) entries: Vec<Value>,
+    pub(super) next_cursor: Option<String>,
+}
 
 /// Asks for one page. As JSON, not as the SDK's types: one entry that it does not understand would cost all of them.
 pub(super) async fn fetch_page(
@@ -89,7 +93,7 @@ pub(super) async fn fetch_page(
         Ok(page) => serde_json::to_value(page).unwrap_or_default(),
         // It has none, and says it in its own way.
         Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
-            return Ok((Vec::new(), None));
+            return Ok(ListPage::default());
         }
         Err(ServiceError::McpError(error)) => {
             return Err(format!("it refused to list its {key}: {}", to_title(&error.message)));
@@ -100,7 +104,7 @@ pub(super) async fn fetch_page(
     let entries = answer[key].as_array().ok_or_else(|| format!("its list of {key} is none"))?.clone();
     let next_cursor = answer["nextCursor"].as_str();
     let next_cursor = next_cursor.filter(|next| !next.is_empty() && next.len() <= CURSOR_BYTES_MAX);
-    Ok((entries, next_cursor.map(str::to_owned)))
+    Ok(ListPage { entries, next_cursor: next_cursor.map(str::to_owned) })
 }
 
 /// Asks for all pages and hands each entry on.
@@ -111,7 +115,7 @@ pub(super) async fn for_each_entry(
 ) -> Result<(), String> {
     let (mut cursor, mut seen) = (None, HashSet::new());
     for _ in 0..PAGES_MAX {
-        let (entries, next_cursor) = fetch_page(peer, kind, cursor.take()).await?;
+        let ListPage { entries, next_cursor } = fetch_page(peer, kind, cursor.take()).await?;
         entries.iter().for_each(&mut on_entry);
         match next_cursor {
             // The same page again says nothing new.

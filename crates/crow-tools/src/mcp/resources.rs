@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::{
     call::{LIST_TIMEOUT, McpRequestOptions, send_request},
     call_result::ContentCollector,
-    pagination::{self, McpListKind},
+    pagination::{self, ListPage, McpListKind},
     server::{McpServerExit, McpServerHandle},
     tool_list::strip_control_chars,
 };
@@ -40,7 +40,7 @@ const TEXT_BYTES_MAX: usize = 50_000;
 /// Tells whether a server has any.
 pub(super) async fn has_resources(peer: &Peer<RoleClient>) -> bool {
     for list in [McpListKind::Resources, McpListKind::Templates] {
-        if pagination::fetch_page(peer, list, None).await.is_ok_and(|(entries, _)| !entries.is_empty()) {
+        if pagination::fetch_page(peer, list, None).await.is_ok_and(|page| !page.entries.is_empty()) {
             return true;
         }
     }
@@ -146,21 +146,21 @@ async fn render_resource_list(server: &McpServerHandle, cursor: Option<String>) 
     let is_first_page = cursor.is_none();
     let fetched = async {
         let link = server.acquire_link().await.map_err(|end: McpServerExit| end.full_reason())?;
-        let (resources, next) = pagination::fetch_page(&link.peer, McpListKind::Resources, cursor).await?;
+        let page = pagination::fetch_page(&link.peer, McpListKind::Resources, cursor).await?;
         let templates = match is_first_page {
             true => {
-                pagination::fetch_page(&link.peer, McpListKind::Templates, None).await.unwrap_or_default().0
+                pagination::fetch_page(&link.peer, McpListKind::Templates, None).await.unwrap_or_default()
             }
-            false => Vec::new(),
+            false => ListPage::default(),
         };
-        Ok::<_, String>((resources, next, templates))
+        Ok::<_, String>((page, templates.entries))
     };
     let fetched =
         timeout(LIST_TIMEOUT, fetched).await.unwrap_or_else(|_| Err("it did not answer".to_owned()));
     match fetched {
-        Ok((resources, next, templates)) => {
-            write_entries(&mut lines, &resources, "uri");
-            if let Some(next) = next {
+        Ok((page, templates)) => {
+            write_entries(&mut lines, &page.entries, "uri");
+            if let Some(next) = page.next_cursor {
                 // Writing to a string cannot fail.
                 let _ = writeln!(lines, "  (more: pass server={:?} and cursor={next:?})", server.name);
             }

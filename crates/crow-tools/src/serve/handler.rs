@@ -90,7 +90,8 @@ impl ToolServerHandler {
     async fn check_permission(
         &self,
         workspace: &Workspace,
-        (call, info): (&ToolCall, &ToolCallInfo),
+        call: &ToolCall,
+        info: &ToolCallInfo,
         elicitation: &PermissionElicitation<'_>,
     ) -> Result<Confinement, CallToolResponse> {
         let support = match &info.touch {
@@ -132,7 +133,7 @@ impl ToolServerHandler {
         let context = elicitation.context;
         let workspace = self.workspace();
         let info = self.config.tools.call_info(call, &workspace);
-        let confinement = match self.check_permission(&workspace, (call, &info), &elicitation).await {
+        let confinement = match self.check_permission(&workspace, call, &info, &elicitation).await {
             // A link may lead elsewhere by now.
             Ok(_) if self.config.tools.call_info(call, &workspace).touch != info.touch => {
                 return convert::error_result(
@@ -164,7 +165,7 @@ impl ToolServerHandler {
             None => call_future.await,
             Some(token) => {
                 tokio::select! {
-                    outcome = call_future => outcome,
+                    result = call_future => result,
                     never = forward_progress(&context.peer, token, progress_receiver) => match never {},
                 }
             }

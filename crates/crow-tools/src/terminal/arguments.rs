@@ -50,22 +50,14 @@ pub(super) struct CommandRequest {
     pub(super) cwd: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) need: TerminalNeed,
-    pub(super) ground: LaunchMode,
-}
-
-/// Whether a call waits for its command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LaunchMode {
-    /// It does, for a while.
-    Fore,
-    /// It was asked not to.
-    Back,
+    /// Whether the call returns without waiting for the command to end.
+    pub(super) is_background: bool,
 }
 
 impl CommandRequest {
     /// Tells whether it is a job from the beginning.
     pub(super) fn is_job(&self) -> bool {
-        self.ground == LaunchMode::Back || self.need == TerminalNeed::Interactive
+        self.is_background || self.need == TerminalNeed::Interactive
     }
 }
 
@@ -91,13 +83,12 @@ impl TerminalAction {
             return Err(ToolError(reason));
         }
         let is_empty = command.trim().is_empty();
-        let ground = if background { LaunchMode::Back } else { LaunchMode::Fore };
         let request = |command: String| CommandRequest {
             need: terminal_need(&command),
             command,
             cwd: cwd.clone(),
             timeout: wait,
-            ground,
+            is_background: background,
         };
         match (is_input, reset) {
             (true, true) => Err(ToolError("is_input and reset exclude each other".into())),

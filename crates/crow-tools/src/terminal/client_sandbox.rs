@@ -41,11 +41,11 @@ impl TerminalTool {
     /// What the client starts for a command.
     pub(super) fn client_command(&self, request: &CommandRequest, cx: &ToolCx<'_>) -> TerminalCommand {
         let secrets = cx.workspace.secret_variables();
-        let shell = (self.shell.name().to_owned(), self.shell.args_in_client(&request.command));
+        let (shell, args) = (self.shell.name().to_owned(), self.shell.args_in_client(&request.command));
         let sandbox = self.sandbox_for(cx);
         // What a warden hides by itself, whatever its value, need not be named.
         let hidden = secrets.iter().filter(|name| !is_secret_value(name, "/")).cloned().collect();
-        let (program, args) = sandbox_command(sandbox, shell, Some(hidden), cx);
+        let (program, args) = sandbox_command(sandbox, shell, args, Some(hidden), cx);
         let pager_variables =
             PAGER_VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         // Where no warden stands between, a variable can be emptied and not removed.
@@ -109,8 +109,8 @@ impl TerminalTool {
 
     /// Whether the client opens a terminal for the shell alone.
     async fn opens_shell(&self, editor: &ClientEditor, cx: &ToolCx<'_>) -> bool {
-        let shell = (self.shell.name().to_owned(), self.shell.args_in_client(NO_COMMAND));
-        editor.open_terminal(probe_command(shell, cx), cx.cancel).await.is_ok()
+        let (shell, args) = (self.shell.name().to_owned(), self.shell.args_in_client(NO_COMMAND));
+        editor.open_terminal(probe_command(shell, args, cx), cx.cancel).await.is_ok()
     }
 
     /// Tries the sandbox in a terminal of the client; returns why nothing can be held there.
@@ -120,7 +120,8 @@ impl TerminalTool {
         editor: &ClientEditor,
         cx: &ToolCx<'_>,
     ) -> Option<String> {
-        let terminal = match editor.open_terminal(probe_command(sandbox.probe(), cx), cx.cancel).await {
+        let (program, args) = sandbox.probe();
+        let terminal = match editor.open_terminal(probe_command(program, args, cx), cx.cancel).await {
             Ok(terminal) => terminal,
             Err(error @ ClientError::Refused(_)) => {
                 return Some(format!("no terminal opens for crow-cli: {error}"));
@@ -141,7 +142,7 @@ impl TerminalTool {
 }
 
 /// A program that is only to be seen to start.
-fn probe_command((program, args): (String, Vec<String>), cx: &ToolCx<'_>) -> TerminalCommand {
+fn probe_command(program: String, args: Vec<String>, cx: &ToolCx<'_>) -> TerminalCommand {
     TerminalCommand {
         program,
         args,

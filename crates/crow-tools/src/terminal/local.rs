@@ -112,7 +112,7 @@ impl TerminalTool {
             StdioKind::Terminal => request.command.clone(),
         };
         let (program, args) = (self.shell.program().to_owned(), self.shell.args(shell_line));
-        let (program, args) = sandbox_command(self.sandbox.as_ref(), (program, args), None, cx);
+        let (program, args) = sandbox_command(self.sandbox.as_ref(), program, args, None, cx);
         let dumb_terminal = if stdio == StdioKind::Terminal { Some(&DUMB_TERMINAL) } else { None };
         let variables = PAGER_VARIABLES
             .iter()
@@ -141,7 +141,8 @@ impl TerminalTool {
 /// What to start for a program, as it is held; `hidden` is for those whose environment we do not make.
 pub(super) fn sandbox_command(
     sandbox: Option<&SandboxWrapper>,
-    (program, args): (String, Vec<String>),
+    program: String,
+    args: Vec<String>,
     hidden: Option<Vec<String>>,
     cx: &ToolCx<'_>,
 ) -> (String, Vec<String>) {

@@ -101,7 +101,7 @@ impl IgnoreRulesReader {
             Err(error) if is_missing(&error) => return None,
             Err(error) => Err(error),
         };
-        let Ok((bytes, is_complete)) = content else {
+        let Ok(BoundedContent { bytes, is_complete }) = content else {
             self.n_unread.fetch_add(1, Relaxed);
             return None;
         };
@@ -109,9 +109,9 @@ impl IgnoreRulesReader {
             self.n_unread.fetch_add(1, Relaxed);
             return None;
         }
-        let (compiled, is_compiled) = compile_rules(path, &bytes);
-        self.n_unread.fetch_add(usize::from(!is_complete || !is_compiled), Relaxed);
-        compiled
+        let compiled = compile_rules(path, &bytes);
+        self.n_unread.fetch_add(usize::from(!is_complete || !compiled.is_complete), Relaxed);
+        compiled.rules
     }
 
     /// Opens a file: looked at before, because opening a device may do something.
@@ -140,8 +140,20 @@ impl IgnoreRulesReader {
     }
 }
 
-/// Reads as much of a file as counts, and says whether that is all of it.
-fn read_bounded(file: File) -> io::Result<(Vec<u8>, bool)> {
+/// The beginning of a file, or all of it.
+struct BoundedContent {
+    bytes: Vec<u8>,
+    is_complete: bool,
+}
+
+/// The rules of one file; not complete if a line was left out.
+struct CompiledRules {
+    rules: Option<Gitignore>,
+    is_complete: bool,
+}
+
+/// Reads a file up to the limit, and up to the end of a line.
+fn read_bounded(file: File) -> io::Result<BoundedContent> {
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::Unsupported.into());
     }
@@ -153,11 +165,11 @@ fn read_bounded(file: File) -> io::Result<(Vec<u8>, bool)> {
         let end = bytes.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
         bytes.truncate(end);
     }
-    Ok((bytes, is_complete))
+    Ok(BoundedContent { bytes, is_complete })
 }
 
 /// Compiles the rules of a file, and says whether all of them. A line that is no pattern is no reason not to search.
-fn compile_rules(dir: &Path, bytes: &[u8]) -> (Option<Gitignore>, bool) {
+fn compile_rules(dir: &Path, bytes: &[u8]) -> CompiledRules {
     let text = String::from_utf8_lossy(bytes);
     let mut builder = GitignoreBuilder::new(dir);
     let (mut n_rules, mut is_complete) = (0, true);
@@ -173,7 +185,7 @@ fn compile_rules(dir: &Path, bytes: &[u8]) -> (Option<Gitignore>, bool) {
         let _ = builder.add_line(None, line);
     }
     match builder.build() {
-        Ok(rules) => (Some(rules).filter(|rules| !rules.is_empty()), is_complete),
-        Err(_) => (None, false),
+        Ok(rules) => CompiledRules { rules: Some(rules).filter(|rules| !rules.is_empty()), is_complete },
+        Err(_) => CompiledRules { rules: None, is_complete: false },
     }
 }

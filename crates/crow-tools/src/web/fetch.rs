@@ -69,7 +69,12 @@ fn length_default() -> usize {
     LENGTH_DEFAULT
 }
 
-type PageKey = (String, PageForm);
+/// A page in one form.
+#[derive(PartialEq, Eq)]
+struct PageKey {
+    url: String,
+    form: PageForm,
+}
 
 /// A page as text.
 struct FetchedPage {
@@ -153,7 +158,7 @@ impl Tool for WebFetchTool {
 impl WebFetchTool {
     async fn load_page(&self, args: &WebFetchArgs, address: &WebAddress) -> Result<ToolResult, ToolError> {
         let form = if args.raw { PageForm::Source } else { PageForm::Readable };
-        let key = (address.url.to_string(), form);
+        let key = PageKey { url: address.url.to_string(), form };
         // To go on is to go on in what was read, not in what is there by now.
         let cached = if args.start_index > 0 { self.cached_page(&key) } else { None };
         let page = match cached {
@@ -201,7 +206,7 @@ impl WebFetchTool {
                 "(only the first {PAGE_BYTES_MAX} bytes were read; the rest is not here)"
             );
         }
-        page.text = self.convert_body(body, content_type, (url, form)).await?;
+        page.text = self.convert_body(body, content_type, url, form).await?;
         Ok(FetchedContent::Page(page))
     }
 
@@ -210,7 +215,7 @@ impl WebFetchTool {
         let (status, url) = (response.status(), response.address.url.clone());
         let body_text = match response.read_body(ERROR_BYTES_MAX).await {
             Ok(body) => self
-                .convert_body(body, content_type.to_owned(), (url, PageForm::Readable))
+                .convert_body(body, content_type.to_owned(), url, PageForm::Readable)
                 .await
                 .unwrap_or_default(),
             Err(ToolError(_)) => String::new(),
@@ -228,12 +233,13 @@ impl WebFetchTool {
         &self,
         body: WebBody,
         content_type: String,
-        (url, form): (reqwest::Url, PageForm),
+        url: reqwest::Url,
+        form: PageForm,
     ) -> Result<String, ToolError> {
         let permit = self.conversion_permits.clone().acquire_owned().await;
         run_blocking(move || {
             let _permit = permit;
-            page::body_to_text(&body.bytes, &content_type, (&url, form))
+            page::body_to_text(&body.bytes, &content_type, &url, form)
         })
         .await
     }

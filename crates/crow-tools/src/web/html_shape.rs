@@ -253,10 +253,9 @@ struct TagAttributes {
     n_attributes: usize,
 }
 
-/// Goes to the end of a tag; tells as well whether the tag ends its element.
-pub(super) fn skip_attributes(bytes: &[u8], from: usize) -> (usize, bool) {
-    let TagAttributes { end, is_self_closing, .. } = read_attributes(bytes, from);
-    (end, is_self_closing)
+/// Returns the end of a tag.
+pub(super) fn skip_attributes(bytes: &[u8], from: usize) -> usize {
+    read_attributes(bytes, from).end
 }
 
 /// Reads a tag from behind its name, where a `>` in quotes is no end.

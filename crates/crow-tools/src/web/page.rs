@@ -60,7 +60,8 @@ pub(super) enum PageForm {
 pub(super) fn body_to_text(
     bytes: &[u8],
     content_type: &str,
-    (url, form): (&Url, PageForm),
+    url: &Url,
+    form: PageForm,
 ) -> Result<String, ToolError> {
     let encoding = detect_encoding(bytes, content_type);
     let is_utf16 = encoding == UTF_16LE || encoding == UTF_16BE;

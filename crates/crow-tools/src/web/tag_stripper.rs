@@ -36,7 +36,7 @@ pub(super) fn strip_tags(html: &str) -> String {
                 if !is_one_of(&INLINE_ELEMENTS, &name) {
                     text.push('\n');
                 }
-                let (end, _) = skip_attributes(bytes, name_start + length);
+                let end = skip_attributes(bytes, name_start + length);
                 if is_one_of(&SKIPPED_ELEMENTS, &name) && !is_end {
                     skip_raw_text(bytes, end, &name)
                 } else {

@@ -164,6 +164,13 @@ pub struct GitCli {
     env_removed: Vec<String>,
 }
 
+/// A directory in a repository.
+pub(super) struct RepositoryPath {
+    pub(super) root: PathBuf,
+    /// The directory, relative to the root.
+    pub(super) prefix: PathBuf,
+}
+
 /// How git knows which repository is meant.
 #[derive(Debug, Clone)]
 pub(super) enum GitLocation {
@@ -203,12 +210,12 @@ impl GitCli {
         Self { groups, env_removed: removed.chain(secret_variables.iter().cloned()).collect() }
     }
 
-    /// Finds the repository that a folder is in, and where in it the folder is.
+    /// Finds the repository that a directory is in.
     pub(super) async fn find_repository(
         &self,
         dir: &Path,
         cancel: &CancellationToken,
-    ) -> Result<(PathBuf, PathBuf), WorktreeError> {
+    ) -> Result<RepositoryPath, WorktreeError> {
         let no_repository = || WorktreeError::NoRepository { directory: dir.to_owned() };
         let git = self.unchecked_repository(GitLocation::Discovered { dir: dir.to_owned() }, cancel);
         let answer = git.run(&["rev-parse", "--show-toplevel", "--show-prefix"]).await?;
@@ -222,7 +229,7 @@ impl GitCli {
         // A configuration can claim any folder.
         let real_dir = tokio::fs::canonicalize(dir).await.map_err(|_| no_repository())?;
         let claimed_dir = tokio::fs::canonicalize(root.join(&prefix)).await.map_err(|_| no_repository())?;
-        if real_dir == claimed_dir { Ok((root, prefix)) } else { Err(no_repository()) }
+        if real_dir == claimed_dir { Ok(RepositoryPath { root, prefix }) } else { Err(no_repository()) }
     }
 
     /// Reads what the repository's own configuration would run, and turns it off.

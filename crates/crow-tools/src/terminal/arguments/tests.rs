@@ -33,18 +33,18 @@ fn what_is_wanted() {
             json!({"reset": true, "command": "make", "timeout": 3600}),
         ],
         &expect![[r#"
-            Start(CommandRequest { command: "make", cwd: None, timeout: Some(7s), need: NotNeeded, ground: Fore })
-            Start(CommandRequest { command: "make", cwd: Some("a"), timeout: Some(500ms), need: NotNeeded, ground: Fore })
-            Start(CommandRequest { command: "make", cwd: None, timeout: None, need: NotNeeded, ground: Fore })
-            Start(CommandRequest { command: "make", cwd: None, timeout: None, need: NotNeeded, ground: Back })
-            Start(CommandRequest { command: "python3", cwd: None, timeout: None, need: Interactive, ground: Fore })
+            Start(CommandRequest { command: "make", cwd: None, timeout: Some(7s), need: NotNeeded, is_background: false })
+            Start(CommandRequest { command: "make", cwd: Some("a"), timeout: Some(500ms), need: NotNeeded, is_background: false })
+            Start(CommandRequest { command: "make", cwd: None, timeout: None, need: NotNeeded, is_background: false })
+            Start(CommandRequest { command: "make", cwd: None, timeout: None, need: NotNeeded, is_background: true })
+            Start(CommandRequest { command: "python3", cwd: None, timeout: None, need: Interactive, is_background: false })
             SendInput { job: None, input: Line("1 + 1"), text: "1 + 1", wait: None }
             SendInput { job: Some("job-2"), input: Line(" "), text: " ", wait: None }
             ReadJob { job: None, wait: Some(60s) }
             ReadJob { job: Some("job-2"), wait: None }
             Reset { job: None, next_command: None }
             Reset { job: Some("job-1"), next_command: None }
-            Reset { job: None, next_command: Some(CommandRequest { command: "make", cwd: None, timeout: Some(3600s), need: NotNeeded, ground: Fore }) }
+            Reset { job: None, next_command: Some(CommandRequest { command: "make", cwd: None, timeout: Some(3600s), need: NotNeeded, is_background: false }) }
         "#]],
     );
 }

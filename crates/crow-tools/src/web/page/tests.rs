@@ -5,7 +5,7 @@ use super::*;
 #[track_caller]
 fn check(content_type: &str, bytes: &[u8], expect: &Expect) {
     let url = Url::parse("https://example.com/a/b").unwrap();
-    expect.assert_eq(&match body_to_text(bytes, content_type, (&url, PageForm::Readable)) {
+    expect.assert_eq(&match body_to_text(bytes, content_type, &url, PageForm::Readable) {
         Ok(text) => text,
         Err(ToolError(reason)) => format!("refused: {reason}"),
     });
