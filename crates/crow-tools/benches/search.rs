@@ -1,7 +1,7 @@
-//! How long `grep` takes against the real ripgrep on the same trees: `cargo bench -p crow-tools --bench search`.
+//! Compares the speed of `grep` with ripgrep on the same trees: `cargo bench -p crow-tools --bench search`.
 //!
-//! `RG` names ripgrep when it is not on the path; `TREES` names other folders to search than this repository's and those
-//! of what it is built from, with `:` between them.
+//! `RG` gives the path of ripgrep; `TREES` gives the directories to search, separated by `:`, instead of this
+//! repository and its dependencies' sources.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
@@ -19,10 +19,10 @@ use crow_tools::{BuiltinToolConfig, ToolCx, ToolRegistry, Workspace};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-/// As many as show what is usual and what is chance.
+/// Enough to tell the usual time from an outlier.
 const RUNS: usize = 9;
 
-/// What is looked for, as both are told of it.
+/// Name, pattern and flags of each search.
 const SEARCHES: [(&str, &str, &[&str]); 6] = [
     ("rare literal", "ENAMETOOLONG", &[]),
     ("nothing", "zqxjkvbwqzx", &[]),
@@ -33,7 +33,7 @@ const SEARCHES: [(&str, &str, &[&str]); 6] = [
 ];
 
 fn main() {
-    // `cargo test --benches` only wants to know that this builds and starts.
+    // `cargo test --benches` only checks that this builds and starts.
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
@@ -49,7 +49,7 @@ fn main() {
         for (name, pattern, flags) in SEARCHES {
             let arguments = machine.arguments(pattern, flags);
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-            // In turns, so that both have the same luck.
+            // Alternating, so that both run under the same conditions.
             for _ in 0..RUNS {
                 ours.push(time(|| machine.grep(&arguments)));
                 theirs.push(time(|| ripgrep(rg.as_ref(), &tree, pattern, flags)));
@@ -72,7 +72,7 @@ fn trees() -> Vec<PathBuf> {
     [Some(crates), sources].into_iter().flatten().filter(|tree| tree.is_dir()).collect()
 }
 
-/// The tools as a session has them.
+/// The tools of a session.
 struct Machine {
     runtime: tokio::runtime::Runtime,
     workspace: Workspace,
@@ -117,7 +117,7 @@ impl Machine {
     }
 }
 
-/// Searches the same files for the same, and throws away what it prints, which is all of it.
+/// Searches the same files for the same pattern and discards the output.
 fn ripgrep(rg: &Path, tree: &Path, pattern: &str, flags: &[&str]) {
     let mut command = Command::new(rg);
     command.args(["--hidden", "--no-require-git", "--glob", "!.git", "--line-number", "--no-config"]);

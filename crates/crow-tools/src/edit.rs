@@ -1,4 +1,4 @@
-//! `edit`: one text in a file for another. Where it lands is decided in `crow_core::edit`.
+//! `edit`: replaces a text in a file. `crow_core::edit` decides where it matches.
 
 use std::path::Path;
 
@@ -27,13 +27,13 @@ pub(crate) const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, o
 
 const UNKNOWN_ENCODING: &str = "its encoding is not known, and would be lost";
 
-/// Lines shown on either side of a change: enough to see that it landed where it should.
+/// Lines shown before and after a change: enough to verify the place.
 const CONTEXT_LINES: usize = 3;
 
-/// The model knows what it wrote; of a long change the beginning is enough.
+/// The model knows what it wrote; the beginning of a long change is enough.
 const EXCERPT_LINES_MAX: usize = 20;
 
-/// As much of a line as is needed to know it again.
+/// Enough to recognize a line.
 const LINE_CHARS_MAX: usize = 300;
 
 pub(crate) struct EditTool {
@@ -49,17 +49,17 @@ struct EditArgs {
     replace_all: bool,
 }
 
-/// An edit worked out.
+/// An edit that is computed and not yet written.
 struct PlannedEdit {
-    /// What the file holds; `None` when there is none yet.
+    /// The file's content; `None` if the file does not exist.
     old: Option<String>,
     edited: AppliedEdit,
-    /// How the file on disk is written; `None` when the client writes it.
+    /// The encoding of the file on disk; `None` if the client writes it.
     encoding: Option<TextEncoding>,
 }
 
 impl EditArgs {
-    /// Whether it begins a file instead of changing one.
+    /// Whether the edit creates a file instead of changing one.
     fn creates_file(&self) -> bool {
         self.old_string.trim_start_matches('\u{feff}').is_empty()
     }
@@ -136,7 +136,7 @@ impl Tool for EditTool {
     }
 }
 
-/// Works out what an edit comes to, and writes nothing.
+/// Computes an edit without writing it.
 async fn plan_edit(cx: &ToolCx<'_>, args: EditArgs) -> Result<(PlannedEdit, EditArgs), ToolError> {
     let path = cx.approved_path(&args.file_path)?;
     let display_path = cx.workspace.display_path(&args.file_path);
@@ -152,7 +152,7 @@ async fn plan_edit(cx: &ToolCx<'_>, args: EditArgs) -> Result<(PlannedEdit, Edit
     check_buffer(&opened, &path, &display_path).await?;
     let is_read_only_client = cx.client_capabilities().reads_files && !cx.client_capabilities().writes_files;
     let changed_message = if is_read_only_client { CHANGED_OR_UNSAVED } else { CHANGED_SINCE_READ };
-    // Of an empty file there is nothing to know.
+    // An empty file has no content that the model could have missed.
     let known_stamp = known_stamp.or_else(|| args.creates_file().then(|| ContentStamp::from_text("")));
     let known_stamp = known_stamp
         .ok_or_else(|| edit_error(&display_path, &"it was not read in this session; read it first"))?;
@@ -161,8 +161,8 @@ async fn plan_edit(cx: &ToolCx<'_>, args: EditArgs) -> Result<(PlannedEdit, Edit
         .await
 }
 
-/// Refuses what an editor shows of a file that it could not read either: saving it would put its stand-ins for
-/// what it did not understand in the place of that.
+/// Rejects an editor's buffer with replacement characters if the file's encoding is unknown: saving it would write them
+/// over the original bytes.
 async fn check_buffer(opened: &OpenedFile, path: &Path, display_path: &str) -> Result<(), ToolError> {
     match opened {
         OpenedFile::Buffer(text) if text.contains(char::REPLACEMENT_CHARACTER) => {
@@ -181,7 +181,7 @@ fn edit_error(display_path: &str, reason: &dyn std::fmt::Display) -> ToolError {
     ToolError(format!("could not edit {display_path}: {reason}"))
 }
 
-/// What the model knows of a file, and what it reads when that is no longer so.
+/// The version of a file that the model has read, and the message if the file is another one now.
 struct KnownVersion {
     stamp: ContentStamp,
     changed_message: &'static str,
@@ -202,7 +202,7 @@ fn compute_edit(
             DecodedText::Binary => return Err(refuse(&"it is a binary file")),
         },
     };
-    // A file with something in it is refused as such.
+    // `apply_edit` rejects a file that is not empty with its own message.
     if known.stamp != ContentStamp::from_text(&old) && !args.creates_file() {
         return Err(refuse(&known.changed_message));
     }
@@ -219,7 +219,7 @@ fn check_text(display_path: &str, args: &EditArgs) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// Tells the person that the place is not the one given to the letter.
+/// Returns a note for the user if the match was not exact.
 fn match_note(edited: &AppliedEdit) -> Option<ToolCallContent> {
     let is_exact = edited.matcher == EditMatcher::Exact;
     (!is_exact).then(|| ToolCallContent::Text(format!("The text to replace was found {}.", edited.matcher)))

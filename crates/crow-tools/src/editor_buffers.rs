@@ -1,4 +1,4 @@
-//! A file as the session's client sees it, with what is unsaved in it, or as it is on disk. Knows no tool.
+//! A file's content from the client's buffer, with unsaved changes, or from disk. Must not know any tool.
 
 use crow_acp::{ClientEditor, ClientError};
 
@@ -8,40 +8,36 @@ use crate::{
     tool::{CANCELLED, ToolError, run_blocking},
 };
 
-/// A file that was read.
+/// Content of a file.
 #[derive(Debug)]
 pub(crate) enum OpenedFile {
-    /// From disk.
     Disk(Vec<u8>),
-    /// From the client, which keeps its encoding to itself.
+    /// Text from the client, which handles the encoding itself.
     Buffer(String),
 }
 
-/// Where a change of a file goes.
+/// The destination of a file change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteTarget {
-    /// The disk.
     Disk,
-    /// The client's buffer.
     Client,
 }
 
-/// What a read through the client is for.
+/// The purpose of a read through the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReadPurpose {
-    /// To show it.
     Show,
-    /// To write it back: only through a client that does both.
+    /// The content is written back: requires a client that can read and write files.
     Modify,
 }
 
-/// Tells where a change of a file goes. A client has the files of its project and no others.
+/// Returns where a change of a file is written. A client only has the files of its project.
 pub(crate) fn write_target(cx: &ToolCx<'_>, file_path: &str) -> WriteTarget {
     let is_client_file = cx.client_capabilities().writes_files && cx.workspace.contains(file_path);
     if is_client_file { WriteTarget::Client } else { WriteTarget::Disk }
 }
 
-/// Reads a file. What is no text is read from disk, as is what the client does not have.
+/// Reads a file: from the client if it has it, else from disk. Binary files are read from disk.
 pub(crate) async fn open_file(
     cx: &ToolCx<'_>,
     file_path: &str,
@@ -71,7 +67,7 @@ pub(crate) async fn open_file(
     }
 }
 
-/// Asks the client for a file; `None` when it does not have it.
+/// Reads a file through the client; `None` if the client does not have it.
 async fn read_from_client(
     cx: &ToolCx<'_>,
     editor: &ClientEditor,
@@ -92,7 +88,7 @@ async fn read_from_client(
     }
 }
 
-/// Writes a text through the client and tells what it holds then: an editor may format what it saves.
+/// Writes a text through the client and returns the client's text if it differs: an editor may format on save.
 pub(crate) async fn save_through_client(
     cx: &ToolCx<'_>,
     editor: &ClientEditor,
@@ -110,7 +106,7 @@ pub(crate) async fn save_through_client(
     if !editor.capabilities().reads_files {
         return Ok(None);
     }
-    // What is cut now was written all the same.
+    // The write is done even if this is cancelled.
     let current = editor.read_file(&path, cx.cancel).await.ok();
     Ok(current.filter(|now| now != text))
 }

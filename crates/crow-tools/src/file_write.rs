@@ -1,5 +1,5 @@
-//! The one way in which a tool changes a file: what is there is kept first, then it is replaced, on disk or through the
-//! client. Knows no tool, and not where things are kept.
+//! The only way in which a tool changes a file: it records the content for undo, then replaces it on disk or through
+//! the client. Must not know any tool, nor where undo records are stored.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,22 +20,23 @@ use crate::{
     workspace::ContentStamp,
 };
 
-/// What the model has to know when an editor formats what it saves.
+/// Tells the model that an editor formatted the text on save.
 const FORMATTED_NOTE: &str =
     "\n(the editor changed the text while saving; read the file before the next edit)";
 
-/// What a person has to know before they rely on undoing it.
+/// Tells the user that the change has no undo record.
 const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to keep; this change cannot be undone)";
 
-/// What a text in Unicode may begin with.
+/// The byte order mark as a character.
 const BOM: char = '\u{feff}';
 
-/// Something that is kept, on its way.
+/// A pending operation of an undo recorder.
 pub type UndoFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Keeps what one call is about to change, so that it can be undone.
+/// Records what a call is about to change, so that it can be undone.
 pub trait UndoRecorder: Send + Sync {
-    /// Keeps what is at a resolved path before `after` is put there; the other side is why it could not be kept.
+    /// Records the content at a resolved path before `after` is written there; `Err` is the reason why it could not be
+    /// recorded.
     fn record_change<'a>(
         &'a self,
         path: &'a Path,
@@ -43,49 +44,48 @@ pub trait UndoRecorder: Send + Sync {
         after: ContentHash,
     ) -> UndoFuture<'a, Result<(), String>>;
 
-    /// Hears that the change kept last left something else; `None` is no file.
+    /// Corrects the content that the last recorded change left; `None` if the file does not exist.
     fn correct_after(&self, after: Option<ContentHash>) -> UndoFuture<'_, ()>;
 }
 
-/// What a tool found before it worked out a change.
+/// The content that a tool found before it computed a change.
 #[derive(Debug)]
 pub(crate) enum PriorContent<'a> {
     Missing,
-    /// A file on disk.
     Disk(&'a str),
-    /// What the client has, saved or not.
+    /// The client's text, saved or not.
     Buffer(&'a str),
-    /// Something that is no text, or too large to look at.
+    /// Binary, or too large to read.
     Unreadable,
 }
 
-/// A change of a file, worked out.
+/// A change of a file that is computed and not yet written.
 #[derive(Debug)]
 pub(crate) struct FileWrite<'a> {
-    /// What the tool does, for a refusal.
+    /// The tool's action, for error messages.
     pub(crate) verb: &'static str,
     pub(crate) file_path: &'a str,
     pub(crate) prior: PriorContent<'a>,
     pub(crate) text: String,
-    /// How the file is written, which stays so.
+    /// The file's encoding, which is kept.
     pub(crate) encoding: TextEncoding,
 }
 
-/// A change that was made.
+/// A change that was written.
 #[derive(Debug)]
 pub(crate) struct WrittenFile {
-    /// What the file holds now.
+    /// The file's content after the change.
     pub(crate) text: String,
-    /// What else there is to know.
+    /// Further information for the model.
     pub(crate) note: String,
 }
 
-/// Names a content.
+/// Returns the hash of a content.
 pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
     ContentHash::new(Sha256::digest(bytes).into())
 }
 
-/// Names what was there; nothing where it is not known.
+/// Returns the hash of the content before a change, if it is known.
 pub(crate) fn hash_before(before: &UndoSnapshot) -> Option<ContentHash> {
     match before {
         UndoSnapshot::Content { bytes, .. } => Some(hash_content(bytes)),
@@ -93,7 +93,7 @@ pub(crate) fn hash_before(before: &UndoSnapshot) -> Option<ContentHash> {
     }
 }
 
-/// The permission bits of what was there.
+/// The permission bits of the file before a change.
 pub(crate) fn mode_before(before: &UndoSnapshot) -> Option<u32> {
     match before {
         UndoSnapshot::Content { mode, .. } => *mode,
@@ -101,11 +101,11 @@ pub(crate) fn mode_before(before: &UndoSnapshot) -> Option<u32> {
     }
 }
 
-/// Keeps what is there, then makes a change.
+/// Records the current content, then writes a change.
 pub(crate) async fn apply_write(cx: &ToolCx<'_>, change: FileWrite<'_>) -> Result<WrittenFile, ToolError> {
     let path = cx.approved_path(change.file_path)?;
     let snapshot = take_snapshot(cx, &change, path.clone()).await?;
-    // What a client does not have open it would write in an encoding of its own.
+    // A client would write a file that it does not have open in an encoding of its own choice.
     let uses_client = editor_buffers::write_target(cx, change.file_path) == WriteTarget::Client
         && change.encoding == TextEncoding::Utf8;
     let mut note = String::new();
@@ -132,7 +132,7 @@ impl FileWrite<'_> {
     }
 }
 
-/// Takes down what would be replaced, which has to be what the tool has seen.
+/// Reads the content that is about to be replaced; it must be the content that the tool read.
 async fn take_snapshot(
     cx: &ToolCx<'_>,
     change: &FileWrite<'_>,
@@ -146,7 +146,7 @@ async fn take_snapshot(
         PriorContent::Missing => snapshot.before == UndoSnapshot::Missing,
         PriorContent::Disk(text) => current == Some(ContentStamp::from_text(text)),
         PriorContent::Buffer(text) => {
-            // What is not saved would be replaced as well. Beside an encoding that nobody knows it cannot be told.
+            // Unsaved changes would be replaced as well. They cannot be detected if the encoding is unknown.
             let is_unsaved = current.is_some_and(|now| now != ContentStamp::from_text(text));
             if is_unsaved || snapshot.before == UndoSnapshot::Missing {
                 let bytes = to_disk_bytes(text, &snapshot.before);
@@ -159,10 +159,10 @@ async fn take_snapshot(
     if is_unchanged { Ok(snapshot) } else { Err(change.to_error(cx, &CHANGED_SINCE_READ)) }
 }
 
-/// Writes down what a client holds as the file has it: an editor shows every line end as `\n`.
+/// Converts a client's text to the bytes of the file: an editor shows every line ending as `\n`.
 pub(crate) fn to_disk_bytes(text: &str, disk: &UndoSnapshot) -> Vec<u8> {
     let has_crlf = match disk {
-        // Of another encoding nothing is known.
+        // Line endings in another encoding are unknown.
         UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
             DecodedText::Text(disk, _) => {
                 let n_crlf = disk.matches("\r\n").count();
@@ -178,7 +178,7 @@ pub(crate) fn to_disk_bytes(text: &str, disk: &UndoSnapshot) -> Vec<u8> {
     }
 }
 
-/// Stamps what was there as the text that a tool makes of it.
+/// Returns the stamp of the text before a change, if it is text.
 pub(crate) fn stamp_before(before: &UndoSnapshot) -> Option<ContentStamp> {
     match before {
         UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
@@ -220,7 +220,7 @@ async fn write_to_disk(
     let FileSnapshot { before, fingerprint } = snapshot;
     let (mut text, encoding) = (std::mem::take(&mut change.text), change.encoding);
     let (text, bytes, before, old_hash, new_hash) = run_blocking(move || {
-        // The encoding brings its own mark.
+        // The encoder adds its own byte order mark.
         if encoding != TextEncoding::Utf8 && text.starts_with(BOM) {
             text.remove(0);
         }
@@ -242,7 +242,7 @@ async fn write_to_disk(
     }
 }
 
-/// What a client holds after it saved.
+/// The client's text after a save.
 enum SavedText {
     Unchanged(String),
     Reformatted(String),
@@ -274,7 +274,7 @@ async fn write_through_client(
             .as_ref()
             .ok()
             .map(|(SavedText::Unchanged(text) | SavedText::Reformatted(text))| text.as_str());
-        // What a client that failed does later nobody knows.
+        // A client that failed may still write later; that cannot be known.
         if let Some(current) = current_hash(path, client_text).await.filter(|now| *now != Some(new_hash)) {
             correct_undo(cx, current).await;
         }
@@ -282,7 +282,7 @@ async fn write_through_client(
     saved
 }
 
-/// Names what is on disk where a client says that it holds this text; what it only holds goes by the text.
+/// Returns the hash of the content on disk, or of the client's text if that is not saved yet.
 async fn current_hash(path: PathBuf, client_text: Option<&str>) -> Option<Option<ContentHash>> {
     let lookup = run_blocking(move || {
         let before = files::read_snapshot(&path).ok().map(|snapshot| snapshot.before);

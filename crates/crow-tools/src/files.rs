@@ -1,4 +1,4 @@
-//! Reading a file with a bound and replacing one in a single step. Blocks; knows no tool.
+//! Reads files up to a limit and replaces files atomically. Blocks; must not know any tool.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -13,50 +13,50 @@ use crow_core::{escape_hidden, undo::UndoSnapshot};
 
 use crate::nofollow::{self, DirHandle};
 
-/// Larger files are not for reading: they are searched, or looked at in parts with a command.
+/// Larger files are not read as a whole: they are searched, or shown in parts.
 pub(crate) const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Larger files are not kept before they are changed: a turn that changes a few would fill the database.
+/// Larger files are not recorded for undo: a turn that changes a few of them would fill the database.
 const SNAPSHOT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// The bits of a mode that permissions are.
+/// The permission bits of a file mode.
 const PERMISSION_BITS: u32 = 0o7777;
 
-/// Names listed of one folder to look for near ones.
+/// Names of one directory that are compared for similarity.
 const LISTED_NAMES_MAX: usize = 10_000;
 
-/// Near names worth telling.
+/// Similar names that are suggested.
 const SIMILAR_NAMES_MAX: usize = 3;
 
-/// How alike names have to be, from 0 to 1; lower ones are noise.
+/// Minimum similarity of a name, from 0 to 1; lower values give noise.
 const SIMILARITY_MIN: f32 = 0.6;
 
-/// Why a file could not be read.
+/// Reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Nothing is there.
+    /// No file exists at the path.
     #[error("it does not exist")]
     Missing,
-    /// A folder.
+    /// The path is a directory.
     #[error("it is a folder")]
     Directory,
-    /// A device, a pipe or a socket.
+    /// The path is a device, a pipe or a socket.
     #[error("it is a device or a pipe, not a file")]
     NotAFile,
-    /// More bytes than are read.
+    /// The file is larger than the limit.
     #[error("it is too large ({n_bytes} bytes, the limit is {bytes_max})")]
     TooLarge {
-        /// As many as it has, at least.
+        /// Size of the file; a lower bound if it is growing.
         n_bytes: u64,
-        /// As many as are read.
+        /// The limit.
         bytes_max: u64,
     },
-    /// What the system says.
+    /// The operating system's error.
     #[error("{0}")]
     System(#[from] io::Error),
 }
 
-/// Lists the names in a folder, sorted, at most `n_max`; those that are no UTF-8 are left out. `path` is resolved.
+/// Lists the names in a directory, sorted, at most `n_max`; names that are not UTF-8 are left out. `path` is resolved.
 pub fn list_names(path: &Path, n_max: usize) -> io::Result<Vec<String>> {
     let entries = DirHandle::open_to_list(path)?.into_entries()?.take(n_max);
     let mut names: Vec<String> = entries.filter_map(|entry| entry.ok()?.name.into_string().ok()).collect();
@@ -64,13 +64,13 @@ pub fn list_names(path: &Path, n_max: usize) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Reads a whole file of at most `bytes_max` that a stranger may have laid out. `path` is resolved: a link that is there by
-/// now is not followed, and neither a device nor a pipe is opened.
+/// Reads a file of at most `bytes_max` from an untrusted place. `path` is resolved: a link that is there by now is not
+/// followed, and no device or pipe is opened.
 pub fn read_file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, ReadError> {
     let file = open_bounded(path, bytes_max)?;
     let mut bytes = Vec::new();
     file.take(bytes_max + 1).read_to_end(&mut bytes)?;
-    // It may have grown, and some files of the system say that they are empty.
+    // The file may have grown, and some system files report a size of 0.
     let n_bytes = bytes.len() as u64;
     if n_bytes > bytes_max { Err(ReadError::TooLarge { n_bytes, bytes_max }) } else { Ok(bytes) }
 }
@@ -82,7 +82,7 @@ pub(crate) fn open_file(path: &Path) -> Result<File, ReadError> {
 
 fn open_bounded(path: &Path, bytes_max: u64) -> Result<File, ReadError> {
     let missing = |error: io::Error| if is_missing(&error) { ReadError::Missing } else { error.into() };
-    // Looked at before it is opened: a device may do something then.
+    // Checked before opening: opening a device may have an effect.
     check_readable(&nofollow::read_metadata(path).map_err(missing)?, bytes_max)?;
     let file = nofollow::open_file(path).map_err(missing)?;
     check_readable(&file.metadata()?, bytes_max)?;
@@ -98,20 +98,20 @@ fn check_readable(metadata: &Metadata, bytes_max: u64) -> Result<(), ReadError> 
     }
 }
 
-/// As far as Git looks for a zero byte before it calls a file binary.
+/// Git looks for a zero byte in as many bytes to detect a binary file.
 const SNIFFED_BYTES: usize = 8000;
 
-/// Tells whether an editor would open it: images and programs have zero bytes at their beginning.
+/// Whether an editor would open it: images and programs have zero bytes at their beginning.
 pub(crate) fn may_be_text(bytes: &[u8]) -> bool {
     !bytes.iter().take(SNIFFED_BYTES).any(|&byte| byte == 0)
 }
 
-/// Tells whether an error says that there is nothing at a path.
+/// Whether an error means that nothing exists at a path.
 pub(crate) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Names in the same folder that look like the one that is missing.
+/// Names in the same directory that are similar to the missing one.
 pub(crate) fn similar_names(path: &Path) -> Vec<String> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
     let names =
@@ -126,7 +126,7 @@ pub(crate) fn similar_names(path: &Path) -> Vec<String> {
     similar.into_iter().map(escape_hidden).collect()
 }
 
-/// Which file was at a path in which state, or that there was none: another file or another content has another mark.
+/// The identity and state of a file, or its absence: another file or another content has another fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileFingerprint(Option<[i64; 7]>);
 
@@ -141,14 +141,14 @@ impl FileFingerprint {
     }
 }
 
-/// A file as it is, to be kept before it is changed.
+/// A file's content and state, recorded before a change.
 #[derive(Debug)]
 pub(crate) struct FileSnapshot {
     pub(crate) before: UndoSnapshot,
     pub(crate) fingerprint: FileFingerprint,
 }
 
-/// Reads what is at a path, through one descriptor. `path` is resolved.
+/// Reads the file at a path through one descriptor. `path` is resolved.
 pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
     match nofollow::read_metadata(path) {
         Ok(metadata) => check_readable(&metadata, u64::MAX)?,
@@ -177,18 +177,18 @@ pub(crate) fn read_snapshot(path: &Path) -> Result<FileSnapshot, ReadError> {
     Ok(FileSnapshot { before: existing, fingerprint })
 }
 
-/// What a file becomes.
+/// New content for a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileReplacement<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Its permission bits, where they are not those of the file that it replaces.
+    /// Permission bits, if they differ from those of the replaced file.
     pub(crate) mode: Option<u32>,
-    /// What it replaces; anything else that is there stays.
+    /// State of the replaced file; in any other state nothing is replaced.
     pub(crate) expected: FileFingerprint,
 }
 
-/// Replaces a file or makes a new one: whoever reads it finds the old or the new, never a part.
-/// `path` is resolved, so that a link stays a link; one that is there by now is not followed.
+/// Replaces or creates a file atomically: a reader sees the old or the new content, never a part. `path` is resolved,
+/// so that a link stays a link; one that is there by now is not followed.
 pub(crate) fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let dir = open_or_create_parent(path)?;
@@ -210,14 +210,14 @@ pub(crate) fn replace_file(path: &Path, replacement: FileReplacement<'_>) -> io:
     }
     temp_file.file.write_all(replacement.bytes)?;
     temp_file.file.sync_all()?;
-    // Writing took its time.
+    // The file may have changed while the new content was written.
     verify_unchanged(&dir, name, replacement.expected)?;
     temp_file.persist_as(name)?;
     dir.sync();
     Ok(())
 }
 
-/// Takes a file away. `path` is resolved.
+/// Deletes a file. `path` is resolved.
 pub(crate) fn remove_file(path: &Path, expected: FileFingerprint) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -229,7 +229,7 @@ pub(crate) fn remove_file(path: &Path, expected: FileFingerprint) -> io::Result<
     Ok(())
 }
 
-/// Says what a name in a folder stands for, if anything.
+/// Returns the metadata of a directory entry, if it exists.
 fn lookup_metadata(dir: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>> {
     match dir.entry_metadata(name) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -238,7 +238,7 @@ fn lookup_metadata(dir: &DirHandle, name: &OsStr) -> io::Result<Option<Metadata>
     }
 }
 
-/// Looks once more at what is about to go, which has to be what it was.
+/// Verifies that the file has not changed since it was read.
 fn verify_unchanged(dir: &DirHandle, name: &OsStr, expected: FileFingerprint) -> io::Result<()> {
     let metadata = lookup_metadata(dir, name)?;
     if FileFingerprint::from_metadata(metadata.as_ref()) == expected {
@@ -252,7 +252,7 @@ fn concurrent_change_error() -> io::Error {
     io::Error::other("somebody changed it at the same moment; read it again")
 }
 
-/// Opens the folder of a file, made with all that are missing above it.
+/// Opens a file's directory, creating it and its parents if missing.
 pub(crate) fn open_or_create_parent(path: &Path) -> io::Result<DirHandle> {
     let dir = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
     DirHandle::open_or_create(dir).map_err(|error| {
@@ -271,10 +271,10 @@ fn check_replaceable(existing: &Metadata) -> io::Result<()> {
     }
 }
 
-/// How often a name for a draft may be taken; by chance it is not even once.
+/// Attempts to find an unused temporary name; the first one succeeds except by chance.
 const TEMP_NAMES_MAX: usize = 8;
 
-/// A file that is not finished and goes away unless it gets its name.
+/// A temporary file, deleted on drop unless it was renamed.
 struct TempFile<'a> {
     dir: &'a DirHandle,
     name: OsString,
@@ -295,7 +295,7 @@ impl<'a> TempFile<'a> {
         Err(last_error)
     }
 
-    /// Gives it the name of what it replaces.
+    /// Renames it to its final name.
     fn persist_as(mut self, name: &OsStr) -> io::Result<()> {
         self.dir.rename_entry(&self.name, name)?;
         self.name.clear();
@@ -306,22 +306,23 @@ impl<'a> TempFile<'a> {
 impl Drop for TempFile<'_> {
     fn drop(&mut self) {
         if !self.name.is_empty() {
-            // Nothing is left to be done about it.
+            // A leftover temporary file cannot be handled any further.
             let _ = self.dir.remove_entry(&self.name);
         }
     }
 }
 
-/// Only root can give a file away, and only root has the need to: its edits must not take files over.
+/// Only root can change an owner, and only root needs to: its edits must not take over files.
 fn keep_owner(file: &File, existing: &Metadata) {
     let _ = fchown(file, Some(existing.uid()), Some(existing.gid()));
 }
 
-/// As long as Linux lets a list of attributes, or the value of one, be.
+/// Linux's limit for a list of extended attributes and for the value of one.
 #[cfg(target_os = "linux")]
 const ATTRIBUTE_BYTES_MAX: usize = 64 * 1024;
 
-/// Keeps what a person attached to a file and whom they gave access to it, as far as the new file takes it.
+/// Copies the user's extended attributes and access control list to the new file, as far as its file system supports
+/// them.
 #[cfg(target_os = "linux")]
 fn keep_attributes(dir: &DirHandle, name: &OsStr, file: &File) {
     use rustix::fs::{XattrFlags, fgetxattr, flistxattr, fsetxattr};

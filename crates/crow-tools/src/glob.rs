@@ -1,4 +1,4 @@
-//! `glob`: files by name, the newest first.
+//! `glob`: finds files by name, newest first.
 
 use std::{
     cmp::Reverse,
@@ -21,7 +21,7 @@ use crate::{
     walk::{FileVisitor, FoundFile, PathPattern, default_path, walk_files},
 };
 
-/// Who gets more names than this has to ask more closely.
+/// More names than this call for a narrower pattern.
 const FILES_MAX: usize = 100;
 
 pub(crate) struct GlobTool {
@@ -106,7 +106,7 @@ fn find_files(
     Ok(text + &summary.render_notes())
 }
 
-/// The newest files of all that match.
+/// The newest of the matching files.
 #[derive(Default)]
 struct NewestFiles {
     files: BTreeSet<(Reverse<SystemTime>, String)>,
@@ -124,7 +124,7 @@ impl FileVisitor for GlobVisitor<'_> {
         if !self.pattern.is_match(&file) {
             return;
         }
-        // What cannot be reached without a link is not below where the search began.
+        // A file that is only reachable through a link is outside the search.
         let Ok(metadata) = nofollow::read_metadata(&file.absolute) else { return };
         let modified = Reverse(metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH));
         let path = file.display_path(self.display_path);

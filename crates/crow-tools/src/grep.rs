@@ -1,4 +1,4 @@
-//! `grep`: lines of files by pattern.
+//! `grep`: finds lines by a pattern.
 
 use std::{
     fs::File,
@@ -26,22 +26,22 @@ use crate::{
     },
 };
 
-/// Who gets more lines than this has to ask more closely.
+/// More lines than this call for a narrower pattern.
 const LIMIT_DEFAULT: usize = 100;
 
-/// About 50,000 tokens when every line is long; a model that wants more is wrong.
+/// About 50,000 tokens if every line is long; more is never useful.
 const LIMIT_MAX: usize = 1000;
 
-/// Who wants to see more around a line reads the file.
+/// For more context the model reads the file.
 const CONTEXT_MAX: usize = 20;
 
-/// Enough of a line to see what it is.
+/// Enough to understand a line.
 const LINE_CHARS_MAX: usize = 300;
 
-/// A file whose one line is longer than this is data; it is passed by.
+/// A file with a longer line is data and is skipped.
 const HEAP_BYTES_MAX: usize = 32 * 1024 * 1024;
 
-/// What a pattern may grow to, for each thread; a search with a larger one is slow as well.
+/// Maximum size of a compiled pattern per thread; larger ones are slow as well.
 const MATCHER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub(crate) struct GrepTool {
@@ -64,7 +64,7 @@ struct GrepArgs {
     limit: usize,
 }
 
-/// What is shown of the files that match.
+/// The form of the results.
 #[derive(Debug, Deserialize, Clone, Copy, PartialEq, Eq, Default)]
 #[serde(rename_all = "lowercase")]
 enum GrepOutput {
@@ -135,7 +135,7 @@ impl Tool for GrepTool {
     }
 }
 
-/// Facets of a call that looks for something.
+/// Call info of a search.
 pub(crate) fn search_call_info(workspace: &Workspace, verb: &str, pattern: &str, path: &str) -> ToolCallInfo {
     let display_path = workspace.display_path(path);
     let suffix = if display_path == "." { String::new() } else { format!(" in {display_path}") };
@@ -194,7 +194,7 @@ fn build_searcher(args: &GrepArgs) -> Searcher {
         .build()
 }
 
-/// Adds what has to be known about an answer.
+/// Appends notes about limits and skipped files.
 fn render_summary(
     summary: SearchSummary,
     output: GrepOutput,
@@ -208,7 +208,7 @@ fn render_summary(
     if n_rows > limit {
         let rows = if output == GrepOutput::Lines { "lines" } else { "files" };
         text += &format!("(the first {limit} {rows}; there are more, use a narrower pattern or path)\n");
-        // What was not searched any more is not known.
+        // The notes below only hold for a complete search.
         return text;
     }
     if n_unread > 0 {
@@ -222,7 +222,7 @@ fn render_summary(
     text + &walk_summary.render_notes()
 }
 
-/// The search of one thread.
+/// The state of one search thread.
 struct GrepVisitor<'a> {
     matcher: RegexMatcher,
     searcher: Searcher,
@@ -268,7 +268,7 @@ impl FileVisitor for GrepVisitor<'_> {
     }
 }
 
-/// A file that ends when the turn is cut or the search has taken too long.
+/// A file whose reads fail once the turn is cancelled or the search has timed out.
 struct CancellableFile<'a> {
     file: File,
     cancel: &'a CancellationToken,
@@ -282,7 +282,7 @@ impl Read for CancellableFile<'_> {
     }
 }
 
-/// What one file comes to.
+/// Collects the results of one file.
 struct RowCollector {
     output: GrepOutput,
     limit: usize,
@@ -301,7 +301,7 @@ impl RowCollector {
         self.rows
     }
 
-    /// Takes one row more than the limit, to know that there are more.
+    /// Accepts one row more than the limit, which shows that there are more.
     fn push(&mut self, row: MatchRow) -> bool {
         self.rows.push(row);
         self.rows.len() <= self.limit

@@ -1,7 +1,7 @@
-//! Runs a hook: a command of the person's, with what it is told on stdin.
+//! Runs a hook: a command of the user that gets its input on stdin.
 //!
-//! Must never know what becomes of the answer. A hook runs as the person's own command does, in the session's
-//! folder and without the keys; it ends when its time is over, when the turn is cut, and with the process.
+//! Must not know how its decision is used. A hook runs like the user's own command, in the session's working directory
+//! and without the secrets; it ends at its timeout, when the turn is cancelled, and with the process.
 
 use crow_core::{HookConfig, HookDecision, HookExit, read_hook};
 use crow_process::{CommandSpec, ExitReason, FilterLimits, SpawnError, run_filter};
@@ -9,17 +9,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ToolRegistry, Workspace};
 
-/// Every system with a shell has this one.
+/// Exists on every system with a shell.
 const SHELL: &str = "/bin/sh";
 
-/// Names the session's folder for commands that may have gone elsewhere.
+/// The variable with the session's working directory, for commands that change theirs.
 const PROJECT_VARIABLE: &str = "CROW_PROJECT_DIR";
 
-/// More than any answer or complaint that somebody reads.
+/// More than any useful output.
 const OUTPUT_BYTES: usize = 64 * 1024;
 
 impl ToolRegistry {
-    /// Runs a hook on what it is told and reads its answer; `None` when the turn was cut meanwhile.
+    /// Runs a hook with this input and returns its decision; `None` if the turn was cancelled.
     pub async fn run_hook(
         &self,
         hook: &HookConfig,

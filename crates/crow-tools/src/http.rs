@@ -1,18 +1,18 @@
-//! The one way to make an HTTP client. Must never know what is asked, or of whom.
+//! Builds HTTP clients. Must not know any request or server.
 
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, ClientBuilder};
 
-/// A server that does not take a connection within this time is not there.
+/// A server that does not accept a connection within this time is unreachable.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Notices a dead peer behind a silent network.
+/// Detects a dead peer on a silent network.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
-/// What every client has.
+/// Returns the settings that all clients share.
 pub(crate) fn client_builder() -> ClientBuilder {
-    // Fails only where the program has chosen one already, which is as good.
+    // Fails only if the program has already installed a provider, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .user_agent(concat!("crow/", env!("CARGO_PKG_VERSION")))
@@ -22,10 +22,10 @@ pub(crate) fn client_builder() -> ClientBuilder {
         .retry(reqwest::retry::never())
 }
 
-/// Makes a client of this shape; reads the system's certificates, which takes milliseconds.
+/// Builds a client; loads the system's certificates, which takes milliseconds.
 pub(crate) fn build_client(configure: impl Fn() -> ClientBuilder) -> reqwest::Result<Client> {
     configure().build().or_else(|_| {
-        // Slim containers have no certificates of their own.
+        // Slim container images have no certificates.
         let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS.iter();
         let roots = roots.filter_map(|der| Certificate::from_der(der).ok());
         configure().tls_certs_only(roots).build()

@@ -1,7 +1,7 @@
-//! The machine for the model: files, search and commands behind one door, [`ToolRegistry`].
+//! The model's tools: files, search, commands and the web, through [`ToolRegistry`].
 //!
-//! Must never know who asked, whether it was allowed, or how a result travels: what a call would touch is
-//! said in its facets, somebody else judges them, and a failure is an outcome like any other.
+//! Must not know who made a call, whether it was allowed, or how its result is transported: the call info says what a
+//! call would access, its caller decides about permission, and a failure is a result.
 
 mod registry;
 mod tool;

@@ -1,4 +1,4 @@
-//! A file that the person pointed at, as text: the lines that they named, or all of it when it is short.
+//! Renders a file that the user linked in a prompt: the lines of the link, or the whole file if it is short.
 
 use crow_core::{PageRange, image_type};
 
@@ -12,11 +12,10 @@ use crate::{
     workspace::ContentStamp,
 };
 
-/// Bytes of one file; who wants more of it reads it.
+/// Size of one file; the model reads larger ones itself.
 const BYTES_MAX: usize = 32 * 1024;
 
-/// Reads a file that may be read, through the client where it has it, as numbered lines. The other side is a sentence that
-/// says why there are none.
+/// Reads a permitted file, through the client if it has it, as numbered lines. `Err` is the reason for the model.
 pub async fn read_resource_link(
     cx: ToolCx<'_>,
     path: &str,

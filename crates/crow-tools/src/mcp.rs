@@ -1,7 +1,7 @@
-//! The MCP servers of a session: started, kept alive, asked, and ended with it.
+//! The MCP servers of a session: connects them, restarts them and ends them with the session.
 //!
-//! Must never know who may call what: a server's tools are tools like ours, and what a server says of itself is
-//! the word of a stranger. Only this module names the MCP SDK.
+//! Must not know permissions: a server's tools are handled like the built-in ones, and a server's statements about
+//! itself are untrusted. Only this module uses the MCP SDK.
 
 mod actor;
 mod auth;
@@ -34,18 +34,18 @@ use self::{
 };
 use crate::{Tool, ToolRegistry};
 
-/// What a session's servers are given.
+/// The environment of a session's servers.
 #[derive(Debug, Clone)]
 pub struct McpEnvironment {
-    /// The folder their programs start in.
+    /// The working directory of their programs.
     pub cwd: PathBuf,
     /// Variables that their programs do not inherit.
     pub secret_variables: Vec<String>,
-    /// What their programs find in their environment beside what they inherit; what the configuration sets for one stays.
+    /// Variables added to the inherited environment of their programs; the server's own configuration has precedence.
     pub variables: watch::Receiver<Vec<(String, String)>>,
-    /// The session's folders, which servers may ask for.
+    /// The session's roots, which servers may request.
     pub roots: Vec<PathBuf>,
-    /// Where sign-ins are kept.
+    /// The directory of stored logins.
     pub auth_dir: PathBuf,
 }
 
@@ -58,8 +58,8 @@ pub struct McpServers {
 }
 
 impl McpServers {
-    /// Starts to connect to all of them, side by side, in the background. Their programs end with the programs
-    /// of `tools`, at the latest.
+    /// Starts connecting to all servers concurrently, in the background. Their programs end with the programs of
+    /// `tools` at the latest.
     pub fn start(servers: Vec<McpServer>, environment: McpEnvironment, tools: &ToolRegistry) -> Self {
         let (environment, cancel) = (Arc::new(environment), CancellationToken::new());
         let (notices, commands_changed) = (Arc::new(McpNotices::default()), Arc::new(watch::Sender::new(())));
@@ -81,18 +81,18 @@ impl McpServers {
         Self { servers: started, notices, commands_changed, _cancel_guard: cancel.drop_guard() }
     }
 
-    /// Waits until each server is ready or has failed, at most `within`.
+    /// Waits until each server is ready or has failed, for at most `limit`.
     pub async fn wait_until_settled(&self, limit: Duration) {
         let all = async {
             for server in &self.servers {
                 server.wait_until_settled().await;
             }
         };
-        // Who is late is late: its tools come when they come.
+        // The tools of a slower server are added once it is ready.
         let _ = timeout(limit, all).await;
     }
 
-    /// Shows the tools there are now: those of each server in turn, in its own order.
+    /// Returns the current tools, server by server, in each server's order.
     pub fn tools(&self) -> Vec<Arc<dyn Tool>> {
         let tools = self.servers.iter().flat_map(|server| {
             let tools = server.catalog().tools;
@@ -102,22 +102,22 @@ impl McpServers {
         tools.chain(resources::resource_tools(&self.servers)).collect()
     }
 
-    /// Shows the servers' prompts as commands.
+    /// Returns the servers' prompts as commands.
     pub fn commands(&self) -> Vec<CommandInfo> {
         self.servers.iter().flat_map(|server| prompts::prompt_commands(server)).collect()
     }
 
-    /// Shows when there are other commands than before.
+    /// Returns a receiver that is notified when the commands change.
     pub fn subscribe_commands(&self) -> watch::Receiver<()> {
         self.commands_changed.subscribe()
     }
 
-    /// Tells whether a command is a prompt of one of the servers, which may still connect.
+    /// Whether a command is a prompt of one of the servers, which may still be connecting.
     pub fn owns_command(&self, command: &slash::SlashCommand<'_>) -> bool {
         self.servers.iter().any(|server| prompts::owns_command(server, command))
     }
 
-    /// Has the server of a command fill in its prompt. The other side is a sentence for the person.
+    /// Requests the prompt of a command from its server. `Err` is a sentence for the user.
     pub async fn get_prompt(
         &self,
         command: &slash::SlashCommand<'_>,
@@ -128,12 +128,12 @@ impl McpServers {
         prompts::get_prompt(server, command, McpRequestOptions { cancel, progress: &|_| () }).await
     }
 
-    /// Takes what a person should know and was not told yet, a sentence each.
+    /// Takes the pending notices for the user, one sentence each.
     pub fn take_notices(&self) -> Vec<String> {
         self.notices.take_all()
     }
 
-    /// Waits until there is something to tell, and takes it. Dropping the future loses nothing.
+    /// Waits for notices and takes them. Cancel safe.
     pub async fn next_notices(&self) -> Vec<String> {
         self.notices.next_batch().await
     }
@@ -145,7 +145,7 @@ impl std::fmt::Debug for McpServers {
     }
 }
 
-/// Has a program started under the warden: of a launcher's whole tree nothing is left behind then.
+/// Runs a server's program under the supervisor, which ends all processes of a launcher.
 fn supervise_transport(transport: McpTransport, tools: &ToolRegistry) -> McpTransport {
     match transport {
         McpTransport::Stdio { command, args, env } => {
@@ -156,7 +156,7 @@ fn supervise_transport(transport: McpTransport, tools: &ToolRegistry) -> McpTran
     }
 }
 
-/// Two servers of one name would share what a person allowed one of them.
+/// Makes a server name unique: servers with one name would share the user's grants.
 fn unique_server_name(requested: &str, started: &[Arc<McpServerHandle>]) -> String {
     let is_taken = |name: &str| started.iter().any(|server| server.name == name);
     let numbered = (2..).map(|number| format!("{requested}_{number}"));

@@ -1,5 +1,5 @@
-//! Opens what a resolved path names and nothing that a link would have it name instead: between the moment a path was
-//! judged and the moment it is opened, anybody may put a link in its way. Knows no tool and judges nothing.
+//! Opens resolved paths without following links: between the evaluation of a path and its opening another process may
+//! put a link in its way. Must not know any tool and evaluates nothing.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -14,13 +14,13 @@ use rustix::{
     io::Errno,
 };
 
-/// What any new file gets, less what the person's mask takes away.
+/// Mode of a new file, before the user's umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
-/// What any new folder gets, less what the person's mask takes away.
+/// Mode of a new directory, before the user's umask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
-/// A folder as a step on the way; on Linux one that may be passed through needs not be readable.
+/// Opens a directory on the way to another; on Linux it needs no read permission.
 #[cfg(target_os = "linux")]
 const TRAVERSE: OFlags = OFlags::PATH.union(DIRECTORY);
 #[cfg(not(target_os = "linux"))]
@@ -28,44 +28,44 @@ const STEP: OFlags = OFlags::RDONLY.union(DIRECTORY);
 
 const DIRECTORY: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// To read a file. A pipe does not wait for its other end, and a terminal does not become ours.
+/// Opens a file for reading. A pipe does not wait for its other end, and a terminal does not become ours.
 const READ: OFlags = OFlags::RDONLY
     .union(OFlags::NOFOLLOW)
     .union(OFlags::NONBLOCK)
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// To look at something; elsewhere than on Linux that means to open it.
+/// Opens for metadata only; other systems than Linux have to open for reading.
 #[cfg(target_os = "linux")]
 const INSPECT: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 #[cfg(not(target_os = "linux"))]
 const LOOK: OFlags = READ;
 
-/// Makes a new file, and opens none that is there.
+/// Creates a new file and opens no existing one.
 const CREATE: OFlags =
     OFlags::WRONLY.union(OFlags::CREATE).union(OFlags::EXCL).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Opens a file or a folder for reading. `path` is resolved.
+/// Opens a file or a directory for reading. `path` is resolved.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     open_with(path, READ).map(File::from)
 }
 
-/// Says what a resolved path names, without opening it: to open a device is to use it.
+/// Returns the metadata of a resolved path without opening it: opening a device may have an effect.
 pub(crate) fn read_metadata(path: &Path) -> io::Result<Metadata> {
     checked_metadata(open_with(path, INSPECT)?)
 }
 
-/// A folder that is held open: what is in it is reached by the names in it, wherever its own path leads by now.
+/// An open directory: its entries are reached by name, even if its own path leads elsewhere by now.
 #[derive(Debug)]
 pub(crate) struct DirHandle(OwnedFd);
 
 impl DirHandle {
-    /// Opens a folder. `path` is resolved.
+    /// Opens a directory. `path` is resolved.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         open_with(path, TRAVERSE).map(Self)
     }
 
-    /// Opens a folder after it made all of them that are missing on the way. `path` is resolved.
+    /// Opens a directory, creating it and its parents if missing. `path` is resolved.
     pub(crate) fn open_or_create(path: &Path) -> io::Result<Self> {
         match Self::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -76,7 +76,7 @@ impl DirHandle {
             dir = match open_component(&dir, name, TRAVERSE) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     match mkdirat(&dir, name, DIRECTORY_MODE) {
-                        // Somebody else may want the same folder.
+                        // Another process may create the same directory.
                         Ok(()) | Err(Errno::EXIST) => open_component(&dir, name, TRAVERSE)?,
                         Err(errno) => return Err(errno.into()),
                     }
@@ -87,49 +87,49 @@ impl DirHandle {
         Ok(Self(dir))
     }
 
-    /// Says what a name in it stands for, without opening it.
+    /// Returns the metadata of an entry without opening it.
     pub(crate) fn entry_metadata(&self, name: &OsStr) -> io::Result<Metadata> {
         checked_metadata(open_component(&self.0, name, INSPECT)?)
     }
 
-    /// Opens a file in it for reading.
+    /// Opens a file in the directory for reading.
     pub(crate) fn open_entry(&self, name: &OsStr) -> io::Result<File> {
         open_component(&self.0, name, READ).map(File::from)
     }
 
-    /// Makes a new file in it.
+    /// Creates a new file in the directory.
     pub(crate) fn create_entry(&self, name: &OsStr) -> io::Result<File> {
         Ok(openat(&self.0, name, CREATE, FILE_MODE)?.into())
     }
 
-    /// Gives a file in it another name in it, which no longer names what it named.
+    /// Renames a file in the directory, replacing the target.
     pub(crate) fn rename_entry(&self, from: &OsStr, to: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.0, from, &self.0, to)?)
     }
 
-    /// Takes a file out of it.
+    /// Deletes a file in the directory.
     pub(crate) fn remove_entry(&self, name: &OsStr) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
 
-    /// Has the names in it written to the disk, where the system can do that.
+    /// Writes the directory's entries to the disk, if the system supports that.
     pub(crate) fn sync(&self) {
         let readable = openat(&self.0, ".", OFlags::RDONLY | DIRECTORY, Mode::empty());
-        // A system that cannot sync folders keeps the names anyway.
+        // A system that cannot sync directories stores the entries anyway.
         let _ = readable.map(|dir| File::from(dir).sync_all());
     }
 
-    /// Opens a folder to list it. `path` is resolved.
+    /// Opens a directory to list it. `path` is resolved.
     pub(crate) fn open_to_list(path: &Path) -> io::Result<Self> {
         open_with(path, OFlags::RDONLY | DIRECTORY).map(Self)
     }
 
-    /// Lists what is in a folder that was opened for it, in the order of the system.
+    /// Lists a directory that was opened for it, in the system's order.
     pub(crate) fn into_entries(self) -> io::Result<DirEntries> {
         Ok(DirEntries(Dir::new(self.0)?))
     }
 
-    /// Names in it, at most `names_max`.
+    /// Names in the directory, at most `names_max`.
     pub(crate) fn entry_names(&self, names_max: usize) -> io::Result<Vec<String>> {
         let readable = openat(&self.0, ".", OFlags::RDONLY | DIRECTORY, Mode::empty())?;
         let names =
@@ -138,16 +138,15 @@ impl DirHandle {
     }
 }
 
-/// What is in a folder, read as it is asked for: a folder may have millions of entries.
+/// The entries of a directory, read on demand: there may be millions.
 pub(crate) struct DirEntries(Dir);
 
-/// One name in a folder.
 pub(crate) struct ListedEntry {
     pub(crate) name: OsString,
     pub(crate) kind: EntryKind,
 }
 
-/// What a name in a folder stands for.
+/// The type of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     Directory,
@@ -171,7 +170,7 @@ impl Iterator for DirEntries {
             }
             let mut kind = entry.file_type();
             if kind == FileType::Unknown {
-                // Some file systems do not say it in the list.
+                // Some file systems do not return the type with the entry.
                 let stat =
                     self.0.fd().and_then(|dir| statat(dir, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW));
                 kind = stat.map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode));
@@ -188,9 +187,9 @@ impl Iterator for DirEntries {
     }
 }
 
-/// Opens what a resolved path names.
+/// Opens a resolved path.
 fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
-    // It would go somewhere else than it says.
+    // An unresolved path could lead somewhere else.
     path_components(path).map(drop)?;
     match open_at_once(path, flags) {
         Some(opened) => opened.map_err(to_io_error),
@@ -198,7 +197,7 @@ fn open_with(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     }
 }
 
-/// Opens a path in one system call; `None` where the system cannot do it or a container forbids it.
+/// Opens a path in one system call; `None` if the system does not support it or a container forbids it.
 #[cfg(target_os = "linux")]
 fn open_at_once(path: &Path, flags: OFlags) -> Option<Result<OwnedFd, Errno>> {
     use rustix::fs::{ResolveFlags, openat2};
@@ -214,7 +213,7 @@ fn open_at_once(_path: &Path, _flags: OFlags) -> Option<Result<OwnedFd, Errno>> 
     None
 }
 
-/// Opens a path folder by folder, each one in the one before it.
+/// Opens a path directory by directory, each one relative to its parent.
 fn open_in_steps(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let mut names = path_components(path)?.peekable();
     let first = if names.peek().is_some() { TRAVERSE } else { flags };
@@ -225,10 +224,10 @@ fn open_in_steps(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     Ok(dir)
 }
 
-/// Opens one name in a folder, unless it is a link.
+/// Opens one entry of a directory, unless it is a link.
 fn open_component(dir: &OwnedFd, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
     match openat(dir, name, flags, Mode::empty()) {
-        // Systems tell a link where a folder was asked for from a file there in different ways, or not at all.
+        // Systems report a link in place of a directory in different ways, or like a file.
         Err(Errno::NOTDIR) if is_link(dir, name) => Err(symlink_error()),
         opened => opened.map_err(to_io_error),
     }
@@ -244,7 +243,7 @@ fn is_link(dir: &OwnedFd, name: &OsStr) -> bool {
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_symlink())
 }
 
-/// The names along an absolute path that goes nowhere but down.
+/// The components of an absolute path without `..`.
 fn path_components(path: &Path) -> io::Result<impl Iterator<Item = &OsStr>> {
     let mut parts = path.components();
     let is_resolved = parts.next() == Some(Component::RootDir)

@@ -1,5 +1,5 @@
-//! Pages of a text of any length: lines are counted and cut as they come, and no more than a page is kept. Blocks on the
-//! reader it is given; knows no tool.
+//! Pages of a text of any length: lines are counted and cut while reading, and only one page is stored. Blocks on its
+//! reader; must not know any tool.
 
 use std::{
     fmt::Write as _,
@@ -16,20 +16,20 @@ use crate::text_encoding::{BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, number_lines};
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Time to find the first line of a page.
+/// Time limit to find the first line of a page.
 const FIND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Time to count the lines behind a page.
+/// Time limit to count the lines after a page.
 const COUNT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A page, and whether the lines behind it were counted to the end.
+/// A page, and whether the lines after it were counted to the end.
 #[derive(Debug)]
 pub(crate) struct TextPage {
     page: LinePage,
     is_counted: bool,
 }
 
-/// Why there is no page.
+/// Reason why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
     #[error("it is a binary file")]
@@ -43,7 +43,7 @@ pub(crate) enum PageError {
 }
 
 impl TextPage {
-    /// Takes a page out of a text.
+    /// Returns a page of a text.
     pub(crate) fn from_text(text: &str, range: PageRange) -> Self {
         let mut lines = LinePager::new(range);
         lines.push(text.as_bytes());
@@ -91,7 +91,7 @@ impl TextPage {
         }
     }
 
-    /// Whether what could not be decoded is shown as a replacement character.
+    /// Whether undecodable bytes are shown as replacement characters.
     pub(crate) fn is_lossy(&self) -> bool {
         self.page.is_lossy
     }
@@ -101,12 +101,12 @@ impl TextPage {
         self.page.n_lines == 0
     }
 
-    /// How many lines there are, when the page begins behind the last of them.
+    /// The number of lines, if the page begins after the last one.
     pub(crate) fn total_if_past_end(&self) -> Option<usize> {
         (self.page.first > self.page.n_lines).then_some(self.page.n_lines)
     }
 
-    /// Writes the lines with their numbers, and how to go on.
+    /// Renders the lines with their numbers, and a note on how to continue.
     pub(crate) fn into_text(self) -> String {
         let Self { page: LinePage { first, lines, n_lines, .. }, is_counted } = self;
         let mut text = number_lines(lines.iter().map(String::as_str), first);
@@ -122,7 +122,7 @@ impl TextPage {
     }
 }
 
-/// Reads until a chunk is full or the source ends; a character of two bytes is not cut by a short read.
+/// Reads until a chunk is full or the source ends, so that a short read does not split a character of two bytes.
 fn fill_chunk(source: &mut impl Read, chunk: &mut [u8]) -> io::Result<usize> {
     let mut n_read = 0;
     while n_read < chunk.len() {
@@ -149,7 +149,7 @@ fn utf16_decoder(bytes: &[u8]) -> Option<Decoder> {
 fn decode_chunk(decoder: &mut Decoder, bytes: &[u8], is_last: bool) -> String {
     let capacity = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or(4 * CHUNK_BYTES);
     let mut text = String::with_capacity(capacity);
-    // There is room for all of it.
+    // The capacity suffices.
     let _ = decoder.decode_to_string(bytes, &mut text, is_last);
     text
 }

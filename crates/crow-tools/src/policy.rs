@@ -1,5 +1,5 @@
-//! The permission policy of a session, a child and the MCP server, made in one place: which folders may be read and
-//! written is worked out here and nowhere else.
+//! The permission policy of a session, a child and the MCP server: the only place that determines which directories may
+//! be read and written.
 
 use std::path::{Path, PathBuf};
 
@@ -11,26 +11,26 @@ use crow_core::{
 
 use crate::{Workspace, resolve_links};
 
-/// What a permission policy is made from.
+/// The sources of a permission policy.
 #[derive(Debug, Clone)]
 pub struct PolicySources<'a> {
-    /// The folders to work in, and their repositories.
+    /// The working directories and their repositories.
     pub workspace: &'a Workspace,
-    /// One more folder to work in, such as that of a child.
+    /// A further working directory, such as that of a child.
     pub cwd: Option<&'a Path>,
-    /// Folders that may be read as well.
+    /// Directories that may only be read.
     pub readable: Vec<PathBuf>,
-    /// The configuration with its keys.
+    /// The directory of the configuration with its keys.
     pub config_dir: &'a Path,
-    /// What is allowed and denied for good.
+    /// The rules that allow and deny calls.
     pub rules: PermissionRules,
     /// Which commands run in the sandbox.
     pub sandbox: SandboxMode,
-    /// How well the sandbox holds them here.
+    /// How well this system supports the sandbox.
     pub support: SandboxSupport,
 }
 
-/// Decides which calls run, ask or are refused.
+/// Decides which calls run, need permission or are denied.
 #[derive(Debug)]
 pub struct PermissionPolicy {
     roots: SessionRoots,
@@ -40,7 +40,7 @@ pub struct PermissionPolicy {
 }
 
 impl PermissionPolicy {
-    /// Works out which folders may be read and written.
+    /// Determines which directories may be read and written.
     pub fn new(sources: PolicySources<'_>) -> Self {
         let PolicySources { workspace, cwd, readable, config_dir, rules, sandbox, support } = sources;
         let display = |path: &Path| path.display().to_string();
@@ -55,7 +55,7 @@ impl PermissionPolicy {
         Self { roots, rules, sandbox, support }
     }
 
-    /// Judges a call of a tool in a mode, with what a person granted.
+    /// Evaluates a call of a tool in a mode, with the user's grants.
     pub fn evaluate(
         &self,
         mode: Mode,
@@ -66,22 +66,22 @@ impl PermissionPolicy {
         evaluate_call_in_sandbox(&self.for_mode(mode), grants, tool, info, &self.sandbox_rules())
     }
 
-    /// Tells who approved a call that [`Self::evaluate`] lets run.
+    /// Returns who approved a call that [`Self::evaluate`] allows.
     pub fn approval(&self, mode: Mode, grants: &GrantSet, tool: &str, info: &ToolCallInfo) -> ApprovalSource {
         approval_source_in_sandbox(&self.for_mode(mode), grants, tool, info, &self.sandbox_rules())
     }
 
-    /// Tells how a command runs that was approved so.
+    /// Returns the confinement of a command with such an approval.
     pub fn confinement(&self, mode: Mode, approval: ApprovalSource) -> Confinement {
         self.sandbox_rules().confinement_for(mode, approval)
     }
 
-    /// The folders to work in, resolved through links.
+    /// The working directories, with links resolved.
     pub fn work_roots(&self) -> &[String] {
         &self.roots.work
     }
 
-    /// The configured choice, and what the system makes of it.
+    /// The configured sandbox mode and the system's support for it.
     pub fn sandbox_rules(&self) -> SandboxPolicy<'_> {
         SandboxPolicy { choice: self.sandbox, support: &self.support }
     }

@@ -1,4 +1,4 @@
-//! `read`: a file as numbered lines, or an image as an image.
+//! `read`: a file as numbered lines, or an image.
 
 use std::{io::Read as _, path::Path};
 
@@ -21,23 +21,23 @@ use crate::{
     workspace::{ContentStamp, resolve_links},
 };
 
-/// As many lines as most files have.
+/// Most files have fewer lines.
 const LIMIT_DEFAULT: usize = 2000;
 
-/// Longer lines are generated ones, and say little for their tokens.
+/// Longer lines are generated, and not worth their tokens.
 pub(crate) const LINE_CHARS_MAX: usize = 2000;
 
-/// About 25,000 tokens: one read must not fill a model's window.
+/// About 25,000 tokens: one read must not fill a model's context window.
 const TEXT_BYTES_MAX: usize = 100_000;
 
-/// Providers take images of up to 5 MB in base64, which is a third longer than the bytes.
+/// Providers accept images of up to 5 MB in base64, which is a third longer than the bytes.
 pub(crate) const IMAGE_BYTES_MAX: usize = 3_700_000;
 
-/// What is said of text in an encoding that we do not know.
+/// The note below a text in an unknown encoding.
 pub(crate) const LOSSY_NOTE: &str = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will not take \
                      this file)\n";
 
-/// As many bytes as tell what an image is.
+/// Enough bytes to detect an image's type.
 const IMAGE_SIGNATURE_BYTES: usize = 16;
 
 pub(crate) struct ReadTool {
@@ -76,7 +76,7 @@ enum ReadContent {
     Image(ToolResult),
     Text {
         text: String,
-        /// None of a file that is too large to be edited.
+        /// `None` for a file that is too large to be edited.
         stamp: Option<ContentStamp>,
     },
 }
@@ -181,7 +181,7 @@ fn render_content(opened: OpenedFile, display_path: &str, args: &ReadArgs) -> Re
     }
 }
 
-/// Says why a file could not be read and what would help.
+/// Returns why a file could not be read, with a hint.
 pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> ToolError {
     let similar = match error {
         ReadError::Missing => files::similar_names(path),
@@ -199,7 +199,7 @@ pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> 
     ToolError(format!("could not read {display_path}: {error}{hint}"))
 }
 
-/// Cuts one page out of a text and says how to go on.
+/// Renders one page of a text, with a note on how to continue.
 pub(crate) fn render_text(text: &str, display_path: &str, range: PageRange) -> Result<String, ToolError> {
     render_page(TextPage::from_text(text, range), display_path, range)
 }
@@ -217,7 +217,7 @@ fn render_page(page: TextPage, display_path: &str, range: PageRange) -> Result<S
     }
 }
 
-/// Reads a page of a file that is too large to be held whole.
+/// Reads a page of a file that is too large to be read as a whole.
 pub(crate) fn read_file_page(
     path: &Path,
     display_path: &str,
@@ -234,7 +234,7 @@ pub(crate) fn read_file_page(
             format!("it is an image of more than {IMAGE_BYTES_MAX} bytes; make a smaller copy first");
         return Err(refuse(&message));
     }
-    // What is written to it meanwhile is not chased.
+    // Bytes that are appended meanwhile are not read.
     let n_bytes = file.metadata().map_err(|error| refuse(&error))?.len().max(FILE_BYTES_MAX);
     let source = head[..n_read].chain(file.take(n_bytes - n_read as u64));
     let page = TextPage::read(source, range, cancel).map_err(|error| refuse(&error))?;
@@ -242,14 +242,14 @@ pub(crate) fn read_file_page(
     Ok(render_page(page, display_path, range)? + note)
 }
 
-/// Reads an image that a person named; the error says why not.
+/// Reads an image that the user named; `Err` is the reason why it cannot be used.
 pub fn read_image(path: &Path) -> Result<ContentPart, String> {
     let bytes =
         files::read_file(&resolve_links(path), IMAGE_BYTES_MAX as u64).map_err(|error| error.to_string())?;
     image_part(&bytes)
 }
 
-/// Makes an image of a file's bytes; the error says why they are none for a model.
+/// Converts a file's bytes to an image; `Err` is the reason why a model cannot read it.
 pub(crate) fn image_part(bytes: &[u8]) -> Result<ContentPart, String> {
     let mime = check_image(bytes).map_err(|problem| format!("the image {problem}"))?;
     Ok(ContentPart::Image { mime: mime.to_owned(), data: BASE64_STANDARD.encode(bytes) })

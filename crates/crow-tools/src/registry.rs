@@ -1,4 +1,4 @@
-//! The tools there are, and the one way to run one. Knows no tool's inside.
+//! The tools, and the only way to run one. Must not know any tool's details.
 
 use std::{collections::HashSet, fmt, path::PathBuf, sync::Arc, time::Duration};
 
@@ -25,10 +25,10 @@ use crate::{
     write::WriteTool,
 };
 
-/// The title of a call that names no tool.
+/// The title of a call without a tool name.
 const UNNAMED_TITLE: &str = "Unnamed call";
 
-/// Every tool a model may call.
+/// All tools that a model may call.
 #[derive(Clone)]
 pub struct ToolRegistry {
     tools: Vec<Arc<dyn Tool>>,
@@ -37,30 +37,30 @@ pub struct ToolRegistry {
     web: Arc<WebContext>,
 }
 
-/// What the tools that Crow brings along work with.
+/// Configuration of the built-in tools.
 #[derive(Debug, Clone, Default)]
 pub struct BuiltinToolConfig {
-    /// Where output goes that is too long for the model.
+    /// The directory for output that is too long for the model.
     pub spill_dir: PathBuf,
-    /// Whose terminals commands run in.
+    /// Whether commands run in the client's terminals.
     pub terminals: TerminalPreference,
-    /// What runs commands.
+    /// The shell that runs commands.
     pub shell: Shell,
-    /// Who watches over the programs; nobody where there is no executable of ours to do it.
+    /// The supervisor of the programs; `None` if its executable was not found.
     pub sandbox: Option<SandboxWrapper>,
-    /// How long a command without a timeout is waited for before it goes on as a job; two minutes without one.
+    /// How long a call waits for a command without a timeout before the command becomes a job; two minutes by default.
     pub soft_limit: Option<Duration>,
-    /// How the web is reached.
+    /// Access to the web.
     pub web: WebConfig,
 }
 
-/// There is a tool of that name already.
+/// A tool of this name exists already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is a tool named {0} already")]
 pub struct ToolNameTaken(String);
 
 impl ToolRegistry {
-    /// The tools Crow brings along.
+    /// Returns a registry of the built-in tools.
     pub fn with_builtin_tools(config: BuiltinToolConfig) -> Self {
         let groups = ProcessGroups::new();
         let web = Arc::new(WebContext::new(config.web.clone()));
@@ -78,8 +78,8 @@ impl ToolRegistry {
         Self { tools, groups, sandbox: config.sandbox, web }
     }
 
-    /// These and more. A name that providers would refuse is made fit, and one that is taken gets the server's name
-    /// as a prefix.
+    /// Returns a registry with further tools. A name that providers would reject is sanitized, and one that is taken
+    /// gets the server's name as a prefix.
     #[must_use]
     pub fn with_tools(&self, added: Vec<Arc<dyn Tool>>) -> Self {
         let mut registry = self.clone();
@@ -93,7 +93,7 @@ impl ToolRegistry {
         registry
     }
 
-    /// Finds out how well commands can be held here, by trying it the first time.
+    /// Returns how well commands can be confined here; the first call tries it.
     pub async fn sandbox_support(&self) -> SandboxSupport {
         match &self.sandbox {
             Some(sandbox) => sandbox.sandbox_support().await.clone(),
@@ -101,12 +101,13 @@ impl ToolRegistry {
         }
     }
 
-    /// Ends every program that a tool started, at once and for good.
+    /// Ends every program that a tool started, and prevents new ones.
     pub fn stop_programs(&self) {
         self.groups.kill_all();
     }
 
-    /// Tells what to start so that nothing of a program that may do everything is left.
+    /// Returns the command that runs a program unconfined under the supervisor, so that none of its processes is left
+    /// over.
     pub(crate) fn supervised_command(&self, program: &str, args: &[String]) -> (String, Vec<String>) {
         match &self.sandbox {
             Some(sandbox) => sandbox.wrap_command(&CommandConfinement::FREE, program, args),
@@ -123,12 +124,12 @@ impl ToolRegistry {
         self.groups.n_alive()
     }
 
-    /// How the model is told of them.
+    /// The specifications of all tools, for the model.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
         self.tools.iter().map(|tool| tool.spec().clone()).collect()
     }
 
-    /// Those of MCP servers: the server, the name that a tool has there, and how the model is told of it.
+    /// The tools of MCP servers: the server, the server's name for the tool, and the specification for the model.
     pub fn mcp_tool_specs(&self) -> Vec<(String, String, ToolSpec)> {
         let specs = self.tools.iter().filter_map(|tool| {
             Some((tool.server_name()?.to_owned(), tool.server_tool_name()?.to_owned(), tool.spec().clone()))
@@ -136,7 +137,7 @@ impl ToolRegistry {
         specs.collect()
     }
 
-    /// Adds a tool under a name that is free.
+    /// Adds a tool if its name is not taken.
     pub fn add_tool(&mut self, tool: Arc<dyn Tool>) -> Result<(), ToolNameTaken> {
         let name = &tool.spec().name;
         if self.find_tool(name).is_some() {
@@ -146,7 +147,8 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Gives a call with its arguments as its tool reads them. One that [`Self::run_call`] would refuse stays as it is.
+    /// Returns a call with its arguments as its tool reads them. A call that [`Self::run_call`] would reject is
+    /// unchanged.
     pub fn resolve_call(&self, call: &ToolCall) -> ToolCall {
         let checked = self.find_tool(&call.name).and_then(|tool| check_arguments(tool, call).ok());
         let arguments = match (&call.arguments, checked) {
@@ -159,7 +161,7 @@ impl ToolRegistry {
         ToolCall { arguments, ..call.clone() }
     }
 
-    /// Says what a call would do. A call that [`Self::run_call`] would refuse touches nothing.
+    /// Returns the call info. A call that [`Self::run_call`] would reject accesses nothing.
     pub fn call_info(&self, call: &ToolCall, workspace: &Workspace) -> ToolCallInfo {
         let Some(tool) = self.find_tool(&call.name) else {
             let title = crate::tool::to_title(&call.name);
@@ -180,7 +182,7 @@ impl ToolRegistry {
         }
     }
 
-    /// The folder of a call whose output comes piece by piece with such a client.
+    /// The working directory of a call whose output such a client shows live.
     pub fn live_output_dir(
         &self,
         call: &ToolCall,
@@ -192,7 +194,7 @@ impl ToolRegistry {
         tool.live_output_dir(&arguments, workspace, client)
     }
 
-    /// Tells whether a call runs a command in a terminal of such a client.
+    /// Whether a call runs a command in a terminal of such a client.
     pub fn runs_in_client(
         &self,
         call: &ToolCall,
@@ -203,7 +205,7 @@ impl ToolRegistry {
         check_arguments(tool, call).is_ok_and(|arguments| tool.runs_in_client(&arguments, workspace, client))
     }
 
-    /// Shows what a call would change; a call that cannot be done at all has its outcome already.
+    /// Returns what a call would change; `Err` is the result of a call that cannot run.
     pub async fn preview_call(
         &self,
         call: &ToolCall,
@@ -216,7 +218,7 @@ impl ToolRegistry {
         }
     }
 
-    /// Runs a call. Whatever is wrong with it is an outcome that says what to do about it.
+    /// Runs a call. Every error is a result that says what to do about it.
     pub async fn run_call(&self, call: &ToolCall, cx: ToolCx<'_>) -> ToolResult {
         if cx.cancel.is_cancelled() {
             return ToolResult::failure(CANCELLED);
@@ -237,7 +239,7 @@ impl ToolRegistry {
         }
     }
 
-    /// Fetches the image at an address that `web_fetch` may fetch. The error says why there is none.
+    /// Fetches an image from an address that `web_fetch` may fetch. `Err` is the reason for a failure.
     pub async fn fetch_image(&self, url: &str, cancel: &CancellationToken) -> Result<ContentPart, String> {
         self.web.fetch_image(url, cancel).await.map_err(|ToolError(reason)| reason)
     }
@@ -247,7 +249,7 @@ impl ToolRegistry {
     }
 }
 
-/// Notes in the log how a model spells its calls, and nothing of what is in them.
+/// Logs the syntax errors of a model's arguments, without their content.
 fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_accepted: bool) {
     let name = tool.spec().name.as_str();
     match (arguments, is_accepted) {
@@ -276,11 +278,11 @@ fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_accepted: bool) 
     }
 }
 
-/// The arguments as the tool wants them, or why the call may not run.
+/// Returns the arguments as the tool expects them, or why the call may not run.
 fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value>, ToolError> {
     let refuse = |reason: &dyn fmt::Display| ToolError(format!("`{}` was not run: {reason}", call.name));
     let arguments = match &call.arguments {
-        // Half a path or pattern reads the wrong thing at worst; half a file or command does harm.
+        // A truncated path or pattern reads the wrong thing at worst; a truncated file or command does harm.
         ToolArguments::Repaired { doubt: Some(doubt), .. } if !tool.is_read_only() => {
             let advice = doubt.advice();
             return Err(refuse(&format_args!(
@@ -294,7 +296,7 @@ fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value
     let checked = match tool.server_name() {
         None => repair::resolve_names(name, parameters, arguments)
             .and_then(|arguments| repair::check_against_schema(parameters, &arguments)),
-        // What a server makes of names that it did not list is its own affair.
+        // A server handles unknown argument names itself.
         Some(_) => repair::check_against_schema(parameters, arguments),
     };
     checked.map_err(|message| refuse(&message))

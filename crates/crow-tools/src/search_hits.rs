@@ -1,5 +1,4 @@
-//! What a search found, in the order of paths whatever order it came in, and never more than is shown.
-//! Knows nothing of searching.
+//! The results of a search, ordered by path, limited to what is shown. Must not know how files are searched.
 
 use std::{
     cmp::Ordering,
@@ -9,18 +8,18 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-/// A line of the answer, below the file it is from.
+/// A row of the results, below its file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum MatchRow {
-    /// A line that matches, by its number.
+    /// A matching line, with its number.
     Match(u64, String),
-    /// A line near one.
+    /// A line before or after a match.
     Context(u64, String),
-    /// Lines were left out here.
+    /// A gap between lines.
     Gap,
     /// The file itself.
     File,
-    /// How many of its lines match.
+    /// The number of matching lines.
     Count(u64),
 }
 
@@ -36,7 +35,7 @@ impl MatchRow {
         };
     }
 
-    /// Tells whether it counts against the limit.
+    /// Whether it counts toward the limit.
     fn counts_toward_limit(&self) -> bool {
         match self {
             Self::Match(..) | Self::Context(..) | Self::File | Self::Count(_) => true,
@@ -45,7 +44,7 @@ impl MatchRow {
     }
 }
 
-/// Keeps the first rows of all.
+/// Stores the first rows, ordered by path.
 pub(crate) struct SearchHits {
     n_rows_max: usize,
     state: Mutex<HitState>,
@@ -64,15 +63,15 @@ impl SearchHits {
         Self { n_rows_max, state: Mutex::default() }
     }
 
-    /// Tells whether what is found at a path, or in a folder there, could still be among the first rows.
+    /// Whether results at a path, or below it, could still be among the first rows.
     pub(crate) fn may_show(&self, path: &Path) -> bool {
         let state = self.lock_state();
         let last = state.files.last_key_value().map(|(last, _)| last);
-        // What is behind the last one is not shown, whatever is found before it.
+        // Results after the last stored one are not shown, whatever else is found.
         state.n_rows <= self.n_rows_max || last.is_none_or(|last| path.cmp(last) == Ordering::Less)
     }
 
-    /// Adds what was found in a file, and forgets what lies behind the first rows.
+    /// Adds the results of a file, and drops those after the first rows.
     pub(crate) fn add_rows(&self, path: &Path, rows: Vec<MatchRow>) {
         if rows.is_empty() {
             return;
@@ -82,7 +81,7 @@ impl SearchHits {
         state.files.insert(path.to_owned(), rows);
         while let Some(last) = state.files.last_entry() {
             let n_last = count_rows(last.get());
-            // One row more is kept, to know that there are more.
+            // One row more is stored, to know that there are more.
             if state.n_rows - n_last <= self.n_rows_max {
                 break;
             }
@@ -91,17 +90,17 @@ impl SearchHits {
         }
     }
 
-    /// Notes that a file could not be searched.
+    /// Counts a file that could not be searched.
     pub(crate) fn add_unread(&self) {
         self.lock_state().n_unread += 1;
     }
 
-    /// Notes that a file was left out because it holds keys.
+    /// Counts a file that was left out because it contains keys.
     pub(crate) fn add_skipped_key(&self) {
         self.lock_state().n_key_files += 1;
     }
 
-    /// Spells the rows; `shown` spells a path.
+    /// Renders the rows; `display_path` renders a path.
     pub(crate) fn into_summary(self, display_path: impl Fn(&Path) -> String) -> SearchSummary {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut text = String::new();
@@ -124,14 +123,14 @@ impl SearchHits {
     }
 }
 
-/// What came of a search.
+/// The result of a search.
 pub(crate) struct SearchSummary {
     pub(crate) text: String,
-    /// More than the limit when there is more than is shown.
+    /// More than the limit if not all rows are shown.
     pub(crate) n_rows: usize,
-    /// Says how many files could not be searched, as long as all of them were wanted.
+    /// Number of files that could not be searched; only valid for a complete search.
     pub(crate) n_unread: usize,
-    /// Says how many files that hold keys were left out, as long as all of them were wanted.
+    /// Number of files with keys that were left out; only valid for a complete search.
     pub(crate) n_key_files: usize,
 }
 

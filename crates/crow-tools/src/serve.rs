@@ -1,7 +1,7 @@
-//! Crow's own tools for any MCP client.
+//! Serves Crow's tools to any MCP client.
 //!
-//! The client asks its person before it calls a tool, so what stays inside the folders it was given counts as allowed.
-//! The rest is asked for through the client, or refused.
+//! The client asks its user before it calls a tool, so that calls within the roots count as allowed. Other calls need
+//! permission through the client, or are rejected.
 
 mod call_mode;
 mod convert;
@@ -27,45 +27,45 @@ use crate::ToolRegistry;
 
 pub use self::http_server::{McpHttpEndpoint, serve_http};
 
-/// A script that closes its side right after its calls still gets the answers of quick ones.
+/// A script that closes its side right after its calls still gets the responses of quick ones.
 const FINAL_RESPONSES_WAIT: Duration = Duration::from_secs(1);
 
-/// What is served, and within which bounds.
+/// The tools to serve, and their limits.
 #[derive(Clone)]
 pub struct McpServeConfig {
-    /// The tools.
+    /// The tools to serve.
     pub tools: ToolRegistry,
-    /// Where they work.
+    /// Their working directory.
     pub cwd: PathBuf,
-    /// Environment variables that hold keys; no command gets them.
+    /// Environment variables that contain keys; commands do not get them.
     pub secret_variables: Vec<String>,
-    /// The mode of the configuration; only `plan` makes a difference.
+    /// The configured mode; only `plan` has an effect.
     pub mode: Mode,
-    /// What is allowed and denied for good.
+    /// The rules that allow and deny calls.
     pub rules: PermissionRules,
     /// Which commands run in the sandbox.
     pub sandbox: SandboxMode,
-    /// Where may be read beside the folders, such as the output of commands.
+    /// Directories that may be read beside the roots, such as the output of commands.
     pub readable: Vec<PathBuf>,
-    /// The configuration with its keys.
+    /// The directory of the configuration with its keys.
     pub config_dir: PathBuf,
 }
 
-/// Why serving came to an end that nobody wanted.
+/// Reason why serving failed.
 #[derive(Debug, thiserror::Error)]
 pub enum McpServeError {
-    /// The other side does not speak the protocol.
+    /// The client does not speak the protocol.
     #[error("the client does not begin as MCP clients do: {0}")]
     NoHandshake(String),
-    /// The connection to the client is gone in the middle of something.
+    /// The connection to the client was lost.
     #[error("the connection to the client broke: {0}")]
     Broken(String),
-    /// The system refused.
+    /// The operating system's error.
     #[error("{0}")]
     System(#[from] std::io::Error),
 }
 
-/// What reads a client's words, and tells that it has closed its side.
+/// Reads from a client and signals when the client closes its side.
 struct EofSignalReader<R> {
     inner: R,
     closed: CancellationToken,
@@ -88,7 +88,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for EofSignalReader<R> {
     }
 }
 
-/// Serves one client on a pair of pipes, until it closes its side or `cut` says so.
+/// Serves one client on a pair of streams, until it closes its side or `cancel` is cancelled.
 pub async fn serve_stdio(
     config: McpServeConfig,
     read: impl AsyncRead + Send + Unpin + 'static,
@@ -117,7 +117,7 @@ pub async fn serve_stdio(
             }
         }
         Err(ServerInitializeError::Cancelled) => Ok(()),
-        // Somebody looked in and left.
+        // The client disconnected without a request.
         Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
         Err(error) => Err(McpServeError::NoHandshake(crate::tool::to_title(&error.to_string()))),
     };

@@ -1,4 +1,4 @@
-//! `terminal`: a shell command in the working folder, and the jobs that some of them become.
+//! `terminal`: runs shell commands, some of them as jobs.
 
 mod arguments;
 mod client;
@@ -32,50 +32,49 @@ use crate::{
     tool::{ToolError, into_preview_future, into_tool_future, text_argument, to_title},
 };
 
-/// Enough for a build or a test run of a project that is not huge; what takes longer is not lost, it goes on as a job.
+/// Enough for a build or a test run of a medium project; a longer command continues as a job.
 const SOFT_LIMIT: Duration = Duration::from_mins(2);
 
-/// What asks for a password has asked by then.
+/// A program that asks for a password does so within this time.
 const PROMPT_SOFT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Longer than a working session nobody needs a server that nobody looks at.
+/// A server that is not used for longer than a working session is not needed.
 const JOB_LIFETIME: Duration = Duration::from_hours(4);
 
-/// How long the start of a job is watched: most that fail do so at once, and servers say where they are.
+/// How long the start of a job is watched: most failures happen at once, and servers print their address.
 const JOB_START_WAIT: Duration = Duration::from_secs(1);
 
-/// A program that says nothing for so long waits, or computes.
+/// A program without output for this long waits for input, or computes.
 const QUIET_PERIOD: Duration = Duration::from_millis(200);
 
-/// How long somebody who did not say so waits for a job to say something.
+/// Default time to wait for a job's output.
 const READ_WAIT: Duration = Duration::from_secs(5);
 
-/// About 4,000 tokens each: the beginning says what was done, the end how it went.
+/// About 4,000 tokens each: the beginning shows what was done, the end the outcome.
 const HEAD_BYTES: usize = 16 * 1024;
 const TAIL_BYTES: usize = 16 * 1024;
 
-/// Whose terminals commands run in.
+/// Whether commands run in the client's terminals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TerminalPreference {
-    /// The client's where it has some, else none but our own processes.
+    /// In the client's terminals if it has some, else in our own processes.
     #[default]
     ClientFirst,
-    /// The client's; without them no command runs.
+    /// In the client's terminals; without them no command runs.
     ClientOnly,
-    /// Our own processes, whatever the client has.
+    /// In our own processes.
     Local,
 }
 
-/// Where one command runs.
+/// How one command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandRoute {
-    /// In a terminal of the client.
     Client,
-    /// Here, and the client draws what it prints as it comes.
+    /// In our own process; the client gets its output as a stream.
     LocalStreamed,
-    /// Here, and the client is shown pictures of it.
+    /// In our own process; the client gets snapshots of its output.
     Local,
-    /// Nowhere.
+    /// Not at all.
     Unavailable,
 }
 
@@ -92,20 +91,18 @@ impl TerminalPreference {
 
 pub(crate) struct TerminalTool {
     spec: ToolSpec,
-    /// The programs alive.
     groups: ProcessGroups,
-    /// Where output goes that is too long for the model.
+    /// The directory for output that is too long for the model.
     spill_dir: PathBuf,
     terminals: TerminalPreference,
-    /// What runs the commands.
     shell: Shell,
-    /// Who holds the commands.
+    /// The supervisor of the commands.
     sandbox: Option<SandboxWrapper>,
-    /// How long a command without a limit of its own is waited for.
+    /// How long a call waits for a command without a timeout.
     soft_limit: Duration,
 }
 
-/// Why no command can run.
+/// The error if no command can run.
 const NO_TERMINAL: &str = "could not run the command: the client has no terminals, and the configuration wants no others \
                        (fallback_to_mcp_terminal)";
 
@@ -243,7 +240,7 @@ impl TerminalTool {
 
     fn command_route(&self, request: &CommandRequest, client: AcpClientCapabilities) -> CommandRoute {
         match self.terminals.select_route(client) {
-            // Nothing can be typed in the client's terminal from here.
+            // Crow cannot type into a terminal of the client.
             CommandRoute::Client
                 if request.need == TerminalNeed::Interactive
                     && self.terminals == TerminalPreference::ClientFirst =>
@@ -277,7 +274,7 @@ fn action_title(action: &TerminalAction, workspace: &Workspace) -> String {
     }
 }
 
-/// What is typed may run like any command; only what stops a job, or looks at it, does nothing.
+/// Typed text may run like any command; stopping or reading a job accesses nothing.
 fn action_access(action: TerminalAction, workspace: &Workspace) -> ToolAccess {
     match action {
         TerminalAction::Start(request) | TerminalAction::Reset { next_command: Some(request), .. } => {

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{BuiltinToolConfig, ToolCx, ToolProgress, ToolRegistry, Workspace};
 
-/// A project in a folder of its own, with a little something beside it.
+/// A project in a directory of its own, with a file beside it.
 struct Machine {
     dir: TempDir,
     workspace: Workspace,
@@ -38,7 +38,7 @@ struct Machine {
     cancel: CancellationToken,
 }
 
-/// Makes the files that `setup` makes, makes the calls, and compares everything that came of them.
+/// Creates the project with `setup`, makes the calls, and compares everything that came of them.
 async fn check(setup: fn(&Path), calls: &[(&str, Value)], expect: Expect) {
     let machine = Machine::new(setup);
     let mut said = String::new();

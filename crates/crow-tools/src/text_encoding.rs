@@ -1,4 +1,4 @@
-//! Bytes of a file as text and back, in the encoding they had. Pure.
+//! Decodes a file's bytes and encodes them again in the same encoding. Pure.
 
 use crow_core::line_too_long;
 
@@ -8,7 +8,7 @@ pub(crate) const BOM_UTF8: &[u8] = b"\xEF\xBB\xBF";
 pub(crate) const BOM_UTF16_LE: &[u8] = b"\xFF\xFE";
 pub(crate) const BOM_UTF16_BE: &[u8] = b"\xFE\xFF";
 
-/// How a file writes its text down.
+/// The encoding of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextEncoding {
     Utf8,
@@ -17,16 +17,16 @@ pub(crate) enum TextEncoding {
     Utf16Be,
 }
 
-/// What bytes turned out to be.
+/// Decoded bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum DecodedText {
     Text(String, TextEncoding),
-    /// Text in an encoding we do not know: good enough to look at, not to write back.
+    /// Text in an unknown encoding: readable, but not to be written back.
     Lossy(String),
     Binary,
 }
 
-/// Reads bytes as text.
+/// Decodes bytes as text.
 pub(crate) fn decode_text(bytes: Vec<u8>) -> DecodedText {
     if let Some(rest) = bytes.strip_prefix(BOM_UTF8) {
         return match std::str::from_utf8(rest) {
@@ -62,7 +62,7 @@ fn decode_utf16(bytes: &[u8], encoding: TextEncoding) -> DecodedText {
     }
 }
 
-/// Writes text down as the file had it.
+/// Encodes text in the file's encoding.
 pub(crate) fn encode_text(text: &str, encoding: TextEncoding) -> Vec<u8> {
     match encoding {
         TextEncoding::Utf8 => text.as_bytes().to_vec(),
@@ -82,7 +82,7 @@ pub(crate) fn number_lines<'a>(lines: impl Iterator<Item = &'a str>, first: usiz
     rows.collect()
 }
 
-/// Cuts a line that is too long to show and says so.
+/// Truncates a long line, with a note.
 pub(crate) fn truncate_line(line: &str, chars_max: usize) -> String {
     match line.char_indices().nth(chars_max) {
         None => line.to_owned(),

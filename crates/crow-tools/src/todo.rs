@@ -9,7 +9,7 @@ use crate::{
     tool::{ToolError, into_tool_future, parse_arguments},
 };
 
-/// A plan that nobody can read is none; and every client draws all of it each time.
+/// A longer plan is unreadable, and every client renders all of it each time.
 const ENTRIES_MAX: usize = 200;
 
 /// A step is one line in a list.

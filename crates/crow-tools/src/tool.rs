@@ -1,4 +1,4 @@
-//! What a tool is. Knows none of them.
+//! The [`Tool`] trait and its context. Must not know any tool.
 
 use std::{fmt, path::PathBuf, pin::Pin, sync::Arc, time::Duration};
 
@@ -13,38 +13,37 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{UndoRecorder, Workspace, workspace::PATH_BYTES_MAX};
 
-/// A call at work.
+/// A running call.
 pub type ToolFuture<'a> = Pin<Box<dyn Future<Output = ToolResult> + Send + 'a>>;
 
-/// What a call would change, on its way; the other side is why it cannot be done at all.
+/// A pending preview; `Err` is the result of a call that cannot run.
 pub type PreviewFuture<'a> =
     Pin<Box<dyn Future<Output = Result<Vec<ToolCallContent>, ToolResult>> + Send + 'a>>;
 
-/// Something the model can have done.
+/// A tool that the model can call.
 pub trait Tool: Send + Sync {
-    /// How the model is told of it.
+    /// The specification for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// Names the MCP server that it belongs to, when it is none of ours.
+    /// The MCP server that it belongs to, if any.
     fn server_name(&self) -> Option<&str> {
         None
     }
 
-    /// What that server calls it.
+    /// The server's name for it.
     fn server_tool_name(&self) -> Option<&str> {
         None
     }
 
-    /// Tells whether all it ever does is read what is on this machine: such a call may run though its arguments are
-    /// in doubt.
+    /// Whether it only reads from this machine: such a call may run even if the repair of its arguments is in doubt.
     fn is_read_only(&self) -> bool {
         false
     }
 
-    /// Says what a call would do, whatever is in its arguments.
+    /// Returns the call info for any arguments, valid or not.
     fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo;
 
-    /// The folder of a call whose output comes piece by piece with such a client.
+    /// The working directory of a call whose output such a client shows live.
     fn live_output_dir(
         &self,
         _arguments: &Map<String, Value>,
@@ -54,7 +53,7 @@ pub trait Tool: Send + Sync {
         None
     }
 
-    /// Tells whether a call runs a command in a terminal of such a client.
+    /// Whether a call runs a command in a terminal of such a client.
     fn runs_in_client(
         &self,
         _arguments: &Map<String, Value>,
@@ -64,43 +63,43 @@ pub trait Tool: Send + Sync {
         false
     }
 
-    /// Shows what it would change, for whoever decides. The arguments fit the schema.
+    /// Returns what the call would change, for the permission request. The arguments match the schema.
     fn preview<'a>(&'a self, _arguments: &'a Map<String, Value>, _cx: ToolCx<'a>) -> PreviewFuture<'a> {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Does it. The arguments fit the schema.
+    /// Runs the call. The arguments match the schema.
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a>;
 }
 
-/// All that a call has around it.
+/// The context of a call.
 #[derive(Clone, Copy)]
 pub struct ToolCx<'a> {
-    /// The session's folders and what was read in them.
+    /// The session's roots and the files read in them.
     pub workspace: &'a Workspace,
-    /// The files and terminals of the session's client, where there is one.
+    /// The files and terminals of the session's client, if it has one.
     pub editor: Option<&'a ClientEditor>,
-    /// What it was judged by, as its [`ToolCallInfo`] said: files elsewhere are not opened for it.
+    /// The access that was evaluated, from its [`ToolCallInfo`]: other files are not opened for it.
     pub access: &'a ToolAccess,
-    /// Which call it is, where it belongs to a conversation.
+    /// The call's ID, if it belongs to a conversation.
     pub call: Option<CallId>,
-    /// How its commands are held. In a terminal of the client one that is free has nothing around it.
+    /// The confinement of its commands. An unconfined command in a terminal of the client runs without the supervisor.
     pub confinement: Confinement,
-    /// Stops the call.
+    /// Cancels the call.
     pub cancel: &'a CancellationToken,
-    /// Shows how far it is.
+    /// Reports progress.
     pub progress: &'a (dyn Fn(ToolProgress) + Send + Sync),
-    /// Keeps what is in a file before it is changed, where changes can be undone.
+    /// Records a file before it is changed, if changes can be undone.
     pub undo_recorder: Option<&'a dyn UndoRecorder>,
 }
 
 impl ToolCx<'_> {
-    /// What the client can do; nothing where there is none.
+    /// The client's capabilities; none without a client.
     pub(crate) fn client_capabilities(&self) -> AcpClientCapabilities {
         self.editor.map(ClientEditor::capabilities).unwrap_or_default()
     }
 
-    /// Finds where a path of the call leads, which has to be where it led when the call was judged.
+    /// Resolves a path of the call; it must lead where it led when the call was evaluated.
     pub(crate) fn approved_path(&self, path: &str) -> Result<PathBuf, ToolError> {
         let refuse =
             |reason: &str| ToolError(format!("could not use the path `{}`: {reason}", to_title(path)));
@@ -125,8 +124,8 @@ impl ToolCx<'_> {
 }
 
 impl ToolCx<'_> {
-    /// Does reading that blocks, off the thread that everybody shares. A disk that does not answer keeps that thread and
-    /// not the turn, and a session leaves no more of them behind than [`READERS_MAX`].
+    /// Runs a blocking read on another thread. A disk that does not respond blocks that thread and not the turn, and a
+    /// session leaves at most [`READERS_MAX`] of them behind.
     pub(crate) async fn read_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
@@ -151,34 +150,34 @@ impl ToolCx<'_> {
     }
 }
 
-/// Reads of one session at a time; more wait for each other.
+/// Concurrent reads of one session; further ones wait.
 pub(crate) const READERS_MAX: usize = 32;
 
 /// Longer than a search of the largest project.
 const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// How far a call is.
+/// Progress of a call.
 #[derive(Debug)]
 pub enum ToolProgress {
-    /// What there is to see so far, instead of what was there before.
+    /// The content so far, replacing the previous one.
     Content(Vec<ToolCallContent>),
-    /// More of what it prints.
+    /// Further output.
     Output(String),
-    /// The program that printed has ended.
+    /// The program that printed has exited.
     Exited {
-        /// Its exit code, when it had one.
+        /// Its exit code, if it had one.
         code: Option<i32>,
         /// The signal that ended it.
         signal: Option<i32>,
     },
-    /// It runs in this terminal of the client, to be kept until its result was shown.
+    /// It runs in this terminal of the client, which must be kept until the result was shown.
     Terminal(Arc<ClientTerminal>),
-    /// It did not run: it was to be held, and in the client's terminals nothing can be; see
+    /// It did not run: it had to be confined, which the client's terminals do not support; see
     /// [`Workspace::no_client_sandbox`].
     SandboxUnavailable,
 }
 
-/// Why a call was not done, as a sentence for the model.
+/// Reason why a call failed, for the model.
 #[derive(Debug)]
 pub(crate) struct ToolError(pub(crate) String);
 
@@ -193,21 +192,21 @@ pub(crate) const PATH_CHANGED: &str =
 
 pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 
-/// Makes a call's work into a running call, and a refusal into a failed outcome.
+/// Converts a call's work to a tool future, and an error to a failed result.
 pub(crate) fn into_tool_future<'a>(
     work: impl Future<Output = Result<ToolResult, ToolError>> + Send + 'a,
 ) -> ToolFuture<'a> {
     Box::pin(async move { work.await.unwrap_or_else(|ToolError(message)| ToolResult::failure(message)) })
 }
 
-/// Makes the working out of a preview into one, and a refusal into a failed outcome.
+/// Converts the computation of a preview to a preview future, and an error to a failed result.
 pub(crate) fn into_preview_future<'a>(
     work: impl Future<Output = Result<Vec<ToolCallContent>, ToolError>> + Send + 'a,
 ) -> PreviewFuture<'a> {
     Box::pin(async move { work.await.map_err(|ToolError(message)| ToolResult::failure(message)) })
 }
 
-/// Does work that blocks, off the thread that everybody shares.
+/// Runs blocking work on another thread.
 pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
@@ -215,13 +214,13 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     result.unwrap_or_else(|error| Err(ToolError(format!("the tool broke: {error}"))))
 }
 
-/// Reads arguments into a tool's own type.
+/// Parses arguments into a tool's own type.
 pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments.clone()))
         .map_err(|error| ToolError(format!("the arguments do not fit: {error}")))
 }
 
-/// Shows a text argument, empty when there is none: facets are wanted of broken calls too.
+/// Returns a text argument, empty if there is none: invalid calls have a call info too.
 pub(crate) fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
 }
@@ -229,7 +228,7 @@ pub(crate) fn text_argument<'a>(arguments: &'a Map<String, Value>, name: &str) -
 /// A title is one line in a list.
 const TITLE_CHARS_MAX: usize = 100;
 
-/// Makes a title of one line out of anything.
+/// Converts any text to a title of one line.
 pub(crate) fn to_title(text: &str) -> String {
     let mut lines = text.trim().lines();
     let line = lines.next().unwrap_or_default().trim_end();
@@ -240,7 +239,7 @@ pub(crate) fn to_title(text: &str) -> String {
     escape_hidden(&title)
 }
 
-/// Makes a title of what is done to a path, which a broken call may not have.
+/// Returns the title of an action on a path, which an invalid call may not have.
 pub(crate) fn path_title(verb: &str, path: &str, workspace: &Workspace) -> String {
     if path.is_empty() {
         verb.to_owned()

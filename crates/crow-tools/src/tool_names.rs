@@ -1,4 +1,4 @@
-//! Names that every provider takes, and no two alike.
+//! Tool names that every provider accepts, without duplicates.
 
 use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
@@ -8,10 +8,10 @@ use serde_json::{Map, Value};
 
 use crate::{PreviewFuture, Tool, ToolCx, ToolFuture, Workspace};
 
-/// Providers refuse longer ones.
+/// Providers' limit.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Finds a name for a tool: its own, or the server's before it, or that with a number.
+/// Returns an unused name for a tool: its own, with the server's name as a prefix, or with a number.
 pub(crate) fn unique_tool_name(tool: &dyn Tool, taken: &HashSet<String>) -> String {
     let own_name = sanitize_name(&tool.spec().name);
     let prefixed = || tool.server_name().map(|server| sanitize_name(&format!("{server}_{own_name}")));
@@ -23,7 +23,7 @@ pub(crate) fn unique_tool_name(tool: &dyn Tool, taken: &HashSet<String>) -> Stri
         .unwrap_or_default()
 }
 
-/// Keeps what providers take of a name.
+/// Replaces characters that providers reject.
 fn sanitize_name(name: &str) -> String {
     let truncated = name.chars().take(NAME_CHARS_MAX);
     let sanitized: String =

@@ -1,5 +1,5 @@
-//! A project's folders for a system prompt: how they look, and which of them hold a file of some name. Bounded whatever
-//! is in them. Blocks; knows no prompt.
+//! A project's directories for the system prompt: a drawing, and the paths of files with a given name. Limited for any
+//! content. Blocks; must not know the prompt.
 
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -13,41 +13,41 @@ use tokio_util::sync::CancellationToken;
 
 use crate::walk::{DirectoryLister, HiddenFiles, WalkBounds, WalkDirectory, WalkEntry};
 
-/// Levels that are drawn; deeper ones cost tokens in every request and are found by searching.
+/// Levels that are drawn; deeper ones cost tokens in every request and can be searched.
 const DEPTH_MAX: usize = 3;
 
 /// Lines that are drawn, for the same reason.
 const LINES_MAX: usize = 200;
 
-/// Entries of one folder: no folder hides the others.
+/// Entries of one directory, so that none hides the others.
 const DIR_ENTRIES_MAX: usize = 50;
 
-/// Entries of the root: what is in it is what a project is.
+/// Entries of the root, which show the kind of project.
 const ROOT_ENTRIES_MAX: usize = 100;
 
-/// A folder of which fewer lines could be drawn is only named.
+/// A directory with room for fewer lines is only named.
 const DIR_LINES_MIN: usize = 3;
 
 /// Characters of one name.
 const NAME_CHARS_MAX: usize = 100;
 
-/// Nobody waits longer for a first answer.
+/// The first response must not wait longer.
 const WALK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Entries that are looked at to draw the folders.
+/// Entries that are read to draw the directories.
 const DRAW_ENTRIES_MAX: usize = 2_000_000;
 
-/// Entries that are looked at in one folder below the first: what was generated leaves room for the others.
+/// Entries that are read in one directory below the root: generated files leave room for the others.
 const DIR_ENTRIES_SCANNED_MAX: usize = 10_000;
 
-/// Entries that are looked at for files of a name.
+/// Entries that are read to find files with a name.
 const FIND_ENTRIES_MAX: usize = 50_000;
 
-/// Folders that wait to be looked through for them.
+/// Directories that wait to be searched.
 const PENDING_MAX: usize = FIND_ENTRIES_MAX;
 
-/// Draws a folder, two spaces a level, folders with a slash, without what the project leaves out. Level by level, so that
-/// a folder of thousands of files hides no other.
+/// Draws a directory, two spaces per level, directories with a slash, without ignored files. Level by level, so that a
+/// directory of thousands of files hides no other.
 pub fn draw_tree(cwd: &Path) -> String {
     let cancel = CancellationToken::new();
     let limits = WalkBounds { entries_max: DRAW_ENTRIES_MAX, timeout: WALK_TIMEOUT };
@@ -73,7 +73,7 @@ pub fn draw_tree(cwd: &Path) -> String {
     lines.join("\n")
 }
 
-/// Finds files of a name below a folder, not in it, at most `n_max`, by their paths from there, as one line each.
+/// Finds files with a name below a directory, not in it; returns at most `n_max` relative paths, each on one line.
 pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
     let cancel = CancellationToken::new();
     let limits = WalkBounds { entries_max: FIND_ENTRIES_MAX, timeout: WALK_TIMEOUT };
@@ -98,7 +98,7 @@ pub fn find_files_below(cwd: &Path, name: &str, n_max: usize) -> Vec<String> {
     relative.map(|path| escape_hidden(&path.to_string_lossy())).collect()
 }
 
-/// What will be drawn.
+/// The entries to draw.
 struct TreeDrawing {
     nodes: Vec<TreeNode>,
     n_lines: usize,
@@ -106,13 +106,13 @@ struct TreeDrawing {
 
 struct TreeNode {
     name: OsString,
-    /// There when it is a folder that was not listed yet.
+    /// Set for a directory that was not listed yet.
     dir: Option<WalkDirectory>,
     is_dir: bool,
     children: Vec<usize>,
-    /// Children that are not drawn.
+    /// Number of children that are not drawn.
     n_more: usize,
-    /// Whether these are all of them.
+    /// Whether that number is exact.
     is_counted: bool,
 }
 
@@ -123,12 +123,13 @@ impl TreeNode {
 }
 
 impl TreeDrawing {
-    /// Lists the folders of a level, each with its share of the lines that are left; gives the folders below them.
+    /// Lists the directories of a level, each with its share of the remaining lines; returns the directories below
+    /// them.
     fn expand_level(&mut self, lister: &DirectoryLister<'_>, level: &[usize]) -> Vec<usize> {
         let mut next = Vec::new();
         for (position, &node) in level.iter().enumerate() {
             let n_lines_max = LINES_MAX.saturating_sub(self.n_lines) / (level.len() - position);
-            // One line more says how many are left out.
+            // One more line gives the number of the omitted entries.
             let n_entries_max = if node == 0 { ROOT_ENTRIES_MAX } else { DIR_ENTRIES_MAX };
             let n_lines_max = n_lines_max.min(n_entries_max + 1);
             let Some(dir) = self.nodes[node].dir.take().filter(|_| n_lines_max >= DIR_LINES_MIN) else {
@@ -164,7 +165,7 @@ impl TreeDrawing {
     }
 }
 
-/// What is drawn of a folder.
+/// The entries of a directory to draw.
 struct FirstEntries {
     children: Vec<TreeNode>,
     n_more: usize,
@@ -178,7 +179,7 @@ struct EntryLimits {
     n_scanned_max: usize,
 }
 
-/// The first entries of a folder by their names, folders before files where not all fit.
+/// Returns the first entries of a directory by name, directories before files if not all fit.
 fn first_entries(lister: &DirectoryLister<'_>, dir: &WalkDirectory, limits: EntryLimits) -> FirstEntries {
     let EntryLimits { n_lines_max, n_scanned_max } = limits;
     let mut dirs: Vec<(OsString, WalkDirectory)> = Vec::new();
@@ -215,7 +216,7 @@ fn first_entries(lister: &DirectoryLister<'_>, dir: &WalkDirectory, limits: Entr
     FirstEntries { children: nodes, n_more, is_counted }
 }
 
-/// Writes a number with commas between its thousands.
+/// Formats a number with commas between its thousands.
 fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

@@ -1,6 +1,6 @@
-//! Takes changes of files back: what was kept is put where it was, on disk or through the client.
+//! Undoes changes of files: restores the recorded content on disk or through the client.
 //!
-//! Must never overwrite what the agent did not leave; that is decided in `crow_core::undo`. Knows no store.
+//! Must never overwrite content that the agent did not write; `crow_core::undo` decides that. Must not know the store.
 
 use std::{
     path::{Path, PathBuf},
@@ -27,58 +27,58 @@ use crate::{
     workspace::ContentStamp,
 };
 
-/// What an undo works with.
+/// The context of an undo.
 #[derive(Debug, Clone, Copy)]
 pub struct UndoContext<'a> {
-    /// The session's folders and what was read in them.
+    /// The session's roots and the files read in them.
     pub workspace: &'a Workspace,
-    /// The files of the session's client, where there is one.
+    /// The files of the session's client, if it has one.
     pub editor: Option<&'a ClientEditor>,
-    /// Stops it between two files.
+    /// Cancels the undo between two files.
     pub cancel: &'a CancellationToken,
-    /// Whether anything is done.
+    /// Whether the changes are undone.
     pub mode: UndoMode,
 }
 
-/// Whether an undo is done, only shown, or given up where it cannot be done.
+/// The mode of an undo.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoMode {
-    /// It is done.
+    /// The changes are undone.
     Apply,
-    /// Nothing is changed; what would be done is told.
+    /// No file is changed; the result says what would be done.
     Preview,
-    /// No file is changed; what stands in the way is told and need not be undone any more.
+    /// No file is changed; changes with a conflict count as undone from now on.
     Skip,
 }
 
-/// A change with what was there before.
+/// A recorded change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedChange {
     /// Its resolved path.
     pub path: String,
-    /// What was there before.
+    /// The content before the change.
     pub before: UndoSnapshot,
-    /// What it left; `None` is no file.
+    /// The content after the change; `None` if the file did not exist.
     pub after: Option<ContentHash>,
 }
 
-/// What became of a path.
+/// The outcome for one file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UndoStatus {
-    /// What was there before is there again.
+    /// The content before the change was restored.
     Restored,
-    /// The file that the agent made is gone.
+    /// The file that the agent created was deleted.
     Removed,
-    /// It was as it was before already.
+    /// The file already had the content before the change.
     AlreadyRestored,
-    /// It was left alone.
+    /// The file was left unchanged.
     Conflict,
-    /// It was left alone for good.
+    /// The file was left unchanged, and its changes count as undone.
     Skipped,
 }
 
 impl UndoStatus {
-    /// Spells it for scripts.
+    /// The name in output for scripts.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Restored => "restored",
@@ -90,22 +90,23 @@ impl UndoStatus {
     }
 }
 
-/// What became of the changes of a path.
+/// The outcome of undoing the changes of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoneFile {
     /// Its resolved path.
     pub path: String,
-    /// What was done.
+    /// The outcome.
     pub status: UndoStatus,
-    /// Why it was left alone.
+    /// Reason why it was left unchanged.
     pub reason: Option<String>,
-    /// What would become of it, where it was left alone and is a text.
+    /// The difference that an undo would make, if it was left unchanged and is a text.
     pub diff: Option<String>,
-    /// The changes that need not be undone any more, by their places.
+    /// Indices of the changes that no longer need to be undone.
     pub resolved_changes: Vec<usize>,
 }
 
-/// Takes changes back, oldest first, as far as nothing stands in the way. One that is cut leaves the rest as it is.
+/// Undoes changes, given oldest first, as far as there is no conflict. If cancelled, it leaves the remaining files
+/// unchanged.
 pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) -> Vec<UndoneFile> {
     let recorded = Arc::new(recorded);
     let Ok(changes) = hash_changes(&recorded).await else { return Vec::new() };
@@ -140,12 +141,12 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
     if cx.mode == UndoMode::Skip {
         undone.retain(|undone| undone.status == UndoStatus::Skipped);
     }
-    // Calls that ran side by side were kept in any order.
+    // Concurrent calls are recorded in any order.
     undone.sort_by(|one, other| one.path.cmp(&other.path));
     undone
 }
 
-/// Names what was kept; hashing takes its time.
+/// Hashes the recorded contents on a blocking thread.
 async fn hash_changes(recorded: &Arc<Vec<RecordedChange>>) -> Result<Vec<UndoChange>, ToolError> {
     let recorded = recorded.clone();
     run_blocking(move || {
@@ -164,17 +165,16 @@ async fn hash_changes(recorded: &Arc<Vec<RecordedChange>>) -> Result<Vec<UndoCha
     .await
 }
 
-/// What is at a path.
+/// The current state of a file.
 struct CurrentFile {
     path: PathBuf,
     state: CurrentFileState,
-    /// What it would replace.
+    /// The state that an undo would replace.
     fingerprint: Option<FileFingerprint>,
-    /// Its permission bits, where it is a file.
+    /// Its permission bits, if it is a file.
     mode: Option<u32>,
-    /// Its text, unsaved changes included, where it is one.
+    /// Its text including unsaved changes, if it is one.
     text: Option<String>,
-    /// Whether a text goes through the client.
     target: WriteTarget,
 }
 
@@ -191,15 +191,15 @@ impl CurrentFile {
     }
 }
 
-/// What a difference begins with.
+/// The base of a difference.
 #[derive(Clone, Copy)]
 enum DiffBase<'a> {
     Current(&'a CurrentFile),
-    /// What was put back there just now, by the change it is the past of.
+    /// The content that the change with this index restored before.
     Restored(usize),
 }
 
-/// Looks at a path: what a client has not saved yet counts.
+/// Reads the current state of a file, including changes that the client has not saved.
 async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBuf) -> CurrentFile {
     let lookup = {
         let path = path.clone();
@@ -248,7 +248,7 @@ async fn inspect_file(cx: &UndoContext<'_>, changes: &[UndoChange], path: PathBu
     CurrentFile { path, state, fingerprint, mode, text, target }
 }
 
-/// Names what a client has and has not saved. The disk may hold what the client has not seen.
+/// Classifies a client's unsaved text. The file on disk may have changes that the client has not read.
 fn classify_unsaved(
     changes: &[UndoChange],
     path: &Path,
@@ -270,20 +270,20 @@ fn classify_unsaved(
     }
 }
 
-/// Why a file is left alone that may have changes nobody else knows.
+/// Reason to leave a file unchanged that may have unsaved changes.
 const NO_EDITOR_ANSWER: &str = "the editor did not say what it has";
 
-/// What a client has of a file.
+/// A client's buffer of a file.
 #[derive(Debug, PartialEq, Eq)]
 enum EditorBuffer {
     Text(String),
-    /// Nothing, or it was not asked.
+    /// The client does not have the file, or was not asked.
     NotOpen,
-    /// It was asked and said nothing.
+    /// The client did not respond.
     NoAnswer,
 }
 
-/// Asks the client for a file, where it may have it.
+/// Reads a file from the client, if it may have it.
 async fn read_buffer(cx: &UndoContext<'_>, path: &Path, may_be_text: bool) -> EditorBuffer {
     let is_in_workspace = path.to_str().is_some_and(|path| cx.workspace.contains(path));
     match cx.editor.filter(|editor| may_be_text && is_in_workspace && editor.capabilities().reads_files) {
@@ -349,7 +349,7 @@ async fn apply_planned(
                 };
             }
             let diff = render_diff(recorded, goal, base).filter(|_| conflict != UndoConflict::NotKept);
-            // What can never be put back would stand in the way of older turns for ever.
+            // A change that can never be undone must not block the undo of older turns forever.
             let is_permanent = matches!(conflict, UndoConflict::NotKept | UndoConflict::InBetween);
             let resolved_changes = if is_permanent { resolve(changes) } else { Vec::new() };
             UndoneFile { path, status: UndoStatus::Conflict, reason, diff, resolved_changes }
@@ -357,7 +357,7 @@ async fn apply_planned(
     }
 }
 
-/// Shows what would become of a text.
+/// Renders the difference that an undo would make.
 fn render_diff(recorded: &[RecordedChange], goal: usize, base: DiffBase<'_>) -> Option<String> {
     let text = |change: usize| recorded.get(change).and_then(|change| text_before(&change.before));
     let base = match base {
@@ -415,8 +415,8 @@ async fn restore_file(
         .await;
         fingerprint = lookup.map_err(|reason| refuse(&reason))?.fingerprint;
     }
-    // A client may have other ideas of line ends, formats and modes: what was kept is what is put back. A mode that
-    // somebody gave the file since is theirs.
+    // A client may change line endings, format and mode: the recorded content is restored. A mode that the user has set
+    // since is kept.
     let mode = current.mode.or_else(|| recorded.get(change).and_then(|change| mode_before(&change.before)));
     let (recorded, owned_path) = (recorded.clone(), path.to_owned());
     let restored =
@@ -426,7 +426,7 @@ async fn restore_file(
     Ok(UndoStatus::Restored)
 }
 
-/// A text that a client writes as it is.
+/// Returns a text that a client writes unchanged.
 fn utf8_text(before: &UndoSnapshot) -> Option<String> {
     match before {
         UndoSnapshot::Content { bytes, .. } => match decode_text(bytes.clone()) {
@@ -439,7 +439,7 @@ fn utf8_text(before: &UndoSnapshot) -> Option<String> {
     }
 }
 
-/// Puts a file back unless it is there to the letter.
+/// Restores a file unless its content is already the same.
 fn restore_content(
     path: &Path,
     before: &UndoSnapshot,

@@ -1,5 +1,5 @@
-//! The files of a folder that a project itself would look at, and patterns for their names.
-//! Blocks; knows no tool.
+//! Walks the files of a directory as the project would search them, and matches patterns with their names. Blocks; must
+//! not know any tool.
 
 mod ignore_rules;
 mod lister;
@@ -22,10 +22,10 @@ use crate::{
     tool::{CANCELLED, ToolError},
 };
 
-/// Whoever writes a longer pattern lists files, and pays for it in every comparison.
+/// A longer pattern is a list of files, and slows down every comparison.
 pub(crate) const PATTERN_BYTES_MAX: usize = 16 * 1024;
 
-/// Refuses a pattern that is too long to be one.
+/// Rejects a pattern that is too long.
 pub(crate) fn check_pattern_length(pattern: &str) -> Result<&str, ToolError> {
     if pattern.len() <= PATTERN_BYTES_MAX {
         return Ok(pattern);
@@ -34,17 +34,17 @@ pub(crate) fn check_pattern_length(pattern: &str) -> Result<&str, ToolError> {
     Err(ToolError(format!("the pattern is too long ({n_bytes} bytes, the limit is {PATTERN_BYTES_MAX})")))
 }
 
-/// As much of a line as is needed to see what is wrong with it.
+/// Enough of a line to see the error.
 const ERROR_LINE_CHARS_MAX: usize = 300;
 
-/// Says what is wrong with a pattern, which such words repeat as a whole.
+/// Shortens the lines of an error message that repeats the whole pattern.
 pub(crate) fn shorten_error(error: &dyn std::fmt::Display) -> String {
     let error = error.to_string();
     let lines: Vec<String> = error.lines().map(|line| truncate_line(line, ERROR_LINE_CHARS_MAX)).collect();
     lines.join("\n")
 }
 
-/// A pattern for paths. One without a slash is about the name alone, in whatever folder.
+/// A pattern for paths. Without a slash it matches the name alone, in any directory.
 #[derive(Clone)]
 pub(crate) struct PathPattern {
     glob: PathGlob,
@@ -80,15 +80,15 @@ impl PathPattern {
     }
 }
 
-/// Where a search begins when the call does not say.
+/// The default directory of a search.
 pub(crate) fn default_path() -> String {
     ".".into()
 }
 
-/// A file on the way.
+/// A file found by a walk.
 pub(crate) struct FoundFile {
     pub(crate) absolute: PathBuf,
-    /// From where the walk began; empty when it began at the file.
+    /// Path relative to the start of the walk; empty if that is the file.
     pub(crate) relative: PathBuf,
 }
 
@@ -98,7 +98,7 @@ impl FoundFile {
         Self { absolute, relative }
     }
 
-    /// Spells the file for the model, below the name of where the walk began.
+    /// Renders the path for the model, below the name of the walk's start.
     pub(crate) fn display_path(&self, start: &str) -> String {
         match start {
             "." => escape_hidden(&self.relative.to_string_lossy()),
@@ -110,37 +110,37 @@ impl FoundFile {
     }
 }
 
-/// Looks at what a walk comes by. Each thread has its own.
+/// Visits the entries of a walk. Each thread has its own visitor.
 pub(crate) trait FileVisitor: Send {
-    /// Whether to look into a folder.
+    /// Whether to walk a directory.
     fn should_enter(&mut self, _folder: &Path) -> bool {
         true
     }
 
-    /// Looks at a file. Files come in no order, and a link may stand in a file's place by now.
+    /// Visits a file. Files come in no order, and a link may have replaced the file by now.
     fn visit_file(&mut self, file: FoundFile);
 }
 
-/// More threads than this wait for the disk and for each other.
+/// More threads only wait for the disk and for each other.
 const THREADS_MAX: usize = 8;
 
-/// A search that takes longer is of no use to a model.
+/// A longer search is of no use to a model.
 pub(crate) const SEARCH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Entries of all folders that one search looks at; the largest projects have a tenth of it.
+/// Entries that one search reads; the largest projects have a tenth of it.
 const ENTRIES_MAX: usize = 5_000_000;
 
-/// How far a walk came.
+/// The limits that a walk reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WalkSummary {
-    /// Files that name what to leave out and were not read to their end.
+    /// Number of ignore files that were not read completely.
     pub(crate) n_unread_rules: usize,
-    /// Whether it took too long or there was too much.
+    /// Whether it ended early because of time or size.
     pub(crate) is_truncated: bool,
 }
 
 impl WalkSummary {
-    /// What has to be known of the walk, in lines below its result.
+    /// Renders the notes below a result.
     pub(crate) fn render_notes(self) -> String {
         let mut notes = String::new();
         if self.n_unread_rules > 0 {
@@ -156,7 +156,7 @@ impl WalkSummary {
     }
 }
 
-/// Visits the files of a folder, or one file. Ignored files and `.git` are left out, links are not followed.
+/// Visits the files of a directory, or one file. Ignored files and `.git` are left out, links are not followed.
 pub(crate) fn walk_files<'v, V: FileVisitor + 'v>(
     start: &Path,
     display_path: &str,
@@ -193,7 +193,7 @@ pub(crate) fn walk_files<'v, V: FileVisitor + 'v>(
     })
 }
 
-/// Lists folder after folder until none is left.
+/// Lists directories until none is left.
 fn run_worker(queue: &WalkQueue, lister: &DirectoryLister<'_>, visitor: &mut impl FileVisitor, start: &Path) {
     while let Some(claimed) = queue.claim_next() {
         lister.list_directory(claimed.directory(), |entry| match entry {

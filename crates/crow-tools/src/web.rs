@@ -1,7 +1,7 @@
 //! The web for the model: `web_search` and `web_fetch`.
 //!
-//! Must never reach what was not judged: an address says in the facets whether it is public, what is connected to
-//! is what was checked, and nothing of the person but the address or the words goes out.
+//! Must never reach an address that was not evaluated: the call info says whether an address is public, only checked
+//! addresses are connected to, and nothing of the user but the address or the query is sent.
 
 mod address;
 mod client;
@@ -21,22 +21,22 @@ use self::{address::PrivateHosts, client::WebClient};
 pub(crate) use self::{fetch::WebFetchTool, search::WebSearchTool};
 use crate::tool::ToolError;
 
-/// Where `crow-cli init` puts the search service.
+/// The address of the search service that `crow-cli init` writes.
 const SEARCH_URL: &str = "http://localhost:2946";
 
-/// Slower pages are not worth a turn's waiting.
+/// Slower pages are not worth waiting for in a turn.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How the web is reached.
+/// Configuration of web access.
 #[derive(Debug, Clone)]
 pub struct WebConfig {
-    /// The address of the SearXNG that searches.
+    /// The address of the SearXNG.
     pub search_url: String,
-    /// The file that starts one on this machine.
+    /// The compose file that starts one on this machine.
     pub search_compose: PathBuf,
-    /// The proxies that the environment names, which stand where they like.
+    /// The proxies from the environment, which may have private addresses.
     pub proxies: Vec<String>,
-    /// The longest that one request may take, redirects and body included.
+    /// Timeout of one request, including redirects and body.
     pub timeout: Duration,
 }
 
@@ -51,7 +51,7 @@ impl Default for WebConfig {
     }
 }
 
-/// What both tools share.
+/// State that both tools share.
 pub(crate) struct WebContext {
     config: WebConfig,
     client: WebClient,
@@ -59,7 +59,7 @@ pub(crate) struct WebContext {
 
 impl WebContext {
     pub(crate) fn new(config: WebConfig) -> Self {
-        // A proxy may be spelled without a scheme.
+        // A proxy may be given without a scheme.
         let hosts = config
             .proxies
             .iter()
@@ -68,7 +68,7 @@ impl WebContext {
         Self { client: WebClient::new(PrivateHosts::new(&private_names)), config }
     }
 
-    /// Waits for work as long as it may take.
+    /// Runs work with the configured timeout.
     async fn with_timeout<T>(
         &self,
         work: impl Future<Output = Result<T, ToolError>>,

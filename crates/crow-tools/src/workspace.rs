@@ -1,5 +1,4 @@
-//! A session's folders, where its paths lead, which files it has seen in which state, and the jobs it has.
-//! Knows nothing of tools.
+//! A session's roots, path resolution, the versions of files that it has read, and its jobs. Must not know tools.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -15,31 +14,31 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::{files, terminal::JobTable, tool::READERS_MAX};
 
-/// Forgetting a file only means that it has to be read again before it is edited.
+/// A forgotten file only has to be read again before it is edited.
 const SEEN_FILES_MAX: usize = 10_000;
 
-/// As many as Linux follows before it says that there is a loop.
+/// Linux follows as many before it reports a loop.
 const LINKS_MAX: usize = 40;
 
-/// As long as a path may be on Linux, and longer than elsewhere.
+/// Linux's limit for a path, longer than on other systems.
 pub(crate) const PATH_BYTES_MAX: usize = 4096;
 
-/// The place a session works in; one per session.
+/// The working environment of a session.
 #[derive(Debug)]
 pub struct Workspace {
     cwd: PathBuf,
     roots: Vec<PathBuf>,
     secret_variables: Vec<String>,
-    /// What commands are told beside what they inherit.
+    /// Variables added to the inherited environment of commands.
     variables: watch::Sender<Vec<(String, String)>>,
     seen: Mutex<HashMap<PathBuf, ContentStamp>>,
     jobs: Arc<JobTable>,
     readers: Arc<Semaphore>,
-    /// Why no command can be held in the client's terminals, once one could not.
+    /// Reason why commands cannot be confined in the client's terminals, once that is known.
     no_client_sandbox: Arc<OnceLock<String>>,
 }
 
-/// The state of a file, by its content: a new time alone is no change.
+/// The version of a file, by its content: a new time alone is no change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ContentStamp {
     n_bytes: usize,
@@ -47,7 +46,7 @@ pub(crate) struct ContentStamp {
 }
 
 impl ContentStamp {
-    /// Stamps a text. How its lines end does not count: an editor shows them all alike.
+    /// Stamps a text regardless of its line endings: an editor shows them all alike.
     pub(crate) fn from_text(text: &str) -> Self {
         let mut hasher = DefaultHasher::new();
         let mut n_bytes = 0;
@@ -61,7 +60,7 @@ impl ContentStamp {
 }
 
 impl Workspace {
-    /// Opens a workspace. `roots` beside `cwd` may be worked in; `secret_variables` are kept from commands.
+    /// Opens a workspace with `cwd` and further `roots`; commands do not get `secret_variables`.
     pub fn new(cwd: PathBuf, roots: &[PathBuf], secret_variables: Vec<String>) -> Self {
         let mut resolved = vec![resolve_links(&cwd)];
         for root in roots.iter().map(|root| resolve_links(root)) {
@@ -81,54 +80,54 @@ impl Workspace {
         }
     }
 
-    /// Goes on with the jobs of another workspace of the same session. The last one that is dropped ends them.
+    /// Shares the jobs of another workspace of the same session. Dropping the last one ends them.
     #[must_use]
     pub fn with_shared_jobs(self, other: &Self) -> Self {
         Self { jobs: other.jobs.clone(), no_client_sandbox: other.no_client_sandbox.clone(), ..self }
     }
 
-    /// Why no command can be held in the client's terminals; `None` as long as none had to be that could not.
+    /// Reason why commands cannot be confined in the client's terminals; `None` until one failed.
     pub fn no_client_sandbox(&self) -> Option<&str> {
         self.no_client_sandbox.get().map(String::as_str)
     }
 
-    /// Notes that a command could not be held in the client's terminals. The first reason stays.
+    /// Records that a command could not be confined in the client's terminals. The first reason is kept.
     pub(crate) fn record_no_client_sandbox(&self, reason: String) {
-        // Two commands may find it out at the same time.
+        // Two commands may set it at the same time.
         let _ = self.no_client_sandbox.set(reason);
     }
 
-    /// The commands that run on behind the session's calls.
+    /// The session's jobs.
     pub(crate) fn jobs(&self) -> &JobTable {
         &self.jobs
     }
 
-    /// Threads that may read for the session at a time.
+    /// Permits for the session's reader threads.
     pub(crate) fn read_permits(&self) -> Arc<Semaphore> {
         self.readers.clone()
     }
 
-    /// Whether a command runs on behind the session's calls.
+    /// Whether a job is running.
     pub fn has_running_jobs(&self) -> bool {
         self.jobs.has_running()
     }
 
-    /// The folder that relative paths start from, as the client spells it.
+    /// The directory for relative paths, as given by the client.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// The folders it may work in, resolved through links as [`crow_core::ToolAccess`] paths are; the first is `cwd`.
+    /// The roots, with links resolved like the paths of [`crow_core::ToolAccess`]; the first is `cwd`.
     pub fn roots(&self) -> &[PathBuf] {
         &self.roots
     }
 
-    /// Where the repositories around its folders keep themselves, where that is not simply their `.git`: a worktree's
-    /// `.git` is a file that names the place, and any `.git` may be a link.
+    /// The Git directories of the roots that are not simply their `.git`: a worktree's `.git` is a file with a path,
+    /// and any `.git` may be a link.
     pub fn external_git_dirs(&self) -> Vec<PathBuf> {
         let mut git_dirs: Vec<PathBuf> =
             self.roots.iter().flat_map(|root| root.ancestors()).filter_map(git_dir_target).collect();
-        // What a worktree shares with others, hooks among it, is named there.
+        // The file gives the directory that a worktree shares with others, including hooks.
         let shared: Vec<PathBuf> =
             git_dirs.iter().filter_map(|git_dir| read_named_path(&git_dir.join("commondir"), "")).collect();
         git_dirs.extend(shared);
@@ -142,7 +141,7 @@ impl Workspace {
         &self.secret_variables
     }
 
-    /// Has commands from now on find these in their environment, instead of those set before.
+    /// Replaces the variables that are added to the environment of commands.
     pub fn set_variables(&self, variables: Vec<(String, String)>) {
         self.variables.send_if_modified(|current| {
             let is_changed = *current != variables;
@@ -151,43 +150,43 @@ impl Workspace {
         });
     }
 
-    /// What commands find in their environment beside what they inherit.
+    /// The variables that are added to the environment of commands.
     pub fn variables(&self) -> Vec<(String, String)> {
         self.variables.borrow().clone()
     }
 
-    /// The same, for programs that run on while they change.
+    /// A receiver of the same, for long-running programs.
     pub fn subscribe_variables(&self) -> watch::Receiver<Vec<(String, String)>> {
         self.variables.subscribe()
     }
 
-    /// Hears that a file, by its resolved path, was written for the model, which may edit it as it is now.
+    /// Records that a file, by its resolved path, was written for the model, which may edit that version.
     pub fn record_write(&self, path: PathBuf, text: &str) {
         self.record_seen(path, ContentStamp::from_text(text));
     }
 
-    /// Makes a path absolute and keeps the client's spelling, links and all.
+    /// Returns an absolute path as the client would give it, with links.
     pub(crate) fn to_absolute(&self, path: &str) -> PathBuf {
         let joined = self.cwd.join(path);
-        // Going up from behind a link leads elsewhere than the spelling says.
+        // `..` behind a link leads elsewhere than it looks.
         if joined.components().any(|part| part == Component::ParentDir) {
             return resolve_links(&joined);
         }
         joined.components().collect()
     }
 
-    /// The path that the system really arrives at, whether something is there or not.
+    /// The path with links resolved, whether or not a file exists there.
     pub(crate) fn resolve_path(&self, path: &str) -> PathBuf {
         resolve_links(&self.cwd.join(path))
     }
 
-    /// Tells whether a path leads into one of the folders it may work in.
+    /// Whether a path leads into one of the roots.
     pub(crate) fn contains(&self, path: &str) -> bool {
         let path = self.resolve_path(path);
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Spells a path for people, as one line: relative when it is inside `cwd`.
+    /// Renders a path for users, on one line: relative if it is inside `cwd`.
     pub(crate) fn display_path(&self, path: &str) -> String {
         let absolute = self.to_absolute(path);
         let relative = absolute.strip_prefix(&self.cwd).or_else(|_| absolute.strip_prefix(&self.roots[0]));
@@ -198,7 +197,7 @@ impl Workspace {
         }
     }
 
-    /// Remembers the state in which a file was shown to the model or left by it.
+    /// Records the version of a file that the model has read or written.
     pub(crate) fn record_seen(&self, path: PathBuf, stamp: ContentStamp) {
         let mut seen = self.lock_seen();
         if seen.len() >= SEEN_FILES_MAX && !seen.contains_key(&path) {
@@ -207,7 +206,7 @@ impl Workspace {
         seen.insert(path, stamp);
     }
 
-    /// The state in which the model knows a file.
+    /// The version of a file that the model knows.
     pub(crate) fn seen_stamp(&self, path: &Path) -> Option<ContentStamp> {
         self.lock_seen().get(path).copied()
     }
@@ -217,7 +216,7 @@ impl Workspace {
         self.lock_seen().remove(path);
     }
 
-    /// Spells a resolved path as the client does.
+    /// Returns a resolved path as the client gives it.
     pub(crate) fn client_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.roots[0]).map_or_else(|_| path.to_owned(), |relative| self.cwd.join(relative))
     }
@@ -227,7 +226,7 @@ impl Workspace {
     }
 }
 
-/// Where the `.git` of a folder leads, when it is not a folder there.
+/// The target of a directory's `.git`, if that is not a directory.
 fn git_dir_target(dir: &Path) -> Option<PathBuf> {
     let git = dir.join(".git");
     let metadata = fs::symlink_metadata(&git).ok()?;
@@ -238,7 +237,7 @@ fn git_dir_target(dir: &Path) -> Option<PathBuf> {
     read_named_path(&resolved, "gitdir:").or(Some(resolved))
 }
 
-/// The path that a small file of one line names after `key`, relative to where the file is.
+/// Reads a path after `key` from a small file of one line, relative to that file.
 fn read_named_path(file: &Path, key: &str) -> Option<PathBuf> {
     let bytes = files::read_file(file, PATH_BYTES_MAX as u64).ok()?;
     let text = String::from_utf8_lossy(&bytes);
@@ -246,13 +245,13 @@ fn read_named_path(file: &Path, key: &str) -> Option<PathBuf> {
     Some(resolve_links(&file.parent()?.join(path)))
 }
 
-/// Follows links by hand: unlike `canonicalize` this works for what does not exist yet, and shows where a
-/// link to nothing would create something.
+/// Resolves links without `canonicalize`, which requires that the file exists; shows where a link to nothing would
+/// create a file.
 pub fn resolve_links(path: &Path) -> PathBuf {
     let mut remaining: VecDeque<OsString> =
         path.components().map(|part| part.as_os_str().to_owned()).collect();
     let mut resolved = PathBuf::new();
-    // No system opens a path as long as two of the longest, one behind the other, so nobody has to know where it leads.
+    // No system opens a path that is as long as two of the longest.
     let mut n_links = if path.as_os_str().len() > 2 * PATH_BYTES_MAX { LINKS_MAX } else { 0 };
     while let Some(part) = remaining.pop_front() {
         match Path::new(&part).components().next() {
@@ -263,7 +262,7 @@ pub fn resolve_links(path: &Path) -> PathBuf {
             Some(Component::RootDir | Component::Prefix(_)) => resolved.push(part),
             Some(Component::Normal(_)) => {
                 resolved.push(part);
-                // No system has a longer one, and a very long one would take very long.
+                // No system has a longer path, and resolving a very long one would take very long.
                 let is_too_long = resolved.as_os_str().len() > PATH_BYTES_MAX;
                 let target =
                     if is_too_long || n_links >= LINKS_MAX { None } else { fs::read_link(&resolved).ok() };

@@ -1,6 +1,6 @@
-//! A git worktree of its own for a child: what it does lands on a branch, not in the folder of the person.
+//! A git worktree for a child: its changes go to a branch, not to the user's directory.
 //!
-//! Must never know who works in it or what for. A repository is hostile: nothing that it names is run, see `git.rs`.
+//! Must not know who works in it or why. Repositories are untrusted: none of their programs are run, see `git.rs`.
 
 mod git;
 mod settle;
@@ -15,38 +15,38 @@ pub use self::git::{GitCli, WorktreeError};
 use self::git::{GitLocation, GitRepository, RepositoryPath};
 pub use self::settle::{FileChangeKind, SettledWorktree, WorktreeFileChange};
 
-/// Where the branches of children stand among the others.
+/// Prefix of the children's branches.
 const BRANCH_PREFIX: &str = "crow/";
 
-/// What git says of a worktree that it had not finished when it was ended.
+/// Git's mark of a worktree whose creation was interrupted.
 const INITIALIZING_LOCK: &str = "locked initializing";
 
-/// What stands in one whose work is all on the branch, until its folder is gone.
+/// Lock reason of a worktree whose work is all on the branch, until its directory is deleted.
 const SETTLED_LOCK: &str = "crow: settled";
 
-/// A folder with a branch of its own beside the repository's.
+/// A directory with a branch of its own beside the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
-    /// Where to work: the same folder below the worktree as was asked for below the repository.
+    /// The working directory: the same one below the worktree as requested below the repository.
     pub path: PathBuf,
     /// The branch that is checked out there.
     pub branch: String,
-    /// Files that were changed in the repository and not committed: they are not in the worktree.
+    /// Number of uncommitted files in the repository, which are not in the worktree.
     pub n_uncommitted: usize,
     name: String,
     /// The repository that it belongs to.
     repository: PathBuf,
     root: PathBuf,
-    /// What git keeps of it, so that nothing in the folder itself says where that is.
+    /// Git's own directory for it, so that files in the worktree cannot change it.
     git_dir: PathBuf,
     /// The commit that it started from.
     base: String,
 }
 
 impl Worktree {
-    /// Makes a worktree `at/name` of the repository that `folder` is in, on the branch `crow/name` from `HEAD`.
+    /// Creates a worktree `parent/name` of the repository of `dir`, on the branch `crow/name` from `HEAD`.
     ///
-    /// A branch that is there already goes on, and so does a worktree that somebody left: with all that is in it.
+    /// An existing branch is continued, and so is an existing worktree, with all that is in it.
     pub async fn create(
         git: &GitCli,
         dir: &Path,
@@ -83,7 +83,7 @@ impl Worktree {
     }
 }
 
-/// The folder for worktrees by its real path, which is what git calls it.
+/// The directory of the worktrees with links resolved, as git gives it.
 async fn prepare_parent(parent: &Path) -> Result<PathBuf, WorktreeError> {
     let failed =
         |error: std::io::Error| WorktreeError::UnusableDirectory { directory: parent.to_owned(), error };
@@ -97,7 +97,7 @@ enum WorktreeOrigin {
     Existing,
 }
 
-/// A worktree that is asked for.
+/// A requested worktree.
 struct WorktreeRequest<'a> {
     git: GitRepository<'a>,
     root: PathBuf,
@@ -115,7 +115,7 @@ impl WorktreeRequest<'_> {
         head.ok_or_else(|| WorktreeError::NoCommit { directory: self.repository.clone() })
     }
 
-    /// Has the folder there, with the branch checked out.
+    /// Opens an existing worktree, or adds one with the branch checked out.
     async fn open_or_add(&self, base: &str) -> Result<WorktreeOrigin, WorktreeError> {
         self.git.run_checked(&["worktree", "prune"]).await?;
         let (root, branch) = (path_str(&self.root)?, self.branch_name());
@@ -148,7 +148,7 @@ impl WorktreeRequest<'_> {
         self.git.run_checked(&[&["worktree", "add", "--quiet"], args].concat()).await.map(drop)
     }
 
-    /// Leaves nothing of a worktree that was new.
+    /// Removes a new worktree and its branch.
     async fn roll_back(&self) -> Result<(), WorktreeError> {
         let git = self.git.ignoring_cancel();
         git.run_best_effort(&["worktree", "remove", "--force", "--force", path_str(&self.root)?]).await;
@@ -156,7 +156,7 @@ impl WorktreeRequest<'_> {
         Ok(())
     }
 
-    /// Where the branch that goes on left the repository's own.
+    /// The commit at which a continued branch left the repository's own.
     async fn merge_base(&self, head: String) -> Result<String, WorktreeError> {
         let base = self
             .git
@@ -173,9 +173,9 @@ impl WorktreeRequest<'_> {
     ) -> Result<Worktree, WorktreeError> {
         let path = self.root.join(prefix);
         let failed = |error| WorktreeError::UnusableDirectory { directory: path.clone(), error };
-        // A folder without a committed file is not in the worktree.
+        // A directory without a committed file is not in the worktree.
         tokio::fs::create_dir_all(&path).await.map_err(failed)?;
-        // What is committed may be a link that leads out.
+        // A committed link may lead out.
         if tokio::fs::canonicalize(&path).await.map_err(failed)? != path {
             return Err(WorktreeError::OutsideWorktree { directory: path });
         }

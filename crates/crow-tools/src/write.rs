@@ -1,4 +1,4 @@
-//! `write`: a whole file at once.
+//! `write`: writes a whole file.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use crate::{
     workspace::ContentStamp,
 };
 
-/// A client draws no useful picture of a larger change, and both texts travel to it.
+/// A client cannot usefully render a larger change, and both texts are sent to it.
 pub(crate) const DIFF_BYTES_MAX: usize = 1024 * 1024;
 
 pub(crate) struct WriteTool {
@@ -33,12 +33,12 @@ struct WriteArgs {
     content: String,
 }
 
-/// What was there before.
+/// The existing file.
 enum ExistingFile {
     Missing,
-    /// `None` when the client has it, which keeps its encoding.
+    /// The encoding is `None` if the client has the file and handles it.
     Text(String, Option<TextEncoding>),
-    /// Binary or too large to show; stamped when it can be read.
+    /// Binary or too large to show; with a stamp if it can be read.
     Opaque(Option<ContentStamp>),
 }
 
@@ -114,7 +114,7 @@ impl Tool for WriteTool {
     }
 }
 
-/// Looks at what a write would replace.
+/// Reads the file that a write would replace.
 async fn read_existing(cx: &ToolCx<'_>, file_path: &str) -> Result<ExistingFile, ToolError> {
     match editor_buffers::open_file(cx, file_path, ReadPurpose::Modify).await? {
         Ok(OpenedFile::Buffer(text)) => Ok(ExistingFile::Text(text, None)),
@@ -131,7 +131,7 @@ async fn read_existing(cx: &ToolCx<'_>, file_path: &str) -> Result<ExistingFile,
     }
 }
 
-/// Refuses to replace a text that is another than the one the model has seen: it would take back what others wrote.
+/// Rejects replacing a text that is another one than the model has read: it would revert others' changes.
 fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, existing: &ExistingFile) -> Result<(), ToolError> {
     let known = cx.workspace.seen_stamp(&cx.approved_path(file_path)?);
     let current = match existing {
@@ -139,7 +139,7 @@ fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, existing: &ExistingFile) ->
         ExistingFile::Opaque(stamp) => *stamp,
         ExistingFile::Missing => None,
     };
-    // What cannot be read could not be read again either.
+    // An unreadable file could not be read again either.
     if known.zip(current).is_none_or(|(seen, now)| seen == now) {
         return Ok(());
     }
@@ -149,7 +149,7 @@ fn check_unchanged(cx: &ToolCx<'_>, file_path: &str, existing: &ExistingFile) ->
 }
 
 impl ExistingFile {
-    /// How the file is written, which stays so.
+    /// The file's encoding, which is kept.
     fn encoding(&self) -> TextEncoding {
         match self {
             Self::Text(_, encoding) => encoding.unwrap_or(TextEncoding::Utf8),
@@ -175,7 +175,7 @@ impl ExistingFile {
     }
 }
 
-/// Facets of a call that changes one file.
+/// Call info of a call that changes one file.
 pub(crate) fn change_call_info(workspace: &Workspace, verb: &str, path: &str) -> ToolCallInfo {
     let absolute = workspace.to_absolute(path).display().to_string();
     ToolCallInfo {
@@ -186,7 +186,7 @@ pub(crate) fn change_call_info(workspace: &Workspace, verb: &str, path: &str) ->
     }
 }
 
-/// Outcome of a change: words for the model, the change itself for the client as far as it can be shown.
+/// Result of a change: text for the model, and the diff for the client if it can be shown.
 pub(crate) fn change_result(text: String, path: &Path, diff: Option<FileDiff>) -> ToolResult {
     let mut content = diff.map_or_else(Vec::new, |diff| diff_content(path, diff));
     if content.is_empty() {
@@ -200,7 +200,7 @@ pub(crate) fn change_result(text: String, path: &Path, diff: Option<FileDiff>) -
     }
 }
 
-/// Shows a change, unless it is too large to draw.
+/// Renders a diff, unless it is too large.
 pub(crate) fn diff_content(path: &Path, diff: FileDiff) -> Vec<ToolCallContent> {
     let FileDiff { old, new } = diff;
     let n_bytes = old.as_ref().map_or(0, String::len).max(new.len());

@@ -1,4 +1,4 @@
-//! The life of one server: connect, keep, notice the end, begin again when asked. The one task that owns it.
+//! The task that owns one server: connects, lists its tools, detects its end and restarts it on request.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,19 +18,19 @@ use super::{
     tool_list::{self, ToolListing},
 };
 
-/// Long enough for a program that unpacks itself first, short enough that its absence is noticed.
+/// Long enough for a program that unpacks itself first, short enough to notice its absence.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Prompts and resources are worth a moment; the tools are there without them.
+/// Prompts and resources may delay the tools by this much.
 const EXTRAS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// A server that ends this often does not work.
+/// A server that exits more often is broken.
 const RESTARTS_MAX: u32 = 3;
 
-/// A server that says again and again that its lists have changed is asked no more often than this.
+/// Minimum time between two listings of a server that keeps announcing changes.
 const LISTS_PAUSE: Duration = Duration::from_secs(1);
 
-/// Who lived this long works; an end after that counts as the first.
+/// A server that ran this long works; a later exit counts as the first one.
 const HEALTHY_AFTER: Duration = Duration::from_secs(600);
 
 pub(super) struct McpServerActor {
@@ -44,19 +44,18 @@ pub(super) struct McpServerActor {
 
 type Variables = watch::Receiver<Vec<(String, String)>>;
 
-/// How a life went.
+/// The end of one connection.
 enum ConnectionOutcome {
-    /// It never came about.
+    /// The connection was never established.
     StartFailed(McpServerExit),
     Ended(McpServerExit),
-    /// Its environment is another now, and nothing was asked of it yet.
+    /// Its environment has changed, and no request was sent to it yet.
     Outdated,
-    /// By us.
     Cancelled,
 }
 
 impl McpServerActor {
-    /// Keeps the server until the session is over or the server has failed.
+    /// Runs the server until the session ends or the server has failed.
     pub(super) async fn run(self) {
         let (mut attempt, mut n_restarts) = (1, 0);
         loop {
@@ -137,7 +136,7 @@ impl McpServerActor {
         }
     }
 
-    /// Follows the server until it ends.
+    /// Watches a connection until it ends.
     async fn watch_connection(
         &self,
         mut connection: McpConnection,
@@ -176,8 +175,8 @@ impl McpServerActor {
         }
     }
 
-    /// Waits until its program had to be told something else than it was. One that was used already may remember things:
-    /// it stays, and is told when it starts again.
+    /// Waits until the environment of the server's program has changed. A server that is in use may have state: it
+    /// keeps running and gets the new environment when it restarts.
     async fn wait_until_outdated(&self, link: &Arc<McpLink>, variables: &mut Variables) {
         let is_program = matches!(self.settings.transport, McpTransport::Stdio { .. });
         while variables.changed().await.is_ok() {
@@ -188,7 +187,8 @@ impl McpServerActor {
         std::future::pending::<()>().await;
     }
 
-    /// Asks what the server offers. Without its tools it is none; the rest is welcome.
+    /// Lists the server's tools, prompts and resources. A failure to list the tools is an error; the others are
+    /// optional.
     async fn fetch_catalog(&self, link: &McpLink) -> Result<(McpCatalog, ToolListing), String> {
         let fetched = timeout(CONNECT_TIMEOUT, tool_list::fetch_tools(&link.peer, &self.settings)).await;
         let listing = fetched.unwrap_or_else(|_| Err("it did not list its tools".to_owned()))?;
@@ -214,7 +214,7 @@ impl McpServerActor {
         Ok((catalog, listing))
     }
 
-    /// Says which of the tools that the configuration names there are not.
+    /// Reports configured tool names that the server does not have.
     fn report_unknown_tools(&self, listing: &ToolListing) {
         let is_known = |name: &str| name == resources::READ_METHOD || listing.names.contains(name);
         let unknown = |key: &'static str, names: &[String]| -> Vec<(&'static str, String)> {

@@ -1,6 +1,6 @@
-//! Signing in at servers that want to know who asks: once in a browser, then with what is kept of it.
+//! Logging in to servers that require authentication: once in a browser, then with the stored tokens.
 //!
-//! What is kept is bound to the server's address, and goes there and to the place that gave it, never elsewhere.
+//! Tokens are bound to the server's address and are only sent there and to its authorization server.
 
 mod callback;
 mod http_client;
@@ -21,13 +21,13 @@ use self::{
 use super::http::{is_loopback, parse_url};
 use crate::tool::to_title;
 
-/// What we call ourselves where a person reads it.
+/// The client name that the user sees on the login page.
 const CLIENT_NAME: &str = "Crow";
 
-/// A person finds a password in this time; then the address is worth nothing any more.
+/// Time for a user to log in; then the address expires.
 const SIGN_IN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Why a sign-in did not come about, as a clause.
+/// Reason why a login failed, as a clause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SignInError(String);
@@ -38,18 +38,18 @@ impl From<String> for SignInError {
     }
 }
 
-/// How a server's sign-in stands.
+/// State of the login at a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignInStatus {
-    /// The server is a program, or has a key among its headers.
+    /// The server is a program, or has a key in its headers.
     NotApplicable,
-    /// There is a sign-in for its address.
+    /// A login is stored for its address.
     SignedIn,
-    /// There is none; it may need none.
+    /// No login is stored; the server may not require one.
     SignedOut,
 }
 
-/// Says how a server's sign-in stands, as far as can be told without asking it.
+/// Returns the state of the login at a server, without contacting it.
 pub fn sign_in_status(server: &McpServer, dir: &Path) -> Result<SignInStatus, SignInError> {
     let Some(url) = server.transport.url().filter(|_| !server.transport.has_authorization()) else {
         return Ok(SignInStatus::NotApplicable);
@@ -59,13 +59,13 @@ pub fn sign_in_status(server: &McpServer, dir: &Path) -> Result<SignInStatus, Si
     Ok(if stored.is_some() { SignInStatus::SignedIn } else { SignInStatus::SignedOut })
 }
 
-/// Forgets a server's sign-in; tells whether there was one.
+/// Deletes a server's login; returns whether there was one.
 pub fn forget_sign_in(server: &str, dir: &Path) -> Result<bool, SignInError> {
     let removed = TokenFile::new(dir, server, "").remove();
     removed.map_err(|error| SignInError(format!("could not remove what is kept of it: {error}")))
 }
 
-/// A sign-in that waits for a person.
+/// A login that waits for the user.
 pub struct McpSignIn {
     manager: AuthorizationManager,
     listener: TcpListener,
@@ -80,7 +80,7 @@ impl std::fmt::Debug for McpSignIn {
 }
 
 impl McpSignIn {
-    /// Finds out where the server has people sign in, and makes Crow known there.
+    /// Discovers the server's authorization endpoint and registers Crow there.
     pub async fn start(server: &McpServer, dir: &Path) -> Result<Self, SignInError> {
         let url = server.transport.url().ok_or("it is a program, which needs no sign-in".to_owned())?;
         if server.transport.has_authorization() {
@@ -105,7 +105,7 @@ impl McpSignIn {
         manager.set_credential_store(file.into_store(ClientSecret(client.client_secret)));
         let authorization_url =
             manager.get_authorization_url(&scopes).await.map_err(|error| describe_auth_error(&error))?;
-        // It goes to a browser, which opens more than web pages.
+        // A browser opens more than web pages, so only http(s) addresses are passed to it.
         let parsed_url = parse_secure_url(&authorization_url)
             .map_err(|_| "its address for people is no safe web page".to_owned())?;
         let state =
@@ -114,12 +114,12 @@ impl McpSignIn {
         Ok(Self { manager, listener, authorization_url, state })
     }
 
-    /// The address to open in a browser. It is good for one sign-in.
+    /// The address to open in a browser, valid for one login.
     pub fn authorization_url(&self) -> &str {
         &self.authorization_url
     }
 
-    /// Waits for the person, some minutes at most, and keeps the sign-in.
+    /// Waits for the user for some minutes at most, and stores the login.
     pub async fn finish(self) -> Result<(), SignInError> {
         let minutes = SIGN_IN_TIMEOUT.as_secs() / 60;
         let callback_result = timeout(SIGN_IN_TIMEOUT, wait_for_callback(&self.listener, &self.state)).await;
@@ -132,10 +132,10 @@ impl McpSignIn {
     }
 }
 
-/// What signs a server's requests, and renews what has run out.
+/// Authorizes a server's requests and refreshes its token.
 pub(super) type RequestAuthorizer = AuthorizationManager;
 
-/// Gives the signer of a server that somebody has signed in at.
+/// Returns the authorizer of a server with a stored login.
 pub(super) async fn load_authorizer(
     server: &McpServer,
     dir: &Path,
@@ -149,7 +149,7 @@ pub(super) async fn load_authorizer(
     let mut manager = create_auth_manager(url).await?;
     manager.set_credential_store(file.into_store(stored.secret));
     let client = stored.credentials.client_id.clone();
-    // Asks the server anew where its people sign in: what another place gave is forgotten.
+    // Discovers the authorization server again: tokens of another one are dropped.
     match manager.initialize_from_store().await {
         Ok(true) => {}
         Ok(false) => return Ok(None),
@@ -162,7 +162,7 @@ pub(super) async fn load_authorizer(
     Ok(Some(manager))
 }
 
-/// Gives the token for a request; none when a person has to sign in again.
+/// Returns a request's access token; `None` if the user has to log in again.
 pub(super) async fn fetch_access_token(authorizer: &RequestAuthorizer) -> Result<Option<String>, String> {
     match authorizer.get_access_token().await {
         Ok(token) => Ok(Some(token)),
@@ -178,7 +178,7 @@ async fn create_auth_manager(url: &str) -> Result<AuthorizationManager, String> 
     manager.map_err(|error| describe_auth_error(&error))
 }
 
-/// Reads an address that a key may go to: encrypted, or on this machine.
+/// Parses an address that a key may be sent to: encrypted, or on this machine.
 fn parse_secure_url(url: &str) -> Result<Url, String> {
     let url = parse_url(url)?;
     if url.scheme() == "https" || is_loopback(&url) {
@@ -187,7 +187,7 @@ fn parse_secure_url(url: &str) -> Result<Url, String> {
     Err(format!("its address {} is not https", url.host_str().unwrap_or_default()))
 }
 
-/// Says what went wrong in one line, without addresses and keys.
+/// Describes an error in one line, without addresses and keys.
 fn describe_auth_error(error: &AuthError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {

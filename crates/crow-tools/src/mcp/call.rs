@@ -1,4 +1,4 @@
-//! One request to a server, a call of its tool above all, whatever ends it.
+//! Sends one request to a server, such as a tool call, with timeout and cancellation.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -24,26 +24,26 @@ use super::{
 };
 use crate::{ToolCx, ToolProgress, tool::CANCELLED};
 
-/// How long a list may take that somebody waits for.
+/// Timeout of a list that a turn waits for.
 pub(super) const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A server that does not even read that a call is over keeps nobody waiting.
+/// A server that does not read the cancellation must not delay the turn.
 const CANCEL_NOTICE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How soon it is known why a connection is over: a program gets time to end by itself.
+/// Time to learn why a connection ended: a program gets time to exit by itself.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// More than any reason that is one; validation errors list every field.
+/// More than any useful error message; validation errors list every field.
 const MESSAGE_CHARS_MAX: usize = 4000;
 
-/// What stops a request, and who hears how far it is.
+/// Cancellation and progress of a request.
 #[derive(Clone, Copy)]
 pub(super) struct McpRequestOptions<'a> {
     pub(super) cancel: &'a CancellationToken,
     pub(super) progress: &'a (dyn Fn(String) + Send + Sync),
 }
 
-/// Has a server run a tool.
+/// Calls a tool of a server.
 pub(super) async fn call_tool(
     server: &McpServerHandle,
     tool: &str,
@@ -70,7 +70,7 @@ pub(super) async fn call_tool(
     }
 }
 
-/// Asks a server, which is started again where it has ended. The other side is why there is no answer.
+/// Sends a request to a server, restarting it if it has ended. `Err` is the reason why there is no response.
 pub(super) async fn send_request(
     server: &McpServerHandle,
     request: ClientRequest,
@@ -96,7 +96,7 @@ pub(super) async fn send_request(
     }
 }
 
-/// How sending a request went.
+/// The outcome of a request.
 enum RequestOutcome {
     Answered(Box<Result<ServerResult, ServiceError>>),
     Cancelled,
@@ -137,10 +137,10 @@ async fn send_and_wait(
     }
 }
 
-/// Tells the server that nobody waits any more.
+/// Notifies the server that a request is cancelled.
 async fn cancel_request(link: &McpLink, id: RequestId, reason: &str) {
     let params = CancelledNotificationParam::new(Some(id), Some(reason.to_owned()));
-    // Whoever does not hear it is ended with the session.
+    // A server that ignores it is ended with the session.
     let _ = timeout(CANCEL_NOTICE_TIMEOUT, link.peer.notify_cancelled(params)).await;
 }
 

@@ -1,4 +1,4 @@
-//! A server's result as an outcome, of bounded size. Pure.
+//! Converts a server's result to a tool result of limited size. Pure.
 
 use std::fmt::Write as _;
 
@@ -8,29 +8,29 @@ use crow_core::{
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::Value;
 
-/// About 25,000 tokens: one call must not fill a model's window.
+/// About 25,000 tokens: one call must not fill a model's context window.
 const TEXT_BYTES_MAX: usize = 100_000;
 
-/// What providers take of an image in base64.
+/// Providers' limit for an image in base64.
 const IMAGE_BYTES_MAX: usize = 5_000_000;
 
-/// A handful of screenshots; providers refuse requests that are too large as a whole.
+/// A handful of screenshots; providers reject requests that are too large as a whole.
 const IMAGES_MAX: usize = 8;
 
-/// Characters of a type that a server names.
+/// Characters of a MIME type from a server.
 const MIME_CHARS_MAX: usize = 80;
 
-/// Pieces of content of one result; whatever is in them, a model reads no more.
+/// Content blocks of one result; a model reads no more.
 const BLOCKS_MAX: usize = 1000;
 
-/// What the SDK could read of a result.
+/// A result as far as the SDK could parse it.
 pub(super) enum RawCallResult {
     Result(CallToolResult),
-    /// A result with something in it that the SDK does not know.
+    /// A result that the SDK does not know.
     Unrecognized(Value),
 }
 
-/// Makes an outcome of an answer.
+/// Converts a result.
 pub(super) fn convert_result(answer: RawCallResult) -> ToolResult {
     let mut collector = ContentCollector::default();
     let is_error = match answer {
@@ -63,7 +63,7 @@ pub(super) fn convert_result(answer: RawCallResult) -> ToolResult {
     })
 }
 
-/// What a server says, gathered up to what a model can take of it.
+/// Collects a server's content up to a model's limits.
 #[derive(Default)]
 pub(super) struct ContentCollector {
     parts: Vec<ContentPart>,
@@ -75,7 +75,7 @@ pub(super) struct ContentCollector {
 }
 
 impl ContentCollector {
-    /// Adds a block of content, of whatever kind it is.
+    /// Adds a content block of any kind.
     pub(super) fn add_value(&mut self, block: &Value) {
         if self.n_blocks >= BLOCKS_MAX {
             self.n_blocks += 1;
@@ -125,7 +125,7 @@ impl ContentCollector {
         }
     }
 
-    /// Adds text below what is there, as far as there is room.
+    /// Adds text on a new line, as far as there is room.
     pub(super) fn add_text(&mut self, text: &str) {
         let text = text.trim_end_matches('\n');
         if text.is_empty() {
@@ -171,7 +171,7 @@ impl ContentCollector {
         self.parts.is_empty() && self.text.is_empty()
     }
 
-    /// Gives all of it in its order.
+    /// Returns the parts in order.
     pub(super) fn into_parts(mut self) -> Vec<ContentPart> {
         if self.n_text_bytes > TEXT_BYTES_MAX {
             let n_bytes = self.n_text_bytes;
@@ -185,7 +185,7 @@ impl ContentCollector {
         self.parts
     }
 
-    /// Makes the result of a call of it.
+    /// Converts the content to a tool result.
     pub(super) fn into_tool_result(self, status: ToolCallStatus) -> ToolResult {
         let mut parts = self.into_parts();
         if parts.is_empty() {
@@ -219,7 +219,7 @@ mod tests {
         texts.sum()
     }
 
-    /// However many pieces an answer has, a model is told so much and how much there was.
+    /// The model's share of a result is limited, however many blocks it has, and the total is shown.
     #[test]
     fn pieces_and_what_stands_between_them_count() {
         let block = json!({"type": "text", "text": "a"});

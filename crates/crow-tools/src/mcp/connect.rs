@@ -1,4 +1,4 @@
-//! From settings to a connection: a program or an address, and the handshake.
+//! Connects to a server: starts its program or opens its address, and performs the handshake.
 
 use std::{error::Error, time::Duration};
 
@@ -28,21 +28,21 @@ use super::{
 };
 use crate::tool::to_title;
 
-/// How long what a program said last is still read when it is gone, and a goodbye may take.
+/// Time to read the last output of a program that exited, and to close a connection.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A connection and all that stands behind it.
+/// A connection, with the server's program if it has one.
 pub(super) struct McpConnection {
     peer: Peer<RoleClient>,
     handler: McpClientHandler,
-    /// Without it the SDK would go on by itself.
+    /// Stops the SDK's task on drop.
     stop: DropGuard,
-    /// Cancelled when the SDK has nothing to serve any more.
+    /// Cancelled when the SDK's task has ended.
     closed: CancellationToken,
     program: Option<ServerProgram>,
 }
 
-/// The program of a server that is one.
+/// The program of a stdio server.
 struct ServerProgram {
     process: PipedProcess,
     stderr: StderrReader,
@@ -142,7 +142,7 @@ async fn connect_stdio(
     }
 }
 
-/// A handshake that was made.
+/// A client after the handshake.
 struct RunningClient {
     service: RunningService<RoleClient, McpClientHandler>,
     stop: DropGuard,
@@ -176,12 +176,12 @@ impl McpConnection {
         Self { peer, handler, stop, closed, program }
     }
 
-    /// Gives what calls go through.
+    /// Returns the handle for requests.
     pub(super) fn link(&self) -> McpLink {
         McpLink { peer: self.peer.clone(), handler: self.handler.clone() }
     }
 
-    /// Waits until the other side has gone, whichever sign of it comes first.
+    /// Waits until the connection has closed or the program has exited.
     pub(super) async fn wait_until_closed(&mut self) {
         let Some(program) = &mut self.program else {
             return self.closed.cancelled().await;
@@ -190,11 +190,11 @@ impl McpConnection {
             () = self.closed.cancelled() => return,
             _ = program.process.wait() => {}
         }
-        // It may have answered before it went.
+        // The SDK may still have to process the program's last responses.
         let _ = timeout(SHUTDOWN_TIMEOUT, self.closed.cancelled()).await;
     }
 
-    /// Ends what is left of it and says how it ended.
+    /// Closes the connection and returns why it ended.
     pub(super) async fn close(self) -> McpServerExit {
         drop(self.stop);
         let _ = timeout(SHUTDOWN_TIMEOUT, self.closed.cancelled()).await;
@@ -216,15 +216,15 @@ impl ServerProgram {
     }
 }
 
-/// Says why a server behind an address was not to be had.
+/// Describes why an HTTP server could not be connected.
 fn connect_error(error: &ClientInitializeError, server: &McpServer) -> String {
     let reason = handshake_error(error);
-    // Not every server names its way to sign in.
+    // Not every server gives its authorization endpoint.
     let is_unauthorized = error.is_authorization_required() || reason.starts_with("it answered HTTP 401");
     if is_unauthorized { http::unauthorized_message(server) } else { reason }
 }
 
-/// Says why there was no handshake, without the address: that may hold a key.
+/// Describes a failed handshake without the address, which may contain a key.
 fn handshake_error(error: &ClientInitializeError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
@@ -240,7 +240,7 @@ fn handshake_error(error: &ClientInitializeError) -> String {
     }
 }
 
-/// Says what went wrong with a request: the deepest reason, for those above name the address.
+/// Returns the innermost cause of a request error; the outer ones contain the address.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut deepest = error;
     loop {

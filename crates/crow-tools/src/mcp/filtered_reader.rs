@@ -1,5 +1,5 @@
-//! What a program says, without what nobody could read of it. Before there is a connection such a message is the end:
-//! there is nothing else to wait for.
+//! Reads a program's stdout without messages that the SDK cannot parse. During the handshake such a message is fatal,
+//! since no other message is expected.
 
 use std::{
     io,
@@ -15,7 +15,7 @@ use super::message_filter::MessageFilter;
 /// Bytes read at a time.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How the shaking of hands goes, for whoever waits for it and for who hears the program.
+/// State of the handshake, shared by the reader and the code that waits for the handshake.
 #[derive(Debug, Clone, Default)]
 pub(super) struct McpHandshakeState(Arc<McpHandshakeMarks>);
 
@@ -26,12 +26,12 @@ struct McpHandshakeMarks {
 }
 
 impl McpHandshakeState {
-    /// It worked: what cannot be read from here on is one message among others.
+    /// Marks the handshake as complete: an unreadable message is no longer fatal.
     pub(super) fn mark_complete(&self) {
         self.0.is_complete.get_or_init(|| ());
     }
 
-    /// Says why it failed, when a message that cannot be read is why.
+    /// Returns the unreadable message's fault, if it made the handshake fail.
     pub(super) fn fault(&self) -> Option<String> {
         self.0.fault.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -41,12 +41,11 @@ impl McpHandshakeState {
     }
 }
 
-/// A program's stdout.
 pub(super) struct FilteredReader<R> {
     inner: R,
     chunk: Box<[u8]>,
     filter: MessageFilter,
-    /// What passed the filter, and how much of it is handed on.
+    /// Filtered bytes, of which `n_delivered` were read.
     output: Vec<u8>,
     n_delivered: usize,
     handshake: McpHandshakeState,
@@ -59,7 +58,7 @@ impl<R> FilteredReader<R> {
         Self { inner, chunk, filter, output, n_delivered: 0, handshake }
     }
 
-    /// Whether nothing more is to be heard.
+    /// Whether the stream has ended.
     fn is_ended(&self) -> bool {
         let is_complete = self.handshake.0.is_complete.get().is_some();
         let reason = self.filter.end_reason().or_else(|| self.filter.last_fault().filter(|_| !is_complete));
@@ -92,7 +91,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for FilteredReader<R> {
             let mut chunk = ReadBuf::new(&mut this.chunk);
             ready!(Pin::new(&mut this.inner).poll_read(cx, &mut chunk))?;
             match chunk.filled() {
-                // What was said without an end is not said.
+                // An incomplete last line is dropped.
                 [] => return Poll::Ready(Ok(())),
                 bytes => this.filter.feed(bytes, &mut this.output),
             }

@@ -1,4 +1,4 @@
-//! Streamable HTTP: our client, the address, the headers.
+//! HTTP clients for MCP servers: address, headers, redirects.
 
 use std::{collections::HashMap, net::IpAddr};
 
@@ -12,13 +12,13 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 use crate::tool::to_title;
 
-/// From `/mcp` to `/mcp/` is one; more is a circle.
+/// A redirect from `/mcp` to `/mcp/` is one; more are a loop.
 const REDIRECTS_MAX: usize = 3;
 
-/// What a server says that asks who we are.
+/// The reason if a server requires authentication.
 pub(super) const AUTHENTICATION_REQUIRED: &str = "it wants to know who asks";
 
-/// Tells a person that a server knows them not, and what to do about it.
+/// Returns the message for a server that rejected the authentication, with what to do about it.
 pub(super) fn unauthorized_message(server: &McpServer) -> String {
     if server.transport.has_authorization() {
         return "it does not accept the key among its `headers`".to_owned();
@@ -29,7 +29,7 @@ pub(super) fn unauthorized_message(server: &McpServer) -> String {
     )
 }
 
-/// Makes ready to speak to an address: the client and what it sends along.
+/// Builds the client and transport configuration for an address.
 pub(super) async fn prepare_transport(
     url: &str,
     headers: &[(String, String)],
@@ -39,11 +39,11 @@ pub(super) async fn prepare_transport(
     Ok((client, StreamableHttpClientTransportConfig::with_uri(url.as_str()).custom_headers(headers)))
 }
 
-/// Makes a client for an address.
+/// Builds a client for an address.
 pub(super) async fn client_for_url(url: &str) -> Result<(Client, Url), String> {
     let url = parse_url(url)?;
     let is_local = url.scheme() == "http" && is_loopback(&url);
-    // Reading the system's certificates takes milliseconds.
+    // Loading the system's certificates takes milliseconds.
     let result = tokio::task::spawn_blocking(move || match is_local {
         true => build_local_client(redirect_policy()),
         false => build_remote_client(&redirect_policy),
@@ -53,8 +53,8 @@ pub(super) async fn client_for_url(url: &str) -> Result<(Client, Url), String> {
     Ok((client.map_err(|error| format!("no HTTP client could be made: {error}"))?, url))
 }
 
-/// Makes the clients of a sign-in, for this machine and for others. They follow nobody: what they carry is for one
-/// place.
+/// Builds the clients of a login, for this machine and for other hosts. They follow no redirects: their requests are
+/// meant for one server.
 pub(super) async fn build_sign_in_clients() -> Result<(Client, Client), String> {
     let result = tokio::task::spawn_blocking(|| {
         Ok((build_local_client(Policy::none())?, build_remote_client(&Policy::none)?))
@@ -72,7 +72,7 @@ pub(super) fn parse_url(url: &str) -> Result<Url, String> {
     }
 }
 
-/// Reads headers; what is in them is not shown anywhere.
+/// Parses headers; their values are never shown.
 pub(super) fn parse_headers(
     headers: &[(String, String)],
 ) -> Result<HashMap<HeaderName, HeaderValue>, String> {
@@ -99,7 +99,7 @@ fn redirect_policy() -> Policy {
     Policy::custom(|attempt| if is_redirect_allowed(&attempt) { attempt.follow() } else { attempt.stop() })
 }
 
-/// Anywhere else the headers would go to a stranger, and any other status makes a GET of a POST.
+/// Headers must not reach another origin, and other status codes turn a POST into a GET.
 fn is_redirect_allowed(attempt: &Attempt<'_>) -> bool {
     let preserves_method = matches!(attempt.status().as_u16(), 307 | 308);
     let is_same_origin =

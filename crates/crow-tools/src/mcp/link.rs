@@ -1,4 +1,4 @@
-//! One connection to a server, and what the server says on it without being asked.
+//! One connection to a server, and the notifications and requests that the server sends on it.
 
 use std::{
     collections::HashMap,
@@ -16,42 +16,42 @@ use rmcp::{
 };
 use tokio::sync::{Notify, watch};
 
-/// A line or two under a running call.
+/// A line or two below a running call.
 const PROGRESS_CHARS_MAX: usize = 1000;
 
-/// A connection that was made.
+/// An established connection.
 pub(super) struct McpLink {
     pub(super) peer: Peer<RoleClient>,
     pub(super) handler: McpClientHandler,
 }
 
 impl McpLink {
-    /// Tells whether more can be asked on it.
+    /// Whether it accepts requests.
     pub(super) fn is_open(&self) -> bool {
         !self.peer.is_transport_closed()
     }
 }
 
-/// What a server says by itself. Clones share it.
+/// Handles the server's notifications and requests. Clones share its state.
 #[derive(Clone, Default)]
 pub(super) struct McpClientHandler {
     calls: Arc<Mutex<HashMap<ProgressToken, watch::Sender<String>>>>,
-    /// One of its lists is another one now.
+    /// Notified when one of the server's lists has changed.
     pub(super) lists_changed: Arc<Notify>,
-    /// The addresses of the session's folders.
+    /// The URIs of the session's roots.
     roots: Arc<[String]>,
 }
 
 impl McpClientHandler {
-    /// Hears a server that may know of these folders.
+    /// Creates a handler that gives these roots to the server.
     pub(super) fn with_roots(dirs: &[PathBuf]) -> Self {
         let urls = dirs.iter().filter_map(|dir| reqwest::Url::from_directory_path(dir).ok());
-        // Without its last slash, as other clients spell folders.
+        // Without the trailing slash, as other clients send them.
         let roots = urls.map(|url| url.as_str().trim_end_matches('/').to_owned()).collect();
         Self { roots, ..Self::default() }
     }
 
-    /// Listens to the progress of a call for as long as the result lives.
+    /// Tracks the progress of a call until the returned value is dropped.
     pub(super) fn track_progress(&self, token: ProgressToken) -> CallProgress {
         let (sender, receiver) = watch::channel(String::new());
         self.lock_calls().insert(token.clone(), sender);
@@ -63,7 +63,7 @@ impl McpClientHandler {
     }
 }
 
-/// The progress of one call; the newest counts.
+/// The progress of one call; only the latest text is stored.
 pub(super) struct CallProgress {
     handler: McpClientHandler,
     token: ProgressToken,
@@ -71,7 +71,7 @@ pub(super) struct CallProgress {
 }
 
 impl CallProgress {
-    /// Waits for news of the call.
+    /// Waits for the next progress text.
     pub(super) async fn next_text(&mut self) -> String {
         match self.receiver.changed().await {
             Ok(()) => self.receiver.borrow_and_update().clone(),
@@ -122,7 +122,7 @@ impl ClientHandler for McpClientHandler {
         Ok(rmcp::model::ListRootsResult::new(roots.collect()))
     }
 
-    // The SDK would say that the person declined, whom nobody asked.
+    // The SDK's default would report that the user declined, although the user was not asked.
     async fn create_elicitation(
         &self,
         _: ElicitRequestParams,

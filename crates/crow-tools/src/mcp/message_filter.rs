@@ -1,38 +1,38 @@
-//! Passes on the messages of a server, line by line, and answers in the server's place where nobody could read its answer:
-//! one that is too long, nested too deeply, made of too many values, or no JSON. The SDK drops such a message, and the
-//! request that it answers would wait in vain. Pure.
+//! Filters a server's messages line by line, and replaces a response that the SDK cannot parse (too long, nested too
+//! deeply, too many values, invalid JSON) by an error response. The SDK would drop such a message, and its request
+//! would never be answered. Pure.
 
 use serde_json::{Value, json};
 
-/// The longest message the SDK takes.
+/// The SDK's limit for a message.
 pub(super) const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Levels of lists and objects in one another that the SDK's parser takes.
+/// Nesting levels that the SDK's parser accepts.
 const LEVELS_MAX: usize = 120;
 
-/// Values of one message: each takes a hundred bytes and more once it is read, however short its text is.
+/// Values of one message: each takes a hundred bytes or more once it is parsed, however short its text is.
 const VALUES_MAX: usize = 100_000;
 
-/// Where an answer has its id, if it is to be found at all.
+/// Bytes at the start and the end of a response in which its ID is searched.
 const HEAD_BYTES: usize = 256;
 
-/// Bytes of a line that is passed over before the server is given up: nobody knows whether it ends.
+/// Bytes of a skipped line before the connection is given up: the line may never end.
 const SKIPPED_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// What a filter has read of a line.
+/// State of a filter within a line.
 #[derive(Debug, Default)]
 pub(super) struct MessageFilter {
     line: Vec<u8>,
     shape: MessageShape,
-    /// Bytes of a line that is passed over, while it is.
+    /// Bytes of the line that is being skipped, if any.
     n_skipped: Option<usize>,
-    /// Why a line was given up in its middle, the last time.
+    /// The fault of the last skipped line.
     last_fault: Option<String>,
-    /// Why no more can be read.
+    /// Reason why reading has ended.
     end_reason: Option<String>,
 }
 
-/// How a message is built, as far as it was read.
+/// Structure of the message read so far.
 #[derive(Debug, Default)]
 struct MessageShape {
     n_levels: usize,
@@ -60,7 +60,7 @@ impl MessageShape {
 }
 
 impl MessageFilter {
-    /// Takes the next bytes, and adds to `out` what the SDK may read of them.
+    /// Reads bytes and appends to `output` what the SDK can parse.
     pub(super) fn feed(&mut self, bytes: &[u8], output: &mut Vec<u8>) {
         for &byte in bytes {
             if self.end_reason.is_some() {
@@ -80,12 +80,12 @@ impl MessageFilter {
         }
     }
 
-    /// Why nothing of the server can be read any more, when that is so.
+    /// Reason why the server's output can no longer be read, if so.
     pub(super) fn end_reason(&self) -> Option<&str> {
         self.end_reason.as_deref()
     }
 
-    /// Why a line was given up in its middle, the last time.
+    /// The fault of the last skipped line.
     pub(super) fn last_fault(&self) -> Option<&str> {
         self.last_fault.as_deref()
     }
@@ -104,7 +104,7 @@ impl MessageFilter {
             return;
         };
         let response = id_in_head(&self.line).map(|id| error_response(&id, &reason));
-        // A message whose id is not known yet may still have an end, with the id.
+        // The ID may still be at the end of the message.
         output.extend(response.unwrap_or_default().into_bytes());
         self.last_fault = Some(reason);
         self.n_skipped = Some(0);
@@ -133,8 +133,7 @@ impl MessageFilter {
     }
 }
 
-/// Answers a request in place of a server, whose own answer to it cannot be read; `None` when it cannot be told which
-/// request that is.
+/// Returns an error response to the request that an unreadable response answers; `None` if the request is unknown.
 pub(super) fn error_response_for(message: &[u8], reason: &str) -> Option<String> {
     let id = id_in_head(message).or_else(|| id_at_end(message))?;
     Some(error_response(&id, reason))
@@ -145,7 +144,7 @@ fn error_response(id: &Value, reason: &str) -> String {
     format!("{response}\n")
 }
 
-/// Finds the id of an answer before what it says. A request of the server's own has a method.
+/// Finds the ID of a response in front of its result. A request of the server has a method.
 fn id_in_head(line: &[u8]) -> Option<Value> {
     let head = String::from_utf8_lossy(&line[..line.len().min(HEAD_BYTES)]);
     let prefix = head.split("\"result\"").next()?;
@@ -153,7 +152,7 @@ fn id_in_head(line: &[u8]) -> Option<Value> {
     parse_id(id).map(|(id, _)| id)
 }
 
-/// Finds the id of an answer behind what it says.
+/// Finds the ID of a response behind its result.
 fn id_at_end(line: &[u8]) -> Option<Value> {
     let tail = String::from_utf8_lossy(&line[line.len().saturating_sub(HEAD_BYTES)..]);
     let (_, id) = tail.rsplit_once("\"id\"")?;
@@ -162,7 +161,7 @@ fn id_at_end(line: &[u8]) -> Option<Value> {
     matches!(rest.as_str(), "}" | ",\"jsonrpc\":\"2.0\"}").then_some(id)
 }
 
-/// Reads the value behind the name of an id, and gives what follows it.
+/// Parses the value of an ID and returns the text behind it.
 fn parse_id(text: &str) -> Option<(Value, &str)> {
     let text = text.trim_start().strip_prefix(':')?.trim_start();
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();

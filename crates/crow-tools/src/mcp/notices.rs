@@ -1,4 +1,4 @@
-//! What a person should know of the servers, until somebody takes it.
+//! Notices about the servers for the user, until they are taken.
 
 use std::{
     collections::VecDeque,
@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// More than this only a server says that nobody listens to; the oldest goes.
+/// Only a server whose notices are never read has more; the oldest are dropped.
 const NOTICES_MAX: usize = 64;
 
 #[derive(Default)]

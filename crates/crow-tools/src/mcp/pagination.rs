@@ -1,4 +1,4 @@
-//! The lists a server keeps, page by page. Reads none of what is in them.
+//! Lists of a server, page by page. Must not know the content of their entries.
 
 use std::collections::HashSet;
 
@@ -15,13 +15,13 @@ use serde_json::Value;
 use super::connect::root_cause;
 use crate::tool::to_title;
 
-/// Many more than a server of bounded lists needs; a server may send pages for ever.
+/// Many more than a server of limited lists needs; a server may send pages forever.
 const PAGES_MAX: usize = 40;
 
-/// Longer than any that is meant; they are kept while a list is read.
+/// Longer than any real cursor; cursors are stored while a list is read.
 const CURSOR_BYTES_MAX: usize = 16 * 1024;
 
-/// A list that a server keeps.
+/// A list of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum McpListKind {
     Tools,
@@ -31,7 +31,7 @@ pub(super) enum McpListKind {
 }
 
 impl McpListKind {
-    /// Where its entries stand in an answer.
+    /// The key of the entries in a response.
     fn result_key(self) -> &'static str {
         match self {
             Self::Tools => "tools",
@@ -75,7 +75,7 @@ pub(super) struct ListPage {
     pub(super) next_cursor: Option<String>,
 }
 
-/// Asks for one page. As JSON, not as the SDK's types: one entry that it does not understand would cost all of them.
+/// Requests one page. As JSON instead of the SDK's types: one unknown entry would make the whole page fail.
 pub(super) async fn fetch_page(
     peer: &Peer<RoleClient>,
     kind: McpListKind,
@@ -91,7 +91,7 @@ pub(super) async fn fetch_page(
     let answer = match answer {
         Ok(ServerResult::CustomResult(page)) => page.0,
         Ok(page) => serde_json::to_value(page).unwrap_or_default(),
-        // It has none, and says it in its own way.
+        // The server does not have this list.
         Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
             return Ok(ListPage::default());
         }
@@ -107,7 +107,7 @@ pub(super) async fn fetch_page(
     Ok(ListPage { entries, next_cursor: next_cursor.map(str::to_owned) })
 }
 
-/// Asks for all pages and hands each entry on.
+/// Requests all pages and passes each entry on.
 pub(super) async fn for_each_entry(
     peer: &Peer<RoleClient>,
     kind: McpListKind,
@@ -118,7 +118,7 @@ pub(super) async fn for_each_entry(
         let ListPage { entries, next_cursor } = fetch_page(peer, kind, cursor.take()).await?;
         entries.iter().for_each(&mut on_entry);
         match next_cursor {
-            // The same page again says nothing new.
+            // A repeated page has nothing new.
             Some(next_cursor) if seen.insert(next_cursor.clone()) => cursor = Some(next_cursor),
             Some(_) | None => break,
         }

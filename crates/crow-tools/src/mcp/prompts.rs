@@ -1,4 +1,4 @@
-//! A server's prompts as slash commands: how they are spelled, what may follow them, and what becomes of their words.
+//! A server's prompts as slash commands: their names, arguments and messages.
 
 mod arguments;
 
@@ -20,37 +20,37 @@ use super::{
 };
 use crate::tool::to_title;
 
-/// A list that a person looks through while typing.
+/// A list that a user reads while typing.
 const PROMPTS_MAX: usize = 64;
 
-/// More than anybody types after a command.
+/// More than a user types after a command.
 const ARGUMENTS_MAX: usize = 16;
 
-/// Longer than any name that is meant; it is shown and typed.
+/// Longer than any real name; it is shown and typed.
 const NAME_BYTES_MAX: usize = 128;
 
-/// What stands before a name that begins with no letter, which no command may.
+/// Prefix of a name that does not begin with a letter, as a command must.
 const NAME_PREFIX: &str = "mcp_";
 
-/// A prompt as a server lists it.
+/// A prompt in a server's list.
 #[derive(Debug, PartialEq)]
 pub(super) struct ListedPrompt {
-    /// Its name there.
+    /// The server's name for it.
     name: String,
-    /// The command that it is here, without the server's name.
+    /// Its command, without the server's name.
     command_name: String,
     description: String,
     arguments: Vec<PromptParameter>,
 }
 
-/// What a prompt wants to know.
+/// A parameter of a prompt.
 #[derive(Debug, PartialEq)]
 struct PromptParameter {
     name: String,
     is_required: bool,
 }
 
-/// Asks a server for its prompts.
+/// Lists a server's prompts.
 pub(super) async fn fetch_prompts(peer: &Peer<RoleClient>) -> Result<Vec<Arc<ListedPrompt>>, String> {
     let (mut prompts, mut seen_names) = (Vec::new(), HashSet::new());
     pagination::for_each_entry(peer, McpListKind::Prompts, |prompt| {
@@ -84,7 +84,7 @@ fn entry_name(entry: &Value) -> Option<String> {
     entry["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME_BYTES_MAX).map(str::to_owned)
 }
 
-/// Spells a name so that it can stand in a command.
+/// Converts a name to a valid command name.
 fn to_command_name(name: &str) -> String {
     let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
     let command_name: String = name.chars().take(NAME_BYTES_MAX).map(fit).collect();
@@ -95,7 +95,7 @@ fn to_command_name(name: &str) -> String {
     }
 }
 
-/// Shows a server's prompts as commands.
+/// Returns a server's prompts as commands.
 pub(super) fn prompt_commands(server: &McpServerHandle) -> Vec<CommandInfo> {
     let prefix = to_command_name(&server.name);
     let prompts = server.catalog().prompts;
@@ -107,7 +107,7 @@ pub(super) fn prompt_commands(server: &McpServerHandle) -> Vec<CommandInfo> {
     commands.collect()
 }
 
-/// Tells whether a command may be a prompt of this server.
+/// Whether a command may be a prompt of this server.
 pub(super) fn owns_command(server: &McpServerHandle, command: &slash::SlashCommand<'_>) -> bool {
     command.name.split_once(':').is_some_and(|(prefix, _)| prefix == to_command_name(&server.name))
 }
@@ -120,7 +120,7 @@ fn usage_hint(arguments: &[PromptParameter]) -> String {
     shown.collect::<Vec<_>>().join(" ")
 }
 
-/// Has a server fill in a prompt. The other side is a sentence for the person.
+/// Requests a prompt from a server. `Err` is a sentence for the user.
 pub(super) async fn get_prompt(
     server: &McpServerHandle,
     command: &slash::SlashCommand<'_>,
@@ -159,7 +159,7 @@ pub(super) async fn get_prompt(
     Ok(parts)
 }
 
-/// Makes one prompt of the messages: all of it is said by the person, so words of an assistant are quoted.
+/// Converts the messages to one prompt: all of it has the user's role, so an assistant's messages are quoted.
 fn messages_to_parts(answer: &Value, trailing_text: &str) -> Vec<ContentPart> {
     let mut collector = ContentCollector::default();
     for message in answer["messages"].as_array().into_iter().flatten() {

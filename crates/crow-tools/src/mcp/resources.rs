@@ -1,4 +1,4 @@
-//! The resources of all servers as two tools: one that lists them, one that reads one.
+//! The resources of all servers as two tools: one lists them, one reads one.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -22,22 +22,22 @@ use crate::{
     tool::{CANCELLED, text_argument, to_title},
 };
 
-/// What reading is called where tools are named.
+/// The name of the read operation in rules.
 pub(super) const READ_METHOD: &str = "resources/read";
 
-/// What listing is called there.
+/// The name of the list operation in rules.
 const LIST_METHOD: &str = "resources/list";
 
-/// What of one server's list is shown at a time.
+/// Entries shown of one page.
 const ENTRIES_MAX: usize = 100;
 
-/// Longer than any address that is meant; a line of the list is read by a model.
+/// Longer than any real URI; one line of the list.
 const ENTRY_CHARS_MAX: usize = 500;
 
-/// A first look at a text, about 12,000 tokens; the rest is there for who goes on.
+/// The beginning of a text, about 12,000 tokens; the model can read further.
 const TEXT_BYTES_MAX: usize = 50_000;
 
-/// Tells whether a server has any.
+/// Whether a server has resources.
 pub(super) async fn has_resources(peer: &Peer<RoleClient>) -> bool {
     for list in [McpListKind::Resources, McpListKind::Templates] {
         if pagination::fetch_page(peer, list, None).await.is_ok_and(|page| !page.entries.is_empty()) {
@@ -47,7 +47,7 @@ pub(super) async fn has_resources(peer: &Peer<RoleClient>) -> bool {
     false
 }
 
-/// Gives the tools, when a server has resources.
+/// Returns the tools, if a server has resources.
 pub(super) fn resource_tools(servers: &[Arc<McpServerHandle>]) -> Vec<Arc<dyn Tool>> {
     let servers: Vec<Arc<McpServerHandle>> =
         servers.iter().filter(|server| server.catalog().has_resources).cloned().collect();
@@ -111,7 +111,7 @@ impl Tool for ListResourcesTool {
         &self.spec
     }
 
-    // One server at a time, so that the rules on it hold for its list too.
+    // One server per call, so that the rules for the server apply to its list too.
     fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let server = text_argument(arguments, "server");
         ToolCallInfo {
@@ -140,7 +140,7 @@ impl Tool for ListResourcesTool {
     }
 }
 
-/// Writes down what a server lists; a first page comes with its templates.
+/// Renders a page of a server's list; the first page includes the templates.
 async fn render_resource_list(server: &McpServerHandle, cursor: Option<String>) -> String {
     let mut lines = format!("{}:\n", server.name);
     let is_first_page = cursor.is_none();
@@ -237,7 +237,7 @@ impl Tool for ReadResourceTool {
     }
 }
 
-/// Shows what a resource holds: texts from `offset` on, images as they are.
+/// Renders a resource: texts from `offset` on, images as images.
 fn render_resource(answer: &Value, offset: u64) -> ToolResult {
     let (mut collector, mut texts) = (ContentCollector::default(), String::new());
     for content in answer["contents"].as_array().into_iter().flatten() {

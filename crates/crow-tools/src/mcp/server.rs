@@ -1,4 +1,4 @@
-//! One server as everybody sees it: where it stands and what it offers. Knows no transport.
+//! One server as seen by its tools and by the session: status and catalog. Must not know its transport.
 
 use std::{
     sync::{
@@ -12,25 +12,25 @@ use tokio::sync::watch;
 
 use super::{link::McpLink, prompts::ListedPrompt, tool_list::ListedTool};
 
-/// A server that works this long without a word hangs; progress starts the time anew.
+/// A server that is silent for this long hangs; progress restarts the time.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A server, shared between its keeper and its tools.
+/// A server, shared between its actor and its tools.
 pub(super) struct McpServerHandle {
     pub(super) name: String,
-    /// How long a request may go without a word.
+    /// Maximum time without a response or progress.
     pub(super) idle_timeout: Duration,
     status: watch::Sender<McpServerStatus>,
-    /// Something was asked of it, so that it may remember things.
+    /// Whether a request was sent to it, so that it may have state.
     is_used: AtomicBool,
-    /// The life that somebody wants begun, counted from 1.
+    /// The connection attempt that was requested, counted from 1.
     requested_attempt: watch::Sender<u32>,
     catalog: Mutex<McpCatalog>,
-    /// Told when commands of any server come or go.
+    /// Notified when the commands of any server change.
     commands_changed: Arc<watch::Sender<()>>,
 }
 
-/// What a server has to offer.
+/// The tools, prompts and resources of a server.
 #[derive(Clone, Default)]
 pub(super) struct McpCatalog {
     pub(super) tools: Arc<[Arc<ListedTool>]>,
@@ -38,26 +38,26 @@ pub(super) struct McpCatalog {
     pub(super) has_resources: bool,
 }
 
-/// Where a server stands.
+/// State of a server.
 #[derive(Clone)]
 pub(super) enum McpServerStatus {
     Connecting,
     Ready(Arc<McpLink>),
-    /// It can be started again, for this life.
+    /// It can be restarted, as this attempt.
     Ended {
         exit: McpServerExit,
         next_attempt: u32,
     },
-    /// It will not come, or not come again.
+    /// It did not start, or will not be restarted.
     Failed(McpServerExit),
 }
 
-/// Why a server is not there.
+/// Reason why a server is not running.
 #[derive(Debug, Clone, Default)]
 pub(super) struct McpServerExit {
     /// A clause that fits after "the server ended: ".
     pub(super) reason: String,
-    /// The end of what it complained of.
+    /// The end of its stderr.
     pub(super) stderr: String,
 }
 
@@ -66,7 +66,7 @@ impl McpServerExit {
         Self { reason: reason.into(), stderr: String::new() }
     }
 
-    /// Adds its last line for a person, who sees the rest in the log.
+    /// The reason with the last line of stderr, for the user; the log has the rest.
     pub(super) fn short_reason(&self) -> String {
         match self.stderr.lines().rfind(|line| !line.trim().is_empty()) {
             Some(line) => format!("{}: {}", self.reason, crate::tool::to_title(line)),
@@ -74,7 +74,7 @@ impl McpServerExit {
         }
     }
 
-    /// Adds all that is left of its words for a model, which may understand them.
+    /// The reason with the stored part of stderr, for the model, which may understand it.
     pub(super) fn full_reason(&self) -> String {
         if self.stderr.is_empty() {
             self.reason.clone()
@@ -121,22 +121,22 @@ impl McpServerHandle {
         self.status.send_replace(status);
     }
 
-    /// Waits until it is known whether the server is there.
+    /// Waits until the server is ready or has failed.
     pub(super) async fn wait_until_settled(&self) {
-        // The sender is ours, so it is there.
+        // The sender is a field, so the channel is open.
         let _ =
             self.status.subscribe().wait_for(|status| !matches!(status, McpServerStatus::Connecting)).await;
     }
 
-    /// Waits until a life is wanted.
+    /// Waits until this attempt is requested.
     pub(super) async fn wait_for_restart_request(&self, attempt: u32) {
         let _ = self.requested_attempt.subscribe().wait_for(|wanted| *wanted >= attempt).await;
     }
 
-    /// Has a server that nothing was asked of yet stand as one that connects; tells whether it is one.
+    /// Sets the status of an unused server to connecting; returns whether it was unused.
     pub(super) fn reset_if_unused(&self, link: &Arc<McpLink>) -> bool {
         self.status.send_replace(McpServerStatus::Connecting);
-        // Whoever asks from here on waits, and whoever asked before has marked it.
+        // A later request waits, and an earlier one has set the flag.
         let is_used = self.is_used.load(Ordering::SeqCst);
         if is_used {
             self.status.send_replace(McpServerStatus::Ready(link.clone()));
@@ -144,7 +144,7 @@ impl McpServerHandle {
         !is_used
     }
 
-    /// Gives the connection; a server that has ended is started again, once.
+    /// Returns the connection; a server that has ended is restarted once.
     pub(super) async fn acquire_link(&self) -> Result<Arc<McpLink>, McpServerExit> {
         self.is_used.store(true, Ordering::SeqCst);
         let mut status = self.status.subscribe();
@@ -171,7 +171,7 @@ impl McpServerHandle {
         }
     }
 
-    /// Waits until a connection is known to be over, and says why it is.
+    /// Waits until a connection has ended and returns the reason.
     pub(super) async fn wait_for_exit(&self, link: &Arc<McpLink>) -> McpServerExit {
         let is_gone = |status: &McpServerStatus| match status {
             McpServerStatus::Ready(current) => !Arc::ptr_eq(current, link),

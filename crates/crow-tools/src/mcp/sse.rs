@@ -1,5 +1,5 @@
-//! The older HTTP transport: answers come on one long stream of events, requests go to an address that the stream
-//! names first. The SDK does not speak it any more.
+//! The older HTTP transport: responses arrive on one event stream, requests go to an endpoint that the stream gives
+//! first. The SDK no longer supports it.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -21,10 +21,10 @@ use super::{
     message_filter::error_response_for,
 };
 
-/// What the SDK takes on the other transports, too.
+/// The SDK's limit on the other transports.
 const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Why a request did not get through.
+/// Reason why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SseError {
     #[error("the request failed")]
@@ -35,17 +35,17 @@ pub(super) enum SseError {
     SignIn(String),
 }
 
-/// A stream that is open, and where to write to.
+/// An open event stream and its endpoint.
 pub(super) struct SseTransport {
     client: Client,
     headers: HeaderMap,
-    /// Shared by the requests: one of them renews what has run out.
+    /// Shared by the requests: one of them refreshes the token.
     authorizer: Option<Arc<Mutex<RequestAuthorizer>>>,
     endpoint: Url,
     stream: EventStream,
 }
 
-/// Opens the stream and waits for the address. No reason in the other side: the server knows us not.
+/// Opens the stream and waits for the endpoint. `Err(None)` means that authentication is required.
 pub(super) async fn open_transport(
     url: &str,
     headers: &[(String, String)],
@@ -66,7 +66,7 @@ pub(super) async fn open_transport(
     Ok(SseTransport { client, headers, authorizer, endpoint, stream })
 }
 
-/// Waits on the open stream until it names the address.
+/// Waits for the endpoint event on the open stream.
 async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventStream), String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("text/event-stream") {
@@ -81,14 +81,14 @@ async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventS
         }
     };
     let endpoint = url.join(endpoint.trim()).map_err(|_| "it named an address that is none".to_owned())?;
-    // Anywhere else the headers would go to a stranger.
+    // The headers must not be sent to another server.
     if endpoint.origin() != url.origin() {
         return Err("it named an address of another server".to_owned());
     }
     Ok((endpoint, stream))
 }
 
-/// Adds a token, where somebody has signed in.
+/// Adds an access token if a login is stored.
 async fn authorize_request(
     request: RequestBuilder,
     authorizer: Option<&Arc<Mutex<RequestAuthorizer>>>,
@@ -149,7 +149,7 @@ struct EventStream {
 }
 
 impl EventStream {
-    /// Waits for an event; none when the stream is over. Dropping the future loses nothing.
+    /// Waits for an event; `None` if the stream has ended. Cancel safe.
     async fn next_event(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -173,19 +173,17 @@ struct SseEvent {
     data: String,
 }
 
-/// Bytes to events. Knows nothing of what they say.
+/// Decodes bytes to events. Must not know their content.
 #[derive(Default)]
 struct SseDecoder {
-    /// The beginning of a line.
     line: Vec<u8>,
-    /// The beginning of an event.
     event: SseEvent,
-    /// The last line ended with CR: an LF now belongs to it.
+    /// The last line ended with CR, so a following LF belongs to it.
     after_cr: bool,
 }
 
 impl SseDecoder {
-    /// Takes the next bytes and gives the events that they complete; none at all when one is too long.
+    /// Decodes the next bytes and returns the completed events; `None` if an event is too long.
     fn feed(&mut self, chunk: &[u8]) -> Option<Vec<SseEvent>> {
         let mut events = Vec::new();
         for &byte in chunk {
@@ -206,7 +204,7 @@ impl SseDecoder {
         let line = std::mem::take(&mut self.line);
         if line.is_empty() {
             let mut event = std::mem::take(&mut self.event);
-            // Each line of data left its end behind.
+            // Each data line ended with a newline.
             return event.data.pop().map(|_| event);
         }
         let line = String::from_utf8_lossy(&line);

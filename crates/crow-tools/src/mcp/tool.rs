@@ -1,4 +1,4 @@
-//! A server's tool as one of ours.
+//! A server's tool as a [`Tool`].
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Tool for McpTool {
         Some(&self.listed_tool.name)
     }
 
-    // By the tool's name and as anything else: a title or a hint of the server's own could mislead who is asked.
+    // Only the tool's name and the kind `Other`: a title or hint of the server could mislead the user who is asked.
     fn call_info(&self, _arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let (server, tool) = (self.server.name.clone(), self.listed_tool.name.clone());
         ToolCallInfo {

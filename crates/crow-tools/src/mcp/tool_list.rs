@@ -1,4 +1,4 @@
-//! What a server says its tools are, as far as it can be passed on: names, words and schemas of bounded size.
+//! A server's list of tools: names, descriptions and schemas, with limited sizes.
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -8,36 +8,36 @@ use serde_json::{Map, Value, json};
 
 use super::pagination::{self, McpListKind};
 
-/// All tools together are told with every request, and providers take no more than this.
+/// All tools are sent with every request, and providers accept no more than this.
 const TOOLS_MAX: usize = 128;
 
-/// About 1,000 tokens, for a tool that explains itself at length.
+/// About 1,000 tokens, for a tool with a long description.
 const DESCRIPTION_BYTES_MAX: usize = 4096;
 
-/// About 8,000 tokens; a schema beyond that would fill the window with one tool.
+/// About 8,000 tokens; a larger schema would fill the context window with one tool.
 const SCHEMA_BYTES_MAX: usize = 32 * 1024;
 
-/// Longer than any name that is meant; it is shown to whoever is asked.
+/// Longer than any real name; it is shown in permission requests.
 const NAME_BYTES_MAX: usize = 256;
 
-/// A tool as a server lists it.
+/// A tool in a server's list.
 #[derive(Debug, PartialEq)]
 pub(super) struct ListedTool {
-    /// Its name there.
+    /// The server's name for it.
     pub(super) name: String,
     pub(super) spec: ToolSpec,
 }
 
-/// All that a server lists.
+/// The tools of a server.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ToolListing {
     pub(super) tools: Vec<Arc<ListedTool>>,
     pub(super) n_omitted: usize,
-    /// Every name there is, those of disabled tools among them; bounded like the tools.
+    /// The names of all tools, including disabled ones; limited like the tools.
     pub(super) names: HashSet<String>,
 }
 
-/// Asks a server for its tools, page by page; those that the configuration leaves out are left out.
+/// Lists a server's tools, page by page, without those that the configuration disables.
 pub(super) async fn fetch_tools(peer: &Peer<RoleClient>, server: &McpServer) -> Result<ToolListing, String> {
     let mut listing = ToolListing::default();
     pagination::for_each_entry(peer, McpListKind::Tools, |tool| {
@@ -58,7 +58,7 @@ pub(super) async fn fetch_tools(peer: &Peer<RoleClient>, server: &McpServer) -> 
     Ok(listing)
 }
 
-/// Reads one tool; what has no name is none.
+/// Parses one tool; `None` if it has no name.
 fn parse_tool(tool: &Value) -> Option<ListedTool> {
     let name = tool["name"].as_str().filter(|name| !name.is_empty() && name.len() <= NAME_BYTES_MAX)?;
     let mut description = strip_control_chars(tool["description"].as_str().unwrap_or_default());
@@ -74,7 +74,7 @@ fn parse_tool(tool: &Value) -> Option<ListedTool> {
     Some(ListedTool { name: name.to_owned(), spec })
 }
 
-/// Makes a schema one that providers take: of an object, with its properties, of bounded size.
+/// Converts a schema to one that providers accept: of type object, with properties, of limited size.
 fn normalize_schema(schema: &Value) -> Option<Value> {
     let mut object: Map<String, Value> = schema.as_object()?.clone();
     match object.get("type").map(Value::as_str) {
@@ -89,7 +89,7 @@ fn normalize_schema(schema: &Value) -> Option<Value> {
     (schema.to_string().len() <= SCHEMA_BYTES_MAX).then_some(schema)
 }
 
-/// Drops what could show a person something other than what the model reads.
+/// Removes characters that could make the user see something else than the model.
 pub(super) fn strip_control_chars(text: &str) -> String {
     text.trim().chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -11,7 +11,7 @@ use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 
 use super::{DirHandle, READ, open_at_once, open_file, open_in_steps, read_metadata};
 
-/// A folder whose path leads through no link, with a folder `in`, one `out` beside it, and links between them.
+/// A directory without links in its path, with a directory `in`, one `out` beside it, and links between them.
 fn place() -> (tempfile::TempDir, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().canonicalize().unwrap();
@@ -26,7 +26,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-/// Opens paths in both ways and compares what comes of each.
+/// Opens paths in both ways and compares the results.
 #[track_caller]
 fn check(paths: &[&str], expect: &Expect) {
     let (_folder, place) = place();
@@ -136,7 +136,7 @@ fn a_new_file_does_not_go_through_a_link() {
     assert_eq!(fs::read_to_string(place.join("out/file")).unwrap(), "out");
 }
 
-/// Ends a thread also where a test fails.
+/// Ends a thread even if a test fails.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -145,7 +145,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// As often as it takes to hit the moment between two steps many times.
+/// Enough to hit the moment between two steps many times.
 const TRIES: usize = 20_000;
 
 #[test]
@@ -176,7 +176,7 @@ fn a_link_that_comes_and_goes_is_never_followed() {
                 }
             }
         }
-        // It was there at times and away at others.
+        // The directory was there at times and absent at others.
         assert!(n_read > 0 && n_refused > 0, "{n_read} read, {n_refused} refused");
     });
 }

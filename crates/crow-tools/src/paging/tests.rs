@@ -4,7 +4,7 @@ use super::*;
 
 const RANGE: PageRange = PageRange { first: 1, lines_max: 3, bytes_max: 1000, chars_max: 10 };
 
-/// Gives its bytes three at a time, then ends.
+/// Returns its bytes three at a time, then ends.
 struct Slow<'a>(&'a [u8]);
 
 impl Read for Slow<'_> {
@@ -110,7 +110,7 @@ fn other_encodings() {
     check(b"a\n\0b", RANGE, &expect!["it is a binary file"]);
 }
 
-/// A text that goes on for ever.
+/// An endless text.
 struct Endless;
 
 impl Read for Endless {

@@ -4,7 +4,7 @@ use super::{MatchRow, SearchHits, SearchSummary};
 
 const NAMES: [&str; 6] = ["a", "a/b", "a/c", "a.rs", "b", "c/d/e"];
 
-/// Adds what each file of a list has, in this order, as a search does that looks ahead, and spells the answer.
+/// Adds the rows of each file of a list in this order, as a search does, and renders the result.
 fn found(order: &[usize], rows_of: fn(usize) -> Vec<MatchRow>, n_rows_max: usize) -> (String, bool, usize) {
     let hits = SearchHits::new(n_rows_max);
     let mut n_searched = 0;

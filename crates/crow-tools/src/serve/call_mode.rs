@@ -1,11 +1,11 @@
-//! What an MCP client may have done without another question. Pure.
+//! The mode in which calls of MCP clients are evaluated. Pure.
 
 use crow_core::{Mode, ToolAccess};
 
-/// The mode a call is judged in.
+/// Returns the mode in which a call is evaluated.
 ///
-/// The client's person was asked for the call, so commands go, held by the sandbox, and so do edits inside the folders
-/// and pages of the public web; what leads elsewhere, and what is protected, is asked for. `plan` stays what it is.
+/// The client's user approved the call, so confined commands, edits within the roots and pages of the public web are
+/// allowed; other directories and protected paths need permission. `plan` is unchanged.
 pub(super) fn effective_mode(configured: Mode, access: &ToolAccess) -> Mode {
     match (configured, access) {
         (Mode::Plan, _) => Mode::Plan,

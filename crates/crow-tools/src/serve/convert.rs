@@ -1,18 +1,18 @@
-//! Tools and outcomes in the protocol's words. Pure.
+//! Converts tools and results to MCP types. Pure.
 
 use std::sync::Arc;
 
 use crow_core::{ContentPart, ToolCallStatus, ToolKind, ToolResult, ToolSpec};
 use rmcp::model::{CallToolResult, ContentBlock, Tool, ToolAnnotations};
 
-/// Describes a tool.
+/// Converts a tool's specification.
 pub(super) fn to_mcp_tool(spec: &ToolSpec, kind: ToolKind) -> Tool {
     let schema = spec.parameters.as_object().cloned().unwrap_or_default();
     Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(schema))
         .with_annotations(tool_annotations(kind))
 }
 
-/// What a client may show of a tool beside its name. It is a hint, never a permission.
+/// Returns a tool's annotations for the client: hints, never permissions.
 fn tool_annotations(kind: ToolKind) -> ToolAnnotations {
     let (reads_only, destroys, reaches_out) = match kind {
         ToolKind::Read | ToolKind::Search | ToolKind::Think => (true, false, false),
@@ -23,7 +23,7 @@ fn tool_annotations(kind: ToolKind) -> ToolAnnotations {
     ToolAnnotations::new().read_only(reads_only).destructive(destroys).open_world(reaches_out)
 }
 
-/// Spells an outcome.
+/// Converts a result.
 pub(super) fn to_call_result(result: ToolResult) -> CallToolResult {
     let blocks: Vec<ContentBlock> = result.for_model.into_iter().map(to_content_block).collect();
     match result.status {
@@ -34,7 +34,7 @@ pub(super) fn to_call_result(result: ToolResult) -> CallToolResult {
     }
 }
 
-/// Spells what went wrong before the call began.
+/// Returns the result of a call that failed before it ran.
 pub(super) fn error_result(reason: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(reason)])
 }

@@ -1,4 +1,4 @@
-//! A question to the client's person, in either way that the protocol has: a request while the call waits, or a result
+//! Asks the client's user for permission, in either way of the protocol: a request while the call waits, or a result
 //! that the client answers by calling again.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -14,20 +14,20 @@ use rmcp::{
 
 use super::convert;
 
-/// A person takes their time; a client that forgot the question must not hold the call for ever.
+/// A user may take their time; a client that lost the request must not block the call forever.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// The name of the one question there is.
+/// The key of the only question.
 const QUESTION: &str = "permission";
 
-/// The request of a call, and what its client has answered to questions of an earlier try.
+/// The context of a call, and the client's answers to questions of an earlier attempt.
 pub(super) struct PermissionElicitation<'a> {
     pub(super) context: &'a RequestContext<RoleServer>,
     pub(super) answers: InputResponses,
 }
 
 impl PermissionElicitation<'_> {
-    /// Asks for permission; the other side is what the client gets instead of the call's result.
+    /// Requests permission; `Err` is the response to send instead of the call's result.
     pub(super) async fn request_permission(&self, title: &str, reason: &str) -> Result<(), CallToolResponse> {
         let rejected = |reason: &str| convert::error_result(&format!("not run: {reason}")).into();
         if !self.can_elicit() {
@@ -69,14 +69,14 @@ impl PermissionElicitation<'_> {
         }
     }
 
-    /// Tells whether the client shows questions with forms; one that names no kind shows these.
+    /// Whether the client supports form elicitation; a client without a kind does.
     fn can_elicit(&self) -> bool {
         let capabilities = self.context.client_capabilities();
         let elicitation = capabilities.and_then(|capabilities| capabilities.elicitation);
         elicitation.is_some_and(|capability| capability.form.is_some() || capability.url.is_none())
     }
 
-    /// Tells whether the client's version of the protocol takes questions only as results.
+    /// Whether the client's protocol version requires questions as results.
     fn answers_by_retry(&self) -> bool {
         let version = self.context.protocol_version();
         // Versions are dates.

@@ -1,4 +1,4 @@
-//! One client's view of the tools: what it lists, what it calls, what it is asked.
+//! One client's session: its tool list, calls and roots.
 
 use std::{
     convert::Infallible,
@@ -26,21 +26,20 @@ use tokio::sync::watch;
 use super::{McpServeConfig, call_mode, convert, elicitation::PermissionElicitation};
 use crate::{PermissionPolicy, PolicySources, ToolCx, ToolProgress, Workspace, tool::to_title};
 
-/// A client that says it has roots tells them at once.
+/// A client that has roots lists them immediately.
 const ROOTS_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Folders a client may add; every path is compared with each.
+/// Directories a client may add; every path is compared with each.
 const ROOTS_MAX: usize = 64;
 
-/// The end of what a call shows so far: a few lines under a spinner.
+/// The end of a call's output so far: a few lines.
 const PROGRESS_CHARS_MAX: usize = 1000;
 
-/// Whose folders a client works in.
+/// The roots that a client works in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RootsPolicy {
-    /// Ours, and those it names itself: it started us, and could have read them anyway.
+    /// Ours, and those of the client: it started us, and could access them anyway.
     Client,
-    /// Ours only.
     Configured,
 }
 
@@ -61,7 +60,7 @@ impl ToolServerHandler {
         self.workspace.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks the client for its folders and works in them from then on.
+    /// Requests the client's roots and uses them from then on.
     #[expect(deprecated, reason = "what today's clients name their folders with")]
     async fn update_roots(&self, peer: &Peer<RoleServer>) {
         let has_roots = peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
@@ -86,7 +85,7 @@ impl ToolServerHandler {
         }
     }
 
-    /// Finds out whether a call may run, and how it is held.
+    /// Checks whether a call may run, and returns its confinement.
     async fn check_permission(
         &self,
         workspace: &Workspace,
@@ -174,7 +173,7 @@ impl ToolServerHandler {
     }
 }
 
-/// Passes on how far a call is, newest first; ends with the call.
+/// Forwards a call's progress, latest first; ends with the call.
 async fn forward_progress(
     peer: &Peer<RoleServer>,
     token: ProgressToken,
@@ -192,7 +191,7 @@ async fn forward_progress(
     std::future::pending().await
 }
 
-/// The end of what a call shows.
+/// Returns the end of a call's content.
 fn render_progress(content: &[ToolCallContent]) -> String {
     let progress_receiver = content.iter().filter_map(|content| match content {
         ToolCallContent::Text(text) => Some(text.as_str()),
@@ -241,7 +240,7 @@ impl ServerHandler for ToolServerHandler {
         Ok(self.run_call(&call, elicitation).await)
     }
 
-    /// Refuses what the SDK knows no type for: an unknown method, or a known one with parameters it does not take.
+    /// Rejects requests that the SDK has no type for: an unknown method, or invalid parameters of a known one.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -266,7 +265,7 @@ impl ServerHandler for ToolServerHandler {
     }
 }
 
-/// A call as our own tools know one; it belongs to no conversation.
+/// Builds a call outside any conversation.
 fn build_call(name: &str, arguments: Map<String, Value>) -> ToolCall {
     ToolCall {
         id: CallId::from_position(0, 0),

@@ -1,4 +1,4 @@
-//! Streamable HTTP: who may come in. What is said inside is the SDK's and the host's.
+//! Streamable HTTP server: authentication and limits. The SDK and the handler process the messages.
 
 use std::{
     convert::Infallible,
@@ -32,46 +32,45 @@ use super::{
     handler::{RootsPolicy, ToolServerHandler},
 };
 
-/// Where clients come in.
 const PATH: &str = "/mcp";
 
-/// What one request may carry: a file to write, with room for its escapes.
+/// Limit of a request body: a file to write, with its JSON escapes.
 const BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Clients at the same time; each has a queue.
+/// Concurrent clients; each has a queue.
 const SESSIONS_MAX: usize = 64;
 
-/// Connections that brought the token; a client has a few at a time.
+/// Authenticated connections; a client has a few at a time.
 const CONNECTIONS_MAX: usize = 4 * SESSIONS_MAX;
 
-/// What one connection has read and nobody has taken yet: a head with what proxies add, and a piece of a body.
+/// Unprocessed bytes of one connection: a head with proxies' headers, and a piece of a body.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
-/// A client that says nothing for so long is gone.
+/// A client that is silent for this long is disconnected.
 const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// What is under way gets this long when everything ends; who never finishes a request keeps nobody.
+/// Time for running requests at shutdown; a client that never completes a request must not delay it.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 type HttpResponse = Response<BoxBody<Bytes, Infallible>>;
 
-/// A door with its key.
+/// An HTTP endpoint with its token.
 #[derive(Debug)]
 pub struct McpHttpEndpoint {
-    /// Where it is.
+    /// The listening socket.
     pub listener: TcpListener,
-    /// What whoever comes in has to say: `Authorization: Bearer` and this.
+    /// The token that clients send as `Authorization: Bearer`.
     pub token: BearerToken,
 }
 
 impl McpHttpEndpoint {
-    /// The address that clients are told.
+    /// The endpoint's URL.
     pub fn url(&self) -> std::io::Result<String> {
         Ok(format!("http://{}{PATH}", self.listener.local_addr()?))
     }
 }
 
-/// Serves every client that knows the token, until `cut` says so.
+/// Serves all clients with the token, until `cancel` is cancelled.
 pub async fn serve_http(
     config: McpServeConfig,
     endpoint: McpHttpEndpoint,
@@ -108,8 +107,8 @@ fn session_config() -> SessionConfig {
     http_config
 }
 
-/// Every name under which a client on this machine may call, and the very address: a page in a browser that was lured
-/// here by another name is sent away.
+/// The host names of this machine and the bound address: a browser page under any other host name is rejected (DNS
+/// rebinding).
 fn allowed_hosts(address: SocketAddr) -> Vec<String> {
     vec!["localhost".into(), "127.0.0.1".into(), "::1".into(), address.ip().to_string()]
 }
@@ -122,7 +121,7 @@ struct McpHttpServer {
     cancel: CancellationToken,
 }
 
-/// A connection that has brought the token, with its place; until then it is a stranger's.
+/// State of a connection: authenticated once a request had the token, with a permit from then on.
 #[derive(Default)]
 struct ConnectionAdmission {
     permit: OnceLock<OwnedSemaphorePermit>,
@@ -131,7 +130,7 @@ struct ConnectionAdmission {
 
 impl McpHttpServer {
     async fn serve_connection(&self, stream: TcpStream, pending: PendingConnection) {
-        // Without it each message waits for the acknowledgement of the one before.
+        // Otherwise each message waits for the acknowledgement of the previous one.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection will be slow");
         }
@@ -180,7 +179,7 @@ impl McpHttpServer {
             let permit = self.connections.clone().try_acquire_owned();
             let permit = permit
                 .map_err(|_| error_response(StatusCode::SERVICE_UNAVAILABLE, "too many connections"))?;
-            // A connection asks one thing after the other.
+            // Requests on a connection are sequential.
             drop(admission.permit.set(permit));
             admission.is_authenticated.cancel();
         }
@@ -195,7 +194,7 @@ impl McpHttpServer {
     }
 }
 
-/// Says why somebody is not served, and ends the connection.
+/// Returns an error response that closes the connection.
 fn error_response(status: StatusCode, reason: &'static str) -> HttpResponse {
     let mut response = Response::new(Full::new(Bytes::from(format!("{reason}\n"))).boxed());
     *response.status_mut() = status;

@@ -1,4 +1,4 @@
-//! What a call of `terminal` wants. Pure.
+//! Parses the arguments of `terminal`. Pure.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::tool::{ToolError, parse_arguments};
 
-/// A model that waits longer waits in vain; what takes longer goes on as a job.
+/// A longer wait is useless; longer commands continue as a job.
 pub(super) const TIMEOUT_S_MAX: u32 = 3600;
 
-/// Linux takes no longer argument.
+/// Linux accepts no longer argument.
 pub(super) const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
 
 #[derive(Debug, Default, Deserialize)]
@@ -29,24 +29,32 @@ struct TerminalArgs {
     job: Option<String>,
 }
 
-/// What to do.
+/// The action of a call.
 #[derive(Debug)]
 pub(super) enum TerminalAction {
-    /// Run a command.
     Start(CommandRequest),
-    /// Type to a job.
-    SendInput { job: Option<String>, input: JobInput, text: String, wait: Option<Duration> },
-    /// See what a job said.
-    ReadJob { job: Option<String>, wait: Option<Duration> },
-    /// End a job, or all, and then perhaps run a command.
-    Reset { job: Option<String>, next_command: Option<CommandRequest> },
+    SendInput {
+        job: Option<String>,
+        input: JobInput,
+        text: String,
+        wait: Option<Duration>,
+    },
+    ReadJob {
+        job: Option<String>,
+        wait: Option<Duration>,
+    },
+    /// Ends a job, or all, and then runs a command if there is one.
+    Reset {
+        job: Option<String>,
+        next_command: Option<CommandRequest>,
+    },
 }
 
 /// A command to run.
 #[derive(Debug, Clone)]
 pub(super) struct CommandRequest {
     pub(super) command: String,
-    /// The folder it was asked to run in.
+    /// The requested working directory.
     pub(super) cwd: Option<String>,
     pub(super) timeout: Option<Duration>,
     pub(super) need: TerminalNeed,
@@ -55,14 +63,14 @@ pub(super) struct CommandRequest {
 }
 
 impl CommandRequest {
-    /// Tells whether it is a job from the beginning.
+    /// Whether it is a job from the beginning.
     pub(super) fn is_job(&self) -> bool {
         self.is_background || self.need == TerminalNeed::Interactive
     }
 }
 
 impl TerminalAction {
-    /// Reads the arguments of a call.
+    /// Parses the arguments of a call.
     pub(super) fn parse(arguments: &Map<String, Value>) -> Result<Self, ToolError> {
         let TerminalArgs { command, cwd, timeout, is_input, reset, background, job } =
             parse_arguments(arguments)?;
@@ -129,7 +137,7 @@ fn parse_timeout(seconds: f64) -> Result<Duration, ToolError> {
     Duration::try_from_secs_f64(seconds).map_err(|_| refuse())
 }
 
-/// How the model is told of the parameters.
+/// The schema of the parameters, for the model.
 pub(super) fn parameters_schema() -> Value {
     json!({
         "type": "object",

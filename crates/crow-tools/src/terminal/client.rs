@@ -1,4 +1,4 @@
-//! Running a command in a terminal of the client.
+//! Runs commands in terminals of the client.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -23,14 +23,14 @@ use super::{
 };
 use crate::{ToolCx, ToolProgress, tool::ToolError};
 
-/// A client that does not end a command in this time does nothing else for it either.
+/// A client that does not kill a command in this time does not respond at all.
 const KILL_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// As much of the end of what was shown as tells where it was, when its beginning is gone.
+/// Enough of the end of the output to find the position again if the beginning is gone.
 const POSITION_BYTES: usize = 1024;
 
 impl TerminalTool {
-    /// Runs a command in a terminal of the client; `None` when it opens none.
+    /// Runs a command in a terminal of the client; `None` if the client opens none.
     pub(super) async fn run_in_client(
         &self,
         request: &CommandRequest,
@@ -53,7 +53,7 @@ impl TerminalTool {
                 tracing::warn!(%error, "the client opens no terminal; the command runs here");
                 return Ok(None);
             }
-            // A client that is merely slow may run it yet.
+            // A slow client may still run it.
             Err(error @ ClientError::Silent(_)) => return Err(open_error(&error)),
         };
         (cx.progress)(ToolProgress::Terminal(terminal.clone()));
@@ -107,10 +107,10 @@ impl TerminalTool {
     }
 }
 
-/// Said in front of what lost its beginning.
+/// Precedes output that lost its beginning.
 const TRUNCATED_NOTE: &str = "(the client dropped the beginning)\n";
 
-/// What a terminal shows; the beginning may be missing.
+/// Output of a terminal; the beginning may be missing.
 struct TerminalText {
     text: String,
     is_truncated: bool,
@@ -129,7 +129,7 @@ async fn read_output(terminal: &ClientTerminal, cancel: &CancellationToken) -> T
     }
 }
 
-/// Has the client end a command. The other side is that it says nothing any more.
+/// Lets the client kill a command. `Err` means that the client does not respond.
 async fn kill_terminal(terminal: &ClientTerminal, cancel: &CancellationToken) -> Result<(), ClientError> {
     let kill_result = timeout(KILL_WAIT_MAX, terminal.kill(cancel)).await;
     match kill_result.unwrap_or(Err(ClientError::Silent(KILL_WAIT_MAX))) {
@@ -158,7 +158,7 @@ impl CommandExit {
     }
 }
 
-/// A command that runs on in a terminal of the client. Dropping it gives the terminal back, which ends the command.
+/// A command that continues in a terminal of the client. Dropping it releases the terminal, which ends the command.
 #[derive(Debug)]
 pub(super) struct ClientJob {
     terminal: Arc<ClientTerminal>,
@@ -181,14 +181,14 @@ impl ClientJob {
         self.exit.borrow().clone()
     }
 
-    /// Waits until it ended, at most so long.
+    /// Waits until it has ended, for at most `limit`.
     pub(super) async fn wait_for_exit(&self, limit: Duration) {
         let mut exit = self.exit.clone();
-        // Whether it did is what it says then.
+        // The exit is read separately.
         let _ = timeout_at(Instant::now() + limit, exit.wait_for(Option::is_some)).await;
     }
 
-    /// Takes what it said since this was last done.
+    /// Returns the output since the last call.
     pub(super) async fn take_output(&self, cancel: &CancellationToken) -> CapturedOutput {
         let output = read_output(&self.terminal, cancel).await;
         let new_text = self.position.lock().unwrap_or_else(PoisonError::into_inner).take_new_text(&output);
@@ -196,12 +196,12 @@ impl ClientJob {
     }
 
     pub(super) async fn end_command(&self) {
-        // Giving it back is all that is left when the client does not hear.
+        // Dropping the job releases the terminal if the kill fails.
         let _ = kill_terminal(&self.terminal, &CancellationToken::new()).await;
     }
 }
 
-/// Waits for the end of a command, and ends it when its time is over.
+/// Waits for a command's exit, and kills it at the end of its lifetime.
 async fn watch_lifetime(
     terminal: Arc<ClientTerminal>,
     lifetime: Duration,
@@ -211,7 +211,7 @@ async fn watch_lifetime(
     let exit = match terminal.wait_for_exit(lifetime, &watch_cancel).await {
         Ok(exit) => CommandExit::from_client_exit(exit),
         Err(ClientError::Silent(_)) => {
-            // Its time is over either way.
+            // The lifetime is over either way.
             let _ = kill_terminal(&terminal, &watch_cancel).await;
             CommandExit::Known(ExitReason::TimedOut)
         }
@@ -221,16 +221,16 @@ async fn watch_lifetime(
     exit_sender.send_replace(Some(exit));
 }
 
-/// How far a terminal was read.
+/// The position up to which a terminal's output was read.
 #[derive(Debug, Default)]
 struct ReadPosition {
     n_bytes: usize,
-    /// The end of what was read.
+    /// The end of the output that was read.
     tail: String,
 }
 
 impl ReadPosition {
-    /// Gives what is new, and moves on to its end.
+    /// Returns the new output and advances the position.
     fn take_new_text(&mut self, output: &TerminalText) -> String {
         let text = output.text.as_str();
         let new_start = match text.get(..self.n_bytes) {
@@ -253,7 +253,7 @@ impl ReadPosition {
 mod tests {
     use super::*;
 
-    /// Shows what is new of each of these pictures of one terminal; a `…` in front is a beginning that is missing.
+    /// Checks the new text of each of these outputs of one terminal; a leading `…` is a missing beginning.
     #[track_caller]
     fn assert_new_text(outputs: &[&str], expected: &[&str]) {
         let mut position = ReadPosition::default();

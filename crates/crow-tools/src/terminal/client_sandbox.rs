@@ -1,5 +1,6 @@
-//! What a terminal of the client starts for a command: the command itself when it is free, else a warden around it. The
-//! client's machine may be another one, without a sandbox or without Crow; a command that was to be held does not run then.
+//! The command that a terminal of the client starts: the command itself if it is unconfined, else the supervisor with
+//! it. The client may be on another machine, without a sandbox or without Crow; a command that must be confined does
+//! not run there.
 
 use std::time::Duration;
 
@@ -16,39 +17,38 @@ use super::{
 };
 use crate::{ToolCx, ToolProgress, tool::ToolError};
 
-/// What a client keeps for us of a command's output; we keep the beginning and the end of it.
+/// Output that the client stores for us; we keep its beginning and end.
 const CLIENT_OUTPUT_BYTES: u64 = 1024 * 1024;
 
-/// Trying the sandbox takes milliseconds.
+/// Probing the sandbox takes milliseconds.
 const PROBE_WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// A report is a line.
+/// A report is one line.
 const REPORT_BYTES: u64 = 4096;
 
-/// A command that does nothing.
 const NO_COMMAND: &str = ":";
 
-/// What shells say of a program that they cannot start, or do not find.
+/// Exit codes of shells for a program that could not be started or was not found.
 const NOT_STARTED_CODES: [i32; 2] = [126, 127];
 
 impl TerminalTool {
-    /// The warden around what this call runs; `None` when nothing is around it.
+    /// The supervisor of this call's command; `None` if the command runs without one.
     fn sandbox_for(&self, cx: &ToolCx<'_>) -> Option<&SandboxWrapper> {
         let is_confined = cfg!(target_os = "linux") && cx.confinement != Confinement::Free;
         self.sandbox.as_ref().filter(|_| is_confined)
     }
 
-    /// What the client starts for a command.
+    /// Returns the command that the client starts.
     pub(super) fn client_command(&self, request: &CommandRequest, cx: &ToolCx<'_>) -> TerminalCommand {
         let secrets = cx.workspace.secret_variables();
         let (shell, args) = (self.shell.name().to_owned(), self.shell.args_in_client(&request.command));
         let sandbox = self.sandbox_for(cx);
-        // What a warden hides by itself, whatever its value, need not be named.
+        // Variables that the supervisor hides by itself need not be listed.
         let hidden = secrets.iter().filter(|name| !is_secret_value(name, "/")).cloned().collect();
         let (program, args) = sandbox_command(sandbox, shell, args, Some(hidden), cx);
         let pager_variables =
             PAGER_VARIABLES.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        // Where no warden stands between, a variable can be emptied and not removed.
+        // Without the supervisor a variable can be cleared, not removed.
         let cleared = secrets.iter().filter(|_| sandbox.is_none()).map(String::as_str);
         let cleared = cleared.chain([STARTUP_VARIABLE]).map(|name| (name.to_owned(), String::new()));
         TerminalCommand {
@@ -60,7 +60,7 @@ impl TerminalTool {
         }
     }
 
-    /// Refuses to hold a command where that is known to be impossible.
+    /// Rejects a command if it is known that it cannot be confined.
     pub(super) fn check_client_sandbox(&self, cx: &ToolCx<'_>) -> Result<(), ToolError> {
         match cx.workspace.no_client_sandbox() {
             Some(reason) if self.sandbox_for(cx).is_some() => Err(ToolError(sandbox_error(reason))),
@@ -68,7 +68,8 @@ impl TerminalTool {
         }
     }
 
-    /// Refuses a command that the client opened no terminal for, unless it opens none at all and the command may run here.
+    /// Rejects a command if the client refused a terminal, unless the client opens none at all and the command may run
+    /// locally.
     pub(super) async fn check_refused(
         &self,
         error: &ClientError,
@@ -78,13 +79,13 @@ impl TerminalTool {
         if self.sandbox_for(cx).is_some() && self.opens_shell(editor, cx).await {
             return Err(record_missing_sandbox(cx, format!("no terminal opens for crow-cli: {error}")));
         }
-        // Where Crow is not on the client's machine, this one is not where commands belong.
+        // If the client is on another machine, commands do not belong on this one.
         let may_run_here =
             self.terminals == TerminalPreference::ClientFirst && cx.workspace.no_client_sandbox().is_none();
         if may_run_here { Ok(()) } else { Err(open_error(error)) }
     }
 
-    /// Refuses a command that was to be held and that nothing held, as far as its end tells.
+    /// Rejects a command that should be confined and was not, as far as its exit shows.
     pub(super) async fn check_started(
         &self,
         outcome: &CommandOutcome,
@@ -113,7 +114,7 @@ impl TerminalTool {
         editor.open_terminal(probe_command(shell, args, cx), cx.cancel).await.is_ok()
     }
 
-    /// Tries the sandbox in a terminal of the client; returns why nothing can be held there.
+    /// Probes the sandbox in a terminal of the client; returns why commands cannot be confined there.
     async fn probe_sandbox(
         &self,
         sandbox: &SandboxWrapper,
@@ -141,7 +142,7 @@ impl TerminalTool {
     }
 }
 
-/// A program that is only to be seen to start.
+/// A program whose start is probed.
 fn probe_command(program: String, args: Vec<String>, cx: &ToolCx<'_>) -> TerminalCommand {
     TerminalCommand {
         program,
@@ -156,7 +157,7 @@ fn sandbox_error(reason: &str) -> String {
     format!("not run: nothing can hold it in a sandbox in the client's terminal: {reason}")
 }
 
-/// Has the call judged as where there is no sandbox.
+/// Records that the client has no sandbox, so that the call is evaluated again without one.
 fn record_missing_sandbox(cx: &ToolCx<'_>, reason: String) -> ToolError {
     let refusal = ToolError(sandbox_error(&reason));
     tracing::warn!(reason, "commands in the client's terminals cannot be held");

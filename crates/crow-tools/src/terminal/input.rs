@@ -1,17 +1,16 @@
-//! What is typed to a job: a line of text, or one key by its name. Pure.
+//! Input of a job: a line of text, or one key by its name. Pure.
 
-/// Something to type.
+/// Input for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum JobInput {
-    /// A text, and Enter.
+    /// A text, followed by Enter.
     Line(String),
-    /// One key.
     Key {
-        /// What it sends.
+        /// The bytes it sends.
         bytes: Vec<u8>,
-        /// It only interrupts, ends or stops what runs.
+        /// Whether it only interrupts, ends or suspends the program.
         only_stops: bool,
-        /// It interrupts.
+        /// Whether it interrupts the program.
         interrupts: bool,
     },
 }
@@ -40,7 +39,7 @@ const SUSPEND: u8 = 0x1A;
 const QUIT: u8 = 0x1C;
 
 impl JobInput {
-    /// Reads what a model wants typed: exactly the name of a key is that key, anything else is a line.
+    /// Parses a model's input: exactly the name of a key is that key, anything else is a line.
     pub(super) fn parse(text: &str) -> Self {
         let name = text.to_ascii_lowercase();
         if let Some((_, sequence)) = KEYS.iter().find(|(key, _)| *key == name) {
@@ -57,7 +56,7 @@ impl JobInput {
         }
     }
 
-    /// What is sent. Enter is a carriage return on every terminal, inside a text too.
+    /// The bytes to send. Enter is a carriage return on every terminal, within a text too.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         match self {
             Self::Line(text) => {
@@ -68,11 +67,11 @@ impl JobInput {
         }
     }
 
-    /// How much of what comes back is only what was typed.
+    /// The number of bytes that the terminal echoes.
     pub(super) fn n_echoed(&self) -> u64 {
         match self {
             Self::Line(_) => self.to_bytes().len() as u64,
-            // Shown as ^C.
+            // Echoed as ^C.
             Self::Key { bytes, .. } => 2 * bytes.len() as u64,
         }
     }

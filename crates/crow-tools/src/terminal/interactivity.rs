@@ -1,39 +1,38 @@
-//! Which commands cannot do without a terminal. Pure; a command that is not understood needs none.
+//! Detects commands that need a terminal. Pure; a command that cannot be parsed needs none.
 
 use crow_core::shell::{self, SimpleCommand};
 
-/// What a command needs a terminal for.
+/// Why a command needs a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TerminalNeed {
-    /// For nothing.
     NotNeeded,
-    /// To ask for a password or a yes; else it does its work and ends.
+    /// To ask for a password or a confirmation; otherwise it does its work and exits.
     Prompts,
-    /// To be spoken with: it ends when it is told to.
+    /// To read commands until it is told to exit.
     Interactive,
 }
 
-/// With which arguments a program needs one.
+/// The arguments with which a program needs a terminal.
 enum ArgCondition {
     Always,
-    /// With no more than options such as `-i`: given a script it runs that and ends.
+    /// Only options such as `-i`: given a script, it runs that and exits.
     OnlyOptions,
-    /// With nothing that makes it do one thing and end.
+    /// None of these, which make it run one command and exit.
     Without(&'static [&'static str]),
-    /// With one of these.
+    /// One of these.
     With(&'static [&'static str]),
-    /// With no more than one word that is no option, the database.
+    /// At most one word that is no option, the database.
     AtMostOne,
 }
 
-/// Options that a program run alone may have.
+/// Options of a program that still reads commands.
 const ALONE_OPTIONS: &[&str] = &["-i", "-q", "-l", "--login", "--interactive"];
 
-/// Options that give a container a terminal; without one they fail.
+/// Options that give a container a terminal; they fail without one.
 const CONTAINER_OPTIONS: &[&str] = &["-t", "-it", "-ti", "--tty"];
 
 const PROGRAM_NEEDS: &[(TerminalNeed, ArgCondition, &[&str])] = &[
-    // They ask for a password or whether a host is known, on the terminal and nowhere else.
+    // They ask for a password or whether a host is trusted, on the terminal only.
     (TerminalNeed::Prompts, ArgCondition::Without(&["-n", "--non-interactive"]), &["sudo", "doas"]),
     (
         TerminalNeed::Prompts,
@@ -41,7 +40,7 @@ const PROGRAM_NEEDS: &[(TerminalNeed, ArgCondition, &[&str])] = &[
         &["su", "passwd", "ssh", "ssh-add", "ssh-copy-id", "sftp", "ftp", "telnet"],
     ),
     (TerminalNeed::Prompts, ArgCondition::With(CONTAINER_OPTIONS), &["docker", "podman", "kubectl"]),
-    // Without a terminal they read a script from their input, which is empty here.
+    // Without a terminal they read a script from stdin, which is empty here.
     (
         TerminalNeed::Interactive,
         ArgCondition::OnlyOptions,
@@ -89,7 +88,7 @@ const PROGRAM_NEEDS: &[(TerminalNeed, ArgCondition, &[&str])] = &[
     ),
 ];
 
-/// Tells what a command line needs a terminal for. What is piped or redirected has its input from elsewhere.
+/// Returns why a command line needs a terminal. Piped or redirected commands have other input.
 pub(super) fn terminal_need(line: &str) -> TerminalNeed {
     if line.replace("&&", "").contains(['|', '&', '`']) || line.contains("$(") {
         return TerminalNeed::NotNeeded;
@@ -101,7 +100,7 @@ pub(super) fn terminal_need(line: &str) -> TerminalNeed {
     }
 }
 
-/// A command in front of another that only makes ready for it.
+/// Whether a command only prepares for the next one.
 fn is_preparation(command: &SimpleCommand) -> bool {
     let program = command.words.first().and_then(|word| word.known_text());
     program.is_none_or(|program| matches!(program, "cd" | "export" | "." | "source" | "clear"))
@@ -116,7 +115,7 @@ fn command_need(command: &SimpleCommand) -> TerminalNeed {
         return TerminalNeed::NotNeeded;
     };
     let name = program.rsplit('/').next().unwrap_or(program);
-    // Versions are part of some names: python3.12.
+    // Some names contain a version: python3.12.
     let base_name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
     let row = PROGRAM_NEEDS.iter().find(|(_, condition, programs)| {
         programs.iter().any(|known| *known == name || *known == base_name) && condition_holds(condition, args)

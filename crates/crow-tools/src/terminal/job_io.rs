@@ -1,4 +1,4 @@
-//! Reading, typing to and ending the jobs that there are.
+//! Reads from, types to and ends jobs.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     tool::{CANCELLED, ToolError},
 };
 
-/// Reads a job. Somebody who says how long they wait waits for its end.
+/// Reads a job. With `wait` it waits for the job's end.
 pub(super) async fn read_job(entry: &JobEntry, wait: Option<Duration>, cx: &ToolCx<'_>) -> TerminalReport {
     let wait_for_job = async {
         match wait {
@@ -31,7 +31,7 @@ pub(super) async fn read_job(entry: &JobEntry, wait: Option<Duration>, cx: &Tool
     take_report(entry, cx).await
 }
 
-/// Types to a job and reads what it answers.
+/// Types to a job and reads its output.
 pub(super) async fn send_input(
     entry: &JobEntry,
     input: &JobInput,
@@ -66,7 +66,7 @@ pub(super) async fn send_input(
             );
             return Err(ToolError(reason));
         }
-        // Its end is what there is to see.
+        // The report shows that it has ended.
         (Err(JobInputError::Ended), _) => return Ok(take_report(entry, cx).await),
         (Err(reason @ (JobInputError::Full | JobInputError::LongLine)), _) => {
             return Err(ToolError(format!("not typed to {}: {reason}", entry.name)));
@@ -81,9 +81,9 @@ pub(super) async fn send_input(
     Ok(take_report(entry, cx).await)
 }
 
-/// Shows what a job said and how it stands.
+/// Returns a job's new output and state.
 async fn take_report(entry: &JobEntry, cx: &ToolCx<'_>) -> TerminalReport {
-    // Looked at first: what ends meanwhile may have more to say.
+    // Read first: if the job ends now, it may print more.
     let exit = entry.command_exit();
     if exit.is_some() {
         entry.mark_reported();
@@ -99,7 +99,7 @@ async fn take_report(entry: &JobEntry, cx: &ToolCx<'_>) -> TerminalReport {
     report
 }
 
-/// Ends a job, or all of them, and tells which.
+/// Ends a job, or all of them, and reports which.
 pub(super) async fn reset_jobs(jobs: &JobTable, name: Option<&str>) -> Result<String, ToolError> {
     let removed = jobs.remove_jobs(name)?;
     let lines: Vec<String> = removed

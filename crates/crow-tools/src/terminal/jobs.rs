@@ -1,5 +1,5 @@
-//! The jobs of one session: commands that run on behind its calls. Knows who they are and how they stand; nothing
-//! of how they are started or told of.
+//! The jobs of one session: commands that continue after their call returned. Must not know how they are started or
+//! reported.
 
 use std::{
     sync::{
@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use super::{JOB_START_WAIT, client::ClientJob, report::CommandExit};
 use crate::tool::{ToolError, to_title};
 
-/// A server, a watcher, a shell or two; whoever starts more has lost sight of them.
+/// A server, a watcher and a few shells; more would be an oversight.
 const JOBS_MAX: usize = 16;
 
-/// The jobs of one session. Dropping them ends those that run.
+/// The jobs of one session. Dropping them ends the running ones.
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
     state: Mutex<JobTableState>,
@@ -30,37 +30,34 @@ pub(crate) struct JobTable {
 struct JobTableState {
     n_started: u32,
     n_reserved: usize,
-    /// In the order they were started.
+    /// In the order in which they were started.
     jobs: Vec<Arc<JobEntry>>,
 }
 
-/// One job.
 #[derive(Debug)]
 pub(super) struct JobEntry {
     pub(super) name: String,
     /// Its command, on one line.
     pub(super) title: String,
-    /// How it is held.
     pub(super) confinement: Confinement,
     pub(super) backend: JobBackend,
-    /// The model was told that it ended.
+    /// Whether the model was told that it has ended.
     is_reported: AtomicBool,
 }
 
-/// Where a job runs.
 #[derive(Debug)]
 pub(super) enum JobBackend {
     Local(BackgroundJob),
     Client(ClientJob),
 }
 
-/// A place among the jobs for one that is about to start.
+/// A reserved place for a job that is about to start.
 pub(super) struct JobSlot<'a> {
     jobs: &'a JobTable,
 }
 
 impl JobTable {
-    /// Keeps a place for a job. The oldest that ended is forgotten for it.
+    /// Reserves a place for a job. If all are taken, the oldest job that has ended is forgotten.
     pub(super) fn reserve_slot(&self) -> Result<JobSlot<'_>, ToolError> {
         let mut state = self.lock();
         if state.jobs.len() + state.n_reserved >= JOBS_MAX {
@@ -80,7 +77,7 @@ impl JobTable {
         Ok(JobSlot { jobs: self })
     }
 
-    /// Finds a job by its name, or without one the last that runs, or the last.
+    /// Finds a job by its name; without one the last running job, or the last job.
     pub(super) fn find_job(&self, name: Option<&str>) -> Result<Arc<JobEntry>, ToolError> {
         let state = self.lock();
         let found = match name {
@@ -90,7 +87,7 @@ impl JobTable {
         found.cloned().ok_or_else(|| ToolError(state.missing_message(name)))
     }
 
-    /// Takes a job out by its name, or all without one.
+    /// Removes a job by its name, or all jobs.
     pub(super) fn remove_jobs(&self, name: Option<&str>) -> Result<Vec<Arc<JobEntry>>, ToolError> {
         let mut state = self.lock();
         let Some(name) = name else { return Ok(std::mem::take(&mut state.jobs)) };
@@ -100,12 +97,12 @@ impl JobTable {
         }
     }
 
-    /// Whether one of them has not ended.
+    /// Whether one of them is running.
     pub(crate) fn has_running(&self) -> bool {
         self.lock().jobs.iter().any(|job| job.command_exit().is_none())
     }
 
-    /// Names the jobs that ended and that the model has not been told of.
+    /// Returns the jobs that have ended and were not reported to the model yet.
     pub(super) fn take_ended_jobs(&self) -> Vec<Arc<JobEntry>> {
         let state = self.lock();
         state
@@ -136,7 +133,7 @@ impl JobTableState {
 }
 
 impl JobSlot<'_> {
-    /// Puts a job there.
+    /// Inserts a job in the reserved place.
     pub(super) fn insert_job(
         self,
         command: &str,
@@ -161,7 +158,7 @@ impl Drop for JobSlot<'_> {
 }
 
 impl JobEntry {
-    /// Tells how it ended, when it has.
+    /// Returns the job's exit, if it has ended.
     pub(super) fn command_exit(&self) -> Option<CommandExit> {
         match &self.backend {
             JobBackend::Local(job) => job.status().ended.map(CommandExit::Known),
@@ -169,8 +166,7 @@ impl JobEntry {
         }
     }
 
-    /// Waits until it ended, or until it said something and then was quiet; of what a client's terminal says only the
-    /// end is told.
+    /// Waits until it has ended, or was silent after some output; a job in a client's terminal only until its end.
     pub(super) async fn wait_until_settled(&self, options: JobWaitOptions) {
         match &self.backend {
             JobBackend::Local(job) => job.wait_until_quiet(options).await,
@@ -178,7 +174,7 @@ impl JobEntry {
         }
     }
 
-    /// Waits until it ended, at most so long.
+    /// Waits until it has ended, for at most `timeout`.
     pub(super) async fn wait_for_exit(&self, timeout: Duration) {
         match &self.backend {
             JobBackend::Local(job) => job.wait_until_ended(timeout).await,
@@ -186,7 +182,7 @@ impl JobEntry {
         }
     }
 
-    /// Takes what it said since this was last done.
+    /// Returns the output since the last call.
     pub(super) async fn take_output(&self, cancel: &CancellationToken) -> CapturedOutput {
         match &self.backend {
             JobBackend::Local(job) => job.take_output().await,
@@ -194,7 +190,7 @@ impl JobEntry {
         }
     }
 
-    /// Notes that the model knows its end; gives whether it did before.
+    /// Marks the end as reported; returns whether it was before.
     pub(super) fn mark_reported(&self) -> bool {
         self.is_reported.swap(true, Ordering::Relaxed)
     }
@@ -207,7 +203,7 @@ impl JobEntry {
     }
 }
 
-/// Ends jobs, all at the same time.
+/// Ends jobs concurrently.
 pub(super) async fn end_jobs(jobs: &[Arc<JobEntry>]) {
     let mut tasks = JoinSet::new();
     for job in jobs.iter().map(Arc::clone) {

@@ -1,4 +1,4 @@
-//! Running a command in a process of our own.
+//! Runs commands in processes of our own.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ use super::{
 };
 use crate::{ToolCx, ToolProgress, tool::ToolError};
 
-/// What keeps programs from waiting for a person who turns pages; said to a client's terminal as well.
+/// Prevents programs from starting a pager; also set in a client's terminal.
 pub(super) const PAGER_VARIABLES: &[(&str, &str)] =
     &[("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GH_PAGER", "cat")];
 
-/// What keeps programs on a terminal from drawing on it: a model reads lines.
+/// Prevents programs from drawing on the terminal: a model reads lines.
 const DUMB_TERMINAL: (&str, &str) = ("TERM", "dumb");
 
 impl TerminalTool {
@@ -79,7 +79,7 @@ impl TerminalTool {
         let wait_outcome = program.wait_for_exit(cx.cancel, deadline, watcher.as_mut()).await;
         let wait_outcome = wait_outcome.map_err(|error| start_error(&error.into()))?;
         let slot = match (wait_outcome, request.timeout) {
-            // Where there is no room for one more job, it has had its time.
+            // If there is no room for another job, the command has timed out.
             (WaitOutcome::TimedOut, None) => cx.workspace.jobs().reserve_slot().ok(),
             (WaitOutcome::TimedOut, Some(_)) | (WaitOutcome::Exited(_) | WaitOutcome::Cut, _) => None,
         };
@@ -138,7 +138,8 @@ impl TerminalTool {
     }
 }
 
-/// What to start for a program, as it is held; `hidden` is for those whose environment we do not make.
+/// Returns the command that runs a program confined; `hidden` has the variables to hide where we do not set the
+/// environment.
 pub(super) fn sandbox_command(
     sandbox: Option<&SandboxWrapper>,
     program: String,
@@ -164,13 +165,13 @@ fn start_error(error: &SpawnError) -> ToolError {
     ToolError(format!("could not run the command: {error}"))
 }
 
-/// What came of a job's first moment; one that is over already was none.
+/// Returns the outcome of starting a job; a job that has already ended is removed.
 pub(super) async fn collect_job_start(
     jobs: &JobTable,
     entry: Arc<JobEntry>,
     cx: &ToolCx<'_>,
 ) -> CommandOutcome {
-    // Looked at first: what ends meanwhile may have more to say.
+    // Read first: if the job ends now, it may print more.
     let exit = entry.command_exit();
     let output = entry.take_output(cx.cancel).await;
     match exit {
@@ -194,7 +195,7 @@ fn build_watcher<'a>(cx: &ToolCx<'a>, route: CommandRoute) -> Box<dyn OutputWatc
     }
 }
 
-/// Hands output on as text while it comes, whole characters only.
+/// Forwards output as text while it arrives, in whole characters.
 struct LiveOutput<'a> {
     progress: &'a (dyn Fn(ToolProgress) + Send + Sync),
     pending: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What the model reads of commands and jobs.
+//! The reports on commands and jobs for the model.
 
 use std::{fmt::Write as _, sync::Arc, time::Duration};
 
@@ -8,27 +8,30 @@ use crow_process::{CapturedOutput, ExitReason};
 use super::jobs::JobEntry;
 use crate::{ToolProgress, tool::CANCELLED};
 
-/// How a command ended, whoever ran it.
+/// The exit of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CommandExit {
-    /// As we know it.
+    /// A known exit.
     Known(ExitReason),
-    /// By a signal, as the client names it.
+    /// A signal, as the client names it.
     ClientSignal { signal: String },
-    /// Nobody knows.
+    /// An exit that could not be determined.
     Unknown(String),
 }
 
-/// What came of starting a command.
+/// The outcome of starting a command.
 #[derive(Debug)]
 pub(super) enum CommandOutcome {
-    /// It is over.
     Ended(CommandExit, CapturedOutput),
-    /// It is a job now, for some waited for as long.
-    Running { entry: Arc<JobEntry>, output: CapturedOutput, waited: Option<Duration> },
+    /// It continues as a job; `waited` is how long the call waited for it.
+    Running {
+        entry: Arc<JobEntry>,
+        output: CapturedOutput,
+        waited: Option<Duration>,
+    },
 }
 
-/// What a call says.
+/// The result of a call.
 #[derive(Debug)]
 pub(super) struct TerminalReport {
     pub(super) text: String,
@@ -36,7 +39,7 @@ pub(super) struct TerminalReport {
 }
 
 impl CommandOutcome {
-    /// The directory that a command ended in, where it said so.
+    /// The directory that a command ended in, if it reported one.
     pub(super) fn final_directory(&self) -> Option<&str> {
         match self {
             Self::Ended(_, output) => output.directory.as_deref(),
@@ -44,7 +47,7 @@ impl CommandOutcome {
         }
     }
 
-    /// The end of what is drawn live.
+    /// Returns the end of a live output.
     pub(super) fn exit_progress(&self) -> ToolProgress {
         let (code, signal) = match self {
             Self::Ended(CommandExit::Known(ExitReason::Exited(code)), _) => (Some(*code), None),
@@ -54,7 +57,7 @@ impl CommandOutcome {
         ToolProgress::Exited { code, signal }
     }
 
-    /// Tells what came of a command with such a limit.
+    /// Renders the outcome of a command with this time limit.
     pub(super) fn into_report(self, limit: Duration) -> TerminalReport {
         match self {
             Self::Ended(exit, output) => {
@@ -117,7 +120,7 @@ impl TerminalReport {
         Self { text: text.into(), status: ToolCallStatus::Done }
     }
 
-    /// Adds a line behind it.
+    /// Appends a line.
     pub(super) fn with_line(mut self, line: Option<String>) -> Self {
         if let Some(line) = line {
             if !self.text.ends_with('\n') {
@@ -128,12 +131,12 @@ impl TerminalReport {
         self
     }
 
-    /// Puts other words in front.
+    /// Prepends a text.
     pub(super) fn with_prefix(self, prefix: &str) -> Self {
         Self { text: format!("{prefix}\n{}", self.text), ..self }
     }
 
-    /// Makes an outcome of it, with what else there is to know.
+    /// Converts it to a tool result, with the jobs that have ended.
     pub(super) fn into_tool_result(self, ended_jobs: &[Arc<JobEntry>]) -> ToolResult {
         let mut text = self.text;
         for entry in ended_jobs {
@@ -151,7 +154,7 @@ impl TerminalReport {
     }
 }
 
-/// Tells what a job said and how it stands.
+/// Renders a job's output and state.
 pub(super) fn job_report(
     entry: &JobEntry,
     exit: Option<&CommandExit>,
@@ -175,13 +178,13 @@ pub(super) fn job_report(
     TerminalReport { text: text + &line, status }
 }
 
-/// Tells that a job has ended while nobody looked.
+/// Renders the note that a job has ended.
 fn ended_line(entry: &JobEntry) -> String {
     let exit = entry.command_exit().map(|how| how.describe_exit()).unwrap_or_default();
     format!("({} {} is over: {exit}; what it still said can be read with is_input)", entry.name, entry.title)
 }
 
-/// The text of an output, and where the rest of it is.
+/// Renders an output, with the path of the rest.
 fn output_text(output: CapturedOutput) -> String {
     let mut text = output.text;
     if !text.is_empty() && !text.ends_with('\n') {

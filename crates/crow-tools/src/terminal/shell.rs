@@ -1,22 +1,23 @@
-//! The shell that runs commands, and what it is told beside the command.
+//! The shell that runs commands, and its arguments.
 
 use crow_core::shell::rough_words;
 
 use super::arguments::COMMAND_BYTES_MAX;
 
-/// Shells whose lines are judged before they run; others read the same text differently.
+/// Shells whose command lines can be evaluated; others parse the same text differently.
 const SUPPORTED_SHELLS: [&str; 4] = ["bash", "sh", "dash", "ash"];
 
-/// Every system with a shell has this one.
+/// Exists on every system with a shell.
 const DEFAULT_SHELL: &str = "/bin/sh";
 
-/// A file that bash runs before a command.
+/// The variable with a file that bash runs before a command.
 pub(super) const STARTUP_VARIABLE: &str = "BASH_ENV";
 
-/// Commands after which a line may be in another directory.
+/// Commands that may change the directory.
 const DIRECTORY_COMMANDS: [&str; 5] = ["cd", "pushd", "popd", "source", "."];
 
-/// Tells the terminal the working directory when the shell exits. [`crow_process::CapturedOutput::directory`] reads it.
+/// Reports the working directory to the terminal when the shell exits. [`crow_process::CapturedOutput::directory`]
+/// reads it.
 const DIRECTORY_TRAP: &str = r#"trap 'printf "\033]7;%s\007" "$PWD" >&2' EXIT; "#;
 
 /// The shell that runs commands.
@@ -33,14 +34,14 @@ impl Default for Shell {
 }
 
 impl Shell {
-    /// Returns the shell of this name that is this program here; `None` if it is none whose lines can be judged.
+    /// Returns the shell with this name and this local program; `None` if its command lines cannot be evaluated.
     pub fn new(name: impl Into<String>, program: impl Into<String>) -> Option<Self> {
         let name = name.into();
         let file_name = name.rsplit('/').next().unwrap_or_default();
         SUPPORTED_SHELLS.contains(&file_name).then(|| Self { name, program: program.into() })
     }
 
-    /// Its name, or its path where the configuration says one: what a terminal of the client starts.
+    /// Its name, or its path if the configuration has one: the program that a terminal of the client starts.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -54,7 +55,7 @@ impl Shell {
         self.name.rsplit('/').next() == Some("bash")
     }
 
-    /// The arguments that run a line here. Below `sshd` bash would read `~/.bashrc` without the first.
+    /// The arguments that run a line locally. Below `sshd` bash would read `~/.bashrc` without the first.
     pub(super) fn args(&self, line: String) -> Vec<String> {
         let flags = if self.is_bash() { &["--norc", "-c"][..] } else { &["-c"] };
         flags.iter().map(|&arg| arg.to_owned()).chain([line]).collect()
@@ -65,7 +66,7 @@ impl Shell {
         vec!["-c".into(), line.into()]
     }
 
-    /// Has a line that may change the directory tell where it ends; any other stays as it is.
+    /// Adds a report of the working directory to a line that may change it; returns other lines unchanged.
     pub(super) fn announce_directory(&self, line: &str) -> String {
         let changes_dir = rough_words(line).is_some_and(|words| {
             words.iter().any(|word| word.known_text().is_some_and(|word| DIRECTORY_COMMANDS.contains(&word)))

@@ -1,4 +1,4 @@
-//! Where a command runs, and what is judged of that.
+//! The working directory of a command, and its part in the evaluation.
 
 use std::path::{Path, PathBuf};
 
@@ -12,13 +12,13 @@ use crate::{
 };
 
 impl CommandRequest {
-    /// Another folder than the session's that the command is to run in, resolved through links.
+    /// A requested directory other than the session's, with links resolved.
     fn explicit_cwd(&self, workspace: &Workspace) -> Option<PathBuf> {
         let dir = workspace.resolve_path(self.cwd.as_deref()?);
         workspace.roots().first().is_none_or(|root| *root != dir).then_some(dir)
     }
 
-    /// The line that is judged. In another folder the same words are another command, as they are behind `cd`.
+    /// The line that is evaluated. In another directory the same words are another command, as after `cd`.
     pub(super) fn evaluated_line(&self, workspace: &Workspace) -> String {
         match self.explicit_cwd(workspace) {
             Some(dir) => {
@@ -28,12 +28,12 @@ impl CommandRequest {
         }
     }
 
-    /// The folder it runs in, in case it is there.
+    /// The working directory, which may not exist.
     pub(super) fn working_dir(&self, workspace: &Workspace) -> PathBuf {
         self.explicit_cwd(workspace).unwrap_or_else(|| workspace.cwd().to_owned())
     }
 
-    /// The folder it runs in, as it is shown behind the command; nothing for the session's own.
+    /// The working directory as shown after the command; empty for the session's own.
     pub(super) fn working_dir_suffix(&self, workspace: &Workspace) -> String {
         match self.explicit_cwd(workspace) {
             Some(dir) => {
@@ -43,7 +43,8 @@ impl CommandRequest {
         }
     }
 
-    /// Tells the model where a command ended that ended elsewhere than it began: the next one does not begin there.
+    /// Returns a note for the model if a command ended in another directory than it started in: the next one does not
+    /// start there.
     pub(super) fn directory_note(&self, outcome: &CommandOutcome, workspace: &Workspace) -> Option<String> {
         let final_dir = Path::new(outcome.final_directory()?);
         if [self.working_dir(workspace), resolve_links(&self.working_dir(workspace))]
@@ -59,7 +60,7 @@ impl CommandRequest {
         ))
     }
 
-    /// Refuses a folder that is not there, or leads elsewhere than when the call was judged.
+    /// Rejects a directory that does not exist, or is another one than when the call was evaluated.
     pub(super) async fn check_working_dir(&self, cx: &ToolCx<'_>) -> Result<(), ToolError> {
         let Some(cwd) = &self.cwd else { return Ok(()) };
         if cwd.len() > PATH_BYTES_MAX {

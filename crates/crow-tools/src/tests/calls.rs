@@ -91,7 +91,7 @@ async fn names_of_other_agents() {
     "#]]).await;
 }
 
-/// What a tool of somebody else's is given counts as harm.
+/// A call of a third-party tool counts as harmful.
 struct Foreign(ToolSpec);
 
 impl Tool for Foreign {
@@ -166,7 +166,7 @@ async fn calls_in_doubt_and_unreadable_ones() {
     "#]].assert_eq(&said);
 }
 
-/// Every beginning of a call that writes or runs something is refused, the empty one too.
+/// Every prefix of a call that writes or runs something is rejected, including the empty one.
 #[tokio::test]
 async fn no_beginning_of_a_call_runs() {
     let machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());

@@ -172,7 +172,7 @@ async fn the_first_line_after_a_byte_order_mark() {
     .await;
 }
 
-/// Who decides and who edits on have to know that the place was not given to the letter.
+/// The user who decides and the model have to know that the match was not exact.
 #[tokio::test]
 async fn a_match_that_is_not_exact_is_told() {
     let machine =
@@ -217,7 +217,7 @@ fn with_odd_files(cwd: &Path) {
     fs::set_permissions(cwd.join("locked"), permissions).unwrap();
 }
 
-/// Arguments that are not what they should be.
+/// Invalid arguments.
 fn hostile() -> Vec<(&'static str, Value)> {
     let on =
         |path: &str, old: &str, new: &str| json!({"file_path": path, "old_string": old, "new_string": new});
@@ -255,7 +255,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Whatever comes as arguments, there is an answer, and the folder is left as it was.
+/// Every call has a result, and the directory is unchanged.
 #[tokio::test]
 async fn hostile_arguments() {
     let machine = Machine::new(with_odd_files);
@@ -299,7 +299,7 @@ async fn hostile_arguments() {
     "#]].assert_eq(&said);
 }
 
-/// All that is in the project, with what is in it.
+/// All files in the project with their content.
 fn folder(machine: &Machine) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(machine.path("")).unwrap().map(Result::unwrap);
     let mut files: Vec<(String, Vec<u8>)> = entries

@@ -1,4 +1,4 @@
-//! Hooks as they run: real commands in a real folder.
+//! Hooks with real commands in a real directory.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 
 use super::Machine;
 
-/// Far beyond what anything here takes; reached only when something hangs.
+/// Far longer than any step of a test; only reached if something hangs.
 const STUCK: Duration = Duration::from_secs(30);
 
 const TOLD: &str = "{\"tool_name\":\"terminal\"}\n";
@@ -25,7 +25,7 @@ async fn run(machine: &Machine, hook: &HookConfig) -> Option<HookDecision> {
     machine.tools.run_hook(hook, TOLD, &machine.workspace, &machine.cancel).await
 }
 
-/// Runs a command as a hook before a tool and compares what it said.
+/// Runs a command as a hook before a tool and compares its decision.
 async fn check(command: &str, expect: Expect) {
     let machine = Machine::new(|project| std::fs::write(project.join("here"), "").unwrap());
     let said = format!("{:?}", run(&machine, &hook(command, STUCK)).await);

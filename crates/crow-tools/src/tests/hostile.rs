@@ -25,7 +25,7 @@ fn place(cwd: &Path) {
     mkfifoat(CWD, cwd.join("pipe"), Mode::from_raw_mode(0o600)).unwrap();
 }
 
-/// Makes calls of one tool and shows how each ends, without what was shown for long.
+/// Makes calls of one tool and shows how each ends, without long output.
 async fn check(tool: &str, calls: &[Value], expect: Expect) {
     let machine = Machine::new(place);
     let mut said = String::new();
@@ -41,7 +41,7 @@ async fn check(tool: &str, calls: &[Value], expect: Expect) {
     let mut names: Vec<_> =
         fs::read_dir(machine.workspace.cwd()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    // Drafts are gone, whatever happened.
+    // Temporary files are deleted in every case.
     assert!(!names.iter().any(|name| name.to_string_lossy().starts_with(".crow-")), "{names:?}");
 }
 
@@ -156,7 +156,7 @@ async fn paths_to_read() {
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
 async fn paths_to_write() {
-    // The root folder, devices and the like stay as they are; what is made is made in the project.
+    // The root directory, devices and the like are unchanged; files are created in the project.
     let mut calls = paths(&json!({"content": "new\n"}));
     // It leads elsewhere on each machine.
     calls.retain(|call| call["file_path"] != "/dev/stdin/x");

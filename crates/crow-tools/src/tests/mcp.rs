@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 use super::Machine;
 use crate::{McpEnvironment, McpServers, ToolProgress};
 
-/// Far beyond what anything here takes; reached only when something hangs.
+/// Far longer than any step of a test; only reached if something hangs.
 const STUCK: Duration = Duration::from_secs(20);
 
-/// Not a test: what the servers of the others are.
+/// Not a test: the process of the other tests' servers.
 #[test]
 fn server() {
     mcp_server::serve_if_requested();
 }
 
-/// A session's servers beside its machine.
+/// A session's servers and its machine.
 pub(super) struct Session {
     pub(super) machine: Machine,
     pub(super) servers: McpServers,
@@ -82,7 +82,7 @@ impl Session {
     }
 }
 
-/// Cuts what is too long to look at.
+/// Shortens long lines.
 fn shorten(text: &str) -> String {
     let cancel = |line: &str| match line.chars().count() {
         0..=200 => format!("{line}\n"),
@@ -101,13 +101,13 @@ pub(super) async fn check(server: McpServer, calls: &[(&str, Value)], expect: Ex
     expect.assert_eq(&(said + &session.news()));
 }
 
-/// Starts a server and compares the tools that it has then, and what is said of it.
+/// Starts a server and compares its tools and the notices.
 pub(super) async fn check_listed(server: McpServer, expect: Expect) {
     let session = Session::settled(vec![server]).await;
     expect.assert_eq(&(session.listed() + &session.news()));
 }
 
-/// Waits for something that another process does.
+/// Waits for another process.
 pub(super) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let began = Instant::now();
     let mut tick = tokio::time::interval(Duration::from_millis(2));
@@ -347,7 +347,7 @@ async fn servers_that_do_not_start() {
         news: The MCP server refusing did not start: it refused: not today. Its tools are missing."#]].assert_eq(&news.join("\n"));
 }
 
-// Time is not waited for when nothing else is.
+// Time only advances when nothing else happens.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers() {
     let session = Session::start(vec![stdio("box", &["silent"])]);

@@ -1,4 +1,4 @@
-//! What servers offer beside tools, and tools that are not wanted.
+//! Prompts and resources of servers, and disabled tools.
 
 use crow_core::{McpServer, slash};
 use expect_test::{Expect, expect};
@@ -66,7 +66,7 @@ async fn disabled_tools_of_a_server_with_too_many() {
     assert_eq!((session.servers.tools().len(), session.news().as_str()), (10, ""));
 }
 
-/// Plays commands of a server with prompts.
+/// Runs commands of a server with prompts.
 async fn check_prompts(commands: &[&str], expect: Expect) {
     let session = Session::settled(vec![stdio("my box", &["prompts"])]).await;
     let mut said = String::new();

@@ -1,4 +1,4 @@
-//! Servers that mean no good, or do none.
+//! Hostile and broken servers.
 
 use crow_core::{McpServer, McpTransport};
 use expect_test::{Expect, expect};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::mcp::{Session, stdio, until};
 
-/// Starts a server that misbehaves in this way, makes the calls and compares what came of them.
+/// Starts a server that misbehaves in this way, makes the calls and compares the results.
 async fn check(words: &[&str], calls: &[(&str, Value)], expect: Expect) {
     let session = Session::settled(vec![stdio("box", words)]).await;
     let mut said = String::new();
@@ -125,7 +125,7 @@ async fn questions_to_the_client() {
 #[tokio::test]
 async fn lists_that_change_all_the_time() {
     let session = Session::settled(vec![stdio("box", &["storm"])]).await;
-    // Each list brings thousands of changes; they are one.
+    // Each list announces thousands of changes; they count as one.
     until("it was asked again", || session.servers.tools().len() > 10).await;
     let mut counts = Vec::new();
     for _ in 0..2 {

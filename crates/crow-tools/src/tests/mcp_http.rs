@@ -17,7 +17,7 @@ use tokio::{
 
 use super::mcp::{check, check_listed};
 
-/// Serves MCP at `/mcp/` for who has the key, and sends `/mcp` there.
+/// Serves MCP at `/mcp/` for clients with the key, and redirects `/mcp` there.
 async fn serve() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -30,7 +30,7 @@ async fn serve() -> String {
     format!("http://{address}")
 }
 
-/// The long streams that are open.
+/// The open event streams.
 type Events = Arc<Mutex<Vec<mpsc::Sender<String>>>>;
 
 async fn answer(stream: TcpStream, events: Events, sessions: Arc<AtomicU32>) -> Option<()> {

@@ -1,4 +1,4 @@
-//! Servers that want to know who asks: the sign-in, what is kept of it, and how it is renewed.
+//! Servers that require authentication: the login, the stored tokens and their refresh.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ use tokio::{
 use super::{Machine, mcp::Session};
 use crate::{McpSignIn, SignInStatus, forget_sign_in, sign_in_status};
 
-/// An MCP server, and the place where people sign in at it. Shared by its connections.
+/// An MCP server and its authorization server. Shared by its connections.
 #[derive(Clone)]
 struct Place {
     address: String,
@@ -32,7 +32,7 @@ struct Place {
 
 #[derive(Default)]
 struct State {
-    /// What is wrong with it, in words.
+    /// Its faults, as words.
     words: Vec<&'static str>,
     redirects: HashMap<String, String>,
     /// By code: the client and the challenge.
@@ -40,7 +40,7 @@ struct State {
     access: Vec<String>,
     refresh: Vec<String>,
     n_issued: u32,
-    /// What came, without what is random in it.
+    /// The requests, without random values.
     log: Vec<String>,
 }
 
@@ -81,7 +81,7 @@ impl Place {
         self.state.lock().unwrap().log.drain(..).map(|line| line + "\n").collect()
     }
 
-    /// Whoever has a token needs another one.
+    /// Makes all access tokens invalid.
     fn revoke(&self) {
         self.state.lock().unwrap().access.clear();
     }
@@ -174,7 +174,7 @@ impl Place {
         (status + 1, headers, body)
     }
 
-    /// Sends the browser back; the person says yes unless told otherwise.
+    /// Redirects the browser back; the user approves unless a word says otherwise.
     fn authorize(&self, target: &Url) -> Reply {
         let asked: HashMap<String, String> = target.query_pairs().into_owned().collect();
         let says_no = self.is("refusing");
@@ -208,7 +208,7 @@ impl Place {
                 let challenge = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(&asked["code_verifier"]));
                 known == Some((asked["client_id"].clone(), challenge))
             }
-            // Good once, as a careful place does it.
+            // Valid once, as with a careful server.
             "refresh_token" => {
                 let place = state.refresh.iter().position(|token| *token == asked["refresh_token"]);
                 place.map(|place| state.refresh.remove(place)).is_some() && !refuses
@@ -268,7 +268,7 @@ fn json_reply(body: &Value) -> Reply {
     (200, vec!["content-type: application/json".to_owned()], body.to_string())
 }
 
-/// A folder that sign-ins are kept in, and a session that knows it.
+/// A directory for logins, and a session that uses it.
 struct Home {
     machine: Machine,
 }
@@ -283,7 +283,7 @@ impl Home {
     }
 }
 
-/// Goes where the address leads, as a browser does; gives the last page.
+/// Follows an address as a browser does; returns the last page.
 async fn browse(address: &str) -> String {
     let client = Client::builder().no_proxy().tls_certs_only([]).redirect(Policy::none()).build().unwrap();
     let sent = client.get(address).send().await.unwrap();
@@ -372,7 +372,7 @@ async fn two_sessions_renew_one_after_the_other() {
     sign_in(&place, &home.dir()).await.unwrap();
     let kept = fs::read(home.dir().join("web.json")).unwrap();
     let one = session(place.server(), home).await;
-    // Another process has the same folder; here, a link to it.
+    // Another process uses the same directory; here, a link to it.
     let other = Home::new();
     std::os::unix::fs::symlink(one.machine.dir.path().join("mcp-auth"), other.dir()).unwrap();
     let two = session(place.server(), other).await;
@@ -443,7 +443,7 @@ async fn a_visitor_with_an_answer_of_their_own() {
     let address = begun.authorization_url().to_owned();
     let (finished, pages) = tokio::join!(begun.finish(), async {
         let port = Url::parse(&redirect).unwrap().port().unwrap();
-        // A browser that opens connections ahead.
+        // A browser opens connections ahead of time.
         let _silent = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
         let client = Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
         let forged = client.get(format!("{redirect}?code=code-9&state=forged")).send().await.unwrap();
@@ -489,7 +489,7 @@ async fn places_that_are_not_trusted() {
     .assert_eq(&said);
 }
 
-/// Secrets stand in the file and on the wire, nowhere else.
+/// Secrets are in the file and on the wire, nowhere else.
 #[tokio::test]
 async fn secrets_are_not_shown() {
     let (place, home) = (Place::open(&["no more"]).await, Home::new());

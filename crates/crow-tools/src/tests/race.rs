@@ -17,10 +17,10 @@ use serde_json::{Value, json};
 use super::{Machine, show};
 use crate::ToolCx;
 
-/// As often as it takes to hit the moments between judging, resolving and opening.
+/// Enough to hit the moments between evaluating, resolving and opening.
 const TRIES: usize = 1500;
 
-/// A folder of the project and a link to one outside that change places all the time.
+/// A directory of the project and a link to one outside that are swapped continuously.
 struct Swapping {
     machine: Machine,
     is_over: Arc<AtomicBool>,
@@ -47,7 +47,7 @@ impl Swapping {
         Self { machine, is_over, thread: Some(thread) }
     }
 
-    /// Makes a call as the agent does: it is judged by where it leads, and runs only when that is inside.
+    /// Makes a call as the agent does: evaluates it by its paths and runs it only if they are inside.
     async fn call(&self, name: &str, arguments: Value) -> Option<ToolResult> {
         let Value::Object(arguments) = arguments else { panic!("arguments are an object") };
         let arguments = ToolArguments::Valid(arguments);
@@ -67,7 +67,7 @@ impl Swapping {
         Some(tools.run_call(&call, cx).await)
     }
 
-    /// Makes calls until each way to end was seen often enough; none of them may show or do anything outside.
+    /// Makes calls until each way to end was seen often enough; none may show or change anything outside.
     async fn check(&self, name: &str, arguments: impl Fn(usize) -> Value) {
         let before = self.outside();
         let (mut n_done, mut n_asked) = (0, 0);

@@ -220,7 +220,7 @@ async fn a_text_of_any_size_is_shown_in_parts() {
     .assert_eq(&said);
 }
 
-/// A disk that does not answer: the call ends with the turn, and only so many threads are left behind.
+/// On a disk that does not respond, the call ends with the turn, and only a limited number of threads is left behind.
 #[tokio::test]
 async fn a_disk_that_does_not_answer_keeps_a_thread_and_not_the_turn() {
     let machine = Machine::new(|_| ());

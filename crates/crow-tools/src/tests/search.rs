@@ -296,7 +296,7 @@ async fn what_projects_leave_out_is_left_out() {
         let mut files: Vec<_> = said.lines().skip(1).map(|line| line.trim_start_matches("Done: ")).collect();
         files.sort_unstable();
         let expected: &[&str] = if path == "." { &["not-here", "sub/kept"] } else { &["sub/kept"] };
-        // What `.rgignore` keeps is kept, whatever the others say.
+        // `.rgignore` has precedence over the others.
         assert_eq!(files, expected);
     }
 }

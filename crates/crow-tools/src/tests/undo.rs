@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Machine, show};
 use crate::{RecordedChange, ToolCx, UndoContext, UndoFuture, UndoMode, UndoRecorder, undo_changes};
 
-/// Keeps in memory, or not at all.
+/// Records in memory, or fails.
 #[derive(Default)]
 struct Memory {
     kept: Mutex<Vec<RecordedChange>>,
@@ -40,7 +40,7 @@ impl UndoRecorder for Memory {
     }
 }
 
-/// A machine whose changes are kept.
+/// A machine with an undo recorder.
 struct Stage {
     machine: Machine,
     memory: Memory,
@@ -70,7 +70,7 @@ impl Stage {
         self.call("write", json!({"file_path": path, "content": content})).await
     }
 
-    /// Undoes everything and says what came of it, a line a file.
+    /// Undoes everything and renders the outcome, one line per file.
     async fn undo(&self, how: UndoMode) -> String {
         let kept = self.memory.kept.lock().unwrap().clone();
         let (workspace, cancel) = (&self.machine.workspace, &self.machine.cancel);
@@ -86,7 +86,7 @@ impl Stage {
         lines.collect::<String>().replace(&outside, "$DIR")
     }
 
-    /// Shows an undo, does it, and compares what it said; what it shows is what it does.
+    /// Previews an undo, applies it, and compares both.
     async fn check(&self, expect: Expect) {
         let without_marks = |text: &str| {
             let lines = text.lines().map(|line| line.split(" [").next().unwrap_or_default().to_owned());
@@ -100,7 +100,7 @@ impl Stage {
         assert_eq!(without_marks(&shown), without_marks(&done));
     }
 
-    /// Every file of the project with its content and mode.
+    /// All files of the project with content and mode.
     fn files(&self) -> String {
         let mut found: Vec<String> = Vec::new();
         let mut dirs = vec![self.machine.path("")];

@@ -288,7 +288,7 @@ async fn parts_of_a_page_make_up_the_whole() {
         let said = machine.call("web_fetch", arguments).await;
         let (_, rest) = said.split_once("\n========\n").unwrap();
         let (part, rest) = rest.rsplit_once("========\n").unwrap();
-        // A newline is added where a part ends inside a line.
+        // A newline is added if a part ends within a line.
         let n_chars = rest.split(' ').nth(3).unwrap().parse::<usize>().unwrap() - start;
         whole.extend(part.chars().take(n_chars));
         match rest.split_once("go on with start_index=") {

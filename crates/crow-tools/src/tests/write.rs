@@ -88,14 +88,14 @@ async fn mode_and_links_stay() {
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 3);
 }
 
-/// Writes a text over a file and shows the bytes that it holds then.
+/// Writes a text over a file and shows its bytes.
 async fn check_bytes(before: &[u8], content: &str, expect: Expect) {
     let machine = Machine::new(|_| ());
     fs::write(machine.path("a"), before).unwrap();
     let said = machine.call("write", json!({"file_path": "a", "content": content})).await;
     assert!(said.contains("Done: replaced a"), "{said}");
     expect.assert_eq(&fs::read(machine.path("a")).unwrap().escape_ascii().to_string());
-    // What the model is shown is what it wrote, so it may edit it.
+    // The model is shown its own text, so it may edit it.
     let edited = machine.call("edit", json!({"file_path": "a", "old_string": "n", "new_string": "m"})).await;
     assert!(edited.contains("Done: edited a"), "{edited}");
 }
@@ -136,7 +136,7 @@ async fn attributes_stay() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let path = machine.path("a");
     if setxattr(&path, "user.origin", b"here", XattrFlags::empty()).is_err() {
-        // This file system keeps none.
+        // This file system has none.
         return;
     }
     machine.call("write", json!({"file_path": "a", "content": "new"})).await;
@@ -148,7 +148,7 @@ async fn attributes_stay() {
 #[tokio::test]
 async fn nothing_is_left_of_a_write_that_failed() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
-    // The name is taken by a folder that came after the look at it: the last step fails.
+    // A directory takes the name after the check: the last step fails.
     fs::create_dir_all(machine.path("b/c")).unwrap();
     let fingerprint = crate::files::read_snapshot(&machine.path("none")).unwrap().fingerprint;
     let new = crate::files::FileReplacement { bytes: b"new", mode: None, expected: fingerprint };
@@ -176,7 +176,7 @@ async fn what_changed_since_it_was_looked_at_is_not_replaced() {
     assert_eq!(fs::read_dir(machine.workspace.cwd()).unwrap().count(), 2, "no draft is left");
 }
 
-/// More than fits on a disk that is almost full, such as a small one that holds the temporary files of a test.
+/// More than fits on an almost full disk, such as a small one for a test's temporary files.
 const LARGE_BYTES: usize = 4_000_000;
 
 #[tokio::test]

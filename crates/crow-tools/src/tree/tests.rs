@@ -11,7 +11,7 @@ fn check(lay_out: fn(&Path), expected: &Expect) {
     lay_out(dir.path());
     let nested = find_files_below(dir.path(), "AGENTS.md", 3);
     let tree = draw_tree(dir.path());
-    // Of the many that are alike, the first and the last.
+    // Of the many similar lines, the first and the last.
     let lines: Vec<&str> = tree.lines().collect();
     let is_number = |line: &str| line.trim_start().starts_with(|first: char| first.is_ascii_digit());
     let shown = lines.iter().enumerate().filter(|(place, line)| {

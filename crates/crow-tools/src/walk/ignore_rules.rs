@@ -1,5 +1,5 @@
-//! What a project wants left out of searches: its ignore files, read within bounds. A file there may be a link to a
-//! device, a pipe, or many gigabytes, so no library opens one.
+//! A project's ignore files, read with limits. Such a file may be a link to a device, a pipe, or gigabytes long, so no
+//! library opens it.
 
 use std::{
     fs::File,
@@ -16,34 +16,34 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::{files::is_missing, nofollow, workspace::resolve_links};
 
-/// Files that name what to leave out, the one that counts most first. Those of Git count within one repository.
+/// Ignore files, in order of precedence. Git's own apply within one repository.
 const IGNORE_FILES: [&str; 4] = [".rgignore", ".ignore", ".gitignore", ".git/info/exclude"];
 
-/// Where those of Git begin.
+/// Index of the first of Git's own.
 const FIRST_GIT_FILE: usize = 2;
 
-/// Bytes of one file; the longest that people use have a quarter of it.
+/// Size of one file; the longest in use have a quarter of it.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// Rules of one file, each of which takes memory.
 const FILE_RULES_MAX: usize = 2000;
 
-/// Bytes of all files of a walk: to compile them takes far longer than to read them.
+/// Total size of a walk's ignore files: compiling them takes far longer than reading them.
 const BYTES_MAX: usize = 1024 * 1024;
 
-/// What the ignore files of a folder say, and those of the folders above it.
+/// The rules of a directory and of its parents.
 pub(super) struct IgnoreRules {
     parent: Option<Arc<IgnoreRules>>,
     rules_by_file: [Option<Gitignore>; IGNORE_FILES.len()],
-    /// Whether a repository begins here: what its own files do not say, those above it do not say either.
+    /// Whether this is the root of a repository: Git's rules above it do not apply.
     has_git: bool,
 }
 
 /// Reads the ignore files of one walk.
 pub(super) struct IgnoreRulesReader {
-    /// Links lead nowhere out of this folder.
+    /// Links out of this directory are not followed.
     repository: PathBuf,
-    /// The person's own, for all repositories.
+    /// The user's rules for all repositories.
     global_rules: Gitignore,
     n_bytes: AtomicUsize,
     n_unread: AtomicUsize,
@@ -57,7 +57,7 @@ impl IgnoreRulesReader {
         Self { repository, global_rules, n_bytes: AtomicUsize::new(0), n_unread: AtomicUsize::new(0) }
     }
 
-    /// Reads what a folder wants left out, below what those above it do.
+    /// Reads the rules of a directory, which take precedence over its parents'.
     pub(super) fn read_rules(
         &self,
         dir: &nofollow::DirHandle,
@@ -75,7 +75,7 @@ impl IgnoreRulesReader {
         Some(Arc::new(IgnoreRules { parent, rules_by_file, has_git }))
     }
 
-    /// Whether a path is left out by these rules or by the person's own.
+    /// Whether a path is ignored by these rules or by the user's own.
     pub(super) fn is_ignored(&self, rules: Option<&IgnoreRules>, path: &Path, is_dir: bool) -> bool {
         for kind in 0..IGNORE_FILES.len() {
             let mut next = rules;
@@ -114,7 +114,7 @@ impl IgnoreRulesReader {
         compiled.rules
     }
 
-    /// Opens a file: looked at before, because opening a device may do something.
+    /// Opens a file after checking its type: opening a device may have an effect.
     fn open_ignore_file(&self, dir: &nofollow::DirHandle, path: &Path, name: &str) -> io::Result<File> {
         let unsupported = || io::Error::from(io::ErrorKind::Unsupported);
         // `.git` may be a link itself.
@@ -123,14 +123,14 @@ impl IgnoreRulesReader {
                 Ok(metadata) if metadata.is_file() => return dir.open_entry(name.as_ref()),
                 Ok(_) => return Err(unsupported()),
                 Err(error) if is_missing(&error) => return Err(error),
-                // A link, most of the time.
+                // Usually a link.
                 Err(_) => {}
             }
         }
         let target = resolve_links(&path.join(name));
         let metadata = nofollow::read_metadata(&target)?;
         if !target.starts_with(&self.repository) {
-            // Some tools put `.git` elsewhere and a link in its place.
+            // Some tools store `.git` elsewhere and leave a link to it.
             return Err(if name.contains('/') { io::ErrorKind::NotFound.into() } else { unsupported() });
         }
         if !metadata.is_file() {
@@ -161,14 +161,14 @@ fn read_bounded(file: File) -> io::Result<BoundedContent> {
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     let is_complete = bytes.len() as u64 <= FILE_BYTES_MAX;
     if !is_complete {
-        // Half a rule is another rule.
+        // A truncated rule is another rule.
         let end = bytes.iter().rposition(|&byte| byte == b'\n').unwrap_or(0);
         bytes.truncate(end);
     }
     Ok(BoundedContent { bytes, is_complete })
 }
 
-/// Compiles the rules of a file, and says whether all of them. A line that is no pattern is no reason not to search.
+/// Compiles the rules of a file. Invalid lines are skipped.
 fn compile_rules(dir: &Path, bytes: &[u8]) -> CompiledRules {
     let text = String::from_utf8_lossy(bytes);
     let mut builder = GitignoreBuilder::new(dir);

@@ -1,5 +1,5 @@
-//! Lists the folders of a project one by one, without what it wants left out, within bounds. Opens every folder and every
-//! ignore file without following links. Blocks; knows no tool.
+//! Lists the directories of a project one by one, without ignored files, within limits. Opens directories and ignore
+//! files without following links. Blocks; must not know any tool.
 
 use std::{
     os::unix::ffi::OsStrExt as _,
@@ -16,23 +16,23 @@ use tokio_util::sync::CancellationToken;
 use super::ignore_rules::{IgnoreRules, IgnoreRulesReader};
 use crate::nofollow::{self, EntryKind};
 
-/// How much is looked at before a walk gives up.
+/// Limits of a walk.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WalkBounds {
-    /// Entries of all folders together.
+    /// Entries of all directories together.
     pub(crate) entries_max: usize,
-    /// Time from the start of the walk; looked at between two calls of the system.
+    /// Time from the start of the walk; checked between two system calls.
     pub(crate) timeout: Duration,
 }
 
-/// What becomes of names that begin with a dot.
+/// Whether names that begin with a dot are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HiddenFiles {
     Included,
     Excluded,
 }
 
-/// Lists folders of one project.
+/// Lists the directories of one project.
 pub(crate) struct DirectoryLister<'a> {
     start: PathBuf,
     hidden: HiddenFiles,
@@ -44,17 +44,16 @@ pub(crate) struct DirectoryLister<'a> {
     cancel: &'a CancellationToken,
 }
 
-/// A folder with what its project wants left out in it.
+/// A directory with the ignore rules that apply to it.
 pub(crate) struct WalkDirectory {
     path: PathBuf,
-    /// Of the folders above it.
+    /// Rules of its parents.
     rules: Option<Arc<IgnoreRules>>,
 }
 
-/// What is in a folder and is not left out.
+/// An entry of a directory that is not ignored.
 pub(crate) enum WalkEntry {
     Directory(WalkDirectory),
-    /// The path of a file.
     File(PathBuf),
 }
 
@@ -65,7 +64,7 @@ impl WalkDirectory {
 }
 
 impl<'a> DirectoryLister<'a> {
-    /// Begins a walk. `start` is resolved.
+    /// Starts a walk. `start` is resolved.
     pub(crate) fn new(
         start: &Path,
         hidden: HiddenFiles,
@@ -84,7 +83,7 @@ impl<'a> DirectoryLister<'a> {
         }
     }
 
-    /// The folder where it begins, with what the folders above it leave out.
+    /// The start directory, with the rules of its parents.
     pub(crate) fn start_directory(&self) -> WalkDirectory {
         let ancestors: Vec<&Path> = self.start.ancestors().skip(1).collect();
         let mut rules = None;
@@ -96,12 +95,12 @@ impl<'a> DirectoryLister<'a> {
         WalkDirectory { path: self.start.clone(), rules }
     }
 
-    /// Lists a folder. One that may not be read is passed by, as a search by hand would.
+    /// Lists a directory. An unreadable one is skipped, as in a search by hand.
     pub(crate) fn list_directory(&self, dir: &WalkDirectory, on_entry: impl FnMut(WalkEntry)) {
         self.list_first(dir, usize::MAX, on_entry);
     }
 
-    /// Lists a folder as far as its first entries, in the order of the system; says whether that is all of it.
+    /// Lists the first entries of a directory, in the system's order; returns whether these are all.
     pub(crate) fn list_first(
         &self,
         dir: &WalkDirectory,
@@ -136,12 +135,12 @@ impl<'a> DirectoryLister<'a> {
         true
     }
 
-    /// Whether it gave up before the end.
+    /// Whether it ended early.
     pub(crate) fn is_truncated(&self) -> bool {
         self.is_truncated.load(Relaxed)
     }
 
-    /// Ignore files that were not read to their end.
+    /// Number of ignore files that were not read completely.
     pub(crate) fn n_unread_rules(&self) -> usize {
         self.rules.n_unread()
     }

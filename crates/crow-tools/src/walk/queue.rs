@@ -1,13 +1,13 @@
-//! The folders that the threads of a walk have not listed yet.
+//! The queue of directories that the threads of a walk have to list.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::lister::WalkDirectory;
 
-/// Folders that wait at most: each takes some hundred bytes.
+/// Pending directories: each takes a few hundred bytes.
 const PENDING_MAX: usize = 200_000;
 
-/// A queue that ends when nothing waits and nobody could add more.
+/// A queue that ends once nothing is pending and no thread could add more.
 pub(super) struct WalkQueue {
     state: Mutex<QueueState>,
     changed: Condvar,
@@ -19,7 +19,7 @@ struct QueueState {
     is_truncated: bool,
 }
 
-/// A folder at work. Dropping it says that no more comes of it.
+/// A directory that a thread is listing. Dropping it marks it as done.
 pub(super) struct ClaimedDirectory<'a> {
     dir: WalkDirectory,
     queue: &'a WalkQueue,
@@ -31,7 +31,7 @@ impl WalkQueue {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Adds a folder; the one that was added last is taken first, so that few wait.
+    /// Adds a directory; the last one is taken first, so that few are pending.
     pub(super) fn push(&self, dir: WalkDirectory) {
         let mut state = self.lock();
         if state.pending.len() >= PENDING_MAX {
@@ -43,7 +43,7 @@ impl WalkQueue {
         self.changed.notify_one();
     }
 
-    /// Takes a folder, or waits for one; `None` at the end.
+    /// Takes a directory, or waits for one; `None` at the end.
     pub(super) fn claim_next(&self) -> Option<ClaimedDirectory<'_>> {
         let mut state = self.lock();
         loop {
@@ -58,7 +58,7 @@ impl WalkQueue {
         }
     }
 
-    /// Whether there were too many folders at once.
+    /// Whether too many directories were pending.
     pub(super) fn is_truncated(&self) -> bool {
         self.lock().is_truncated
     }

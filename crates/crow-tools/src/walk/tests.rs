@@ -1,4 +1,4 @@
-//! Walks of folders that somebody laid out to hang them.
+//! Walks of directories that were made to hang them.
 
 use std::{fs, os::unix::fs::symlink, sync::Mutex};
 

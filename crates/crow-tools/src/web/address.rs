@@ -1,4 +1,4 @@
-//! Addresses: what a model may name, and which of them are on the public internet. Pure, asks no name server.
+//! Addresses that a model gives, and whether they are on the public internet. Pure, makes no DNS request.
 
 use std::{
     collections::BTreeSet,
@@ -11,13 +11,13 @@ use reqwest::Url;
 
 use crate::tool::ToolError;
 
-/// Browsers and servers give up at about this length.
+/// Browsers and servers reject longer ones.
 const URL_BYTES_MAX: usize = 8192;
 
-/// As much of an address as a sentence needs.
+/// Enough of an address for a message.
 const SHOWN_BYTES_MAX: usize = 300;
 
-/// Ends of names that no public name server answers for.
+/// Domains that no public DNS server resolves.
 const PRIVATE_SUFFIXES: [&str; 11] = [
     "corp",
     "home",
@@ -32,7 +32,7 @@ const PRIVATE_SUFFIXES: [&str; 11] = [
     "test",
 ];
 
-/// Names in the person's own settings, which may stand for private addresses.
+/// Host names in the user's own settings, which may have private addresses.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PrivateHosts(Arc<BTreeSet<String>>);
 
@@ -41,13 +41,13 @@ impl PrivateHosts {
         Self(Arc::new(names.iter().map(|name| normalize_host(name)).collect()))
     }
 
-    /// Tells whether a name is known to be private without asking anybody.
+    /// Whether a name is known to be private without a DNS request.
     pub(super) fn contains(&self, name: &str) -> bool {
         let name = normalize_host(name);
         let is_under = |suffix: &str| {
             name.strip_suffix(suffix).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
         };
-        // Without a dot it is looked up in the network's own domain.
+        // A name without a dot is resolved in the network's own domain.
         !name.contains('.')
             || PRIVATE_SUFFIXES.iter().any(|suffix| is_under(suffix))
             || self.0.contains(&name)
@@ -58,7 +58,7 @@ fn normalize_host(name: &str) -> String {
     name.trim_end_matches('.').to_ascii_lowercase()
 }
 
-/// Somewhere to ask.
+/// An address to request.
 #[derive(Debug, Clone)]
 pub(super) struct WebAddress {
     pub(super) url: Url,
@@ -66,7 +66,7 @@ pub(super) struct WebAddress {
 }
 
 impl WebAddress {
-    /// Reads what a model wrote.
+    /// Parses an address from a model.
     pub(super) fn parse(text: &str, private_hosts: &PrivateHosts) -> Result<Self, ToolError> {
         let text = text.trim();
         if text.is_empty() {
@@ -78,7 +78,7 @@ impl WebAddress {
                 "the address is too long ({n_bytes} bytes, the limit is {URL_BYTES_MAX})"
             )));
         }
-        // Parsers drop some of them silently, and then it is another address.
+        // Parsers drop some of them silently, which gives another address.
         if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(ToolError("the address has white space or control characters in it".to_owned()));
         }
@@ -91,7 +91,7 @@ impl WebAddress {
         Self::from_url(url, private_hosts)
     }
 
-    /// Checks an address that was read.
+    /// Checks a parsed address.
     pub(super) fn from_url(mut url: Url, private_hosts: &PrivateHosts) -> Result<Self, ToolError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(ToolError(
@@ -113,28 +113,28 @@ impl WebAddress {
         Ok(Self { reach: if is_private { SiteReach::Private } else { SiteReach::Public }, url })
     }
 
-    /// Names the site, as permission is given for it.
+    /// The site, as in permissions.
     pub(super) fn site(&self) -> String {
         let host = self.url.host_str().unwrap_or_default().trim_end_matches('.');
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Tells whether it is the same site for a person, who does not type `www.`.
+    /// Whether it is the same site for a user, who does not type `www.`.
     pub(super) fn is_same_site(&self, other: &Self) -> bool {
         let (site, other_site) = (self.site(), other.site());
         let bare = |site: &str| site.strip_prefix("www.").unwrap_or(site).to_owned();
         site == other_site || (self.reach == other.reach && bare(&site) == bare(&other_site))
     }
 
-    /// Shows it in a sentence. What is strange in it is escaped already.
+    /// Renders it for a message. Unusual characters are escaped already.
     pub(super) fn display_text(&self) -> String {
         let url = self.url.as_str();
-        // An address is ASCII only.
+        // A URL is ASCII only.
         url.get(..SHOWN_BYTES_MAX).map_or_else(|| url.to_owned(), |prefix| format!("{prefix}…"))
     }
 }
 
-/// Tells whether everybody reaches the same host at an address.
+/// Whether an IP address is globally reachable.
 pub(super) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -142,17 +142,17 @@ pub(super) fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-/// By IANA's registry of addresses for special purposes.
+/// According to IANA's registry of special-purpose addresses.
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     match ip.octets() {
         // This network, private, loopback.
         [0 | 10 | 127, ..] => false,
         // Between a provider and its customers.
         [100, second, ..] => second & 0xC0 != 64,
-        // Link-local, where clouds keep their keys.
+        // Link-local, where clouds serve their keys.
         [169, 254, ..] => false,
         [172, second, ..] => second & 0xF0 != 16,
-        // Protocols, examples, and the relays of 6to4.
+        // Protocols, examples, and 6to4 relays.
         [192, 0, 0 | 2, _] | [192, 88, 99, _] => false,
         [192, 168, ..] => false,
         // Benchmarks and examples.
@@ -168,13 +168,13 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         is_public_v4(Ipv4Addr::new(a, b, c, d))
     };
     match ip.segments() {
-        // IPv4 in disguise: mapped, translated by NAT64, tunnelled by 6to4.
+        // IPv4 in IPv6: mapped, translated by NAT64, tunnelled by 6to4.
         [0, 0, 0, 0, 0, 0xFFFF, high, low] | [0x64, 0xFF9B, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => embedded(high, low),
         // Protocols, Teredo, examples.
         [0x2001, second, ..] if second < 0x200 || second == 0xDB8 => false,
         [0x3FFF, second, ..] if second < 0x1000 => false,
-        // The only part that is given out.
+        // The only allocated part.
         [first, ..] => first & 0xE000 == 0x2000,
     }
 }

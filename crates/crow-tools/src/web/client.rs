@@ -1,4 +1,4 @@
-//! The way out: the clients, the names they may follow, redirects, and bodies with a bound.
+//! The HTTP clients: name resolution, redirects, and bodies with a limit.
 
 use std::{
     fmt, io,
@@ -20,26 +20,26 @@ use tokio::sync::OnceCell;
 use super::address::{PrivateHosts, WebAddress, is_public};
 use crate::{http, tool::ToolError};
 
-/// A person's way through a site: from http to https, to `www.`, to the new name of a page.
+/// Usual redirects within a site: from http to https, to `www.`, to a page's new name.
 const REDIRECTS_MAX: usize = 5;
 
-/// What pages are told of who asks: the truth.
+/// Pages are told truthfully who requests them.
 const USER_AGENT: &str = concat!("crow-cli/", env!("CARGO_PKG_VERSION"));
 
-/// What is wished for: markdown where a server has it.
+/// Markdown is preferred where a server has it.
 const ACCEPT_TYPES: &str =
     "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.5";
 
-/// The clients, made when the first of them is needed.
+/// The clients, built on first use.
 pub(super) struct WebClient {
     pub(super) private_hosts: PrivateHosts,
     clients: OnceCell<ReqwestClients>,
 }
 
 struct ReqwestClients {
-    /// Connects to public addresses only; goes through the proxies that the environment names.
+    /// Connects to public addresses only, through the proxies of the environment.
     public: Client,
-    /// For what a person allowed or set up themselves, which no proxy can reach for us.
+    /// For addresses that the user allowed or configured, which no proxy can reach for us.
     private: Client,
 }
 
@@ -67,7 +67,7 @@ impl WebClient {
         })
     }
 
-    /// Asks an address, following it inside its site.
+    /// Requests an address, following redirects within its site.
     pub(super) async fn get(&self, address: &WebAddress) -> Result<WebResponse, ToolError> {
         let client = self.client_for(address.reach).await?;
         let mut current = address.clone();
@@ -88,7 +88,7 @@ impl WebClient {
         )))
     }
 
-    /// Reads where a response leads; another site is another question.
+    /// Returns a redirect's target; another site needs a call of its own.
     fn redirect_target(
         &self,
         response: &Response,
@@ -127,10 +127,10 @@ fn client_builder() -> ClientBuilder {
     http::client_builder().user_agent(USER_AGENT).redirect(Policy::none()).referer(false)
 }
 
-/// What a server said, before its body.
+/// A response before its body.
 pub(super) struct WebResponse {
     pub(super) address: WebAddress,
-    /// Somewhere on the way it was sent from https to http.
+    /// Whether a redirect led from https to http.
     pub(super) is_downgraded: bool,
     response: Response,
 }
@@ -138,7 +138,6 @@ pub(super) struct WebResponse {
 /// A body that was read.
 pub(super) struct WebBody {
     pub(super) bytes: Vec<u8>,
-    /// There was more.
     pub(super) is_truncated: bool,
 }
 
@@ -152,7 +151,7 @@ impl WebResponse {
         header.and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase()
     }
 
-    /// Reads the body until it ends or is too long.
+    /// Reads the body up to a limit.
     pub(super) async fn read_body(mut self, bytes_max: usize) -> Result<WebBody, ToolError> {
         let encoding = self.response.headers().get(CONTENT_ENCODING).and_then(|value| value.to_str().ok());
         let mut sink = match encoding.unwrap_or_default().trim().to_ascii_lowercase().as_str() {
@@ -168,7 +167,7 @@ impl WebResponse {
         };
         let mut n_read = 0_usize;
         while let Some(chunk) = self.response.chunk().await.map_err(|error| request_error(&error))? {
-            // What unpacks to nothing can go on for ever.
+            // Data that decompresses to nothing could continue forever.
             n_read = n_read.saturating_add(chunk.len());
             match sink.write_chunk(&chunk) {
                 Ok(()) if n_read <= bytes_max.saturating_mul(2) => {}
@@ -182,7 +181,7 @@ impl WebResponse {
     }
 }
 
-/// Takes bytes until there are too many.
+/// Accepts bytes up to a limit.
 struct BoundedBuffer {
     bytes: Vec<u8>,
     bytes_max: usize,
@@ -228,7 +227,7 @@ impl BodySink {
     }
 }
 
-/// Looks names up and gives out public addresses only, so that what was checked is what is connected to.
+/// Resolves names to public addresses only, so that the checked address is the one connected to.
 struct PublicResolver {
     private_hosts: PrivateHosts,
 }
@@ -236,7 +235,7 @@ struct PublicResolver {
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let name = name.as_str().to_owned();
-        // Proxies and the search service come here as well.
+        // Proxies and the search service are resolved here as well.
         let is_private_host = self.private_hosts.contains(&name);
         Box::pin(async move {
             let addresses = tokio::net::lookup_host((name.as_str(), 0)).await?;
@@ -246,7 +245,7 @@ impl Resolve for PublicResolver {
     }
 }
 
-/// Leaves the addresses that a name of this reach may stand for.
+/// Returns the addresses that a name of this reach may have.
 fn filter_addresses(
     name: String,
     addresses: impl Iterator<Item = SocketAddr>,
@@ -260,7 +259,7 @@ fn filter_addresses(
     }
 }
 
-/// A public name stands for a private address.
+/// A public name has only private addresses.
 #[derive(Debug)]
 struct NotPublicError {
     name: String,
@@ -279,7 +278,7 @@ impl fmt::Display for NotPublicError {
     }
 }
 
-/// Says why nothing came, without the address, which the sentence around it has.
+/// Describes a request error without the address, which the surrounding message has.
 pub(super) fn request_error(error: &reqwest::Error) -> ToolError {
     let mut innermost: &dyn std::error::Error = error;
     while let Some(source) = innermost.source() {

@@ -1,4 +1,4 @@
-//! `web_fetch`: a page as text, part by part.
+//! `web_fetch`: a page as text, in parts.
 
 use std::{
     collections::VecDeque,
@@ -24,32 +24,32 @@ use crate::{
     tool::{CANCELLED, ToolError, into_tool_future, parse_arguments, run_blocking, text_argument, to_title},
 };
 
-/// About 1,200 tokens: enough to see whether more is wanted.
+/// About 1,200 tokens: enough to see whether more is needed.
 const LENGTH_DEFAULT: usize = 5000;
 
-/// About 25,000 tokens: one page must not fill a model's window.
+/// About 25,000 tokens: one page must not fill a model's context window.
 const LENGTH_MAX: usize = 100_000;
 
-/// Longer pages are lists made by programs, and take too long to make readable.
+/// Longer pages are generated lists, and take too long to convert.
 const PAGE_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// What a server says of an error is said in its first lines.
+/// A server's error message is in its first lines.
 const ERROR_BYTES_MAX: usize = 64 * 1024;
 const ERROR_CHARS_MAX: usize = 1000;
 
-/// As much of what is no address as tells which call it was.
+/// Enough of an invalid address to recognize the call.
 const TITLE_CHARS_MAX: usize = 100;
 
-/// Pages that somebody may go on reading; each can have the size of the largest.
+/// Pages that the model may continue to read; each can have the maximum size.
 const CACHED_PAGES_MAX: usize = 4;
 
-/// Making a page readable cannot be stopped, so that no more than this may be at it.
+/// A conversion cannot be stopped, so that only this many may run.
 const CONVERSIONS_MAX: usize = 2;
 
 pub(crate) struct WebFetchTool {
     spec: ToolSpec,
     web: Arc<WebContext>,
-    /// The newest first.
+    /// Newest first.
     cache: Mutex<VecDeque<(PageKey, Arc<FetchedPage>)>>,
     conversion_permits: Arc<Semaphore>,
 }
@@ -123,7 +123,7 @@ impl Tool for WebFetchTool {
     fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
         let text = text_argument(arguments, "url");
         let (display_url, access) = match WebAddress::parse(text, &self.web.client.private_hosts) {
-            // As it is asked for: a name in other letters shows what it is.
+            // As requested: a name in other scripts is shown in Punycode.
             Ok(address) => {
                 let access = ToolAccess::Fetches { site: address.site(), reach: address.reach };
                 (address.url.to_string(), access)
@@ -159,7 +159,7 @@ impl WebFetchTool {
     async fn load_page(&self, args: &WebFetchArgs, address: &WebAddress) -> Result<ToolResult, ToolError> {
         let form = if args.raw { PageForm::Source } else { PageForm::Readable };
         let key = PageKey { url: address.url.to_string(), form };
-        // To go on is to go on in what was read, not in what is there by now.
+        // A later part comes from the page that was read, not from its current content.
         let cached = if args.start_index > 0 { self.cached_page(&key) } else { None };
         let page = match cached {
             Some(page) => page,
@@ -210,7 +210,7 @@ impl WebFetchTool {
         Ok(FetchedContent::Page(page))
     }
 
-    /// Says what a server answered instead of the page.
+    /// Returns the error for a response with an error status.
     async fn status_error(&self, response: WebResponse, content_type: &str) -> ToolError {
         let (status, url) = (response.status(), response.address.url.clone());
         let body_text = match response.read_body(ERROR_BYTES_MAX).await {
@@ -259,7 +259,7 @@ impl WebFetchTool {
     }
 }
 
-/// Shows what is no address; letters that look like others or turn the line around are spelled out.
+/// Escapes an invalid address, including look-alike and direction-changing characters.
 fn escape_text(text: &str) -> String {
     text.trim().chars().take(TITLE_CHARS_MAX).flat_map(char::escape_default).collect()
 }
@@ -269,7 +269,7 @@ pub(super) fn status_text(status: StatusCode) -> String {
     format!("{} {reason}", status.as_u16()).trim_end().to_owned()
 }
 
-/// Shows the part that was wanted, and how to go on.
+/// Renders the requested part, and a note on how to continue.
 fn render_page(page: &FetchedPage, args: &WebFetchArgs) -> Result<ToolResult, ToolError> {
     let (FetchedPage { source, notes, text }, start) = (page, args.start_index);
     let length = args.max_length.clamp(1, LENGTH_MAX);

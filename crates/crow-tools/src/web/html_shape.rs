@@ -1,20 +1,20 @@
-//! How deep and how large a page of HTML is, in one pass that costs little whatever is in it.
+//! The depth and size of an HTML page, in one cheap pass over any input.
 //!
-//! Engines that build trees of pages need time in the square of some of this. Counts too much rather than too little
-//! where a page leaves its elements open.
+//! Engines that build trees need quadratic time for some of it. Counts too much rather than too little if a page does
+//! not close its elements.
 
 use std::collections::HashMap;
 
-/// Longer names are no elements that anybody knows; they count together.
+/// Longer names are no known elements; they count together.
 const NAME_BYTES_MAX: usize = 16;
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID_ELEMENTS: [&[u8]; 14] = [
     b"area", b"base", b"br", b"col", b"embed", b"hr", b"img", b"input", b"link", b"meta", b"param",
     b"source", b"track", b"wbr",
 ];
 
-/// Elements that the next one of their kind ends.
+/// Elements that end at the next one of their kind.
 const IMPLIED_END_ELEMENTS: [&[u8]; 16] = [
     b"body",
     b"colgroup",
@@ -34,17 +34,17 @@ const IMPLIED_END_ELEMENTS: [&[u8]; 16] = [
     b"tr",
 ];
 
-/// Elements that a parser opens again in every block that follows, until they are ended.
+/// Elements that a parser reopens in every following block until they are closed.
 const FORMATTING_ELEMENTS: [&[u8]; 14] = [
     b"a", b"b", b"big", b"code", b"em", b"font", b"i", b"nobr", b"s", b"small", b"strike", b"strong", b"tt",
     b"u",
 ];
 
-/// Elements whose inside is text.
+/// Elements whose content is text.
 const RAW_TEXT_ELEMENTS: [&[u8]; 8] =
     [b"iframe", b"noembed", b"noframes", b"script", b"style", b"textarea", b"title", b"xmp"];
 
-/// Elements of drawings that leave the parser in the drawing.
+/// SVG elements that keep the parser within the drawing.
 const SVG_ELEMENTS: [&[u8]; 24] = [
     b"circle",
     b"clippath",
@@ -72,16 +72,16 @@ const SVG_ELEMENTS: [&[u8]; 24] = [
     b"use",
 ];
 
-/// What there is to a page.
+/// The measures of a page.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct HtmlShape {
     pub(super) n_elements: usize,
     pub(super) depth: usize,
-    /// The elements that a parser would make more than are written.
+    /// Elements that a parser would add.
     pub(super) n_reopened: usize,
-    /// What writing the page down again may cost: each character that has to be escaped looks through its whole text.
+    /// Cost of serializing the page: each character to be escaped scans its whole text.
     pub(super) escape_cost: usize,
-    /// The most attributes in one tag: a parser compares each with those before it.
+    /// Maximum number of attributes in one tag: a parser compares each with those before it.
     pub(super) n_attributes: usize,
 }
 
@@ -116,7 +116,7 @@ pub(super) fn measure_html(html: &str) -> HtmlShape {
                     at = skip_raw_text(bytes, at, &name);
                     scan.count_text(&bytes[begin..at]);
                     scan.count_element();
-                    // A script in a comment in a script goes on behind its end.
+                    // A script in a comment in a script continues after its end.
                     scan.is_malformed |= find_bytes(&bytes[..at], begin, b"<!--").is_some();
                 } else if tag.is_self_closing && scan.is_drawing() {
                     scan.count_element();
@@ -128,12 +128,12 @@ pub(super) fn measure_html(html: &str) -> HtmlShape {
         }
     }
     scan.count_text(bytes.get(at..).unwrap_or_default());
-    // Texts that are apart in the page may be one for a parser.
+    // Texts that are separate in the page may be one for a parser.
     let escape_cost = scan.n_escaped.saturating_mul(scan.n_text_bytes);
     HtmlShape { escape_cost: escape_cost.saturating_add(scan.shape.escape_cost), ..scan.shape }
 }
 
-/// What is open at a place of a page.
+/// The open elements at a position of a page.
 #[derive(Default)]
 struct HtmlScan {
     shape: HtmlShape,
@@ -143,8 +143,8 @@ struct HtmlScan {
     n_to_reopen: usize,
     n_escaped: usize,
     n_text_bytes: usize,
-    /// The page's nesting is not what its tags say, so that nothing is left out from here on: a parser may read as
-    /// elements what looks like text.
+    /// Whether the nesting does not match the tags, so that nothing is skipped from here on: a parser may read elements
+    /// in what looks like text.
     is_malformed: bool,
 }
 
@@ -162,7 +162,7 @@ impl HtmlScan {
             && !self.is_open(b"select")
     }
 
-    /// Tells whether elements may end themselves here, which they do in drawings only.
+    /// Whether elements may be self-closing here, as only in drawings.
     fn is_drawing(&self) -> bool {
         let is_inside = self.is_open(b"svg") && !self.is_open(b"title") && !self.is_open(b"desc");
         is_inside && !self.is_malformed
@@ -176,7 +176,7 @@ impl HtmlScan {
     fn count_tag(&mut self, tag: &[u8]) {
         let values = tag.strip_suffix(b">").unwrap_or(tag);
         let n_quotes = values.iter().filter(|byte| **byte == b'"').count();
-        // Two of them around each value are no part of it, but they are few or the values are short.
+        // The two quotes around each value are not part of it, but they are few or the values are short.
         let cost = (count_escapable(values) + n_quotes).saturating_mul(values.len());
         self.shape.escape_cost = self.shape.escape_cost.saturating_add(cost);
     }
@@ -205,7 +205,7 @@ impl HtmlScan {
     }
 
     fn close_element(&mut self, name: &TagName) {
-        // An end without a beginning ends nothing.
+        // An end tag without a start tag closes nothing.
         let Some(n_open) = self.n_open.get_mut(name).filter(|n_open| **n_open > 0) else { return };
         *n_open -= 1;
         self.depth -= 1;
@@ -214,7 +214,7 @@ impl HtmlScan {
     }
 }
 
-/// Counts what may have to be escaped; the last of them begins a space that does not break.
+/// Counts characters that may be escaped; the last of them begins a non-breaking space.
 fn count_escapable(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| matches!(byte, b'&' | b'<' | b'>' | 0xC2)).count()
 }
@@ -224,7 +224,7 @@ pub(super) fn is_one_of(names: &[&[u8]], name: &TagName) -> bool {
     names.contains(&&name[..length])
 }
 
-/// Reads an element's name, and how long it was.
+/// Reads an element's name and returns its length.
 pub(super) fn read_tag_name(bytes: &[u8]) -> (TagName, usize) {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');
     let length = bytes.iter().position(ends).unwrap_or(bytes.len());
@@ -235,7 +235,7 @@ pub(super) fn read_tag_name(bytes: &[u8]) -> (TagName, usize) {
     (name, length)
 }
 
-/// Where in a tag its reader is.
+/// The position of the parser within a tag.
 enum TagPosition {
     BeforeName,
     Name,
@@ -244,11 +244,10 @@ enum TagPosition {
     Value,
 }
 
-/// What stands in a tag behind its name.
+/// The part of a tag behind its name.
 struct TagAttributes {
-    /// Where the tag ends.
+    /// The index behind the tag.
     end: usize,
-    /// The tag ends its element.
     is_self_closing: bool,
     n_attributes: usize,
 }
@@ -258,7 +257,7 @@ pub(super) fn skip_attributes(bytes: &[u8], from: usize) -> usize {
     read_attributes(bytes, from).end
 }
 
-/// Reads a tag from behind its name, where a `>` in quotes is no end.
+/// Reads a tag from behind its name; a `>` in quotes does not end it.
 fn read_attributes(bytes: &[u8], from: usize) -> TagAttributes {
     let (mut at, mut n_attributes) = (from, 0);
     let mut position = TagPosition::BeforeName;
@@ -297,7 +296,7 @@ fn read_attributes(bytes: &[u8], from: usize) -> TagAttributes {
     TagAttributes { end: at, is_self_closing: false, n_attributes }
 }
 
-/// Goes past the end of a comment, which may be as soon as it begins.
+/// Returns the end of a comment, which may be as soon as it begins.
 pub(super) fn skip_comment(bytes: &[u8], from: usize) -> usize {
     let mut at = from;
     while let Some(next) = find_bytes(bytes, at, b"--") {
@@ -311,7 +310,7 @@ pub(super) fn skip_comment(bytes: &[u8], from: usize) -> usize {
     bytes.len()
 }
 
-/// Goes past the end tag of an element whose inside is text.
+/// Returns the end of the end tag of an element whose content is text.
 pub(super) fn skip_raw_text(bytes: &[u8], from: usize, element: &TagName) -> usize {
     let mut at = from;
     while let Some(next) = find_bytes(bytes, at, b"</") {

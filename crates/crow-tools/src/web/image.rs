@@ -1,4 +1,4 @@
-//! An image that a prompt names by its address, fetched as `web_fetch` does.
+//! An image that a prompt links by its address, fetched as with `web_fetch`.
 
 use crow_core::{ContentPart, image_type};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl WebContext {
-    /// Fetches an image. What its server calls it does not count, its bytes do.
+    /// Fetches an image. Its bytes decide about its type, not the server's content type.
     pub(crate) async fn fetch_image(
         &self,
         url: &str,

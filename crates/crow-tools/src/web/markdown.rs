@@ -1,7 +1,6 @@
-//! HTML as markdown for reading: the main content where it can be told. Computes long; knows no network.
+//! Converts HTML to markdown: the main content if it can be determined. CPU intensive; must not know the network.
 //!
-//! Pages are hostile until shown otherwise: what costs too much gets the plainer treatment, and what breaks an engine
-//! breaks nothing else.
+//! Pages are untrusted: an expensive page is converted in a simpler way, and a panic of an engine is caught.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,25 +13,25 @@ use super::{
     tag_stripper::strip_tags,
 };
 
-/// As browsers nest.
+/// The nesting limit of browsers.
 const DEPTH_MAX: usize = 512;
 
-/// Engines compare elements with those around them; longer pages are lists made by programs.
+/// Engines compare neighbouring elements; longer pages are generated lists.
 const ELEMENTS_MAX: usize = 20_000;
 
 /// More is an attack on the parser.
 const REOPENED_MAX: usize = 100_000;
 
-/// A second or two of an optimized program at worst, and a hundred times what pages of this size need.
+/// A second or two of an optimized program at most, and a hundred times the need of pages of this size.
 const ESCAPE_COST_MAX: usize = 10_000_000_000;
 
-/// More than any tag that is written has; a parser compares each with all before it.
+/// More than any real tag has; a parser compares each with all before it.
 const ATTRIBUTES_MAX: usize = 1000;
 
-/// What is shorter than this is a menu or a login page as often as an article.
+/// A shorter text is as likely a menu or a login page as an article.
 const ARTICLE_CHARS_MIN: usize = 250;
 
-/// Makes markdown of a page; none when the page broke the engine.
+/// Converts a page to markdown; `None` if an engine failed.
 pub(super) fn html_to_markdown(html: &str, url: &Url) -> Option<String> {
     if !is_safe_to_parse(&measure_html(html)) {
         return Some(strip_tags(html));
@@ -50,23 +49,23 @@ fn is_safe_to_parse(html_shape: &HtmlShape) -> bool {
     is_small && n_reopened <= REOPENED_MAX && escape_cost <= ESCAPE_COST_MAX
 }
 
-/// Does what may panic on a page nobody thought of.
+/// Runs work that may panic on an unexpected page.
 fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-/// What is worth reading of a page.
+/// The content of a page worth reading.
 struct MainContent {
     title: String,
     html: String,
 }
 
-/// Finds the main content, or takes the whole.
+/// Extracts the main content, or returns the whole page.
 fn extract_main_content(html: &str, url: &Url) -> Option<MainContent> {
-    // Classes say which language a block of code is in.
+    // Classes give the language of a code block.
     let config = Config { keep_classes: true, max_elements_to_parse: ELEMENTS_MAX * 2, ..Config::default() };
     let mut page = Readability::new(html, Some(url.as_str()), Some(config)).ok()?;
-    // As the parser understood it: the other engine has one of its own, which knows less.
+    // As parsed by this engine: the other one has a simpler parser.
     let full_page = MainContent { title: String::new(), html: page.doc.html().to_string() };
     if !page.is_probably_readable() {
         return Some(full_page);
@@ -92,7 +91,7 @@ fn render_markdown(html: &str, url: &Url) -> Option<String> {
     html_to_markdown_rs::convert(html, options).ok()?.content.map(|text| text.trim().to_owned())
 }
 
-/// Puts the title first, where the text does not begin with it.
+/// Prepends the title unless the text begins with it.
 fn prepend_title(title: &str, text: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
     let first = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What a body is and how it reads: its type, its characters, one part of it. Pure.
+//! Decodes a response body: its type, its encoding, one part of its text. Pure.
 
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252};
 use reqwest::Url;
@@ -6,25 +6,25 @@ use reqwest::Url;
 use super::markdown;
 use crate::{files::may_be_text, tool::ToolError};
 
-/// As far as browsers look for a page's own word on its encoding.
+/// Browsers search for an encoding declaration in as many bytes.
 const PRESCAN_BYTES: usize = 1024;
 
-/// The line around a page is at least this long.
+/// Minimum length of the line around a page.
 const FENCE_MIN: usize = 8;
 
-/// What a body is to be read as.
+/// The type of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageKind {
     Html,
     Text,
     Image,
-    /// Only its bytes can tell.
+    /// Determined by its bytes.
     Unknown,
     Binary,
 }
 
 impl PageKind {
-    /// Reads a content type, in lower case.
+    /// Parses a content type, in lower case.
     pub(super) fn from_content_type(content_type: &str) -> Self {
         let essence = mime_essence(content_type);
         let (class, name) = essence.split_once('/').unwrap_or_default();
@@ -44,19 +44,19 @@ impl PageKind {
     }
 }
 
-/// The type without what is added to it.
+/// The type without parameters.
 pub(super) fn mime_essence(content_type: &str) -> &str {
     content_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// How a page is wanted.
+/// The requested form of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageForm {
     Readable,
     Source,
 }
 
-/// Makes text of a body; computes long.
+/// Converts a body to text; CPU intensive.
 pub(super) fn body_to_text(
     bytes: &[u8],
     content_type: &str,
@@ -81,7 +81,7 @@ pub(super) fn body_to_text(
     markdown::html_to_markdown(&text, url).ok_or_else(broken)
 }
 
-/// Says that there is nothing to read.
+/// Returns the error for a binary body.
 pub(super) fn binary_error(content_type: &str) -> ToolError {
     let kind = match mime_essence(content_type) {
         "" => "of no stated type",
@@ -95,7 +95,7 @@ fn looks_like_html(text: &str) -> bool {
     head.starts_with("<!doctype html") || head.starts_with("<html")
 }
 
-/// Finds out how a text is written: its server's word, its own, a look at it. A mark at its beginning beats them all.
+/// Detects a text's encoding: byte order mark, then the server's, then its own declaration, then its content.
 fn detect_encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
     if let Some((encoding, _)) = Encoding::for_bom(bytes) {
         return encoding;
@@ -111,7 +111,7 @@ fn detect_encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
         }
         PageKind::Text | PageKind::Image | PageKind::Binary => None,
     };
-    // What could be read as ASCII is no UTF-16, whatever it says.
+    // Text that could be read as ASCII is not UTF-16, whatever it declares.
     let declared = || {
         declared().map(|encoding| if encoding == UTF_16LE || encoding == UTF_16BE { UTF_8 } else { encoding })
     };
@@ -122,7 +122,7 @@ fn detect_encoding(bytes: &[u8], content_type: &str) -> &'static Encoding {
     }
 }
 
-/// Reads `key=label`, quoted or not.
+/// Parses `key=label`, quoted or not.
 fn find_encoding_label(bytes: &[u8], key: &str) -> Option<&'static Encoding> {
     let text = String::from_utf8_lossy(bytes).to_ascii_lowercase();
     let (_, rest) = text.split_once(key)?;
@@ -131,19 +131,19 @@ fn find_encoding_label(bytes: &[u8], key: &str) -> Option<&'static Encoding> {
     Encoding::for_label(rest.split(ends).next()?.as_bytes())
 }
 
-/// A text that was cut may end inside a character.
+/// A truncated text may end within a character.
 fn is_utf8(bytes: &[u8]) -> bool {
     std::str::from_utf8(bytes).map_or_else(|error| error.error_len().is_none(), |_| true)
 }
 
-/// A part of a text, by its characters.
+/// A part of a text, counted in characters.
 pub(super) struct TextExcerpt<'a> {
     pub(super) text: &'a str,
     pub(super) end: usize,
     pub(super) n_chars: usize,
 }
 
-/// Cuts a part out of a text; none where the text has ended before.
+/// Returns a part of a text; `None` if the text ends before it.
 pub(super) fn cut_excerpt(text: &str, start: usize, chars_max: usize) -> Option<TextExcerpt<'_>> {
     let n_chars = text.chars().count();
     if start > 0 && start >= n_chars {
@@ -154,7 +154,7 @@ pub(super) fn cut_excerpt(text: &str, start: usize, chars_max: usize) -> Option<
     Some(TextExcerpt { text: &text[byte(start)..byte(end)], end, n_chars })
 }
 
-/// Puts strangers' text between two lines that are not in it.
+/// Encloses untrusted text in two lines that do not occur in it.
 pub(super) fn fence_text(text: &str) -> String {
     let rulers = text.lines().map(|line| line.trim()).filter(|line| line.bytes().all(|byte| byte == b'='));
     let longest = rulers.map(str::len).max().unwrap_or_default();

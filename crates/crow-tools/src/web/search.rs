@@ -1,4 +1,4 @@
-//! `web_search`: questions to the person's SearXNG.
+//! `web_search`: queries to the user's SearXNG.
 
 use std::{fmt::Write as _, sync::Arc};
 
@@ -23,24 +23,24 @@ const LIMIT_DEFAULT: usize = 10;
 /// One page of a search has about as many.
 const LIMIT_MAX: usize = 50;
 
-/// More is not a question any longer but a crawl.
+/// More is a crawl.
 const QUERIES_MAX: usize = 10;
 
-/// A service for one person asks several others for each query.
+/// A service for one user sends each query to several engines.
 const CONCURRENT_QUERIES_MAX: usize = 4;
 
-/// Search engines take less.
+/// Search engines accept less.
 const QUERY_CHARS_MAX: usize = 1000;
 
-/// Fifty results take a tenth of it.
+/// Fifty results need a tenth of it.
 const ANSWER_BYTES_MAX: usize = 2 * 1024 * 1024;
 
-/// A name in a list, and as much of a page as tells what is in it.
+/// The title in a list, and the beginning of a page's text.
 const TITLE_CHARS_MAX: usize = 200;
 const SNIPPET_CHARS_MAX: usize = 500;
 const URL_CHARS_MAX: usize = 2000;
 
-/// Answers, suggestions and engines that are worth a line.
+/// Answers, suggestions and engines that are shown.
 const NOTES_MAX: usize = 5;
 
 pub(crate) struct WebSearchTool {
@@ -59,7 +59,7 @@ fn limit_default() -> usize {
     LIMIT_DEFAULT
 }
 
-/// What SearXNG answers; the rest of it is of no use here.
+/// The used part of a SearXNG response.
 #[derive(Deserialize)]
 struct SearxngResponse {
     results: Vec<Value>,
@@ -172,11 +172,11 @@ impl WebSearchTool {
             Err(()) => return Err(invalid_url("it begins with neither http:// nor https://")),
         }
         url.query_pairs_mut().clear().append_pair("q", query).append_pair("format", "json");
-        // A service that is known by a public name may need the proxy as any other.
+        // A service with a public name may need the proxy like any other.
         WebAddress::from_url(url, &PrivateHosts::default()).map_err(|ToolError(reason)| invalid_url(&reason))
     }
 
-    /// Nobody is there, which is how it is until somebody sets it up.
+    /// Returns the error if the service does not respond, with how to set it up.
     fn unreachable_error(&self, site: &str, reason: &str) -> ToolError {
         let compose = self.web.config.search_compose.display();
         ToolError(format!(
@@ -246,7 +246,7 @@ fn render_results(response: &SearxngResponse, limit: usize) -> String {
     output
 }
 
-/// Shows a result whose address can be fetched.
+/// Renders a result whose address can be fetched.
 fn render_result(result: &Value) -> Option<String> {
     let text = |key: &str| result[key].as_str().unwrap_or_default();
     let url = Url::parse(text("url")).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
@@ -259,7 +259,7 @@ fn render_result(result: &Value) -> Option<String> {
     Some(line)
 }
 
-/// The few that are texts, or hold one under a key, as newer versions do.
+/// Returns values that are texts, or contain one under a key, as in newer versions.
 fn collect_texts(values: &[Value], key: &str) -> Vec<String> {
     let texts = values.iter().filter_map(|value| value.as_str().or_else(|| value[key].as_str()));
     texts
@@ -269,7 +269,7 @@ fn collect_texts(values: &[Value], key: &str) -> Vec<String> {
         .collect()
 }
 
-/// An engine and what is wrong with it.
+/// Renders an engine with its error.
 fn render_engine(value: &Value) -> Option<String> {
     let name = collapse_line(value[0].as_str()?, TITLE_CHARS_MAX);
     Some(match value[1].as_str() {
@@ -278,7 +278,7 @@ fn render_engine(value: &Value) -> Option<String> {
     })
 }
 
-/// Makes one line of a text, so that it cannot look like another result.
+/// Joins a text to one line, so that it cannot look like another result.
 fn collapse_line(text: &str, chars_max: usize) -> String {
     let words = text.split(|letter: char| letter.is_whitespace() || letter.is_control());
     let line = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");

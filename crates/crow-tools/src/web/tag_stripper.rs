@@ -1,24 +1,24 @@
-//! The text of a page without its elements: what is left for pages that no engine should be given. Costs one pass.
+//! Extracts the text of a page without its elements, for pages that are unsafe for an engine, in one pass.
 
 use super::html_shape::{
     find_bytes, is_one_of, read_tag_name, skip_attributes, skip_comment, skip_past, skip_raw_text,
 };
 
-/// Elements whose inside nobody reads.
+/// Elements whose content is not text for a reader.
 const SKIPPED_ELEMENTS: [&[u8]; 7] =
     [b"iframe", b"noembed", b"noframes", b"script", b"style", b"title", b"xmp"];
 
-/// Elements that stand in a line with what is around them.
+/// Elements within a line.
 const INLINE_ELEMENTS: [&[u8]; 18] = [
     b"a", b"abbr", b"b", b"cite", b"code", b"em", b"font", b"i", b"kbd", b"mark", b"q", b"s", b"small",
     b"span", b"strong", b"sub", b"sup", b"u",
 ];
 
-/// Characters that pages spell out, the ampersand last.
+/// Escaped characters, the ampersand last.
 const ENTITIES: [(&str, &str); 6] =
     [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
 
-/// Leaves the text of a page.
+/// Returns the text of a page.
 pub(super) fn strip_tags(html: &str) -> String {
     let bytes = html.as_bytes();
     let mut text = String::new();

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::{Workspace, resolve_links};
 
-/// Shows where the repositories around `project/sub` keep themselves.
+/// Shows the Git directories around `project/sub`.
 #[track_caller]
 fn check(setup: fn(&Path), expect: &Expect) {
     let dir = tempfile::tempdir().unwrap();

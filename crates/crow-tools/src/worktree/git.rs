@@ -1,5 +1,5 @@
-//! Runs git so that a repository cannot have it run anything: no hooks, no filters or drivers of its own, no pager,
-//! editor, signing, password question or network.
+//! Runs git so that a repository cannot run anything: no hooks, filters, drivers, pager, editor, signing, password
+//! prompt or network.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,16 +9,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{ToolRegistry, Workspace};
 
-/// Checking out a large repository on a slow disk; everything else takes milliseconds.
+/// Time to check out a large repository on a slow disk; other commands take milliseconds.
 const GIT_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// A diff that somebody reads is shorter, and so is a list of files.
+/// A readable diff is shorter, and so is a list of files.
 const STDOUT_BYTES_MAX: usize = 256 * 1024;
 
-/// What git complains of stands in the last lines.
+/// Git's errors are in the last lines.
 const STDERR_BYTES_MAX: usize = 4 * 1024;
 
-/// What a repository's own configuration may not choose.
+/// Settings that override the repository's configuration.
 const CONFIG_OVERRIDES: [&str; 21] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -43,7 +43,7 @@ const CONFIG_OVERRIDES: [&str; 21] = [
     "log.showSignature=false",
 ];
 
-/// The variables that say the same, and in whose name a commit is made.
+/// Variables with the same effect, and the author of commits.
 const GIT_VARIABLES: [(&str, &str); 12] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_ASKPASS", "false"),
@@ -59,7 +59,7 @@ const GIT_VARIABLES: [(&str, &str); 12] = [
     ("LC_ALL", "C"),
 ];
 
-/// Variables that lead git elsewhere: whoever starts Crow from a hook has some.
+/// Variables that direct git elsewhere, such as those that git sets for a hook that starts Crow.
 const REMOVED_VARIABLES: [&str; 19] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -82,25 +82,25 @@ const REMOVED_VARIABLES: [&str; 19] = [
     "GIT_TRACE",
 ];
 
-/// What runs a program under a name that the configuration chooses.
+/// Configuration keys that run a program under a configured name.
 const PROGRAM_KEYS: &str = r"^(filter|hook)\.";
 
-/// The same under a name that cannot be passed on as it is.
+/// The same with a name that cannot be passed on the command line.
 const UNQUOTABLE_PROGRAM_KEYS: &str = r"^(filter|hook)\..*[^A-Za-z0-9._-]";
 
-/// Why there is no worktree.
+/// Reason why a worktree failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
-    /// There is no git.
+    /// Git is not installed.
     #[error("there is no program git; install it, or work without a worktree")]
     NoGit,
-    /// The folder is in no repository.
+    /// The directory is in no repository.
     #[error("{} is in no git repository", directory.display())]
     NoRepository {
-        /// The folder.
+        /// The directory.
         directory: PathBuf,
     },
-    /// There is nothing to start from.
+    /// There is no commit to start from.
     #[error("the repository {} has no commit yet; commit something first", directory.display())]
     NoCommit {
         /// The repository.
@@ -109,28 +109,28 @@ pub enum WorktreeError {
     /// It was cancelled.
     #[error("it was cancelled")]
     Cancelled,
-    /// Something is where the worktree has to be.
+    /// The path of the worktree is taken.
     #[error("{} is in the way; remove it if nobody needs it", directory.display())]
     PathOccupied {
-        /// What is there.
+        /// The path.
         directory: PathBuf,
     },
-    /// The folder to work in is not below the worktree.
+    /// The working directory is not below the worktree.
     #[error("{} leads out of the worktree", directory.display())]
     OutsideWorktree {
-        /// The folder.
+        /// The directory.
         directory: PathBuf,
     },
-    /// The repository would run programs.
+    /// The repository's configuration would run programs.
     #[error("the configuration of the repository {} names programs that cannot be turned off", directory.display())]
     UnsafeConfig {
         /// The repository.
         directory: PathBuf,
     },
-    /// The name is no part of a branch's name.
+    /// The name is not valid in a branch name.
     #[error("`{name}` is no name for a worktree: small letters, digits and hyphens are")]
     InvalidName {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
     /// The path cannot be passed to git.
@@ -139,25 +139,25 @@ pub enum WorktreeError {
         /// The path.
         path: PathBuf,
     },
-    /// A folder cannot be used.
+    /// A directory cannot be used.
     #[error("the folder {} cannot be used: {error}", directory.display())]
     UnusableDirectory {
-        /// The folder.
+        /// The directory.
         directory: PathBuf,
-        /// Why not.
+        /// The reason.
         error: std::io::Error,
     },
-    /// Git failed.
+    /// A git command failed.
     #[error("git {subcommand} failed: {reason}")]
     Git {
-        /// What it was to do.
+        /// The git command.
         subcommand: String,
-        /// What it said.
+        /// Git's error message.
         reason: String,
     },
 }
 
-/// The git of this machine.
+/// Runs the git program of this machine.
 #[derive(Debug, Clone)]
 pub struct GitCli {
     groups: ProcessGroups,
@@ -171,21 +171,21 @@ pub(super) struct RepositoryPath {
     pub(super) prefix: PathBuf,
 }
 
-/// How git knows which repository is meant.
+/// The way in which git locates a repository.
 #[derive(Debug, Clone)]
 pub(super) enum GitLocation {
-    /// It finds it from this folder.
+    /// Git discovers it from this directory.
     Discovered { dir: PathBuf },
-    /// It is told, and believes nothing that is in the folder.
+    /// Both paths are given, and files in the directory cannot change them.
     Explicit { dir: PathBuf, git_dir: PathBuf },
 }
 
-/// Git for one repository, whose own programs are off.
+/// Git for one repository, with its programs disabled.
 #[derive(Debug, Clone)]
 pub(super) struct GitRepository<'a> {
     git: &'a GitCli,
     location: GitLocation,
-    /// What this very configuration names and may not run.
+    /// Settings that disable the programs of this repository.
     overrides: Vec<String>,
     cancel: CancellationToken,
 }
@@ -197,14 +197,14 @@ struct GitOutput {
 }
 
 impl ToolRegistry {
-    /// The git that worktrees of this workspace are made with.
+    /// Git for the worktrees of this workspace.
     pub fn git_for(&self, workspace: &Workspace) -> GitCli {
         GitCli::new(self.process_groups().clone(), workspace.secret_variables())
     }
 }
 
 impl GitCli {
-    /// The program `git`, without the variables that hold secrets.
+    /// Creates it without the variables that contain secrets.
     pub fn new(groups: ProcessGroups, secret_variables: &[String]) -> Self {
         let removed = REMOVED_VARIABLES.iter().copied().map(str::to_owned);
         Self { groups, env_removed: removed.chain(secret_variables.iter().cloned()).collect() }
@@ -220,19 +220,19 @@ impl GitCli {
         let git = self.unchecked_repository(GitLocation::Discovered { dir: dir.to_owned() }, cancel);
         let answer = git.run(&["rev-parse", "--show-toplevel", "--show-prefix"]).await?;
         if answer.code != 0 {
-            // Somebody else's repository is one that git does not touch, and says so.
+            // Git refuses another user's repository with this message.
             let is_foreign = answer.stderr.contains("dubious ownership");
             return Err(if is_foreign { git_error("rev-parse", &answer.stderr) } else { no_repository() });
         }
         let (root, prefix) = answer.stdout.split_once('\n').ok_or_else(no_repository)?;
         let (root, prefix) = (PathBuf::from(root), PathBuf::from(prefix.trim_end_matches('\n')));
-        // A configuration can claim any folder.
+        // A configuration can claim any directory.
         let real_dir = tokio::fs::canonicalize(dir).await.map_err(|_| no_repository())?;
         let claimed_dir = tokio::fs::canonicalize(root.join(&prefix)).await.map_err(|_| no_repository())?;
         if real_dir == claimed_dir { Ok(RepositoryPath { root, prefix }) } else { Err(no_repository()) }
     }
 
-    /// Reads what the repository's own configuration would run, and turns it off.
+    /// Opens a repository and disables the programs in its configuration.
     pub(super) async fn open_repository<'a>(
         &'a self,
         location: GitLocation,
@@ -252,7 +252,7 @@ impl GitCli {
     }
 }
 
-/// Says of a key that would run a program that it does not.
+/// Returns the setting that disables a key's program.
 fn disabling_setting(key: &str) -> Option<String> {
     let (name, last) = key.rsplit_once('.')?;
     match last {
@@ -281,17 +281,17 @@ impl GitLocation {
 }
 
 impl<'a> GitRepository<'a> {
-    /// The same configuration seen from another of its folders.
+    /// The same configuration for another of its directories.
     pub(super) fn at_location(&self, location: GitLocation) -> Self {
         Self { location, ..self.clone() }
     }
 
-    /// For what has to be done even though it was cancelled.
+    /// For steps that must run even after a cancellation.
     pub(super) fn ignoring_cancel(&self) -> GitRepository<'a> {
         GitRepository { cancel: CancellationToken::new(), ..self.clone() }
     }
 
-    /// Asks what has an answer; anything else is a failure.
+    /// Runs a command that must succeed.
     pub(super) async fn run_checked(&self, args: &[&str]) -> Result<String, WorktreeError> {
         let answer = self.run(args).await?;
         if answer.code != 0 {
@@ -300,7 +300,7 @@ impl<'a> GitRepository<'a> {
         Ok(answer.stdout.trim_end_matches('\n').to_owned())
     }
 
-    /// Asks what may have no answer, which git says with 1.
+    /// Runs a command that may have no result, which git reports with 1.
     pub(super) async fn run_optional(&self, args: &[&str]) -> Result<Option<String>, WorktreeError> {
         let answer = self.run(args).await?;
         match answer.code {
@@ -315,14 +315,14 @@ impl<'a> GitRepository<'a> {
         Ok(self.run_optional(&["show-ref", "--verify", "--quiet", &branch]).await?.is_some())
     }
 
-    /// Does what need not be possible.
+    /// Runs a command that may fail.
     pub(super) async fn run_best_effort(&self, args: &[&str]) {
         if let Err(error) = self.run_checked(args).await {
             tracing::debug!(%error, "there was nothing to tidy");
         }
     }
 
-    /// The keys like this that the repository has itself; those of the person and of the system are not hostile.
+    /// The matching keys of the repository's own configuration; the user's and the system's are trusted.
     async fn local_config_keys(&self, pattern: &str) -> Result<Vec<String>, WorktreeError> {
         let keys =
             self.run_optional(&["config", "--show-scope", "--name-only", "--get-regexp", pattern]).await?;
@@ -372,7 +372,7 @@ impl<'a> GitRepository<'a> {
     }
 }
 
-/// What git says first with such a word is why; hints follow.
+/// Git's first line with such a prefix is the reason; hints follow.
 fn git_error(subcommand: &str, stderr: &str) -> WorktreeError {
     let message =
         |line: &str| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).map(str::to_owned);

@@ -1,65 +1,65 @@
-//! The end of a worktree: everything in it is committed, and the folder goes. What cannot be kept on the branch keeps
-//! the folder.
+//! Settles a worktree: commits everything and removes the directory. Work that cannot be on the branch keeps the
+//! directory.
 
 use tokio_util::sync::CancellationToken;
 
 use super::git::{GitCli, GitLocation, GitRepository};
 use super::{SETTLED_LOCK, Worktree, WorktreeError, path_str};
 
-/// More than anybody reads one by one; the count has them all.
+/// More than a user reads; the count includes all.
 pub(super) const FILES_MAX: usize = 200;
 
 /// The mode of a repository within a repository.
 const REPOSITORY_MODE: &str = "160000";
 
-/// As wide as a terminal, and as long as a screen or two.
+/// As wide as a terminal, and a screen or two long.
 const STAT: [&str; 2] = ["--stat=100", "--stat-count=60"];
 
-/// What came of the work in a worktree.
+/// The result of the work in a worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SettledWorktree {
-    /// The branch with the work; there is none when nothing was changed.
+    /// The branch with the work; `None` if nothing was changed.
     pub branch: Option<String>,
-    /// How many files differ from where the work began.
+    /// Number of files that differ from the start.
     pub n_files: usize,
     /// The first of them.
     pub files: Vec<WorktreeFileChange>,
-    /// The changes in a picture: a line for each file.
+    /// The diffstat: one line per file.
     pub stat: String,
-    /// The changes themselves; a note stands where there were too many.
+    /// The diff, truncated with a note if it is long.
     pub diff: String,
-    /// A sentence about what is left and where: a folder that could not be removed, or work that is only there.
+    /// A sentence about anything left over: a directory that could not be removed, or work that is only there.
     pub leftover: Option<String>,
 }
 
-/// A file that differs.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorktreeFileChange {
-    /// In which way.
+    /// The kind of change.
     pub kind: FileChangeKind,
-    /// Its path in the repository, quoted as git quotes it where it has odd letters.
+    /// Its path in the repository, quoted as by git if it has unusual characters.
     pub path: String,
-    /// What it was called before.
+    /// Its previous path, if it was renamed.
     pub previous_path: Option<String>,
 }
 
-/// How a file differs.
+/// The kind of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileChangeKind {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It has another content, mode or kind.
+    /// The file has another content, mode or type.
     Modified,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// It has another name, and perhaps another content.
+    /// The file has another name, and possibly another content.
     Renamed,
 }
 
 impl Worktree {
-    /// Commits everything on the branch and removes the folder; without a change the branch goes as well.
+    /// Commits everything to the branch and removes the directory; without a change the branch is deleted as well.
     ///
-    /// What fails is said in [`SettledWorktree::left`], and the work stays in the folder.
+    /// A failure is described in [`SettledWorktree::leftover`], and the work stays in the directory.
     pub async fn settle(&self, git: &GitCli, cancel: &CancellationToken) -> SettledWorktree {
         match self.try_settle(git, cancel).await {
             Ok(settled) => settled,
@@ -103,7 +103,7 @@ impl Worktree {
         format!("refs/heads/{}", self.branch)
     }
 
-    /// Has the branch say what the folder says, wherever the folder's `HEAD` was led.
+    /// Commits the directory to the branch, wherever its `HEAD` points to.
     async fn commit_all(&self, git: &GitCli, cancel: &CancellationToken) -> Result<(), WorktreeError> {
         let location = GitLocation::Explicit { dir: self.root.clone(), git_dir: self.git_dir.clone() };
         let worktree_git = git.open_repository(location, cancel).await?;
@@ -126,7 +126,7 @@ impl Worktree {
         Ok(())
     }
 
-    /// Says what differs, and which of it is a repository.
+    /// Returns the changes, and the paths among them that are repositories.
     async fn diff_from_base(
         &self,
         repository: &GitRepository<'_>,
@@ -162,7 +162,7 @@ impl Worktree {
         Ok((settled, repositories))
     }
 
-    /// Removes the folder, and the branch if there is nothing on it; gives a sentence when that cannot be.
+    /// Removes the directory, and the branch if it has no commits; returns a sentence if that failed.
     async fn remove_worktree(
         &self,
         repository: &GitRepository<'_>,
@@ -172,11 +172,11 @@ impl Worktree {
         let exists = self.root_exists().await;
         let removed = async {
             if exists {
-                // From here on nobody may take it for work that was left: half of it may be gone.
+                // From here on it must not count as unfinished work: it may be partly deleted.
                 repository.run_checked(&["worktree", "lock", "--reason", SETTLED_LOCK, root]).await?;
                 let remove = ["worktree", "remove", "--force", "--force", root];
                 if repository.run_checked(&remove).await.is_err() {
-                    // The child may have changed what says in the folder whose it is.
+                    // The child may have changed the worktree's link to its repository.
                     repository.run_best_effort(&["worktree", "repair", root]).await;
                     repository.run_checked(&remove).await?;
                 }
@@ -196,7 +196,7 @@ impl Worktree {
     }
 }
 
-/// Reads a line of a raw diff, and the mode that the file has now.
+/// Parses a line of a raw diff, with the file's new mode.
 fn parse_raw_diff_line(line: &str) -> Option<(&str, WorktreeFileChange)> {
     let (fields, paths) = line.strip_prefix(':')?.split_once('\t')?;
     let (mode, status) = (fields.split(' ').nth(1)?, fields.rsplit(' ').next()?);
@@ -213,7 +213,7 @@ fn parse_raw_diff_line(line: &str) -> Option<(&str, WorktreeFileChange)> {
     Some((mode, WorktreeFileChange { kind, path, previous_path }))
 }
 
-/// Reads how many files the last line of a picture counts.
+/// Parses the number of files in the last line of a diffstat.
 fn parse_file_count(stat: &str) -> usize {
     let last = stat.lines().next_back().unwrap_or_default();
     last.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()

@@ -12,14 +12,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{GitCli, SettledWorktree, Worktree, WorktreeError};
 
-/// A repository with something in it, and a place for worktrees.
+/// A repository with content, and a directory for worktrees.
 struct Scene {
     dir: TempDir,
     git: GitCli,
     cancel: CancellationToken,
 }
 
-/// What git says; it has to succeed.
+/// Runs git, which has to succeed.
 fn git(dir: &Path, line: &str) -> String {
     let mut command = Command::new("git");
     command.args(line.split(' ')).current_dir(dir);
@@ -210,7 +210,7 @@ async fn a_folder_that_leads_out_is_refused() {
     );
 }
 
-/// A repository that names programs wherever it can; each leaves a file behind.
+/// A repository with programs in every possible setting; each leaves a file behind.
 fn arm(repository: &Path, ran: &Path) {
     let script = repository.join(".git/run.sh");
     write(script.clone(), &format!("#!/bin/sh\necho $0 $* >> {}\ncat\n", ran.display()));
@@ -266,7 +266,7 @@ async fn a_hostile_repository_runs_nothing() {
     assert!(settled.diff.contains("+changed"), "{settled:?}");
     assert_eq!(settled.leftover, None);
     assert!(!ran.exists(), "{}", fs::read_to_string(&ran).unwrap());
-    // The trap works: the person's own git steps into it.
+    // The trap works: the user's own git runs it.
     Command::new("git").args(["add", "--renormalize", "."]).current_dir(&repository).output().unwrap();
     assert!(ran.exists());
 }
@@ -318,7 +318,7 @@ async fn what_somebody_left_goes_on() {
         * main
     "#]],
     );
-    // A further round goes on where the branch stands, and tells of all of it.
+    // A further round continues the branch and reports all of it.
     let further = scene.make().await;
     write(further.path.join("more.txt"), "more\n");
     let settled = further.settle(&scene.git, &scene.cancel).await;
@@ -470,7 +470,7 @@ async fn two_worktrees_do_not_meet() {
         (settled.0.n_files, settled.1.n_files, settled.0.leftover, settled.1.leftover),
         (1, 1, None, None)
     );
-    // A child of a child begins where that stands.
+    // A child's child starts from its parent's branch.
     let inner = make("one").await.unwrap();
     let inner_most = Worktree::create(&scene.git, &inner.path, &trees, "inner", &scene.cancel).await.unwrap();
     assert_eq!(fs::read_to_string(inner_most.path.join("a.txt")).unwrap(), "one\n");

@@ -1,4 +1,4 @@
-//! Where the browser comes back to: one address on this machine, which takes the answer to our own question only.
+//! The OAuth redirect endpoint: one address on this machine that accepts only the response to our own request.
 
 use std::time::Duration;
 
@@ -12,30 +12,29 @@ use tokio::{
 
 use crate::tool::to_title;
 
-/// Where on this machine.
 pub(super) const PATH: &str = "/callback";
 
-/// Browsers send some thousand bytes with the cookies of this machine.
+/// Browsers send a few thousand bytes, including the cookies for this machine.
 const HEAD_BYTES_MAX: usize = 32 * 1024;
 
-/// Browsers open connections ahead and say nothing on them.
+/// Browsers open connections ahead of time and send nothing on them.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Far more than a browser opens; another program could open them without end.
 const CONNECTIONS_MAX: usize = 16;
 
-/// What a browser shows at the end.
+/// The text that the browser shows at the end.
 const ANSWERED_TEXT: &str =
     "Crow has got the answer. Your terminal tells whether you are signed in; you can close this page.";
 
-/// What a browser brought.
+/// The query parameters of a callback.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct OAuthCallback {
     pub(super) code: String,
     pub(super) issuer: Option<String>,
 }
 
-/// Waits for the answer to the question with this state; whoever brings another one is sent away.
+/// Waits for the callback with this state; requests with another state are answered with 404.
 pub(super) async fn wait_for_callback(listener: &TcpListener, state: &str) -> Result<OAuthCallback, String> {
     let mut connections = JoinSet::new();
     loop {
@@ -54,7 +53,7 @@ pub(super) async fn wait_for_callback(listener: &TcpListener, state: &str) -> Re
     }
 }
 
-/// Hears one visitor; none when it has nothing for us.
+/// Handles one connection; `None` if it is not the callback.
 async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Result<OAuthCallback, String>> {
     let mut head = Vec::new();
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -67,7 +66,7 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Result<
     let answer = parse_request_line(&line, state);
     let (status, text) = match &answer {
         None => ("404 Not Found", "There is nothing here."),
-        // What the answer is worth is not known before the server has taken it.
+        // Only the server's token response shows whether the code is valid.
         Some(Ok(_)) => ("200 OK", ANSWERED_TEXT),
         Some(Err(_)) => ("200 OK", "You are not signed in. Crow says why; you can close this page."),
     };
@@ -76,13 +75,13 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Result<
          cache-control: no-store\r\nconnection: close\r\n\r\n{text}",
         text.len()
     );
-    // Who has gone has said what it had to.
+    // A browser that disconnected has already sent its code.
     let _ = stream.write_all(page.as_bytes()).await;
     let _ = stream.shutdown().await;
     answer
 }
 
-/// Reads a request's first line.
+/// Parses a request's first line.
 fn parse_request_line(line: &str, state: &str) -> Option<Result<OAuthCallback, String>> {
     let target = line.strip_prefix("GET ")?.split(' ').next()?;
     let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;

@@ -1,4 +1,5 @@
-//! The requests of a sign-in: to encrypted places, or to this machine for a server on it. Follows nobody elsewhere.
+//! The HTTP client of a login: sends only to encrypted addresses, or to this machine for a server on it. Follows no
+//! redirects.
 
 use std::time::Duration;
 
@@ -7,13 +8,13 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpReq
 
 use super::super::http::{build_sign_in_clients, is_loopback};
 
-/// Some of these places wake up first.
+/// Some authorization servers start slowly.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Far more than what a place says of itself.
+/// Far more than the metadata of an authorization server.
 const BODY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Why a request was not made or its answer not taken.
+/// Reason why a request was not sent or its response not accepted.
 #[derive(Debug, thiserror::Error)]
 enum SignInHttpError {
     #[error("it names an address that is not https")]
@@ -26,22 +27,22 @@ enum SignInHttpError {
     Failed(String),
 }
 
-/// The way to a server's sign-in.
+/// The HTTP clients of a login.
 pub(super) struct SignInHttpClient {
     local: Client,
     remote: Client,
-    /// The server itself is on this machine.
+    /// Whether the MCP server itself is on this machine.
     is_local: bool,
 }
 
 impl SignInHttpClient {
-    /// Makes the way to the sign-in of the server at this address.
+    /// Builds the clients for the login at the server with this address.
     pub(super) async fn for_server(server: &Url) -> Result<Self, String> {
         let (local, remote) = build_sign_in_clients().await?;
         Ok(Self { local, remote, is_local: is_loopback(server) })
     }
 
-    /// A server elsewhere could have us ask programs of this machine.
+    /// A remote server could direct requests to programs on this machine.
     fn client_for(&self, url: &Url) -> Result<&Client, SignInHttpError> {
         match (is_loopback(url), url.scheme()) {
             (true, "http") if self.is_local => Ok(&self.local),

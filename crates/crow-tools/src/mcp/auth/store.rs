@@ -1,4 +1,4 @@
-//! What is kept of a sign-in: a file of its own for each server, for its owner's eyes, bound to one address.
+//! Stored logins: one private file per server, bound to one address.
 
 use std::{
     fs::{self, File},
@@ -13,25 +13,24 @@ use rmcp::transport::auth::{AuthError, CredentialRefreshGuard, CredentialStore, 
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
-/// Who renews a sign-in is done in this time; another process must not wait for ever.
+/// A token refresh takes less than this; another process must not wait forever.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// A secret that some places give to clients as well.
+/// A client secret that some authorization servers issue.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(super) struct ClientSecret(pub(super) Option<String>);
 
-/// All that is kept.
+/// The content of a login file.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredSignIn {
-    /// The address it is for.
     url: String,
     #[serde(default)]
     pub(super) secret: ClientSecret,
     pub(super) credentials: StoredCredentials,
 }
 
-/// A server's file.
+/// The login file of a server.
 #[derive(Clone)]
 pub(super) struct TokenFile {
     path: PathBuf,
@@ -39,23 +38,23 @@ pub(super) struct TokenFile {
 }
 
 impl TokenFile {
-    /// Names the file of a server at an address.
+    /// Returns the file of a server at an address.
     pub(super) fn new(dir: &Path, server: &str, url: &str) -> Self {
         Self { path: dir.join(format!("{}.json", file_name(server))), url: url.to_owned() }
     }
 
-    /// Reads what is kept for this address.
+    /// Reads the login stored for this address.
     pub(super) fn read(&self) -> io::Result<Option<StoredSignIn>> {
         let bytes = match fs::read(&self.path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        // One that cannot be read is none: a new sign-in writes it anew.
+        // An unreadable file counts as missing: the next login replaces it.
         Ok(serde_json::from_slice::<StoredSignIn>(&bytes).ok().filter(|stored| stored.url == self.url))
     }
 
-    /// Removes the file, whatever address it is for.
+    /// Deletes the file, regardless of its address.
     pub(super) fn remove(&self) -> io::Result<bool> {
         match fs::remove_file(&self.path) {
             Ok(()) => Ok(true),
@@ -64,11 +63,11 @@ impl TokenFile {
         }
     }
 
-    /// Replaces the file at once or not at all.
+    /// Replaces the file atomically.
     fn write(&self, stored: &StoredSignIn) -> io::Result<()> {
         let dir = self.path.parent().unwrap_or(Path::new("."));
         create_private_dir(dir)?;
-        // Made for its owner alone.
+        // `NamedTempFile` is readable by its owner only.
         let mut file = tempfile::NamedTempFile::new_in(dir)?;
         file.write_all(&serde_json::to_vec_pretty(stored)?)?;
         file.as_file().sync_all()?;
@@ -83,7 +82,7 @@ impl TokenFile {
         Ok(file)
     }
 
-    /// Reads what is kept, off the thread that everybody shares.
+    /// Reads the login on a blocking thread.
     pub(super) async fn load_stored(&self) -> Result<Option<StoredSignIn>, String> {
         let file = self.clone();
         let read = tokio::task::spawn_blocking(move || file.read()).await;
@@ -91,7 +90,7 @@ impl TokenFile {
         read.map_err(|error| format!("could not read what is kept of its sign-in: {error}"))
     }
 
-    /// Keeps sign-ins of a client with this secret in the file.
+    /// Returns a store that writes logins with this client secret to the file.
     pub(super) fn into_store(self, secret: ClientSecret) -> TokenStore {
         TokenStore { file: self, secret }
     }
@@ -104,7 +103,7 @@ fn create_private_dir(dir: &Path) -> io::Result<()> {
     builder.recursive(true).create(dir)
 }
 
-/// Makes a file name of a server's name, and never the same of two.
+/// Encodes a server's name as a file name, without collisions.
 fn file_name(server: &str) -> String {
     let is_unreserved = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let encoded = server.bytes().map(|byte| match is_unreserved(byte) {
@@ -114,13 +113,13 @@ fn file_name(server: &str) -> String {
     encoded.collect()
 }
 
-/// The file as the SDK wants it.
+/// The file as the SDK's credential store.
 pub(super) struct TokenStore {
     file: TokenFile,
     secret: ClientSecret,
 }
 
-/// What the SDK's trait makes of an async function.
+/// The return type of the SDK's async trait methods.
 type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
 impl TokenStore {
@@ -161,7 +160,7 @@ impl CredentialStore for TokenStore {
         Box::pin(async { self.run_blocking(TokenFile::remove).await.map(drop) })
     }
 
-    // What is refused for good is of no use to anybody.
+    // A rejected refresh token is useless.
     fn on_refresh_token_rejected<'a, 'b, 'c>(&'a self, rejected: &'b StoredCredentials) -> StoreFuture<'c, ()>
     where
         'a: 'c,

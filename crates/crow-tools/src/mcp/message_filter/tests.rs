@@ -1,6 +1,6 @@
 use super::*;
 
-/// What the SDK gets to read of these bytes, in pieces of so many bytes.
+/// Filters these bytes in pieces of `n_at_once` bytes.
 fn passed(said: &[u8], n_at_once: usize) -> (String, Option<String>) {
     let (mut filter, mut out) = (MessageFilter::default(), Vec::new());
     said.chunks(n_at_once).for_each(|piece| filter.feed(piece, &mut out));
@@ -56,7 +56,7 @@ fn an_answer_that_nobody_can_read_is_a_refusal_of_its_request() {
     assert!(passed(id_last.as_bytes(), 3).0.contains("\"id\":7"), "{:?}", passed(id_last.as_bytes(), 3));
 }
 
-/// The refusal does not wait for the end of the line, which may never come.
+/// The error response does not wait for the end of the line, which may never come.
 #[test]
 fn an_answer_without_end_is_refused_in_its_middle() {
     let endless = format!("{{\"id\":4,\"result\":\"{}", "v".repeat(LINE_BYTES_MAX));

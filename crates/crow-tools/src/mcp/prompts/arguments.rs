@@ -1,19 +1,19 @@
-//! What follows a prompt's command, as the prompt's arguments. Pure.
+//! Parses the text behind a prompt's command as the prompt's arguments. Pure.
 
 use serde_json::{Map, Value};
 
 use super::PromptParameter;
 
-/// What was read.
+/// Parsed arguments.
 #[derive(Debug, PartialEq)]
 pub(super) struct ParsedPromptArgs<'a> {
     pub(super) values: Map<String, Value>,
-    /// What a prompt without arguments was given all the same.
+    /// Text behind the command of a prompt without parameters.
     pub(super) trailing_text: &'a str,
 }
 
-/// Reads one argument to the end of the text, several as words in order or as `name=value`. The other side names the
-/// arguments that are missing.
+/// Parses a single argument up to the end of the text, and several as words in order or as `name=value`. `Err` has the
+/// names of missing arguments.
 pub(super) fn parse_arguments<'a>(
     arguments: &[PromptParameter],
     text: &'a str,
@@ -55,7 +55,7 @@ fn assign_in_order(arguments: &[PromptParameter], text: &str, values: &mut Map<S
         values.insert(argument.name.clone(), word.into());
         last = Some(&argument.name);
     }
-    // Who writes on means the last one.
+    // Further words belong to the last argument.
     if let Some(Value::String(value)) = last.and_then(|last| values.get_mut(last)) {
         for word in positional {
             value.push(' ');
@@ -64,7 +64,7 @@ fn assign_in_order(arguments: &[PromptParameter], text: &str, values: &mut Map<S
     }
 }
 
-/// Takes words apart as a shell does, quotes and backslashes alone; a quote that stays open ends with the text.
+/// Splits words as a shell does, with quotes and backslashes; an open quote ends with the text.
 fn split_words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = text.chars();
@@ -88,7 +88,7 @@ fn split_words(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Arguments are words, the optional ones in brackets.
+    /// Parameters are words, optional ones in brackets.
     #[track_caller]
     fn assert_parsed(arguments: &str, text: &str, expected: &str) {
         let arguments: Vec<PromptParameter> = arguments

@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Shows what calls want, one a line.
+/// Shows the parsed action of each call, one per line.
 #[track_caller]
 fn check(calls: &[Value], expect: &Expect) {
     let lines: String = calls

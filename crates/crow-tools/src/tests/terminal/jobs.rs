@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::super::{Machine, check, show};
 use crate::{BuiltinToolConfig, ToolCx, ToolRegistry, Workspace};
 
-/// Far beyond what anything here takes; reached only when something hangs.
+/// Far longer than any step of a test; only reached if something hangs.
 const STUCK: Duration = Duration::from_secs(60);
 
-/// Reads a job until it said a text; gives all it said, and the last line about how it stands.
+/// Reads a job until it printed a text; returns all output and the last line with its state.
 async fn until(machine: &Machine, text: &str) -> String {
     let began = Instant::now();
     let mut said = String::new();

@@ -15,9 +15,9 @@ use crate::{BuiltinToolConfig, ToolRegistry, WebConfig, tests::Machine};
 /// A site with everything that sites do.
 pub(super) struct Site {
     pub(super) host: String,
-    /// Somebody waits for an answer that never comes.
+    /// Notified when a client waits for a response that never comes.
     pub(super) waited_for: Arc<Notify>,
-    /// Who waited is gone.
+    /// Notified when that client has disconnected.
     pub(super) left: Arc<Notify>,
 }
 
@@ -130,7 +130,7 @@ fn reply(target: &str, head: &str, host: &str) -> Reply {
     }
 }
 
-/// What is no page to read.
+/// Responses that are not readable pages.
 fn odd(target: &str) -> Reply {
     match target {
         "/missing" => (
@@ -160,7 +160,7 @@ impl Replaced for Reply {
     }
 }
 
-/// What a SearXNG says.
+/// Responses of a SearXNG.
 fn results(target: &str) -> Reply {
     let found =
         |results: Value| typed("application/json", json!({"query": target, "results": results}).to_string());

@@ -60,7 +60,7 @@ fn private_addresses_of_the_newer_protocol() {
     );
 }
 
-/// Reads addresses, and shows what each came to.
+/// Parses addresses and shows the results.
 #[track_caller]
 fn check_read(texts: &[&str], expect: &Expect) {
     let lines = texts.iter().map(|text| {

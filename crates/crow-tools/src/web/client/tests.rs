@@ -3,7 +3,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::*;
 
-/// Sifts what a name server said, as `a b c`.
+/// Filters DNS results, given as `a b c`.
 #[track_caller]
 fn check(found: &str, reach: SiteReach, expect: &Expect) {
     let found = found.split_whitespace().map(|ip| SocketAddr::new(ip.parse().unwrap(), 0));
@@ -56,7 +56,7 @@ fn a_public_name_stands_for_public_addresses_only() {
     check("", SiteReach::Public, &expect![[""]]);
 }
 
-/// Says of every name that it is this machine.
+/// Resolves every name to this machine.
 struct Rebound;
 
 impl Resolve for Rebound {

@@ -74,7 +74,7 @@ fn what_is_no_article_is_whole() {
     check("<base href='https://other.org/x/'><a href=y>y</a>", &expect!["[y](https://other.org/x/y)"]);
 }
 
-/// Makes ready what would hang or end a process that trusted it. Blocking threads have this much stack.
+/// Converts pages that would hang or crash an unprotected process. Blocking threads have this much stack.
 #[track_caller]
 fn check_hostile(name: &str, html: String) {
     let thread = std::thread::Builder::new().stack_size(2 << 20);
