@@ -23,9 +23,9 @@ use crate::{
 
 pub(crate) const CHANGED_SINCE_READ: &str = "it has changed since it was read; read it again";
 pub(crate) const CHANGED_OR_UNSAVED: &str = "it has changed since it was read, or has changes in the editor that are not saved; \
-                                  the person has to save it there, then read it again";
+                                  the user has to save it there, then read it again";
 
-const UNKNOWN_ENCODING: &str = "its encoding is not known, and would be lost";
+const UNKNOWN_ENCODING: &str = "its encoding is unknown and would be lost";
 
 /// Lines shown before and after a change: enough to verify the place.
 const CONTEXT_LINES: usize = 3;
@@ -214,7 +214,7 @@ fn compute_edit(
 
 fn check_text(display_path: &str, args: &EditArgs) -> Result<(), ToolError> {
     if args.new_string.contains('\0') {
-        return Err(edit_error(display_path, &"the new text has a zero byte in it, which no text file has"));
+        return Err(edit_error(display_path, &"the new text contains a zero byte, which no text file has"));
     }
     Ok(())
 }

@@ -82,7 +82,7 @@ async fn read_from_client(
         }
         Err(ClientError::Cut) => Err(ToolError(CANCELLED.to_owned())),
         Err(error @ (ClientError::Refused(_) | ClientError::Silent(_))) => {
-            tracing::debug!(%error, "the client does not show a file; it is read from disk");
+            tracing::debug!(%error, "the client did not return a file; reading it from disk");
             Ok(None)
         }
     }
@@ -108,5 +108,5 @@ pub(crate) async fn save_through_client(
     }
     // The write is done even if this is cancelled.
     let current = editor.read_file(&path, cx.cancel).await.ok();
-    Ok(current.filter(|now| now != text))
+    Ok(current.filter(|current| current != text))
 }

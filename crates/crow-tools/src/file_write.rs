@@ -25,7 +25,7 @@ const FORMATTED_NOTE: &str =
     "\n(the editor changed the text while saving; read the file before the next edit)";
 
 /// Tells the user that the change has no undo record.
-const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to keep; this change cannot be undone)";
+const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to record; this change cannot be undone)";
 
 /// The byte order mark as a character.
 const BOM: char = '\u{feff}';
@@ -200,7 +200,7 @@ async fn record_undo(
     let recorded = undo_recorder.record_change(path, before, after).await;
     recorded.map_err(|error| {
         let reason =
-            format!("what is there now could not be kept for undoing it ({error}); nothing was changed");
+            format!("the current content could not be recorded for undo ({error}); nothing was changed");
         change.to_error(cx, &reason)
     })
 }

@@ -38,7 +38,7 @@ pub enum ReadError {
     #[error("it does not exist")]
     Missing,
     /// The path is a directory.
-    #[error("it is a folder")]
+    #[error("it is a directory")]
     Directory,
     /// The path is a device, a pipe or a socket.
     #[error("it is a device or a pipe, not a file")]
@@ -114,8 +114,7 @@ pub(crate) fn is_missing(error: &io::Error) -> bool {
 /// Names in the same directory that are similar to the missing one.
 pub(crate) fn similar_names(path: &Path) -> Vec<String> {
     let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Vec::new() };
-    let names =
-        DirHandle::open(dir).and_then(|folder| folder.entry_names(LISTED_NAMES_MAX)).unwrap_or_default();
+    let names = DirHandle::open(dir).and_then(|dir| dir.entry_names(LISTED_NAMES_MAX)).unwrap_or_default();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let similar = similar::get_close_matches(
         name.to_string_lossy().as_ref(),
@@ -249,14 +248,14 @@ fn verify_unchanged(dir: &DirHandle, name: &OsStr, expected: FileFingerprint) ->
 }
 
 fn concurrent_change_error() -> io::Error {
-    io::Error::other("somebody changed it at the same moment; read it again")
+    io::Error::other("it was changed at the same time; read it again")
 }
 
 /// Opens a file's directory, creating it and its parents if missing.
 pub(crate) fn open_or_create_parent(path: &Path) -> io::Result<DirHandle> {
     let dir = path.parent().ok_or(io::ErrorKind::IsADirectory)?;
     DirHandle::open_or_create(dir).map_err(|error| {
-        io::Error::new(error.kind(), format!("the folder {} could not be made: {error}", dir.display()))
+        io::Error::new(error.kind(), format!("the directory {} could not be created: {error}", dir.display()))
     })
 }
 
@@ -341,4 +340,4 @@ fn keep_attributes(dir: &DirHandle, name: &OsStr, file: &File) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn keep_attributes(_folder: &DirHandle, _name: &OsStr, _file: &File) {}
+fn keep_attributes(_dir: &DirHandle, _name: &OsStr, _file: &File) {}

@@ -216,7 +216,7 @@ fn render_summary(
     }
     if n_key_files > 0 {
         text += &format!(
-            "({n_key_files} files that hold keys by their names were left out; `path` with one of them asks the person)\n"
+            "({n_key_files} files that contain keys, by their names, were left out; a `path` to one of them asks the user)\n"
         );
     }
     text + &walk_summary.render_notes()

@@ -34,7 +34,7 @@ async fn render_linked_file(
     let range = page_range(lines);
     let too_large = |n_bytes: u64| {
         ToolError(format!(
-            "{display_path} is not put here: it has {n_bytes} bytes; read what you need of it with `read`"
+            "{display_path} is not included: it has {n_bytes} bytes; read what you need of it with `read`"
         ))
     };
     let bytes = match editor_buffers::open_file(&cx, path, ReadPurpose::Show).await? {

@@ -259,7 +259,7 @@ fn to_io_error(errno: Errno) -> io::Error {
 }
 
 fn symlink_error() -> io::Error {
-    io::Error::other("a link is in its way that leads round in circles or was put there just now")
+    io::Error::other("a link in its path is circular or was created just now")
 }
 
 #[cfg(test)]

@@ -115,8 +115,10 @@ impl TextPage {
             let more_than = if is_counted { "" } else { "more than " };
             let next = last + 1;
             // Writing to a string cannot fail.
-            let _ =
-                writeln!(text, "(lines {first} to {last} of {more_than}{n_lines}; go on with offset={next})");
+            let _ = writeln!(
+                text,
+                "(lines {first} to {last} of {more_than}{n_lines}; continue with offset={next})"
+            );
         }
         text
     }

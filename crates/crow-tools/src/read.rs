@@ -34,7 +34,7 @@ const TEXT_BYTES_MAX: usize = 100_000;
 pub(crate) const IMAGE_BYTES_MAX: usize = 3_700_000;
 
 /// The note below a text in an unknown encoding.
-pub(crate) const LOSSY_NOTE: &str = "(not valid in its encoding: what could not be read is shown as \u{fffd}, and `edit` will not take \
+pub(crate) const LOSSY_NOTE: &str = "(not valid in its encoding: undecodable bytes are shown as \u{fffd}, and `edit` cannot change \
                      this file)\n";
 
 /// Enough bytes to detect an image's type.
@@ -191,7 +191,7 @@ pub(crate) fn read_error(path: &Path, display_path: &str, error: &ReadError) -> 
     };
     let hint = match error {
         ReadError::Missing if similar.is_empty() => String::new(),
-        ReadError::Missing => format!("; near names in that folder: {}", similar.join(", ")),
+        ReadError::Missing => format!("; similar names in that directory: {}", similar.join(", ")),
         ReadError::Directory => "; list it with `glob`".into(),
         ReadError::TooLarge { .. } => "; search it with `grep` or show parts of it with `terminal`".into(),
         ReadError::NotAFile | ReadError::System(_) => String::new(),

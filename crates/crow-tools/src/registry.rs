@@ -56,7 +56,7 @@ pub struct BuiltinToolConfig {
 
 /// A tool of this name exists already.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is a tool named {0} already")]
+#[error("a tool named {0} exists already")]
 pub struct ToolNameTaken(String);
 
 impl ToolRegistry {
@@ -97,7 +97,7 @@ impl ToolRegistry {
     pub async fn sandbox_support(&self) -> SandboxSupport {
         match &self.sandbox {
             Some(sandbox) => sandbox.sandbox_support().await.clone(),
-            None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },
+            None => SandboxSupport::None { reason: "the supervisor program was not found".into() },
         }
     }
 
@@ -226,7 +226,7 @@ impl ToolRegistry {
         let Some(tool) = self.find_tool(&call.name) else {
             let names: Vec<_> = self.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
             let problem = match call.name.trim() {
-                "" => "the call names no tool; send it again with the name of one".to_owned(),
+                "" => "the call has no tool name; send it again with one".to_owned(),
                 _ => format!("there is no tool `{}`", call.name),
             };
             return ToolResult::failure(format!("{problem}; the tools are: {}", names.join(", ")));
@@ -255,7 +255,7 @@ fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_accepted: bool) 
     match (arguments, is_accepted) {
         (ToolArguments::Valid(_), true) => {}
         (ToolArguments::Valid(_), false) => {
-            tracing::warn!(tool = name, "arguments that do not fit the tool were refused");
+            tracing::warn!(tool = name, "rejected arguments that do not match the tool's schema");
         }
         (ToolArguments::Repaired { doubt: None, .. }, true) => {
             tracing::warn!(tool = name, "malformed arguments were repaired");
@@ -264,16 +264,13 @@ fn log_arguments(tool: &dyn Tool, arguments: &ToolArguments, is_accepted: bool) 
             tracing::warn!(tool = name, doubt = ?doubt.kind, "malformed arguments were repaired, perhaps not as meant");
         }
         (ToolArguments::Repaired { doubt: None, .. }, false) => {
-            tracing::warn!(
-                tool = name,
-                "malformed arguments were repaired, do not fit the tool and were refused"
-            );
+            tracing::warn!(tool = name, "rejected repaired arguments that do not match the tool's schema");
         }
         (ToolArguments::Repaired { doubt: Some(doubt), .. }, false) => {
-            tracing::warn!(tool = name, doubt = ?doubt.kind, "malformed arguments were refused");
+            tracing::warn!(tool = name, doubt = ?doubt.kind, "rejected malformed arguments");
         }
         (ToolArguments::Unreadable { .. }, _) => {
-            tracing::warn!(tool = name, "arguments that cannot be read were refused");
+            tracing::warn!(tool = name, "rejected unreadable arguments");
         }
     }
 }
@@ -285,9 +282,7 @@ fn check_arguments(tool: &dyn Tool, call: &ToolCall) -> Result<Map<String, Value
         // A truncated path or pattern reads the wrong thing at worst; a truncated file or command does harm.
         ToolArguments::Repaired { doubt: Some(doubt), .. } if !tool.is_read_only() => {
             let advice = doubt.advice();
-            return Err(refuse(&format_args!(
-                "its arguments may not be all that was meant: {doubt}; {advice}"
-            )));
+            return Err(refuse(&format_args!("its arguments may be incomplete: {doubt}; {advice}")));
         }
         ToolArguments::Valid(value) | ToolArguments::Repaired { value, .. } => value,
         ToolArguments::Unreadable { why: reason } => return Err(refuse(reason)),

@@ -55,10 +55,10 @@ pub struct McpServeConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum McpServeError {
     /// The client does not speak the protocol.
-    #[error("the client does not begin as MCP clients do: {0}")]
+    #[error("the client did not initialize as MCP requires: {0}")]
     NoHandshake(String),
     /// The connection to the client was lost.
-    #[error("the connection to the client broke: {0}")]
+    #[error("the connection to the client was lost: {0}")]
     Broken(String),
     /// The operating system's error.
     #[error("{0}")]

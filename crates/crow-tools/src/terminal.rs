@@ -103,7 +103,7 @@ pub(crate) struct TerminalTool {
 }
 
 /// The error if no command can run.
-const NO_TERMINAL: &str = "could not run the command: the client has no terminals, and the configuration wants no others \
+const NO_TERMINAL: &str = "could not run the command: the client has no terminals, and the configuration allows no others \
                        (fallback_to_mcp_terminal)";
 
 impl TerminalTool {

@@ -88,14 +88,14 @@ impl Tool for TodoTool {
             let TodoArgs { entries } = parse_arguments(arguments)?;
             if entries.len() > ENTRIES_MAX {
                 return Err(ToolError(format!(
-                    "the plan has more than {ENTRIES_MAX} steps; sum some of them up"
+                    "the plan has more than {ENTRIES_MAX} steps; merge some of them"
                 )));
             }
             let is_too_long = |entry: &TodoEntryArg| entry.content.chars().nth(ENTRY_CHARS_MAX).is_some();
             if let Some(index) = entries.iter().position(is_too_long) {
                 let number = index + 1;
                 return Err(ToolError(format!(
-                    "step {number} of the plan is longer than {ENTRY_CHARS_MAX} characters; say it shorter"
+                    "step {number} of the plan is longer than {ENTRY_CHARS_MAX} characters; shorten it"
                 )));
             }
             let plan: Vec<PlanEntry> = entries.into_iter().map(TodoEntryArg::into_plan_entry).collect();

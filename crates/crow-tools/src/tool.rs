@@ -104,7 +104,7 @@ impl ToolCx<'_> {
         let refuse =
             |reason: &str| ToolError(format!("could not use the path `{}`: {reason}", to_title(path)));
         if path.contains('\0') {
-            return Err(refuse("no path holds a zero byte"));
+            return Err(refuse("a path cannot contain a zero byte"));
         }
         if path.len() > PATH_BYTES_MAX {
             return Err(refuse("it is longer than any path"));
@@ -118,7 +118,7 @@ impl ToolCx<'_> {
             | ToolAccess::Searches => &[],
         };
         let path = self.workspace.resolve_path(path);
-        let is_evaluated = path.to_str().is_some_and(|path| evaluated.iter().any(|judged| judged == path));
+        let is_evaluated = path.to_str().is_some_and(|path| evaluated.iter().any(|known| known == path));
         if is_evaluated { Ok(path) } else { Err(ToolError(PATH_CHANGED.to_owned())) }
     }
 }
@@ -143,7 +143,7 @@ impl ToolCx<'_> {
             Some(Ok(read)) => read,
             Some(Err(_)) => {
                 let n_seconds = READ_TIMEOUT.as_secs();
-                Err(ToolError(format!("could not be read: the disk did not answer for {n_seconds} seconds")))
+                Err(ToolError(format!("could not be read: the disk did not respond for {n_seconds} seconds")))
             }
             None => Err(ToolError(CANCELLED.to_owned())),
         }
@@ -187,8 +187,7 @@ impl fmt::Display for ToolError {
     }
 }
 
-pub(crate) const PATH_CHANGED: &str =
-    "not done: a link leads elsewhere than when the call was judged; look again";
+pub(crate) const PATH_CHANGED: &str = "not done: a link has changed since the call was evaluated; try again";
 
 pub(crate) const CANCELLED: &str = "stopped: the turn was cancelled";
 
@@ -211,13 +210,13 @@ pub(crate) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let result = tokio::task::spawn_blocking(work).await;
-    result.unwrap_or_else(|error| Err(ToolError(format!("the tool broke: {error}"))))
+    result.unwrap_or_else(|error| Err(ToolError(format!("the tool failed: {error}"))))
 }
 
 /// Parses arguments into a tool's own type.
 pub(crate) fn parse_arguments<T: DeserializeOwned>(arguments: &Map<String, Value>) -> Result<T, ToolError> {
     serde_json::from_value(Value::Object(arguments.clone()))
-        .map_err(|error| ToolError(format!("the arguments do not fit: {error}")))
+        .map_err(|error| ToolError(format!("the arguments are invalid: {error}")))
 }
 
 /// Returns a text argument, empty if there is none: invalid calls have a call info too.

@@ -122,7 +122,7 @@ pub async fn undo_changes(cx: UndoContext<'_>, recorded: Vec<RecordedChange>) ->
     let at = |path: &str| files.iter().find(|file| file.path == Path::new(path));
     let planned = plan_undo(&changes, |path| {
         at(path).map_or_else(
-            || CurrentFileState::Odd("it was not looked at".into()),
+            || CurrentFileState::Odd("it was not inspected".into()),
             |current| current.state.clone(),
         )
     });
@@ -271,7 +271,7 @@ fn classify_unsaved(
 }
 
 /// Reason to leave a file unchanged that may have unsaved changes.
-const NO_EDITOR_ANSWER: &str = "the editor did not say what it has";
+const NO_EDITOR_ANSWER: &str = "the editor did not respond";
 
 /// A client's buffer of a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -329,7 +329,7 @@ async fn apply_planned(
             restore_file(cx, current, recorded, change, fingerprint).await
         }
         (UndoAction::Remove | UndoAction::Restore(_), None) => {
-            Err(UndoConflict::Odd("it was not looked at".into()))
+            Err(UndoConflict::Odd("it was not inspected".into()))
         }
     };
     let resolve = |changes| if cx.mode == UndoMode::Apply { changes } else { Vec::new() };
@@ -393,7 +393,7 @@ async fn restore_file(
 ) -> Result<UndoStatus, UndoConflict> {
     let path = current.path.as_path();
     let refuse =
-        |reason: &dyn std::fmt::Display| UndoConflict::Odd(format!("could not put it back: {reason}"));
+        |reason: &dyn std::fmt::Display| UndoConflict::Odd(format!("could not restore it: {reason}"));
     let editor = cx
         .editor
         .filter(|editor| current.target == WriteTarget::Client && editor.capabilities().writes_files);

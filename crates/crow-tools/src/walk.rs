@@ -113,7 +113,7 @@ impl FoundFile {
 /// Visits the entries of a walk. Each thread has its own visitor.
 pub(crate) trait FileVisitor: Send {
     /// Whether to walk a directory.
-    fn should_enter(&mut self, _folder: &Path) -> bool {
+    fn should_enter(&mut self, _dir: &Path) -> bool {
         true
     }
 
@@ -146,7 +146,7 @@ impl WalkSummary {
         if self.n_unread_rules > 0 {
             let n = self.n_unread_rules;
             notes += &format!(
-                "(ignore files that could not be read to their end: {n}; what they name may be among this)\n"
+                "(ignore files that could not be read completely: {n}; ignored files may be included)\n"
             );
         }
         if self.is_truncated {

@@ -220,7 +220,7 @@ fn nobody_is_asked_about_a_command_that_cannot_run() {
         test,
         &expect![[r#"
         < call call-1-0 terminal "`rm x`" pending {"command":"rm x"}
-        < call call-1-0 failed "could not run the command: the client has no terminals, and the configuration wants no others (fallback_to_mcp_terminal)"
+        < call call-1-0 failed "could not run the command: the client has no terminals, and the configuration allows no others (fallback_to_mcp_terminal)"
         < text[msg-3] Done.
         < title go
     "#]],

@@ -473,7 +473,7 @@ fn arguments_that_cannot_be_read_do_not_run() {
             > prompt break it
             < call call-1-0 terminal "terminal" pending {"command":"touch ran"}
             < call call-1-0 in_progress
-            < call call-1-0 failed "`terminal` was not run: its arguments may not be all that was meant: they stop at line 1 column 21 in the middle of a string; send the whole call again, in smal"
+            < call call-1-0 failed "`terminal` was not run: its arguments may be incomplete: they stop at line 1 column 21 in the middle of a string; send the whole call again, in smaller steps if"
             < call call-3-0 terminal "terminal" pending {}
             < call call-3-0 in_progress
             < call call-3-0 failed "`terminal` was not run: the arguments are not a JSON object: expected ident at line 1 column 2; send the call again with one"
@@ -486,7 +486,7 @@ fn arguments_that_cannot_be_read_do_not_run() {
             = end_turn
             model saw user: "break it"
             model saw assistant: terminal("{\"command\":\"touch ran\"}")
-            model saw tool: "`terminal` was not run: its arguments may not be all that was meant: they stop at line 1 column 21 in the middle of a st"
+            model saw tool: "`terminal` was not run: its arguments may be incomplete: they stop at line 1 column 21 in the middle of a string; send t"
             model saw assistant: terminal("{}")
             model saw tool: "`terminal` was not run: the arguments are not a JSON object: expected ident at line 1 column 2; send the call again with"
             model saw assistant: terminal("{\"command\":\"touch ran\"}")

@@ -166,7 +166,7 @@ async fn links_bring_the_text_of_their_files() {
         <resource uri="crow:file://$PROJECT/a%20b.txt#L3:4">
              3	line 3
              4	line 4
-        (lines 3 to 4 of 9; go on with offset=5)
+        (lines 3 to 4 of 9; continue with offset=5)
 
         </resource>
         [it]($PROJECT/a b.txt)
@@ -184,12 +184,12 @@ async fn links_bring_the_text_of_their_files() {
         </resource>
         [it]($PROJECT/large)
         <resource uri="crow:file://$PROJECT/large">
-        large is not put here: it has 40000 bytes; read what you need of it with `read`
+        large is not included: it has 40000 bytes; read what you need of it with `read`
         </resource>
         [it]($PROJECT/large) (line 19999)
         <resource uri="crow:file://$PROJECT/large#L19999">
          19999	x
-        (lines 19999 to 19999 of 20000; go on with offset=20000)
+        (lines 19999 to 19999 of 20000; continue with offset=20000)
 
         </resource>
         [it]($PROJECT/.env)
@@ -214,7 +214,7 @@ async fn links_bring_the_text_of_their_files() {
         </resource>
         [it]($PROJECT/.)
         <resource uri="crow:file://$PROJECT/.">
-        could not read .: it is a folder; list it with `glob`
+        could not read .: it is a directory; list it with `glob`
         </resource>
         [it]($HOME/outside.txt)
         <resource uri="crow:file://$HOME/outside.txt">

@@ -127,13 +127,13 @@ async fn what_is_no_image_is_a_note_and_a_notice() {
         expect![[r#"
             < call call-0-100001 web_fetch "Fetch http://$HOST/page.png" pending {"url":"http://$HOST/page.png"}
             ? Fetch http://$HOST/page.png [allow_once, allow_always, reject_once, reject_and_tell] -> allow_always
-            < call call-0-100001 failed "its bytes are no PNG, JPEG, GIF or WebP (its server calls it text/event-stream)"
-            < notice warning "the image http://$HOST/page.png was left out: its bytes are no PNG, JPEG, GIF or WebP (its server calls it text/event-stream); the model gets its address only" ""
+            < call call-0-100001 failed "it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream)"
+            < notice warning "the image http://$HOST/page.png was left out: it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream); the model gets its address only" ""
             < notice warning "the image http://$HOST/gone.png was left out: the server answered 404 Not Found; the model gets its address only" ""
             < notice warning "the image http://$HOST/large.png was left out: the image has more than 3700000 bytes; the model gets its address only" ""
             < text[msg-1] Seen.
             < title (no text)
-            model saw [{"type":"text","text":"[it](http://$HOST/page.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/page.png\">\nThe image was not fetched: its bytes are no PNG, JPEG, GIF or WebP (its server calls it text/event-stream).\n</resource>"},{"type":"text","text":"[it](http://$HOST/gone.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/gone.png\">\nThe image was not fetched: the server answered 404 Not Found.\n</resource>"},{"type":"text","text":"[it](http://$HOST/large.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/large.png\">\nThe image was not fetched: the image has more than 3700000 bytes.\n</resource>"},{"type":"text","text":"[it](http://$HOST/a.png)"},{"type":"image_url","image_url":{"url":"data:image/png;base64,$PNG"}}]
+            model saw [{"type":"text","text":"[it](http://$HOST/page.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/page.png\">\nThe image was not fetched: it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream).\n</resource>"},{"type":"text","text":"[it](http://$HOST/gone.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/gone.png\">\nThe image was not fetched: the server answered 404 Not Found.\n</resource>"},{"type":"text","text":"[it](http://$HOST/large.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/large.png\">\nThe image was not fetched: the image has more than 3700000 bytes.\n</resource>"},{"type":"text","text":"[it](http://$HOST/a.png)"},{"type":"image_url","image_url":{"url":"data:image/png;base64,$PNG"}}]
             fetched: GET /page.png, GET /gone.png, GET /large.png, GET /a.png
         "#]],
     )

@@ -50,9 +50,9 @@ async fn repairs_of_calls_are_logged_without_what_is_in_them() {
     expect![[r#"
         INFO crow_agent::turn_job: a turn begins session=$A
         WARN crow_tools::registry: malformed arguments were repaired tool="read"
-        WARN crow_tools::registry: malformed arguments were refused tool="write" doubt=CutInString
-        WARN crow_tools::registry: arguments that cannot be read were refused tool="read"
-        WARN crow_tools::registry: arguments that do not fit the tool were refused tool="read"
+        WARN crow_tools::registry: rejected malformed arguments tool="write" doubt=CutInString
+        WARN crow_tools::registry: rejected unreadable arguments tool="read"
+        WARN crow_tools::registry: rejected arguments that do not match the tool's schema tool="read"
         INFO crow_agent::turn_job: a turn ended session=$A end=Done
         INFO crow_agent::turn_job: a turn begins session=$B
         INFO crow_agent::turn_job: a turn ended session=$B end=Done
@@ -74,9 +74,9 @@ async fn each_session_has_a_log_of_its_own_when_that_is_wanted() {
     expect![[r#"
         INFO crow_agent::turn_job: a turn begins
         WARN crow_tools::registry: malformed arguments were repaired tool="read"
-        WARN crow_tools::registry: malformed arguments were refused tool="write" doubt=CutInString
-        WARN crow_tools::registry: arguments that cannot be read were refused tool="read"
-        WARN crow_tools::registry: arguments that do not fit the tool were refused tool="read"
+        WARN crow_tools::registry: rejected malformed arguments tool="write" doubt=CutInString
+        WARN crow_tools::registry: rejected unreadable arguments tool="read"
+        WARN crow_tools::registry: rejected arguments that do not match the tool's schema tool="read"
         INFO crow_agent::turn_job: a turn ended end=Done
     "#]]
     .assert_eq(&lines(&log(&sessions[0])));

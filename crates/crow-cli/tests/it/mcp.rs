@@ -127,7 +127,7 @@ fn a_servers_prompt_is_a_command() {
         assert_eq!(command["input"]["hint"], "<file> [depth]");
         let missing = stage.client.prompt(&session, "/good:review").await;
         let missing = stage.client.response_to(missing).await.expect_err("an argument is missing");
-        assert_eq!(missing["data"]["details"], "/good:review needs file. Write: /good:review <file> [depth]");
+        assert_eq!(missing["data"]["details"], "/good:review needs file. Usage: /good:review <file> [depth]");
         stage.play(&session, "/good:review 'a b.rs' deep").await;
         let request = stage.model.requests().pop().unwrap_or_default();
         let said = &request["messages"].as_array().expect("messages").last().expect("one")["content"];
@@ -146,7 +146,7 @@ fn a_server_that_does_not_start_is_a_notice() {
         stage.play(&session, "hello").await;
         stage.check(&expect![[r#"
             echo good_read
-            < notice warning "The MCP server bad did not start: it ended before it answered, with exit code 7: cannot find the frobnicator. Its tools are missing." ""
+            < notice warning "The MCP server bad did not start: it ended before it answered, with exit code 7: cannot find the frobnicator. Its tools are not available." ""
             < text[msg-1] Hello.
             < title hello
         "#]]);

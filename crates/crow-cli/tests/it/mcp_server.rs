@@ -203,9 +203,9 @@ fn what_nobody_can_be_asked_for_is_refused() {
     server.call("terminal", &json!({"command": "echo evil > .git/hooks/pre-commit"}));
     server.call("write", &json!({"file_path": "in", "content": "in"}));
     server.check(&expect![[r#"
-        read failed: not run: it needs permission (it leads out of the folders it may work in), and this client cannot be asked for it
+        read failed: not run: it needs permission (it leads out of the allowed directories), and this client cannot be asked for it
         write failed: not run: it needs permission ($DIR/.git/hooks/pre-commit is protected), and this client cannot be asked for it
-        write failed: not run: it needs permission (it leads out of the folders it may work in), and this client cannot be asked for it
+        write failed: not run: it needs permission (it leads out of the allowed directories), and this client cannot be asked for it
         read failed: not run: it needs permission ($HOME/.crow/config.yaml is protected), and this client cannot be asked for it
         terminal failed: not run: it needs permission (it writes to .git/hooks/pre-commit, which is protected), and this client cannot be asked for it
         write done: created in: 1 line
@@ -250,12 +250,12 @@ fn a_client_that_can_ask_its_person_does() {
         server.note("write", &answer);
     }
     server.check(&expect![[r#"
-        asked: Crow wants to do this: Write $HOME/out. It asks because it leads out of the folders it may work in. Accept to allow it once.
+        asked: Crow requests permission: Write $HOME/out. Reason: it leads out of the allowed directories. Accept to allow it once.
         write done: created $HOME/out: 1 line
-        asked: Crow wants to do this: Write $HOME/out. It asks because it leads out of the folders it may work in. Accept to allow it once.
-        write failed: not run: the person refused it
-        asked: Crow wants to do this: Write $HOME/out. It asks because it leads out of the folders it may work in. Accept to allow it once.
-        write failed: not run: the person refused it
+        asked: Crow requests permission: Write $HOME/out. Reason: it leads out of the allowed directories. Accept to allow it once.
+        write failed: not run: the user rejected it
+        asked: Crow requests permission: Write $HOME/out. Reason: it leads out of the allowed directories. Accept to allow it once.
+        write failed: not run: the user rejected it
     "#]]);
     let written = fs::read_to_string(server.world.project().join("../out")).expect("it was allowed once");
     assert_eq!(written, "accept");
@@ -277,7 +277,7 @@ fn the_roots_of_the_client_may_be_worked_in() {
     server.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"roots": roots}}).to_string());
     server.call("read", &json!({"file_path": beside.join("b.txt")}));
     server.check(&expect![[r#"
-        read failed: not run: it needs permission (it leads out of the folders it may work in), and this client cannot be asked for it
+        read failed: not run: it needs permission (it leads out of the allowed directories), and this client cannot be asked for it
         read done:      1	beside
     "#]]);
 }

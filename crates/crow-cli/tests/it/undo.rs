@@ -510,8 +510,7 @@ fn links_and_folders_that_refuse() {
             true => "in/b.txt: removed",
             false => "in/b.txt: left alone, could not remove it: Permission denied (os error 13)",
         };
-        let of_link =
-            "a.txt: left alone, a link is in its way that leads round in circles or was put there just now";
+        let of_link = "a.txt: left alone, a link in its path is circular or was created just now";
         assert_eq!(done.stdout.lines().collect::<Vec<_>>(), [of_link, of_folder]);
         assert_eq!(done.code, Some(1));
         assert_eq!(fs::read_to_string(stage.world.home().join("outside")).expect("a file"), "agent\n");

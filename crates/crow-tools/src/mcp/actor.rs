@@ -81,7 +81,7 @@ impl McpServerActor {
                 return self.report_final_failure(exit);
             }
             self.post_notice(&format!(
-                "ended: {}. It is started again when one of its tools is called.",
+                "ended: {}. It restarts when one of its tools is called.",
                 exit.short_reason()
             ));
             attempt += 1;
@@ -123,7 +123,7 @@ impl McpServerActor {
                 if listing.n_omitted > 0 {
                     let (n_tools, n_omitted) = (listing.tools.len(), listing.n_omitted);
                     self.post_notice(&format!(
-                        "has too many tools: {n_omitted} of them are missing, {n_tools} are there."
+                        "has too many tools: {n_omitted} are omitted, {n_tools} are available."
                     ));
                 }
                 if attempt == 1 {
@@ -227,18 +227,18 @@ impl McpServerActor {
                 Some(suggestion) => format!(" Did you mean {suggestion:?}?"),
                 None => String::new(),
             };
-            self.post_notice(&format!("has no tool {name:?}, which `{key}` names.{suggestion}"));
+            self.post_notice(&format!("has no tool {name:?}, which is listed in `{key}`.{suggestion}"));
         }
     }
 
     fn report_start_failure(&self, exit: McpServerExit) {
-        self.post_notice(&format!("did not start: {}. Its tools are missing.", exit.short_reason()));
+        self.post_notice(&format!("did not start: {}. Its tools are not available.", exit.short_reason()));
         self.server.set_status(McpServerStatus::Failed(exit));
     }
 
     fn report_final_failure(&self, exit: McpServerExit) {
         self.post_notice(&format!(
-            "ended again: {}. It is not started any more, its tools are missing.",
+            "ended again: {}. It is not restarted; its tools are not available.",
             exit.short_reason()
         ));
         self.server.set_status(McpServerStatus::Failed(exit));

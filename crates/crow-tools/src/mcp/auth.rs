@@ -55,14 +55,14 @@ pub fn sign_in_status(server: &McpServer, dir: &Path) -> Result<SignInStatus, Si
         return Ok(SignInStatus::NotApplicable);
     };
     let stored = TokenFile::new(dir, &server.name, url).read();
-    let stored = stored.map_err(|error| format!("could not read what is kept of it: {error}"))?;
+    let stored = stored.map_err(|error| format!("could not read the stored login: {error}"))?;
     Ok(if stored.is_some() { SignInStatus::SignedIn } else { SignInStatus::SignedOut })
 }
 
 /// Deletes a server's login; returns whether there was one.
 pub fn forget_sign_in(server: &str, dir: &Path) -> Result<bool, SignInError> {
     let removed = TokenFile::new(dir, server, "").remove();
-    removed.map_err(|error| SignInError(format!("could not remove what is kept of it: {error}")))
+    removed.map_err(|error| SignInError(format!("could not delete the stored login: {error}")))
 }
 
 /// A login that waits for the user.
@@ -82,9 +82,9 @@ impl std::fmt::Debug for McpSignIn {
 impl McpSignIn {
     /// Discovers the server's authorization endpoint and registers Crow there.
     pub async fn start(server: &McpServer, dir: &Path) -> Result<Self, SignInError> {
-        let url = server.transport.url().ok_or("it is a program, which needs no sign-in".to_owned())?;
+        let url = server.transport.url().ok_or("it is a program, which needs no login".to_owned())?;
         if server.transport.has_authorization() {
-            return Err(SignInError("it has an `Authorization` among its headers already".to_owned()));
+            return Err(SignInError("its headers already have an `Authorization`".to_owned()));
         }
         let file = TokenFile::new(dir, &server.name, url);
         let mut manager = create_auth_manager(url).await?;
@@ -100,17 +100,17 @@ impl McpSignIn {
         let registered = manager.register_client(CLIENT_NAME, &redirect_url, &scopes).await;
         let client = registered.map_err(|error| match is_discovered {
             true => describe_auth_error(&error),
-            false => "it does not say where to sign in".to_owned(),
+            false => "it does not give an authorization server".to_owned(),
         })?;
         manager.set_credential_store(file.into_store(ClientSecret(client.client_secret)));
         let authorization_url =
             manager.get_authorization_url(&scopes).await.map_err(|error| describe_auth_error(&error))?;
         // A browser opens more than web pages, so only http(s) addresses are passed to it.
         let parsed_url = parse_secure_url(&authorization_url)
-            .map_err(|_| "its address for people is no safe web page".to_owned())?;
+            .map_err(|_| "its login page is not a safe web address".to_owned())?;
         let state =
             parsed_url.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
-        let state = state.ok_or("its address for people has no state".to_owned())?;
+        let state = state.ok_or("the address of its login page has no state".to_owned())?;
         Ok(Self { manager, listener, authorization_url, state })
     }
 
@@ -123,8 +123,7 @@ impl McpSignIn {
     pub async fn finish(self) -> Result<(), SignInError> {
         let minutes = SIGN_IN_TIMEOUT.as_secs() / 60;
         let callback_result = timeout(SIGN_IN_TIMEOUT, wait_for_callback(&self.listener, &self.state)).await;
-        let callback_result =
-            callback_result.map_err(|_| format!("nobody signed in within {minutes} minutes"))??;
+        let callback_result = callback_result.map_err(|_| format!("no login within {minutes} minutes"))??;
         let OAuthCallback { code, issuer } = callback_result;
         let exchanged =
             self.manager.exchange_code_for_token_with_issuer(&code, &self.state, issuer.as_deref()).await;
@@ -192,13 +191,11 @@ fn describe_auth_error(error: &AuthError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
         AuthError::DiscoveryRequestFailed { source, .. } => {
-            format!("could not ask where to sign in: {}", to_title(&source.to_string()))
+            format!("could not request its authorization server: {}", to_title(&source.to_string()))
         }
-        AuthError::PkceUnsupported => {
-            "its sign-in has no PKCE with S256, which keeps the code safe".to_owned()
-        }
+        AuthError::PkceUnsupported => "its authorization server does not support PKCE with S256".to_owned(),
         AuthError::AuthorizationServerMismatch { .. } => {
-            "somebody else than its place for sign-ins answered".to_owned()
+            "the response came from another authorization server".to_owned()
         }
         other => to_title(&other.to_string()),
     }

@@ -61,11 +61,11 @@ pub(super) async fn call_tool(
         }
         Ok(ServerResult::CustomResult(other)) => convert_result(RawCallResult::Unrecognized(other.0)),
         Ok(ServerResult::InputRequiredResult(_)) => ToolResult::failure(format!(
-            "the MCP server {name} wants to ask the person something, which it cannot here"
+            "the MCP server {name} requested user input, which is not supported here"
         )),
-        Ok(_) => {
-            ToolResult::failure(format!("the MCP server {name} gave an answer that is no result of a tool"))
-        }
+        Ok(_) => ToolResult::failure(format!(
+            "the MCP server {name} returned a response that is not a tool result"
+        )),
         Err(reason) => ToolResult::failure(reason),
     }
 }
@@ -82,7 +82,8 @@ pub(super) async fn send_request(
         () = options.cancel.cancelled() => return Err(CANCELLED.to_owned()),
         link = server.acquire_link() => link,
     };
-    let link = link.map_err(|exit| format!("the MCP server {name} is not there: {}", exit.full_reason()))?;
+    let link =
+        link.map_err(|exit| format!("the MCP server {name} is not running: {}", exit.full_reason()))?;
     match send_and_wait(&link, server.idle_timeout, request, options).await {
         RequestOutcome::Answered(answered) => match *answered {
             Ok(result) => Ok(result),
@@ -91,7 +92,7 @@ pub(super) async fn send_request(
         RequestOutcome::Cancelled => Err(CANCELLED.to_owned()),
         RequestOutcome::TimedOut => {
             let seconds = server.idle_timeout.as_secs_f64();
-            Err(format!("stopped: the MCP server {name} said nothing for {seconds} s"))
+            Err(format!("stopped: the MCP server {name} did not respond for {seconds} s"))
         }
     }
 }
@@ -151,16 +152,16 @@ async fn describe_failure(server: &McpServerHandle, link: &Arc<McpLink>, error: 
         ServiceError::McpError(error) => {
             let message =
                 strip_control_chars(&error.message).chars().take(MESSAGE_CHARS_MAX).collect::<String>();
-            format!("the MCP server {name} refused the call: {message}")
+            format!("the MCP server {name} rejected the call: {message}")
         }
         ServiceError::TransportSend(error) if link.is_open() => {
             let reason = root_cause(error.error.as_ref());
             let hint = if reason == http::AUTHENTICATION_REQUIRED {
-                format!("; sign in with `crow-cli auth {name}`")
+                format!("; log in with `crow-cli auth {name}`")
             } else {
                 String::new()
             };
-            format!("could not ask the MCP server {name}: {reason}{hint}")
+            format!("could not send a request to the MCP server {name}: {reason}{hint}")
         }
         _ => match timeout(EXIT_TIMEOUT, server.wait_for_exit(link)).await {
             Ok(exit) => format!("the MCP server {name} ended before it answered: {}", exit.full_reason()),

@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn pieces_and_what_stands_between_them_count() {
         let block = json!({"type": "text", "text": "a"});
-        let unrecognized = json!({"type": "nothing that anybody knows"});
+        let unrecognized = json!({"type": "unknown"});
         for block in [block, unrecognized] {
             let blocks = vec![block; 100_000];
             let answers = [

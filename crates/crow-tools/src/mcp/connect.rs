@@ -107,8 +107,7 @@ async fn server_authorizer(
     environment: &McpEnvironment,
 ) -> Result<Option<RequestAuthorizer>, McpServerExit> {
     let authorizer = auth::load_authorizer(server, &environment.auth_dir).await;
-    authorizer
-        .map_err(|reason| McpServerExit::from_reason(format!("its sign-in could not be used: {reason}")))
+    authorizer.map_err(|reason| McpServerExit::from_reason(format!("its login could not be used: {reason}")))
 }
 
 async fn connect_stdio(
@@ -128,7 +127,7 @@ async fn connect_stdio(
             Ok(McpConnection::new(client, Some(program)))
         }
         Err(error) if let Some(reason) = handshake.fault() => {
-            tracing::debug!(%error, "a program never stopped answering");
+            tracing::debug!(%error, "a program sent an unreadable message during the handshake");
             Err(McpServerExit { reason, ..program.close().await })
         }
         Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
@@ -170,7 +169,7 @@ impl McpConnection {
         tokio::spawn(async move {
             let _done = done_guard;
             if let Ok(QuitReason::JoinError(error)) | Err(error) = service.waiting().await {
-                tracing::warn!(%error, "a connection to an MCP server broke");
+                tracing::warn!(%error, "a connection to an MCP server failed");
             }
         });
         Self { peer, handler, stop, closed, program }
@@ -229,14 +228,14 @@ fn handshake_error(error: &ClientInitializeError) -> String {
     #[expect(clippy::wildcard_enum_match_arm, reason = "the SDK may add to its errors")]
     match error {
         ClientInitializeError::JsonRpcError(rejection) => {
-            format!("it refused: {}", to_title(&rejection.message))
+            format!("it rejected the connection: {}", to_title(&rejection.message))
         }
         ClientInitializeError::ConnectionClosed(_) => "the connection was closed".to_owned(),
         ClientInitializeError::TransportError { error, .. } => root_cause(error.error.as_ref()),
         ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-            "it speaks no version of MCP that is known here".to_owned()
+            "it supports no known version of MCP".to_owned()
         }
-        _ => "its answer is not MCP".to_owned(),
+        _ => "its response is not MCP".to_owned(),
     }
 }
 

@@ -16,15 +16,15 @@ use crate::tool::to_title;
 const REDIRECTS_MAX: usize = 3;
 
 /// The reason if a server requires authentication.
-pub(super) const AUTHENTICATION_REQUIRED: &str = "it wants to know who asks";
+pub(super) const AUTHENTICATION_REQUIRED: &str = "it requires authentication";
 
 /// Returns the message for a server that rejected the authentication, with what to do about it.
 pub(super) fn unauthorized_message(server: &McpServer) -> String {
     if server.transport.has_authorization() {
-        return "it does not accept the key among its `headers`".to_owned();
+        return "it rejected the key in its `headers`".to_owned();
     }
     format!(
-        "{AUTHENTICATION_REQUIRED}; sign in with `crow-cli auth {}`, or give it a key among its `headers`",
+        "{AUTHENTICATION_REQUIRED}; log in with `crow-cli auth {}`, or set a key in its `headers`",
         to_title(&server.name)
     )
 }
@@ -50,7 +50,7 @@ pub(super) async fn client_for_url(url: &str) -> Result<(Client, Url), String> {
     })
     .await;
     let client = result.map_err(|error| error.to_string())?;
-    Ok((client.map_err(|error| format!("no HTTP client could be made: {error}"))?, url))
+    Ok((client.map_err(|error| format!("could not create an HTTP client: {error}"))?, url))
 }
 
 /// Builds the clients of a login, for this machine and for other hosts. They follow no redirects: their requests are
@@ -61,11 +61,11 @@ pub(super) async fn build_sign_in_clients() -> Result<(Client, Client), String> 
     })
     .await;
     let result = result.map_err(|error| error.to_string())?;
-    result.map_err(|error: reqwest::Error| format!("no HTTP client could be made: {error}"))
+    result.map_err(|error: reqwest::Error| format!("could not create an HTTP client: {error}"))
 }
 
 pub(super) fn parse_url(url: &str) -> Result<Url, String> {
-    let url = Url::parse(url).map_err(|error| format!("its `url` is no address: {error}"))?;
+    let url = Url::parse(url).map_err(|error| format!("its `url` is not a valid address: {error}"))?;
     match url.scheme() {
         "http" | "https" => Ok(url),
         _ => Err("its `url` begins with neither http:// nor https://".to_owned()),
@@ -77,7 +77,7 @@ pub(super) fn parse_headers(
     headers: &[(String, String)],
 ) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let parsed = headers.iter().map(|(name, value)| {
-        let invalid = || format!("its header {name:?} has characters that no header may have");
+        let invalid = || format!("its header {name:?} has invalid characters");
         let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
         let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
         value.set_sensitive(true);

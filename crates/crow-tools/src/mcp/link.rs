@@ -128,7 +128,7 @@ impl ClientHandler for McpClientHandler {
         _: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client asks its person nothing", None))
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "this client does not support elicitation", None))
     }
 }
 

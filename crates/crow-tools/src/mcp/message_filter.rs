@@ -117,7 +117,9 @@ impl MessageFilter {
         let parse_error = is_message.then(|| serde_json::from_slice::<Value>(&self.line).err()).flatten();
         match parse_error.and_then(|error| Some((id()?, error))) {
             Some((id, error)) => {
-                output.extend(error_response(&id, &format!("its answer is no JSON: {error}")).into_bytes());
+                output.extend(
+                    error_response(&id, &format!("its answer is not valid JSON: {error}")).into_bytes(),
+                );
             }
             None => {
                 output.append(&mut self.line);

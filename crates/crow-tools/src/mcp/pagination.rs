@@ -96,12 +96,12 @@ pub(super) async fn fetch_page(
             return Ok(ListPage::default());
         }
         Err(ServiceError::McpError(error)) => {
-            return Err(format!("it refused to list its {key}: {}", to_title(&error.message)));
+            return Err(format!("it rejected the request for its {key}: {}", to_title(&error.message)));
         }
         Err(ServiceError::TransportSend(error)) => return Err(root_cause(error.error.as_ref())),
-        Err(_) => return Err(format!("it was gone before it listed its {key}")),
+        Err(_) => return Err(format!("it ended before it listed its {key}")),
     };
-    let entries = answer[key].as_array().ok_or_else(|| format!("its list of {key} is none"))?.clone();
+    let entries = answer[key].as_array().ok_or_else(|| format!("its list of {key} is invalid"))?.clone();
     let next_cursor = answer["nextCursor"].as_str();
     let next_cursor = next_cursor.filter(|next| !next.is_empty() && next.len() <= CURSOR_BYTES_MAX);
     Ok(ListPage { entries, next_cursor: next_cursor.map(str::to_owned) })

@@ -141,7 +141,7 @@ pub(super) async fn get_prompt(
     let parsed = arguments::parse_arguments(&prompt.arguments, command.arguments);
     let parsed = parsed.map_err(|missing| {
         let usage = usage_hint(&prompt.arguments);
-        format!("/{name} needs {}. Write: /{name} {usage}", missing.join(" and "))
+        format!("/{name} needs {}. Usage: /{name} {usage}", missing.join(" and "))
     })?;
     let mut params = GetPromptRequestParams::new(prompt.name.clone());
     params.arguments = Some(parsed.values).filter(|values| !values.is_empty());
@@ -154,7 +154,7 @@ pub(super) async fn get_prompt(
     let answer = serde_json::to_value(answer).unwrap_or_default();
     let parts = messages_to_parts(&answer, parsed.trailing_text);
     if parts.is_empty() {
-        return Err(format!("The MCP server {} gave no words for /{name}.", server.name));
+        return Err(format!("The MCP server {} returned no text for /{name}.", server.name));
     }
     Ok(parts)
 }

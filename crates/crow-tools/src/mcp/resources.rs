@@ -95,7 +95,7 @@ fn find_server<'a>(
     servers.iter().find(|server| server.name == name).ok_or_else(|| {
         let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
         ToolResult::failure(format!(
-            "there is no such MCP server; with resources there are: {}",
+            "there is no such MCP server; servers with resources: {}",
             names.join(", ")
         ))
     })
@@ -257,9 +257,9 @@ fn render_resource(answer: &Value, offset: u64) -> ToolResult {
     let end = texts.floor_char_boundary(start.saturating_add(TEXT_BYTES_MAX));
     collector.add_text(&texts[start..end]);
     if end < texts.len() {
-        collector.add_text(&format!("(cut: {} bytes in all; go on with offset={end})", texts.len()));
+        collector.add_text(&format!("(cut: {} bytes in all; continue with offset={end})", texts.len()));
     } else if start > 0 && start == texts.len() {
-        collector.add_text(&format!("(there are {} bytes)", texts.len()));
+        collector.add_text(&format!("(the text has {} bytes)", texts.len()));
     }
     collector.into_tool_result(ToolCallStatus::Done)
 }

@@ -79,7 +79,7 @@ impl McpServerExit {
         if self.stderr.is_empty() {
             self.reason.clone()
         } else {
-            format!("{}; the end of what it said:\n{}", self.reason, self.stderr)
+            format!("{}; the end of its stderr:\n{}", self.reason, self.stderr)
         }
     }
 }
@@ -180,7 +180,7 @@ impl McpServerHandle {
         match self.status.subscribe().wait_for(is_gone).await.map(|standing| standing.clone()) {
             Ok(McpServerStatus::Ended { exit, .. } | McpServerStatus::Failed(exit)) => exit,
             Ok(McpServerStatus::Connecting | McpServerStatus::Ready(_)) | Err(_) => {
-                McpServerExit::from_reason("the connection is over")
+                McpServerExit::from_reason("the connection was closed")
             }
         }
     }

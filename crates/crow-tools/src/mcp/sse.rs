@@ -31,7 +31,7 @@ pub(super) enum SseError {
     Request(#[from] reqwest::Error),
     #[error("it answered HTTP {0}")]
     Status(u16),
-    #[error("its sign-in could not be used: {0}")]
+    #[error("its login could not be used: {0}")]
     SignIn(String),
 }
 
@@ -70,20 +70,20 @@ pub(super) async fn open_transport(
 async fn wait_for_endpoint(url: &Url, response: Response) -> Result<(Url, EventStream), String> {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if !kind.starts_with("text/event-stream") {
-        return Err("it answered with something that is no stream of events".to_owned());
+        return Err("its response is not an event stream".to_owned());
     }
     let mut stream = EventStream { response, decoder: SseDecoder::default(), ready: VecDeque::new() };
     let endpoint = loop {
         match stream.next_event().await {
             Some(event) if event.name == "endpoint" => break event.data,
             Some(_) => {}
-            None => return Err("its stream ended before it named an address".to_owned()),
+            None => return Err("its stream ended before it gave an endpoint".to_owned()),
         }
     };
-    let endpoint = url.join(endpoint.trim()).map_err(|_| "it named an address that is none".to_owned())?;
+    let endpoint = url.join(endpoint.trim()).map_err(|_| "it gave an invalid endpoint".to_owned())?;
     // The headers must not be sent to another server.
     if endpoint.origin() != url.origin() {
-        return Err("it named an address of another server".to_owned());
+        return Err("it gave an endpoint on another server".to_owned());
     }
     Ok((endpoint, stream))
 }
@@ -124,12 +124,14 @@ impl Transport<RoleClient> for SseTransport {
                 match serde_json::from_str(&event.data) {
                     Ok(message) => return Some(message),
                     Err(error) => {
-                        let reason = format!("its answer is no JSON: {error}");
+                        let reason = format!("its answer is not valid JSON: {error}");
                         match error_response_for(event.data.as_bytes(), &reason)
                             .map(|line| serde_json::from_str(&line))
                         {
                             Some(Ok(refusal)) => return Some(refusal),
-                            Some(Err(_)) | None => tracing::debug!(%error, "an event that is no message"),
+                            Some(Err(_)) | None => {
+                                tracing::debug!(%error, "ignored an event that is not a message")
+                            }
                         }
                     }
                 }
@@ -159,7 +161,7 @@ impl EventStream {
                 Ok(Some(chunk)) => self.ready.extend(self.decoder.feed(&chunk)?),
                 Ok(None) => return None,
                 Err(error) => {
-                    tracing::debug!(error = %error.without_url(), "a stream of events broke");
+                    tracing::debug!(error = %error.without_url(), "an event stream failed");
                     return None;
                 }
             }

@@ -29,7 +29,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 /// Opens paths in both ways and compares the results.
 #[track_caller]
 fn check(paths: &[&str], expect: &Expect) {
-    let (_folder, place) = place();
+    let (_dir, place) = place();
     let mut said = String::new();
     for name in paths {
         let path = place.join(name);
@@ -73,17 +73,17 @@ fn nothing_behind_a_link() {
         in/file: "in"
         in: Is a directory (os error 21)
         in/pipe: ""
-        in/link: a link is in its way that leads round in circles or was put there just now
-        in/away/file: a link is in its way that leads round in circles or was put there just now
-        in/away: a link is in its way that leads round in circles or was put there just now
-        in/none: a link is in its way that leads round in circles or was put there just now
+        in/link: a link in its path is circular or was created just now
+        in/away/file: a link in its path is circular or was created just now
+        in/away: a link in its path is circular or was created just now
+        in/none: a link in its path is circular or was created just now
         in/no: No such file or directory (os error 2)
         in/no/file: No such file or directory (os error 2)
         in/file/no: Not a directory (os error 20)
         in/../out/file: the path is not resolved
         /: Is a directory (os error 21)
-        /proc/self/cwd: a link is in its way that leads round in circles or was put there just now
-        /proc/self/fd/0: a link is in its way that leads round in circles or was put there just now
+        /proc/self/cwd: a link in its path is circular or was created just now
+        /proc/self/fd/0: a link in its path is circular or was created just now
     "#]],
     );
 }
@@ -98,13 +98,13 @@ fn relative_paths_are_not_resolved() {
 
 #[test]
 fn the_system_opens_a_path_at_once() {
-    let (_folder, place) = place();
+    let (_dir, place) = place();
     assert!(open_at_once(&place.join("in/file"), READ).is_some_and(|opened| opened.is_ok()));
 }
 
 #[test]
 fn a_pipe_is_looked_at_and_not_waited_for() {
-    let (_folder, place) = place();
+    let (_dir, place) = place();
     let found = read_metadata(&place.join("in/pipe")).unwrap();
     assert!(!found.is_file() && !found.is_dir());
     assert!(read_metadata(&place.join("in/link")).is_err());
@@ -113,7 +113,7 @@ fn a_pipe_is_looked_at_and_not_waited_for() {
 
 #[test]
 fn folders_are_made_where_the_path_says() {
-    let (_folder, place) = place();
+    let (_dir, place) = place();
     let made = DirHandle::open_or_create(&place.join("in/a/b/c")).unwrap();
     made.create_entry("x".as_ref()).unwrap();
     assert!(place.join("in/a/b/c/x").is_file());
@@ -126,7 +126,7 @@ fn folders_are_made_where_the_path_says() {
 
 #[test]
 fn a_new_file_does_not_go_through_a_link() {
-    let (_folder, place) = place();
+    let (_dir, place) = place();
     let dir = DirHandle::open(&place.join("in")).unwrap();
     assert!(dir.create_entry("none".as_ref()).is_err());
     assert!(dir.open_entry("link".as_ref()).is_err());
@@ -150,7 +150,7 @@ const TRIES: usize = 20_000;
 
 #[test]
 fn a_link_that_comes_and_goes_is_never_followed() {
-    let (_folder, place) = place();
+    let (_dir, place) = place();
     fs::rename(place.join("in/away"), place.join("link")).unwrap();
     fs::remove_file(place.join("link")).unwrap();
     symlink("out", place.join("link")).unwrap();

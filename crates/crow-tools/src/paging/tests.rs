@@ -47,7 +47,7 @@ fn a_page_of_a_text() {
              1	1
              2	2
              3	3
-        (lines 1 to 3 of 5; go on with offset=4)
+        (lines 1 to 3 of 5; continue with offset=4)
     "#]],
     );
     check(
@@ -82,7 +82,7 @@ fn a_page_of_a_text() {
         &expect![[r#"
         page:
              1	12
-        (lines 1 to 1 of 3; go on with offset=2)
+        (lines 1 to 1 of 3; continue with offset=2)
     "#]],
     );
 }

@@ -37,9 +37,7 @@ impl PermissionElicitation<'_> {
         }
         let question = ElicitRequestParams::FormElicitationParams {
             meta: None,
-            message: format!(
-                "Crow wants to do this: {title}. It asks because {reason}. Accept to allow it once."
-            ),
+            message: format!("Crow requests permission: {title}. Reason: {reason}. Accept to allow it once."),
             requested_schema: ElicitationSchema::new(BTreeMap::new()),
         };
         let answer = match self.answers.get(QUESTION) {
@@ -57,7 +55,9 @@ impl PermissionElicitation<'_> {
                 match self.context.ct.run_until_cancelled(request).await {
                     Some(Ok(answer)) => Some(answer),
                     Some(Err(error)) => {
-                        return Err(rejected(&format!("it needs permission, and asking failed ({error})")));
+                        return Err(rejected(&format!(
+                            "it needs permission, and requesting it failed ({error})"
+                        )));
                     }
                     None => return Err(rejected("the call was cancelled")),
                 }
@@ -65,7 +65,7 @@ impl PermissionElicitation<'_> {
         };
         match answer {
             Some(answer) if answer.action == ElicitationAction::Accept => Ok(()),
-            Some(_) | None => Err(rejected("the person refused it")),
+            Some(_) | None => Err(rejected("the user rejected it")),
         }
     }
 

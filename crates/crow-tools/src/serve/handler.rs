@@ -61,7 +61,7 @@ impl ToolServerHandler {
     }
 
     /// Requests the client's roots and uses them from then on.
-    #[expect(deprecated, reason = "what today's clients name their folders with")]
+    #[expect(deprecated, reason = "what today's clients name their roots with")]
     async fn update_roots(&self, peer: &Peer<RoleServer>) {
         let has_roots = peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
         if self.roots_policy != RootsPolicy::Client || !has_roots {
@@ -70,8 +70,8 @@ impl ToolServerHandler {
         let roots_request = tokio::time::timeout(ROOTS_WAIT_MAX, peer.list_roots());
         let roots = match roots_request.await {
             Ok(Ok(listed)) => listed.roots,
-            Ok(Err(error)) => return tracing::info!(%error, "the client does not tell its roots"),
-            Err(_) => return tracing::info!("the client does not tell its roots in time"),
+            Ok(Err(error)) => return tracing::info!(%error, "the client did not list its roots"),
+            Err(_) => return tracing::info!("the client did not list its roots in time"),
         };
         let paths = roots
             .iter()
@@ -122,7 +122,7 @@ impl ToolServerHandler {
                 return Err(convert::error_result(&format!("not run: {reason}")).into());
             }
             PermissionDecision::Ask { why: reason, .. } => {
-                reason.unwrap_or_else(|| "it leads out of the folders it may work in".into())
+                reason.unwrap_or_else(|| "it leads out of the allowed directories".into())
             }
         };
         elicitation.request_permission(&info.title, &reason).await.map(|()| confinement)
@@ -135,10 +135,7 @@ impl ToolServerHandler {
         let confinement = match self.check_permission(&workspace, call, &info, &elicitation).await {
             // A link may lead elsewhere by now.
             Ok(_) if self.config.tools.call_info(call, &workspace).touch != info.touch => {
-                return convert::error_result(
-                    "not run: what it would touch is not what was allowed any longer",
-                )
-                .into();
+                return convert::error_result("not run: its access has changed since it was allowed").into();
             }
             Ok(confinement) => confinement,
             Err(response) => return response,
@@ -185,7 +182,7 @@ async fn forward_progress(
         let text = progress_receiver.borrow_and_update().clone();
         let notification = ProgressNotificationParam::new(token.clone(), n_sent).with_message(text);
         if let Err(error) = peer.notify_progress(notification).await {
-            tracing::debug!(%error, "could not tell a client how far a call is");
+            tracing::debug!(%error, "could not send a client the progress of a call");
         }
     }
     std::future::pending().await
@@ -248,7 +245,7 @@ impl ServerHandler for ToolServerHandler {
     ) -> Result<CustomResult, ErrorData> {
         let expected = match request.method.as_str() {
             "tools/call" => "the name of a tool and, as `arguments`, an object",
-            "tools/list" => "nothing but a cursor",
+            "tools/list" => "only a cursor",
             "ping" => "nothing",
             "initialize" => "a protocol version, capabilities and the client's name",
             unknown => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, to_title(unknown), None)),

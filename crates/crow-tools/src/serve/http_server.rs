@@ -132,7 +132,7 @@ impl McpHttpServer {
     async fn serve_connection(&self, stream: TcpStream, pending: PendingConnection) {
         // Otherwise each message waits for the acknowledgement of the previous one.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection will be slow");
+            tracing::debug!(%error, "could not disable Nagle's algorithm for a connection");
         }
         let admission = ConnectionAdmission::default();
         let service = service_fn(|request| async {
@@ -161,7 +161,7 @@ impl McpHttpServer {
             None => return,
         };
         if let Err(error) = served {
-            tracing::debug!(%error, "a client left in the middle");
+            tracing::debug!(%error, "a client disconnected early");
         }
     }
 
@@ -171,7 +171,7 @@ impl McpHttpServer {
         admission: &ConnectionAdmission,
     ) -> Result<HttpResponse, HttpResponse> {
         if !self.token.is_in_headers(request.headers()) {
-            let mut response = error_response(StatusCode::UNAUTHORIZED, "this server wants its token");
+            let mut response = error_response(StatusCode::UNAUTHORIZED, "this server requires its token");
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             return Err(response);
         }

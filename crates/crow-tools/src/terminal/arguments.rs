@@ -78,14 +78,14 @@ impl TerminalAction {
         let cwd = cwd.filter(|cwd| !cwd.is_empty());
         let wait = timeout.map(parse_timeout).transpose()?;
         if command.contains('\0') {
-            return Err(ToolError("`command` holds a zero byte, which no command can".into()));
+            return Err(ToolError("`command` contains a zero byte, which no command may".into()));
         }
         if cwd.as_ref().is_some_and(|cwd| cwd.contains('\0')) {
-            return Err(ToolError("`cwd` holds a zero byte, which no path can".into()));
+            return Err(ToolError("`cwd` contains a zero byte, which no path may".into()));
         }
         if command.len() > COMMAND_BYTES_MAX {
             let reason = format!(
-                "`command` is longer than {COMMAND_BYTES_MAX} bytes, more than the system takes; write the text to a \
+                "`command` is longer than {COMMAND_BYTES_MAX} bytes, more than the system accepts; write the text to a \
                  file and use that"
             );
             return Err(ToolError(reason));
@@ -101,7 +101,7 @@ impl TerminalAction {
         match (is_input, reset) {
             (true, true) => Err(ToolError("is_input and reset exclude each other".into())),
             (true, false) if cwd.is_some() => {
-                let reason = "`cwd` is the folder of a new command; a job stays in its own";
+                let reason = "`cwd` is the directory of a new command; a job stays in its own";
                 Err(ToolError(reason.into()))
             }
             (true, false) if command.is_empty() => Ok(Self::ReadJob { job, wait }),

@@ -50,7 +50,7 @@ impl TerminalTool {
             }
             Err(error @ ClientError::Refused(_)) => {
                 self.check_refused(&error, editor, cx).await?;
-                tracing::warn!(%error, "the client opens no terminal; the command runs here");
+                tracing::warn!(%error, "the client opened no terminal; running the command locally");
                 return Ok(None);
             }
             // A slow client may still run it.
@@ -135,7 +135,7 @@ async fn kill_terminal(terminal: &ClientTerminal, cancel: &CancellationToken) ->
     match kill_result.unwrap_or(Err(ClientError::Silent(KILL_WAIT_MAX))) {
         Ok(()) => terminal.wait_after_kill().await,
         Err(error) => {
-            tracing::warn!(%error, "the client may not have ended a command");
+            tracing::warn!(%error, "the client may not have killed a command");
             if matches!(error, ClientError::Silent(_)) {
                 return Err(error);
             }
@@ -152,7 +152,7 @@ impl CommandExit {
             }
             TerminalExit { signal: Some(signal), .. } => Self::ClientSignal { signal },
             TerminalExit { code: None, signal: None } => {
-                Self::Unknown("the client does not say how it ended".into())
+                Self::Unknown("the client did not report how it ended".into())
             }
         }
     }

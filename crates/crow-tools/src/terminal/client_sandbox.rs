@@ -77,7 +77,10 @@ impl TerminalTool {
         cx: &ToolCx<'_>,
     ) -> Result<(), ToolError> {
         if self.sandbox_for(cx).is_some() && self.opens_shell(editor, cx).await {
-            return Err(record_missing_sandbox(cx, format!("no terminal opens for crow-cli: {error}")));
+            return Err(record_missing_sandbox(
+                cx,
+                format!("the client opened no terminal for crow-cli: {error}"),
+            ));
         }
         // If the client is on another machine, commands do not belong on this one.
         let may_run_here =
@@ -125,7 +128,7 @@ impl TerminalTool {
         let terminal = match editor.open_terminal(probe_command(program, args, cx), cx.cancel).await {
             Ok(terminal) => terminal,
             Err(error @ ClientError::Refused(_)) => {
-                return Some(format!("no terminal opens for crow-cli: {error}"));
+                return Some(format!("the client opened no terminal for crow-cli: {error}"));
             }
             Err(ClientError::Silent(_) | ClientError::Cut) => return None,
         };
@@ -154,13 +157,13 @@ fn probe_command(program: String, args: Vec<String>, cx: &ToolCx<'_>) -> Termina
 }
 
 fn sandbox_error(reason: &str) -> String {
-    format!("not run: nothing can hold it in a sandbox in the client's terminal: {reason}")
+    format!("not run: it cannot be confined in the client's terminal: {reason}")
 }
 
 /// Records that the client has no sandbox, so that the call is evaluated again without one.
 fn record_missing_sandbox(cx: &ToolCx<'_>, reason: String) -> ToolError {
     let refusal = ToolError(sandbox_error(&reason));
-    tracing::warn!(reason, "commands in the client's terminals cannot be held");
+    tracing::warn!(reason, "commands in the client's terminals cannot be confined");
     cx.workspace.record_no_client_sandbox(reason);
     (cx.progress)(ToolProgress::SandboxUnavailable);
     refusal

@@ -40,7 +40,7 @@ pub(super) async fn send_input(
 ) -> Result<TerminalReport, ToolError> {
     let JobBackend::Local(job) = &entry.backend else {
         let reason = format!(
-            "nothing can be typed to {}: it runs in the client's terminal, where only the person can; it can be read, \
+            "nothing can be typed to {}: it runs in the client's terminal, where only the user can; it can be read, \
              and ended with reset",
             entry.name
         );

@@ -65,7 +65,7 @@ impl JobTable {
                 Some(index) => drop(state.jobs.remove(index)),
                 None => {
                     let reason = format!(
-                        "not started: {JOBS_MAX} jobs run, and that is how many there may be; end one with reset and \
+                        "not started: {JOBS_MAX} jobs are running, which is the limit; end one with reset and \
                          its `job`. {}",
                         state.render_list()
                     );

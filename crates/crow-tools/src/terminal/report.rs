@@ -85,7 +85,7 @@ impl CommandOutcome {
                     Some(waited) => {
                         write!(
                             text,
-                            "not done after {} s, it goes on as {}",
+                            "not done after {} s, it continues as {}",
                             waited.as_secs_f64(),
                             entry.name
                         )
@@ -107,10 +107,10 @@ impl CommandExit {
         match self {
             Self::Known(ExitReason::Exited(code)) => format!("exit code {code}"),
             Self::Known(ExitReason::Signalled(signal)) => format!("ended by signal {signal}"),
-            Self::Known(ExitReason::TimedOut) => "stopped: its time was over".into(),
+            Self::Known(ExitReason::TimedOut) => "stopped: it timed out".into(),
             Self::Known(ExitReason::Cancelled) => CANCELLED.to_owned(),
             Self::ClientSignal { signal } => format!("ended by signal {signal}"),
-            Self::Unknown(reason) => format!("how it ended is not known: {reason}"),
+            Self::Unknown(reason) => format!("how it ended is unknown: {reason}"),
         }
     }
 }
@@ -181,7 +181,10 @@ pub(super) fn job_report(
 /// Renders the note that a job has ended.
 fn ended_line(entry: &JobEntry) -> String {
     let exit = entry.command_exit().map(|how| how.describe_exit()).unwrap_or_default();
-    format!("({} {} is over: {exit}; what it still said can be read with is_input)", entry.name, entry.title)
+    format!(
+        "({} {} is over: {exit}; its remaining output can be read with is_input)",
+        entry.name, entry.title
+    )
 }
 
 /// Renders an output, with the path of the rest.

@@ -83,8 +83,10 @@ fn check_usable_dir(dir: &Path, display_path: &str) -> Result<(), ToolError> {
     }
     match std::fs::metadata(dir) {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) => Err(refuse(&"it is no folder")),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(refuse(&"there is no such folder")),
+        Ok(_) => Err(refuse(&"it is not a directory")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(refuse(&"there is no such directory"))
+        }
         Err(error) => Err(refuse(&error)),
     }
 }

@@ -37,9 +37,9 @@ async fn wrong_calls() {
         > fly Other Nothing
         Failed: there is no tool `fly`; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
         > Unnamed call Other Nothing
-        Failed: the call names no tool; send it again with the name of one; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
+        Failed: the call has no tool name; send it again with one; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
         > Unnamed call Other Nothing
-        Failed: the call names no tool; send it again with the name of one; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
+        Failed: the call has no tool name; send it again with one; the tools are: read, write, edit, terminal, grep, glob, web_search, web_fetch, todo
         > read Read Nothing
         Failed: `read` was not run: `file_path` is missing; it must be a string
         > read Read Nothing
@@ -135,28 +135,28 @@ async fn calls_in_doubt_and_unreadable_ones() {
     }
     expect![[r#"
         > write Edit Nothing
-        Failed: `write` was not run: its arguments may not be all that was meant: they stop at line 1 column 33 in the middle of a string; send the whole call again, in smaller steps if it is long
+        Failed: `write` was not run: its arguments may be incomplete: they stop at line 1 column 33 in the middle of a string; send the whole call again, in smaller steps if it is long
         > write Edit Nothing
-        Failed: `write` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 34; send the whole call again, in smaller steps if it is long
+        Failed: `write` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 34; send the whole call again, in smaller steps if it is long
         > Write a Edit Writes(["$DIR/project/a"])
         Done: replaced a: 1 line
         client: Diff { path: "$DIR/project/a", old: Some("text"), new: "text" }
         > edit Edit Nothing
-        Failed: `edit` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 56; send the whole call again, in smaller steps if it is long
+        Failed: `edit` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 56; send the whole call again, in smaller steps if it is long
         > terminal Execute Nothing
-        Failed: `terminal` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 25; send the whole call again, in smaller steps if it is long
+        Failed: `terminal` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 25; send the whole call again, in smaller steps if it is long
         > terminal Execute Nothing
-        Failed: `terminal` was not run: its arguments may not be all that was meant: another object follows at line 1 column 19; send one call for each
+        Failed: `terminal` was not run: its arguments may be incomplete: another object follows at line 1 column 19; send one call for each
         > terminal Execute Nothing
         Failed: `terminal` was not run: the arguments are not a JSON object: key must be a string at line 1 column 2; send the call again with one
         > todo Think Nothing
-        Failed: `todo` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 50; send the whole call again, in smaller steps if it is long
+        Failed: `todo` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 50; send the whole call again, in smaller steps if it is long
         > give Other Nothing
-        Failed: `give` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 14; send the whole call again, in smaller steps if it is long
+        Failed: `give` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 14; send the whole call again, in smaller steps if it is long
         > s: give Other Calls { server: "s", tool: "give" }
         Done: given
         > web_search Search Nothing
-        Failed: `web_search` was not run: its arguments may not be all that was meant: a closing bracket is missing at line 1 column 16; send the whole call again, in smaller steps if it is long
+        Failed: `web_search` was not run: its arguments may be incomplete: a closing bracket is missing at line 1 column 16; send the whole call again, in smaller steps if it is long
         > Read a Read Reads(["$DIR/project/a"])
         Done:      1	text
         > Find `*` Search Reads(["$DIR/project"])

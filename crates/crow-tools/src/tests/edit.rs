@@ -77,7 +77,7 @@ async fn an_empty_old_text_begins_a_file() {
             > Edit full Edit Writes(["$DIR/project/full"])
             Failed: could not edit full: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
             > Edit folder Edit Writes(["$DIR/project/folder"])
-            Failed: could not read folder: it is a folder; list it with `glob`
+            Failed: could not read folder: it is a directory; list it with `glob`
             > Edit deep/new Edit Writes(["$DIR/project/deep/new"])
             Failed: could not edit deep/new: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
         "#]],
@@ -277,11 +277,11 @@ async fn hostile_arguments() {
         null: Failed: `edit` was not run: `file_path` must be a string, not null; `old_string` must be a string, not null; `new_string` must be a string, not null
         a word for a flag: Failed: `edit` was not run: `replace_all` must be true or false, not the string "perhaps"
         an unknown one: Failed: `edit` was not run: there is no parameter `force` (it takes `file_path`, `old_string`, `new_string`, `replace_all`)
-        a zero byte in the path: Failed: could not use the path `a b`: no path holds a zero byte
-        an empty path: Failed: could not read .: it is a folder; list it with `glob`
+        a zero byte in the path: Failed: could not use the path `a b`: a path cannot contain a zero byte
+        an empty path: Failed: could not read .: it is a directory; list it with `glob`
         a zero byte in the old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly; the most similar place is line 1 (85 % alike, the first difference is in line 1):
         one
-        a zero byte in the new text: Failed: could not edit a: the new text has a zero byte in it, which no text file has
+        a zero byte in the new text: Failed: could not edit a: the new text contains a zero byte, which no text file has
         no old text: Failed: could not edit a: the old text is empty, which begins a new file, and this one has something in it; give the lines to replace, or write the whole file
         blank old text: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
         the same twice: Failed: could not edit a: the edit changes nothing: the new text is what the file says already
@@ -290,9 +290,9 @@ async fn hostile_arguments() {
         a long line: Failed: could not edit a: the old text is not in the file; read the file again and copy the lines exactly
         a huge result: Failed: could not edit a: that is too much for one edit, which may change 100000 places and write 16 MiB; replace less at a time
         an empty file: Failed: could not edit empty: the old text is not in the file; read the file again and copy the lines exactly
-        an unknown encoding: Failed: could not edit latin: its encoding is not known, and would be lost
+        an unknown encoding: Failed: could not edit latin: its encoding is unknown and would be lost
         a binary file: Failed: could not edit binary: it was not read in this session; read it first
-        a folder: Failed: could not read folder: it is a folder; list it with `glob`
+        a folder: Failed: could not read folder: it is a directory; list it with `glob`
         a missing file: Failed: could not read missing: it does not exist
         a file as a folder: Failed: could not read a/b: it does not exist
         a file that is read-only: Failed: could not edit locked: it is read-only

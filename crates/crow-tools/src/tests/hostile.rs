@@ -30,12 +30,12 @@ async fn check(tool: &str, calls: &[Value], expect: Expect) {
     let machine = Machine::new(place);
     let mut said = String::new();
     for arguments in calls {
-        let spelled: String = arguments.to_string().chars().take(70).collect();
+        let shown: String = arguments.to_string().chars().take(70).collect();
         let all = machine.call(tool, arguments.clone()).await;
         let (_, result) = all.split_once('\n').unwrap();
         let process = format!("/proc/{}/", std::process::id());
         let result: String = result.replace(&process, "/proc/ID/").chars().take(300).collect();
-        said += &format!("{spelled}\n  {}\n", result.trim_end().replace('\n', "\n  "));
+        said += &format!("{shown}\n  {}\n", result.trim_end().replace('\n', "\n  "));
     }
     expect.assert_eq(&said);
     let mut names: Vec<_> =
@@ -93,21 +93,21 @@ fn paths(more: &Value) -> Vec<Value> {
 async fn paths_to_read() {
     check("read", &paths(&json!({})), expect![[r#"
         {"file_path":""}
-          Failed: could not read .: it is a folder; list it with `glob`
+          Failed: could not read .: it is a directory; list it with `glob`
         {"file_path":" "}
           Failed: could not read  : it does not exist
         {"file_path":"."}
-          Failed: could not read .: it is a folder; list it with `glob`
+          Failed: could not read .: it is a directory; list it with `glob`
         {"file_path":".."}
-          Failed: could not read $DIR: it is a folder; list it with `glob`
+          Failed: could not read $DIR: it is a directory; list it with `glob`
         {"file_path":"/"}
-          Failed: could not read /: it is a folder; list it with `glob`
+          Failed: could not read /: it is a directory; list it with `glob`
         {"file_path":"\u0000"}
-          Failed: could not use the path ` `: no path holds a zero byte
+          Failed: could not use the path ` `: a path cannot contain a zero byte
         {"file_path":"file\u0000.txt"}
-          Failed: could not use the path `file .txt`: no path holds a zero byte
+          Failed: could not use the path `file .txt`: a path cannot contain a zero byte
         {"file_path":"folder"}
-          Failed: could not read folder: it is a folder; list it with `glob`
+          Failed: could not read folder: it is a directory; list it with `glob`
         {"file_path":"file/"}
           Done:      1	text
         {"file_path":"file/below"}
@@ -117,7 +117,7 @@ async fn paths_to_read() {
         {"file_path":"dangling"}
           Failed: could not read dangling: it does not exist
         {"file_path":"round"}
-          Failed: could not read round: a link is in its way that leads round in circles or was put there just now
+          Failed: could not read round: a link in its path is circular or was created just now
         {"file_path":"link"}
           Done:      1	text
         {"file_path":"fixed"}
@@ -162,34 +162,34 @@ async fn paths_to_write() {
     calls.retain(|call| call["file_path"] != "/dev/stdin/x");
     check("write", &calls, expect![[r#"
         {"content":"new\n","file_path":""}
-          Failed: could not write .: it is a folder
+          Failed: could not write .: it is a directory
         {"content":"new\n","file_path":" "}
           Done: created  : 1 line
           client: Diff { path: "$DIR/project/ ", old: None, new: "new\n" }
         {"content":"new\n","file_path":"."}
-          Failed: could not write .: it is a folder
+          Failed: could not write .: it is a directory
         {"content":"new\n","file_path":".."}
-          Failed: could not write $DIR: it is a folder
+          Failed: could not write $DIR: it is a directory
         {"content":"new\n","file_path":"/"}
-          Failed: could not write /: it is a folder
+          Failed: could not write /: it is a directory
         {"content":"new\n","file_path":"\u0000"}
-          Failed: could not use the path ` `: no path holds a zero byte
+          Failed: could not use the path ` `: a path cannot contain a zero byte
         {"content":"new\n","file_path":"file\u0000.txt"}
-          Failed: could not use the path `file .txt`: no path holds a zero byte
+          Failed: could not use the path `file .txt`: a path cannot contain a zero byte
         {"content":"new\n","file_path":"folder"}
-          Failed: could not write folder: it is a folder
+          Failed: could not write folder: it is a directory
         {"content":"new\n","file_path":"file/"}
           Done: replaced file: 1 line
           client: Diff { path: "$DIR/project/file", old: Some("text\n"), new: "new\n" }
         {"content":"new\n","file_path":"file/below"}
-          Failed: could not write file/below: the folder $DIR/project/file could not be made: Not a directory (os error 20)
+          Failed: could not write file/below: the directory $DIR/project/file could not be created: Not a directory (os error 20)
         {"content":"new\n","file_path":"pipe"}
           Failed: could not write pipe: it is a device or a pipe, not a file
         {"content":"new\n","file_path":"dangling"}
           Done: created dangling: 1 line
           client: Diff { path: "$DIR/project/dangling", old: None, new: "new\n" }
         {"content":"new\n","file_path":"round"}
-          Failed: could not write round: a link is in its way that leads round in circles or was put there just now
+          Failed: could not write round: a link in its path is circular or was created just now
         {"content":"new\n","file_path":"link"}
           Done: replaced link: 1 line
           client: Diff { path: "$DIR/project/link", old: Some("new\n"), new: "new\n" }
@@ -363,11 +363,11 @@ async fn patterns_to_search_for() {
           Done: no lines match
           (1 files could not be searched)
         {"pattern":".","path":"round"}
-          Failed: could not search round: a link is in its way that leads round in circles or was put there just now
+          Failed: could not search round: a link in its path is circular or was created just now
         {"pattern":".","path":"dangling"}
           Failed: could not search dangling: it does not exist
         {"pattern":".","path":"file\u0000"}
-          Failed: could not use the path `file `: no path holds a zero byte
+          Failed: could not use the path `file `: a path cannot contain a zero byte
         {"pattern":".","path":"a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a
           Failed: could not use the path `a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a…`: it is longer than any path
         {"pattern":".","path":5}
@@ -421,7 +421,7 @@ async fn patterns_to_find() {
         {"pattern":"*","path":"pipe"}
           Failed: could not search pipe: it is a device or a pipe, not a file
         {"pattern":"*","path":"\u0000"}
-          Failed: could not use the path ` `: no path holds a zero byte
+          Failed: could not use the path ` `: a path cannot contain a zero byte
         {"pattern":"*","path":"nowhere"}
           Failed: could not search nowhere: it does not exist
     "#]],
@@ -451,9 +451,9 @@ async fn plans() {
           Done: the plan has 0 steps, 0 completed
           plan: []
         {"entries":[{"content":"x","status":"pending"},{"content":"x","status"
-          Failed: the plan has more than 200 steps; sum some of them up
+          Failed: the plan has more than 200 steps; merge some of them
         {"entries":[{"content":"x","status":"pending"},{"content":"xxxxxxxxxxx
-          Failed: step 2 of the plan is longer than 1000 characters; say it shorter
+          Failed: step 2 of the plan is longer than 1000 characters; shorten it
         {"entries":[{"content":"","status":"pending"}]}
           Done: the plan has 1 steps, 0 completed
           plan: [PlanEntry { text: "", status: Pending, priority: Medium, meta: None }]

@@ -140,7 +140,7 @@ async fn calls() {
         > box: fail Other Calls { server: "box", tool: "fail" }
         Failed: it did not work
         > box: refuse Other Calls { server: "box", tool: "refuse" }
-        Failed: the MCP server box refused the call: the colour is missing
+        Failed: the MCP server box rejected the call: the colour is missing
         > box: image Other Calls { server: "box", tool: "image" }
         Done: look:
         Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
@@ -302,7 +302,7 @@ async fn too_many_tools() {
     let session = Session::settled(vec![stdio("box", &["many"])]).await;
     assert_eq!(session.servers.tools().len(), 128);
     expect![[r#"
-        news: The MCP server box has too many tools: 72 of them are missing, 128 are there.
+        news: The MCP server box has too many tools: 72 are omitted, 128 are available.
     "#]]
     .assert_eq(&session.news());
 }
@@ -342,16 +342,16 @@ async fn servers_that_do_not_start() {
     assert_eq!(session.news(), "", "each is said once");
     assert!(!session.servers.tools().is_empty(), "the others are there");
     expect![[r#"
-        news: The MCP server broken did not start: it ended before it answered, with exit code 7: cannot find the frobnicator. Its tools are missing.
-        news: The MCP server missing did not start: there is no program no-such-program. Its tools are missing.
-        news: The MCP server refusing did not start: it refused: not today. Its tools are missing."#]].assert_eq(&news.join("\n"));
+        news: The MCP server broken did not start: it ended before it answered, with exit code 7: cannot find the frobnicator. Its tools are not available.
+        news: The MCP server missing did not start: there is no program no-such-program. Its tools are not available.
+        news: The MCP server refusing did not start: it rejected the connection: not today. Its tools are not available."#]].assert_eq(&news.join("\n"));
 }
 
 // Time only advances when nothing else happens.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_never_answers() {
     let session = Session::start(vec![stdio("box", &["silent"])]);
-    expect!["The MCP server box did not start: it did not answer within 30 s. Its tools are missing."]
+    expect!["The MCP server box did not start: it did not answer within 30 s. Its tools are not available."]
         .assert_eq(&session.servers.next_notices().await.join("\n"));
     until("it is gone", || session.machine.tools.count_programs() == 0).await;
 }
@@ -391,33 +391,33 @@ async fn a_server_that_dies_is_started_again() {
     said += &format!("{} tools\n", session.servers.tools().len());
     expect![[r#"
         > box: die Other Calls { server: "box", tool: "die" }
-        Failed: the MCP server box ended before it answered: exit code 3; the end of what it said:
+        Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
         round 1
-        news: The MCP server box ended: exit code 3: round 1. It is started again when one of its tools is called.
+        news: The MCP server box ended: exit code 3: round 1. It restarts when one of its tools is called.
         > box: echo Other Calls { server: "box", tool: "echo" }
         Done: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
-        Failed: the MCP server box ended before it answered: exit code 3; the end of what it said:
+        Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
         round 2
-        news: The MCP server box ended: exit code 3: round 2. It is started again when one of its tools is called.
+        news: The MCP server box ended: exit code 3: round 2. It restarts when one of its tools is called.
         > box: echo Other Calls { server: "box", tool: "echo" }
         Done: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
-        Failed: the MCP server box ended before it answered: exit code 3; the end of what it said:
+        Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
         round 3
-        news: The MCP server box ended: exit code 3: round 3. It is started again when one of its tools is called.
+        news: The MCP server box ended: exit code 3: round 3. It restarts when one of its tools is called.
         > box: echo Other Calls { server: "box", tool: "echo" }
         Done: {"text":"there?"}
         > box: die Other Calls { server: "box", tool: "die" }
-        Failed: the MCP server box ended before it answered: exit code 3; the end of what it said:
+        Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         first line
         round 4
-        news: The MCP server box ended again: exit code 3: round 4. It is not started any more, its tools are missing.
+        news: The MCP server box ended again: exit code 3: round 4. It is not restarted; its tools are not available.
         > box: echo Other Calls { server: "box", tool: "echo" }
-        Failed: the MCP server box is not there: exit code 3; the end of what it said:
+        Failed: the MCP server box is not running: exit code 3; the end of its stderr:
         first line
         round 4
         0 tools
@@ -448,7 +448,7 @@ async fn a_call_without_end() {
     tokio::time::pause();
     expect![[r#"
         > box: hang Other Calls { server: "box", tool: "hang" }
-        Failed: stopped: the MCP server box said nothing for 600 s
+        Failed: stopped: the MCP server box did not respond for 600 s
     "#]]
     .assert_eq(&session.call("hang", json!({"marker": marker})).await);
 }
@@ -496,7 +496,7 @@ async fn the_end_of_the_session_ends_them() {
     until("they are gone", || session.machine.tools.count_programs() == 0).await;
     let result = tools[0].run(&serde_json::Map::new(), session.machine.cx(&|_| ())).await;
     expect![[r#"
-        Failed: the MCP server box is not there: the session is over
+        Failed: the MCP server box is not running: the session is over
     "#]]
     .assert_eq(&super::show(&result));
 }

@@ -28,8 +28,8 @@ async fn disabled_tools() {
         Failed: there is no tool `die`; the tools are: read, write, … (203 characters)
         > hang Other Nothing
         Failed: there is no tool `hang`; the tools are: read, write,… (346 characters)
-        news: The MCP server box has no tool "structure", which `disabled_tools` names. Did you mean "structured"?
-        news: The MCP server box has no tool "nonsense", which `disabled_tools` names.
+        news: The MCP server box has no tool "structure", which is listed in `disabled_tools`. Did you mean "structured"?
+        news: The MCP server box has no tool "nonsense", which is listed in `disabled_tools`.
     "#]].assert_eq(&format!("{}\n{called}{again}{}", names.join(" "), session.news()));
 }
 
@@ -40,7 +40,7 @@ async fn only_included_tools() {
     let session = Session::settled(vec![server]).await;
     let names: Vec<String> = session.servers.tools().iter().map(|tool| tool.spec().name.clone()).collect();
     assert_eq!(names, ["echo"]);
-    let news = "news: The MCP server box has no tool \"nonsense\", which `include_tools` names.\n";
+    let news = "news: The MCP server box has no tool \"nonsense\", which is listed in `include_tools`.\n";
     assert_eq!(session.news(), news);
 }
 
@@ -53,9 +53,9 @@ async fn a_server_with_a_folder_and_a_timeout_of_its_own() {
     let session = Session::settle(Session::start_on(machine, vec![server, lost])).await;
     let news = session.news();
     assert!(news.starts_with("news: The MCP server lost did not start: there is no folder /"), "{news}");
-    assert!(news.ends_with("/project/nowhere. Its tools are missing.\n"), "{news}");
+    assert!(news.ends_with("/project/nowhere. Its tools are not available.\n"), "{news}");
     let hung = session.call("hang", json!({"marker": "m"})).await;
-    assert!(hung.contains("stopped: the MCP server box said nothing for 0.05 s"), "{hung}");
+    assert!(hung.contains("stopped: the MCP server box did not respond for 0.05 s"), "{hung}");
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn check_prompts(commands: &[&str], expect: Expect) {
 async fn filled_in(session: &Session, text: &str) -> String {
     let command = slash::parse_command(text).unwrap();
     if !session.servers.owns_command(&command) {
-        return "  is nobody's\n".to_owned();
+        return "  belongs to no server\n".to_owned();
     }
     match session.servers.get_prompt(&command, &CancellationToken::new()).await {
         Ok(parts) => parts.iter().map(|part| format!("  {part:?}\n")).collect(),
@@ -135,25 +135,25 @@ async fn prompts_are_filled_in() {
             /my_box:topic the whole line
               Text("Do topic with {\"about\":\"the whole line\"}")
             /my_box:topic
-              failed: /my_box:topic needs about. Write: /my_box:topic <about>
+              failed: /my_box:topic needs about. Usage: /my_box:topic <about>
             /my_box:review 'src/a b.rs' depth=3
               Text("Do review with {\"depth\":\"3\",\"file\":\"src/a b.rs\"}")
             /my_box:review depth=3
-              failed: /my_box:review needs file. Write: /my_box:review <file> [depth]
+              failed: /my_box:review needs file. Usage: /my_box:review <file> [depth]
             /my_box:talk
               Text("What is this?\nThe assistant answered:\n> A talk.\n> Of two.")
               Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
               Text("resource note://1:\na note\n{\"type\":\"hologram\"}")
             /my_box:empty
-              failed: The MCP server my box gave no words for /my_box:empty.
+              failed: The MCP server my box returned no text for /my_box:empty.
             /my_box:mcp_1_odd_n_me___31m
-              failed: The MCP server my box refused the call: it is too odd.
+              failed: The MCP server my box rejected the call: it is too odd.
             /my_box:nothing
               failed: The MCP server my box has no prompt "nothing". Its prompts: /my_box:plain, /my_box:topic, /my_box:review, /my_box:talk, /my_box:mcp_1_odd_n_me___31m, /my_box:empty.
             /your_box:plain
-              is nobody's
+              belongs to no server
             /plain
-              is nobody's
+              belongs to no server
         "#]],
     )
     .await;
@@ -216,7 +216,7 @@ async fn resources_are_listed_and_read() {
         (data of type application/zip, about 3 bytes, not shown)
         client: Image { mime: "image/png", data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==" }
         > box: read note://3 Other Calls { server: "box", tool: "resources/read" }
-        Failed: the MCP server box refused the call: there is no such resource
+        Failed: the MCP server box rejected the call: there is no such resource
         > read_mcp_resource Other Nothing
         Failed: `read_mcp_resource` was not run: `server` is missing; it must be one of "box", "bag"
     "#]]
@@ -251,7 +251,7 @@ async fn a_long_resource_is_read_in_pieces() {
         }
     }
     expect![[r#"
-        (cut: 98890 bytes in all; go on with offset=50000)
+        (cut: 98890 bytes in all; continue with offset=50000)
         line 9999"#]]
     .assert_eq(&ends.join("\n"));
 }

@@ -40,7 +40,7 @@ async fn complaints_without_end() {
         > box: echo Other Calls { server: "box", tool: "echo" }
         Done: {"text":"hello"}
         > box: die Other Calls { server: "box", tool: "die" }
-        Failed: the MCP server box ended before it answered: exit code 3; the end of what it said:
+        Failed: the MCP server box ended before it answered: exit code 3; the end of its stderr:
         isenoisenoisenoisenoisenoisenoise
         9992 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
         9993 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
@@ -51,7 +51,7 @@ async fn complaints_without_end() {
         9998 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
         9999 noisenoisenoisenoisenoisenoisenoisenoisenoisenoisenoise… (505 characters)
         the last words
-        news: The MCP server box ended: exit code 3: the last words. It is started again when one of its tools is called.
+        news: The MCP server box ended: exit code 3: the last words. It restarts when one of its tools is called.
     "#]]).await;
 }
 
@@ -75,7 +75,7 @@ async fn a_message_that_is_too_long() {
         &[("vast", json!({})), hello()],
         expect![[r#"
         > box: vast Other Calls { server: "box", tool: "vast" }
-        Failed: the MCP server box refused the call: its answer is longer than 16 MB
+        Failed: the MCP server box rejected the call: its answer is longer than 16 MB
         > box: echo Other Calls { server: "box", tool: "echo" }
         Done: {"text":"hello"}
     "#]],
@@ -89,7 +89,7 @@ async fn a_first_answer_without_end() {
     let transport = McpTransport::Stdio { command: "sh".to_owned(), args, env: Vec::new() };
     let session = Session::settled(vec![McpServer::new("box", transport)]).await;
     expect![[r#"
-        news: The MCP server box did not start: its answer is longer than 16 MB. Its tools are missing.
+        news: The MCP server box did not start: its answer is longer than 16 MB. Its tools are not available.
     "#]]
     .assert_eq(&session.news());
 }
@@ -114,7 +114,7 @@ async fn questions_to_the_client() {
             > box: ask Other Calls { server: "box", tool: "ask" }
             Done: {"code":-32601,"message":"sampling/createMessage"}
             > box: ask Other Calls { server: "box", tool: "ask" }
-            Done: {"code":-32601,"message":"this client asks its person nothing"}
+            Done: {"code":-32601,"message":"this client does not support elicitation"}
             > box: ask Other Calls { server: "box", tool: "ask" }
             Done: {"code":-32601,"message":"no/such/method"}
         "#]],

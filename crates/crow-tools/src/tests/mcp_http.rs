@@ -152,7 +152,7 @@ async fn calls() {
         > web: shout Other Calls { server: "web", tool: "shout" }
         Done: HELLO
         > web: shout Other Calls { server: "web", tool: "shout" }
-        Failed: could not ask the MCP server web: HTTP 503
+        Failed: could not send a request to the MCP server web: HTTP 503
         > web: shout Other Calls { server: "web", tool: "shout" }
         Done: AGAIN
     "#]],
@@ -180,21 +180,21 @@ async fn a_session_that_the_server_has_forgotten() {
 #[tokio::test]
 async fn without_the_key() {
     check_listed(http(serve().await + "/mcp/", &[]), expect![[r#"
-        news: The MCP server web did not start: it wants to know who asks; sign in with `crow-cli auth web`, or give it a key among its `headers`. Its tools are missing.
+        news: The MCP server web did not start: it requires authentication; log in with `crow-cli auth web`, or set a key in its `headers`. Its tools are not available.
     "#]]).await;
 }
 
 #[tokio::test]
 async fn sent_elsewhere() {
     check_listed(http(serve().await + "/away", &[("X-Key", "secret")]), expect![[r#"
-        news: The MCP server web did not start: it answered HTTP 307 Temporary Redirect. Its tools are missing.
+        news: The MCP server web did not start: it answered HTTP 307 Temporary Redirect. Its tools are not available.
     "#]]).await;
 }
 
 #[tokio::test]
 async fn no_such_place() {
     check_listed(http(serve().await + "/nothing?key=secret", &[("X-Key", "secret")]), expect![[r#"
-        news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed. Its tools are missing.
+        news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed. Its tools are not available.
     "#]]).await;
 }
 
@@ -203,7 +203,7 @@ async fn nobody_there() {
     check_listed(
         http("http://127.0.0.1:1/mcp?key=secret".to_owned(), &[]),
         expect![[r#"
-        news: The MCP server web did not start: Connection refused (os error 111). Its tools are missing.
+        news: The MCP server web did not start: Connection refused (os error 111). Its tools are not available.
     "#]],
     )
     .await;
@@ -212,16 +212,16 @@ async fn nobody_there() {
 #[tokio::test]
 async fn no_address_and_no_header() {
     check_listed(http("ftp://example.org".to_owned(), &[]), expect![[r#"
-        news: The MCP server web did not start: its `url` begins with neither http:// nor https://. Its tools are missing.
+        news: The MCP server web did not start: its `url` begins with neither http:// nor https://. Its tools are not available.
     "#]]).await;
     check_listed(http("nonsense".to_owned(), &[]), expect![[r#"
-        news: The MCP server web did not start: its `url` is no address: relative URL without a base. Its tools are missing.
+        news: The MCP server web did not start: its `url` is not a valid address: relative URL without a base. Its tools are not available.
     "#]]).await;
     check_listed(http("http://127.0.0.1:1/".to_owned(), &[("X-Key", "a\nb")]), expect![[r#"
-        news: The MCP server web did not start: its header "X-Key" has characters that no header may have. Its tools are missing.
+        news: The MCP server web did not start: its header "X-Key" has invalid characters. Its tools are not available.
     "#]]).await;
     check_listed(http("http://127.0.0.1:1/".to_owned(), &[("Accept", "a")]), expect![[r#"
-        news: The MCP server web did not start: Header name 'accept' is reserved and conflicts with default headers. Its tools are missing.
+        news: The MCP server web did not start: Header name 'accept' is reserved and conflicts with default headers. Its tools are not available.
     "#]]).await;
 }
 
@@ -248,7 +248,7 @@ async fn the_old_transport() {
         > web: shout Other Calls { server: "web", tool: "shout" }
         Done: HELLO
         > web: shout Other Calls { server: "web", tool: "shout" }
-        Failed: could not ask the MCP server web: it answered HTTP 503
+        Failed: could not send a request to the MCP server web: it answered HTTP 503
         > web: shout Other Calls { server: "web", tool: "shout" }
         Done: AGAIN
     "#]],
@@ -261,7 +261,7 @@ async fn the_old_transport_without_the_key() {
     check_listed(
         sse(serve().await + "/sse", &[]),
         expect![[r#"
-            news: The MCP server web did not start: it wants to know who asks; sign in with `crow-cli auth web`, or give it a key among its `headers`. Its tools are missing.
+            news: The MCP server web did not start: it requires authentication; log in with `crow-cli auth web`, or set a key in its `headers`. Its tools are not available.
         "#]],
     )
     .await;
@@ -272,14 +272,14 @@ async fn the_old_transport_elsewhere() {
     check_listed(
         sse(serve().await + "/sse?elsewhere", &[("X-Key", "secret")]),
         expect![[r#"
-        news: The MCP server web did not start: it named an address of another server. Its tools are missing.
+        news: The MCP server web did not start: it gave an endpoint on another server. Its tools are not available.
     "#]],
     )
     .await;
     check_listed(
         sse(serve().await + "/mcp/", &[("X-Key", "secret")]),
         expect![[r#"
-        news: The MCP server web did not start: it answered HTTP 405. Its tools are missing.
+        news: The MCP server web did not start: it answered HTTP 405. Its tools are not available.
     "#]],
     )
     .await;

@@ -319,7 +319,7 @@ async fn before_and_after() {
     said += &after.call("shout", json!({})).await;
     said += &place.log();
     expect![[r#"
-        news: The MCP server web did not start: it wants to know who asks; sign in with `crow-cli auth web`, or give it a key among its `headers`. Its tools are missing.
+        news: The MCP server web did not start: it requires authentication; log in with `crow-cli auth web`, or set a key in its `headers`. Its tools are not available.
         initialize with nothing
         register "Crow" "tickets"
         authorize tickets for $PLACE/mcp
@@ -397,7 +397,7 @@ async fn a_sign_in_that_is_taken_back() {
     assert_eq!(sign_in_status(&place.server(), &dir), Ok(SignInStatus::SignedOut));
     expect![[r#"
         > web: shout Other Calls { server: "web", tool: "shout" }
-        Failed: could not ask the MCP server web: it wants to know who asks; sign in with `crow-cli auth web`
+        Failed: could not send a request to the MCP server web: it requires authentication; log in with `crow-cli auth web`
     "#]]
     .assert_eq(&(said + &session.news()));
 }
@@ -430,7 +430,7 @@ async fn forgotten() {
 async fn a_person_who_says_no() {
     let (place, home) = (Place::open(&["refusing"]).await, Home::new());
     let refused = sign_in(&place, &home.dir()).await;
-    assert_eq!(refused, Err("it was refused (access_denied)".to_owned()));
+    assert_eq!(refused, Err("it was rejected (access_denied)".to_owned()));
     assert!(!home.dir().join("web.json").exists());
 }
 
@@ -450,8 +450,7 @@ async fn a_visitor_with_an_answer_of_their_own() {
         (forged.status().as_u16(), browse(&address).await)
     });
     assert_eq!(finished, Ok(()));
-    let words =
-        "Crow has got the answer. Your terminal tells whether you are signed in; you can close this page.";
+    let words = "Crow has received the response. Your terminal shows whether you are logged in; you can close this page.";
     assert_eq!(pages, (404, words.to_owned()));
 }
 
@@ -477,14 +476,14 @@ async fn places_that_are_not_trusted() {
         writeln!(said, "{}", McpSignIn::start(&server, dir.path()).await.expect_err("it fails")).unwrap();
     }
     expect![[r#"
-        odd page: its address for people is no safe web page
-        no pkce: its sign-in has no PKCE with S256, which keeps the code safe
-        old: it does not say where to sign in
+        odd page: its login page is not a safe web address
+        no pkce: its authorization server does not support PKCE with S256
+        old: it does not give an authorization server
         plain token: OAuth token exchange failed: Request failed
         its address example.org is not https
-        it has an `Authorization` among its headers already
-        its `url` is no address: relative URL without a base
-        it is a program, which needs no sign-in
+        its headers already have an `Authorization`
+        its `url` is not a valid address: relative URL without a base
+        it is a program, which needs no login
     "#]]
     .assert_eq(&said);
 }

@@ -86,8 +86,8 @@ impl Swapping {
 
     fn outside(&self) -> BTreeSet<String> {
         let dir = self.machine.path("../outside");
-        let found = [dir.clone(), dir.join("deep")].map(|folder| {
-            fs::read_dir(folder).unwrap().map(|entry| {
+        let found = [dir.clone(), dir.join("deep")].map(|dir| {
+            fs::read_dir(dir).unwrap().map(|entry| {
                 let path = entry.unwrap().path();
                 format!("{}: {:?}", path.display(), fs::read_to_string(&path).ok())
             })

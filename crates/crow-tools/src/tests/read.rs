@@ -36,7 +36,7 @@ async fn a_page_and_how_to_go_on() {
         > Read a Read Reads(["$DIR/project/a"])
         Done:      2	2
              3	3
-        (lines 2 to 3 of 5; go on with offset=4)
+        (lines 2 to 3 of 5; continue with offset=4)
         > Read a Read Reads(["$DIR/project/a"])
         Done:      4	4
              5	5
@@ -62,9 +62,9 @@ async fn what_cannot_be_read() {
         &calls,
         expect![[r#"
         > Read src Read Reads(["$DIR/project/src"])
-        Failed: could not read src: it is a folder; list it with `glob`
+        Failed: could not read src: it is a directory; list it with `glob`
         > Read src/man.rs Read Reads(["$DIR/project/src/man.rs"])
-        Failed: could not read src/man.rs: it does not exist; near names in that folder: main.rs
+        Failed: could not read src/man.rs: it does not exist; similar names in that directory: main.rs
         > Read nowhere/at/all Read Reads(["$DIR/project/nowhere/at/all"])
         Failed: could not read nowhere/at/all: it does not exist
         > Read binary Read Reads(["$DIR/project/binary"])
@@ -98,7 +98,7 @@ async fn encodings() {
         Done:      1	hi
         > Read latin Read Reads(["$DIR/project/latin"])
         Done:      1	caf�
-        (not valid in its encoding: what could not be read is shown as �, and `edit` will not take this file)
+        (not valid in its encoding: undecodable bytes are shown as �, and `edit` cannot change this file)
     "#]],
     )
     .await;
@@ -143,7 +143,7 @@ async fn links_show_where_they_lead() {
             > Read $DIR/secret Read Reads(["$DIR/secret"])
             Done:      1	secret
             > Read round Read Reads(["$DIR/project/round"])
-            Failed: could not read round: a link is in its way that leads round in circles or was put there just now
+            Failed: could not read round: a link in its path is circular or was created just now
             > Read $DIR/secret Read Reads(["$DIR/secret"])
             Done:      1	secret
         "#]],
@@ -161,7 +161,7 @@ async fn long_lines_and_long_pages_are_cut() {
     assert!(said.contains("ä… (cut, the line has 3000 characters)\n     2\tend\n"));
     let said = machine.call("read", json!({"file_path": "much"})).await;
     assert!(
-        said.ends_with("(lines 1 to 100 of 500; go on with offset=101)\n"),
+        said.ends_with("(lines 1 to 100 of 500; continue with offset=101)\n"),
         "{}",
         &said[said.len() - 100..]
     );
@@ -200,7 +200,7 @@ async fn a_text_of_any_size_is_shown_in_parts() {
         > Read long.txt Read Reads(["$DIR/project/long.txt"])
         Done:      1	this is line 1
              2	this is line 2
-        (lines 1 to 2 of 1200000; go on with offset=3)
+        (lines 1 to 2 of 1200000; continue with offset=3)
         > Read long.txt Read Reads(["$DIR/project/long.txt"])
         Done: 1199999	this is line 1199999
         1200000	this is line 1200000
@@ -209,7 +209,7 @@ async fn a_text_of_any_size_is_shown_in_parts() {
         > Read wide.txt Read Reads(["$DIR/project/wide.txt"])
         Done: 600000	this is line 600000
         600001	this is line 600001
-        (lines 600000 to 600001 of 1200000; go on with offset=600002)
+        (lines 600000 to 600001 of 1200000; continue with offset=600002)
         > Read one-line Read Reads(["$DIR/project/one-line"])
         Done:      1	x…x… (cut, the line has 20971520 characters)
         > Read later-binary Read Reads(["$DIR/project/later-binary"])

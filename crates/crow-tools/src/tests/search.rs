@@ -57,10 +57,10 @@ async fn grep_leaves_out_keys_that_nobody_named() {
         > Search `needle` Search Reads(["$DIR/project"])
         Done: .env.example:1: needle
         a/plain:1: needle
-        (3 files that hold keys by their names were left out; `path` with one of them asks the person)
+        (3 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
         > Search `needle` in a Search Reads(["$DIR/project/a"])
         Done: a/plain: 1
-        (2 files that hold keys by their names were left out; `path` with one of them asks the person)
+        (2 files that contain keys, by their names, were left out; a `path` to one of them asks the user)
         > Search `needle` in .env Search Reads(["$DIR/project/.env"])
         Done: .env:1: needle
         > Search `needle` in a/.ssh Search Reads(["$DIR/project/a/.ssh"])
@@ -329,19 +329,19 @@ async fn ignore_files_that_do_not_end() {
         large/a:1: needle
         link/a:1: needle
         pipe/a:1: needle
-        (ignore files that could not be read to their end: 3; what they name may be among this)
+        (ignore files that could not be read completely: 3; ignored files may be included)
         > Find `a` Search Reads(["$DIR/project"])
         Done: fine/a
         large/a
         link/a
         pipe/a
-        (ignore files that could not be read to their end: 3; what they name may be among this)
+        (ignore files that could not be read completely: 3; ignored files may be included)
         > Search `needle` in link Search Reads(["$DIR/project/link"])
         Done: link/a:1: needle
-        (ignore files that could not be read to their end: 1; what they name may be among this)
+        (ignore files that could not be read completely: 1; ignored files may be included)
         > Find `a` in pipe Search Reads(["$DIR/project/pipe"])
         Done: pipe/a
-        (ignore files that could not be read to their end: 1; what they name may be among this)
+        (ignore files that could not be read completely: 1; ignored files may be included)
         > Search `needle` in large/a Search Reads(["$DIR/project/large/a"])
         Done: large/a:1: needle
     "#]],

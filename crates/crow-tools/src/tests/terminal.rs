@@ -77,9 +77,9 @@ async fn in_another_folder() {
             > `pwd` in / Execute Runs("cd / && pwd")
             Done: /
             > `pwd` in nowhere Execute Runs("cd $DIR/project/nowhere && pwd")
-            Failed: could not run the command: `cwd` nowhere cannot be used: there is no such folder
+            Failed: could not run the command: `cwd` nowhere cannot be used: there is no such directory
             > `pwd` in file Execute Runs("cd $DIR/project/file && pwd")
-            Failed: could not run the command: `cwd` file cannot be used: it is no folder
+            Failed: could not run the command: `cwd` file cannot be used: it is not a directory
             > `sleep 100; true` in sub dir Execute Runs("cd '$DIR/project/sub dir' && sleep 100; true")
             Failed: stopped: it ran longer than 0.05 s
         "#]],

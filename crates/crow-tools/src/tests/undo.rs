@@ -199,12 +199,12 @@ async fn what_is_not_as_the_agent_left_it_stays() {
         -person
         +one
         +two
-        fixed conflict: could not put it back: it is read-only []
+        fixed conflict: could not restore it: it is read-only []
         @@ -1 +1,2 @@
         -agent
         +one
         +two
-        folder conflict: it is a folder []
+        folder conflict: it is a directory []
         gone conflict: it was removed since the agent left it []
         @@ -0,0 +1,2 @@
         +one
@@ -304,8 +304,8 @@ async fn nothing_is_undone_through_a_link() {
     symlink("elsewhere", path("in")).unwrap();
     stage
         .check(expect![[r"
-            in/deep conflict: a link is in its way that leads round in circles or was put there just now []
-            linked conflict: a link is in its way that leads round in circles or was put there just now []
+            in/deep conflict: a link in its path is circular or was created just now []
+            linked conflict: a link in its path is circular or was created just now []
         "]])
         .await;
     assert_eq!(fs::read_to_string(path("../outside")).unwrap(), "agent\n");
@@ -322,9 +322,9 @@ async fn what_cannot_be_kept_is_not_changed() {
     said += &stage.write("a", "two").await;
     said += &stage.write("new", "two").await;
     expect![[r"
-        Failed: could not edit a: what is there now could not be kept for undoing it (there is no room left); nothing was changed
-        Failed: could not write a: what is there now could not be kept for undoing it (there is no room left); nothing was changed
-        Failed: could not write new: what is there now could not be kept for undoing it (there is no room left); nothing was changed
+        Failed: could not edit a: the current content could not be recorded for undo (there is no room left); nothing was changed
+        Failed: could not write a: the current content could not be recorded for undo (there is no room left); nothing was changed
+        Failed: could not write new: the current content could not be recorded for undo (there is no room left); nothing was changed
     "]]
     .assert_eq(&said);
     assert_eq!(stage.files(), "a 100644 one\\n");
@@ -339,7 +339,7 @@ async fn what_is_too_large_to_keep_is_said_and_stands_in_nobodys_way() {
     let said = stage.write("large", "small").await;
     expect![[r"
         Done: replaced large: 1 line
-        (the file was too large to keep; this change cannot be undone)
+        (the file was too large to record; this change cannot be undone)
     "]]
     .assert_eq(&said);
     stage

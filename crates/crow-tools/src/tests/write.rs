@@ -42,9 +42,9 @@ async fn what_cannot_be_written() {
         &calls,
         expect![[r#"
             > Write folder Edit Writes(["$DIR/project/folder"])
-            Failed: could not write folder: it is a folder
+            Failed: could not write folder: it is a directory
             > Write file/below Edit Writes(["$DIR/project/file/below"])
-            Failed: could not write file/below: the folder $DIR/project/file could not be made: Not a directory (os error 20)
+            Failed: could not write file/below: the directory $DIR/project/file could not be created: Not a directory (os error 20)
             > Write fixed Edit Writes(["$DIR/project/fixed"])
             Failed: could not write fixed: it is read-only
         "#]],
@@ -169,7 +169,7 @@ async fn what_changed_since_it_was_looked_at_is_not_replaced() {
     for (path, expected) in [(&path, fingerprint), (&none, missing)] {
         let new = crate::files::FileReplacement { bytes: b"ours", mode: None, expected };
         let error = crate::files::replace_file(path, new).unwrap_err().to_string();
-        assert_eq!(error, "somebody changed it at the same moment; read it again");
+        assert_eq!(error, "it was changed at the same time; read it again");
         assert!(crate::files::remove_file(path, expected).is_err());
     }
     assert_eq!(fs::read_to_string(path).unwrap() + &fs::read_to_string(none).unwrap(), "newtheirs");

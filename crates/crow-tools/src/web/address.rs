@@ -84,9 +84,9 @@ impl WebAddress {
         }
         let url = Url::parse(text).map_err(|error| match error.to_string() {
             reason if !text.contains(':') => {
-                ToolError(format!("it is no whole address ({reason}); begin with https://"))
+                ToolError(format!("it is not a full address ({reason}); begin with https://"))
             }
-            reason => ToolError(format!("it is no address: {reason}")),
+            reason => ToolError(format!("it is not a valid address: {reason}")),
         })?;
         Self::from_url(url, private_hosts)
     }

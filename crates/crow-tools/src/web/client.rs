@@ -57,8 +57,9 @@ impl WebClient {
                 Ok(ReqwestClients { public, private: http::build_client(|| client_builder().no_proxy())? })
             });
             let clients = clients.await.map_err(|error| ToolError(error.to_string()))?;
-            clients
-                .map_err(|error: reqwest::Error| ToolError(format!("no HTTP client could be made: {error}")))
+            clients.map_err(|error: reqwest::Error| {
+                ToolError(format!("could not create an HTTP client: {error}"))
+            })
         };
         let clients = self.clients.get_or_try_init(make_clients).await?;
         Ok(match reach {
@@ -99,7 +100,7 @@ impl WebClient {
             return Ok(None);
         };
         let url = location.to_str().ok().and_then(|location| current.url.join(location).ok());
-        let url = url.ok_or_else(|| ToolError("it redirects to something that is no address".to_owned()))?;
+        let url = url.ok_or_else(|| ToolError("it redirects to an invalid address".to_owned()))?;
         let mut target = WebAddress::from_url(url, &self.private_hosts).map_err(|ToolError(reason)| {
             ToolError(format!("it redirects to an address that is not followed: {reason}"))
         })?;
@@ -116,7 +117,7 @@ impl WebClient {
             }
             SiteReach::Public => {
                 format!(
-                    "it redirects to another site, which was not followed; fetch {display_url} to go on there"
+                    "it redirects to another site, which was not followed; fetch {display_url} to continue there"
                 )
             }
         }))
@@ -161,7 +162,7 @@ impl WebResponse {
             }
             _ => {
                 return Err(ToolError(
-                    "the server packs the page in a way that was not asked for".to_owned(),
+                    "the server uses a content encoding that was not requested".to_owned(),
                 ));
             }
         };
@@ -172,7 +173,7 @@ impl WebResponse {
             match sink.write_chunk(&chunk) {
                 Ok(()) if n_read <= bytes_max.saturating_mul(2) => {}
                 Err(error) if error.kind() != io::ErrorKind::StorageFull => {
-                    return Err(ToolError(format!("the page could not be unpacked: {error}")));
+                    return Err(ToolError(format!("the page could not be decompressed: {error}")));
                 }
                 Ok(()) | Err(_) => return Ok(WebBody { bytes: sink.into_bytes(), is_truncated: true }),
             }
@@ -273,7 +274,7 @@ impl fmt::Display for NotPublicError {
         let Self { name, ip } = self;
         write!(
             f,
-            "{name} stands for {ip}, which is not on the public internet; fetch that address itself to have a person asked"
+            "{name} resolves to {ip}, which is not on the public internet; fetch that address itself to ask the user"
         )
     }
 }
@@ -289,7 +290,7 @@ pub(super) fn request_error(error: &reqwest::Error) -> ToolError {
         _ if innermost.is::<NotPublicError>() => reason,
         error if error.is_timeout() => "no answer in time".to_owned(),
         error if error.is_connect() => format!("no connection ({reason})"),
-        _ => format!("the connection broke ({reason})"),
+        _ => format!("the connection failed ({reason})"),
     })
 }
 

@@ -185,7 +185,7 @@ impl WebFetchTool {
             text: String::new(),
         };
         if response.is_downgraded {
-            page.notes.push_str("(it was sent on to an address without encryption)\n");
+            page.notes.push_str("(it was redirected to an address without encryption)\n");
         }
         let url = response.address.url.clone();
         if !status.is_success() {
@@ -203,7 +203,7 @@ impl WebFetchTool {
         if body.is_truncated {
             let _ = writeln!(
                 page.notes,
-                "(only the first {PAGE_BYTES_MAX} bytes were read; the rest is not here)"
+                "(only the first {PAGE_BYTES_MAX} bytes were read; the rest is missing)"
             );
         }
         page.text = self.convert_body(body, content_type, url, form).await?;
@@ -288,7 +288,7 @@ fn render_page(page: &FetchedPage, args: &WebFetchArgs) -> Result<ToolResult, To
     if start > 0 || excerpt.end < excerpt.n_chars {
         let _ = write!(output, "(characters {start} to {} of {}", excerpt.end, excerpt.n_chars);
         output += &match excerpt.end < excerpt.n_chars {
-            true => format!("; go on with start_index={})\n", excerpt.end),
+            true => format!("; continue with start_index={})\n", excerpt.end),
             false => "; this is the end)\n".to_owned(),
         };
     }

@@ -29,9 +29,8 @@ impl WebContext {
         }
         let body = response.read_body(IMAGE_BYTES_MAX).await?;
         if image_type(&body.bytes).is_none() {
-            let declared_type = if content_type.is_empty() { "nothing" } else { &content_type };
-            let reason =
-                format!("its bytes are no PNG, JPEG, GIF or WebP (its server calls it {declared_type})");
+            let declared_type = if content_type.is_empty() { "not given" } else { &content_type };
+            let reason = format!("it is not a PNG, JPEG, GIF or WebP (its content type is {declared_type})");
             return Err(ToolError(reason));
         }
         if body.is_truncated {

@@ -77,14 +77,14 @@ pub(super) fn body_to_text(
     if !is_html || form == PageForm::Source {
         return Ok(text.into_owned());
     }
-    let broken = || ToolError("the page could not be made readable; raw=true shows its source".to_owned());
+    let broken = || ToolError("the page could not be converted; raw=true shows its source".to_owned());
     markdown::html_to_markdown(&text, url).ok_or_else(broken)
 }
 
 /// Returns the error for a binary body.
 pub(super) fn binary_error(content_type: &str) -> ToolError {
     let kind = match mime_essence(content_type) {
-        "" => "of no stated type",
+        "" => "of unknown type",
         essence => essence,
     };
     ToolError(format!("it is a binary file ({kind}); to use it, download it with a command"))

@@ -156,13 +156,13 @@ impl WebSearchTool {
             return Err(status_error(&site, response.status()));
         }
         read_response(response).await.map_err(|ToolError(reason)| {
-            ToolError(format!("what {site} answered is no list of results: {reason}"))
+            ToolError(format!("the response of {site} is not a list of results: {reason}"))
         })
     }
 
     fn query_address(&self, query: &str) -> Result<WebAddress, ToolError> {
         let invalid_url =
-            |reason: &str| ToolError(format!("SEARXNG_URL is no address of a SearXNG: {reason}"));
+            |reason: &str| ToolError(format!("SEARXNG_URL is not the address of a SearXNG: {reason}"));
         let mut url =
             Url::parse(&self.web.config.search_url).map_err(|error| invalid_url(&error.to_string()))?;
         match url.path_segments_mut() {
@@ -180,8 +180,8 @@ impl WebSearchTool {
     fn unreachable_error(&self, site: &str, reason: &str) -> ToolError {
         let compose = self.web.config.search_compose.display();
         ToolError(format!(
-            "no SearXNG answers at {site}: {reason}. Tell the person: `crow-cli init` writes what one needs, `docker \
-             compose -f {compose} up -d` starts it, and SEARXNG_URL names one that runs elsewhere"
+            "no SearXNG responds at {site}: {reason}. Tell the user: `crow-cli init` writes its configuration, `docker \
+             compose -f {compose} up -d` starts it, and SEARXNG_URL sets the address of one that runs elsewhere"
         ))
     }
 }
@@ -209,9 +209,11 @@ fn check_queries(queries: &[String]) -> Result<Vec<&str>, ToolError> {
 fn status_error(site: &str, status: StatusCode) -> ToolError {
     let status = status.as_u16();
     let reason = match status {
-        403 => "it gives out no JSON; in its settings.yml `search: {formats: [html, json]}` allows that",
-        429 => "it was asked too often; in its settings.yml `server: {limiter: false}` allows that",
-        _ => "see what its log says",
+        403 => "it returns no JSON; `search: {formats: [html, json]}` in its settings.yml allows that",
+        429 => {
+            "it limits the number of requests; `server: {limiter: false}` in its settings.yml removes the limit"
+        }
+        _ => "see its log",
     };
     ToolError(format!("the SearXNG at {site} answered {status}: {reason}"))
 }

@@ -92,10 +92,10 @@ const UNQUOTABLE_PROGRAM_KEYS: &str = r"^(filter|hook)\..*[^A-Za-z0-9._-]";
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
     /// Git is not installed.
-    #[error("there is no program git; install it, or work without a worktree")]
+    #[error("git is not installed; install it, or work without a worktree")]
     NoGit,
     /// The directory is in no repository.
-    #[error("{} is in no git repository", directory.display())]
+    #[error("{} is not in a git repository", directory.display())]
     NoRepository {
         /// The directory.
         directory: PathBuf,
@@ -110,7 +110,7 @@ pub enum WorktreeError {
     #[error("it was cancelled")]
     Cancelled,
     /// The path of the worktree is taken.
-    #[error("{} is in the way; remove it if nobody needs it", directory.display())]
+    #[error("{} already exists; remove it if it is not needed", directory.display())]
     PathOccupied {
         /// The path.
         directory: PathBuf,
@@ -122,25 +122,25 @@ pub enum WorktreeError {
         directory: PathBuf,
     },
     /// The repository's configuration would run programs.
-    #[error("the configuration of the repository {} names programs that cannot be turned off", directory.display())]
+    #[error("the configuration of the repository {} has programs that cannot be disabled", directory.display())]
     UnsafeConfig {
         /// The repository.
         directory: PathBuf,
     },
     /// The name is not valid in a branch name.
-    #[error("`{name}` is no name for a worktree: small letters, digits and hyphens are")]
+    #[error("`{name}` is not a valid name for a worktree: use lower-case letters, digits and hyphens")]
     InvalidName {
         /// The requested name.
         name: String,
     },
     /// The path cannot be passed to git.
-    #[error("{} is not spelled in UTF-8", path.display())]
+    #[error("{} is not valid UTF-8", path.display())]
     NotUtf8 {
         /// The path.
         path: PathBuf,
     },
     /// A directory cannot be used.
-    #[error("the folder {} cannot be used: {error}", directory.display())]
+    #[error("the directory {} cannot be used: {error}", directory.display())]
     UnusableDirectory {
         /// The directory.
         directory: PathBuf,
@@ -318,7 +318,7 @@ impl<'a> GitRepository<'a> {
     /// Runs a command that may fail.
     pub(super) async fn run_best_effort(&self, args: &[&str]) {
         if let Err(error) = self.run_checked(args).await {
-            tracing::debug!(%error, "there was nothing to tidy");
+            tracing::debug!(%error, "a cleanup command failed");
         }
     }
 
@@ -377,10 +377,7 @@ fn git_error(subcommand: &str, stderr: &str) -> WorktreeError {
     let message =
         |line: &str| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")).map(str::to_owned);
     let last_line = || stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).map(str::to_owned);
-    let reason = stderr
-        .lines()
-        .find_map(message)
-        .or_else(last_line)
-        .unwrap_or_else(|| "it did not say why".to_owned());
+    let reason =
+        stderr.lines().find_map(message).or_else(last_line).unwrap_or_else(|| "no reason given".to_owned());
     WorktreeError::Git { subcommand: subcommand.to_owned(), reason }
 }

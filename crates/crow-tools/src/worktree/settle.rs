@@ -87,9 +87,9 @@ impl Worktree {
         }
         let (mut settled, repositories) = self.diff_from_base(&repository).await?;
         settled.leftover = match repositories.first() {
-            Some(path) => {
-                Some(format!("{path} is a repository of its own, which no branch holds; it is in {root}"))
-            }
+            Some(path) => Some(format!(
+                "{path} is a repository of its own, which cannot be on the branch; it is in {root}"
+            )),
             None => self.remove_worktree(&repository.ignoring_cancel(), settled.branch.is_some()).await?,
         };
         Ok(settled)
@@ -191,7 +191,7 @@ impl Worktree {
         Ok(match removed.await {
             Err(error) => Some(format!("the worktree {root} could not be removed: {error}")),
             Ok(()) if exists => None,
-            Ok(()) => Some(format!("the folder {root} was gone: what was not committed in it is lost")),
+            Ok(()) => Some(format!("the directory {root} was gone: uncommitted work in it is lost")),
         })
     }
 }

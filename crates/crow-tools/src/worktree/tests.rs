@@ -1,4 +1,4 @@
-#![expect(clippy::disallowed_methods, reason = "the tests use git as a person does")]
+#![expect(clippy::disallowed_methods, reason = "the tests use git as a user does")]
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -23,7 +23,7 @@ struct Scene {
 fn git(dir: &Path, line: &str) -> String {
     let mut command = Command::new("git");
     command.args(line.split(' ')).current_dir(dir);
-    for (name, value) in [("NAME", "somebody"), ("EMAIL", "somebody@localhost")] {
+    for (name, value) in [("NAME", "user"), ("EMAIL", "user@localhost")] {
         command.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
     }
     let output = command.output().unwrap();
@@ -361,7 +361,7 @@ async fn a_folder_that_somebody_removed_is_made_anew() {
         &settled,
         &expect![[r#"
         branch None, 0 files
-        left: the folder $DIR/trees/quiet-otter was gone: what was not committed in it is lost
+        left: the directory $DIR/trees/quiet-otter was gone: uncommitted work in it is lost
         folder there: false
         * main
     "#]],
@@ -424,7 +424,7 @@ async fn a_repository_within_is_not_thrown_away() {
         expect![[r#"
             branch Some("crow/quiet-otter"), 1 files
             Added inner
-            left: inner is a repository of its own, which no branch holds; it is in $DIR/trees/quiet-otter
+            left: inner is a repository of its own, which cannot be on the branch; it is in $DIR/trees/quiet-otter
             folder there: true
             + crow/quiet-otter
             * main

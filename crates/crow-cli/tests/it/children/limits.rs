@@ -218,7 +218,7 @@ fn what_cannot_begin_says_why() {
             < call call-11-0 failed "this session has given no task ../etc; /tasks lists those it has"
             < call call-13-0 task "Task: x" pending {"prompt":"x","worktree":true}
             < call call-13-0 in_progress
-            < call call-13-0 failed "could not make a worktree: $HOME/project is in no git repository"
+            < call call-13-0 failed "could not make a worktree: $HOME/project is not in a git repository"
             < text[msg-15] Nothing.
             < title go
             = end_turn
@@ -236,7 +236,7 @@ fn what_cannot_begin_says_why() {
             model saw assistant: task_cancel("{\"task\":\"../etc\"}")
             model saw tool: "this session has given no task ../etc; /tasks lists those it has"
             model saw assistant: task("{\"prompt\":\"x\",\"worktree\":true}")
-            model saw tool: "could not make a worktree: $HOME/project is in no git repository"
+            model saw tool: "could not make a worktree: $HOME/project is not in a git repository"
         "#]],
     );
 }

@@ -54,7 +54,7 @@ fn a_provider_that_is_not_there_and_a_server_that_does_not_start() {
         warning  config           $HOME/.crow/config.yaml:4: unknown key modles; did you mean models?
         problem  gone             `gone` cannot be reached at http://127.0.0.1:1/v1: connection refused; is it running, and is `base_url` right?
         ok       database         $HOME/.crow/crow.db is made with the first session
-        problem  mcp lost         The MCP server lost did not start: it ended before it answered, with exit code 127: crow-cli sandbox-exec: there is no program no-such-program. Its tools are missing.
+        problem  mcp lost         The MCP server lost did not start: it ended before it answered, with exit code 127: crow-cli sandbox-exec: there is no program no-such-program. Its tools are not available.
         ok       shell            bash runs commands
     "#]],
     );

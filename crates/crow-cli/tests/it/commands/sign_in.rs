@@ -51,7 +51,7 @@ fn servers_and_their_sign_ins() {
         "crow auth program",
         &expect![[r#"
             exit 1
-            error: could not sign in at the MCP server program: it is a program, which needs no sign-in
+            error: could not sign in at the MCP server program: it is a program, which needs no login
         "#]],
     );
     check(
@@ -59,7 +59,7 @@ fn servers_and_their_sign_ins() {
         "crow auth keyed",
         &expect![[r#"
             exit 1
-            error: could not sign in at the MCP server keyed: it has an `Authorization` among its headers already
+            error: could not sign in at the MCP server keyed: its headers already have an `Authorization`
         "#]],
     );
     check(

@@ -90,7 +90,7 @@ fn a_job_in_the_editors_terminal() {
             < call call-3-0 completed "(nothing new)\njob-1 is running"
             < call call-5-0 terminal "job-1 ← crow" pending {"command":"crow","is_input":true,"job":"job-1"}
             < call call-5-0 in_progress
-            < call call-5-0 failed "nothing can be typed to job-1: it runs in the client's terminal, where only the person can; it can be read, and ended with reset"
+            < call call-5-0 failed "nothing can be typed to job-1: it runs in the client's terminal, where only the user can; it can be read, and ended with reset"
             < call call-7-0 terminal "End all jobs" pending {"command":"","reset":true}
             < call call-7-0 in_progress
             > terminal kill term-1
@@ -105,7 +105,7 @@ fn a_job_in_the_editors_terminal() {
             model saw assistant: terminal("{\"command\":\"\",\"is_input\":true}")
             model saw tool: "(nothing new)\njob-1 is running"
             model saw assistant: terminal("{\"command\":\"crow\",\"is_input\":true,\"job\":\"job-1\"}")
-            model saw tool: "nothing can be typed to job-1: it runs in the client's terminal, where only the person can; it can be read, and ended wi"
+            model saw tool: "nothing can be typed to job-1: it runs in the client's terminal, where only the user can; it can be read, and ended with"
             model saw assistant: terminal("{\"command\":\"\",\"reset\":true}")
             model saw tool: "ended job-1 `echo up; tail -f /dev/null`"
         "#]],

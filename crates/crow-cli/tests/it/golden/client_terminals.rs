@@ -59,7 +59,7 @@ fn a_warden_that_no_terminal_opens_for() {
             > terminal create (held) bash -c env -u A echo one ! no such program
             > terminal create term-1: bash -c :
             > terminal release term-1
-            < thought[] Note: there is no sandbox for commands in this client's terminals: no terminal opens for crow-cli: the client refused: no such program. Unapproved commands ask first; those that only read or edit inside the project run there without it.⏎
+            < thought[] Note: there is no sandbox for commands in this client's terminals: the client opened no terminal for crow-cli: the client refused: no such program. Unapproved commands ask first; those that only read or edit inside the project run there without it.⏎
             ? `env -u A echo one` [allow_once, allow_always, reject_once, reject_and_tell] -> allow_once
             > terminal create term-2: bash -c env -u A echo one
             < call call-1-0 in_progress terminal term-2

@@ -35,7 +35,7 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
             < usage 326/32000
             < call call-3-0 read "Read b.txt" pending {"file_path":"b.txt"}
             < call call-3-0 in_progress
-            < call call-3-0 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < call call-3-0 failed "could not read b.txt: it does not exist; similar names in that directory: a.txt"
             < thought[msg-5-thought] Apples.
             < text[msg-5] It says apples.
             < usage 355/32000
@@ -49,7 +49,7 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
             model saw assistant: thinking "I must look." "I look." read({"file_path":"a.txt"})
             model saw user: result "     1\tapples\n"
             model saw assistant: read({"file_path":"b.txt"})
-            model saw user: failure "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            model saw user: failure "could not read b.txt: it does not exist; similar names in that directory: a.txt"
             model saw assistant: thinking "Apples." "It says apples."
             model saw user: "thanks"
         "#]],

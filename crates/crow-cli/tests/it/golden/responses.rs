@@ -36,7 +36,7 @@ fn the_dialect_of_responses() {
             < call call-1-0 completed "     1\tapples\n"
             < call call-3-0 read "Read b.txt" pending {"file_path":"b.txt"}
             < call call-3-0 in_progress
-            < call call-3-0 failed "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < call call-3-0 failed "could not read b.txt: it does not exist; similar names in that directory: a.txt"
             < thought[msg-5-thought] Easy.
             < text[msg-5] It says apples.
             < usage 55/32000
@@ -53,7 +53,7 @@ fn the_dialect_of_responses() {
             < text[msg-1] I look.
             < usage 39/32000
             < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
-            < call call-3-0 read "Read b.txt" failed {"file_path":"b.txt"} "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            < call call-3-0 read "Read b.txt" failed {"file_path":"b.txt"} "could not read b.txt: it does not exist; similar names in that directory: a.txt"
             < thought[msg-5-thought] Easy.
             < text[msg-5] It says apples.
             < usage 55/32000
@@ -72,7 +72,7 @@ fn the_dialect_of_responses() {
             model saw call fc_0_2 call_0_0 read("{\"file_path\":\"a.txt\"}")
             model saw output call_0_0 "     1\tapples\n"
             model saw call  call_1_0 read("{\"file_path\":\"b.txt\"}")
-            model saw output call_1_0 "could not read b.txt: it does not exist; near names in that folder: a.txt"
+            model saw output call_1_0 "could not read b.txt: it does not exist; similar names in that directory: a.txt"
             model saw reasoning rs_2_0 "sealed rs_2_0"
             model saw assistant msg_2_1 "It says apples."
             model saw user "thanks"

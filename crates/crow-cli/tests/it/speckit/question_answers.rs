@@ -85,7 +85,7 @@ fn no_more_questions() {
             < text[msg-7] Then I assume.
             < call call-7-0 read "Read .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","limit":1}
             < call call-7-0 in_progress
-            < call call-7-0 completed "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)\n"
+            < call call-7-0 completed "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; continue with offset=2)\n"
             < call call-9-0 edit "Edit .specify/specs/001-photo-albums/spec.md" pending {"file_path":".specify/specs/001-photo-albums/spec.md","old_string":" [NEEDS CLARIFICATION: may it write into the folder?]","new_string":", and writes nothing into their folder"}
             < call call-9-0 in_progress
             < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
@@ -100,7 +100,7 @@ fn no_more_questions() {
             asked 2 with speckit_ask
               tool: "no more questions may be asked in this step; assume what is usual, and say what you assumed"
             asked 3 with speckit_ask
-              tool: "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; go on with offset=2)"
+              tool: "     1\t# Feature Specification: Photo Albums\n(lines 1 to 1 of 47; continue with offset=2)"
             asked 4 with speckit_ask
               tool: "edited .specify/specs/001-photo-albums/spec.md in 1 place; match: exact\n    34\t### Functional Requirements\n    35\t\n    36\t- **FR-001**: The application MUST put each photo into the album of its day\n    37\t- **FR-002**: The application MUST "
         "##]],

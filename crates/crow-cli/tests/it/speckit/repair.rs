@@ -284,7 +284,7 @@ fn a_checklist_is_only_added_to() {
             < call call-2-0 failed "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
             < call call-4-0 read "Read .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","limit":1}
             < call call-4-0 in_progress
-            < call call-4-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; go on with offset=2)\n"
+            < call call-4-0 completed "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; continue with offset=2)\n"
             < call call-6-0 edit "Edit .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","old_string":"- [ ] CHK001 Is it","new_string":"- [x] CHK001 Was it"}
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
@@ -302,7 +302,7 @@ fn a_checklist_is_only_added_to() {
             asked 1 with speckit_ask
               tool: "could not edit .specify/specs/001-photo-albums/checklists/security.md: it was not read in this session; read it first"
             asked 2 with speckit_ask
-              tool: "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; go on with offset=2)"
+              tool: "     1\t# Security Checklist: Photo Albums\n(lines 1 to 1 of 14; continue with offset=2)"
             asked 3 with speckit_ask
               tool: "edited .specify/specs/001-photo-albums/checklists/security.md in 1 place; match: exact\n     6\t\n     7\t## Photos\n     8\t\n     9\t- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]\n    10\t- [ ] CHK002 Is it said what happens"
             asked 4 with speckit_ask

@@ -229,7 +229,7 @@ fn analyze() {
             > prompt /speckit.analyze coverage
             < call call-2-0 read "Read .specify/specs/001-photo-albums/tasks.md" pending {"file_path":".specify/specs/001-photo-albums/tasks.md","limit":2}
             < call call-2-0 in_progress
-            < call call-2-0 completed "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; go on with offset=3)\n"
+            < call call-2-0 completed "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; continue with offset=3)\n"
             < text[msg-4] | ID | Severity |⏎|---|---|⏎| A1 | LOW |
             < text[msg-5] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze coverage
@@ -242,7 +242,7 @@ fn analyze() {
             asked 0
               user: "/speckit.analyze coverage" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
             asked 1
-              tool: "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; go on with offset=3)"
+              tool: "     1\t---\n     2\tdescription: \"The tasks of one feature, in the order of the work\"\n(lines 1 to 2 of 31; continue with offset=3)"
         "##]],
     );
 }

@@ -25,7 +25,7 @@ const CONNECTIONS_MAX: usize = 16;
 
 /// The text that the browser shows at the end.
 const ANSWERED_TEXT: &str =
-    "Crow has got the answer. Your terminal tells whether you are signed in; you can close this page.";
+    "Crow has received the response. Your terminal shows whether you are logged in; you can close this page.";
 
 /// The query parameters of a callback.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,7 +68,9 @@ async fn handle_connection(mut stream: TcpStream, state: &str) -> Option<Result<
         None => ("404 Not Found", "There is nothing here."),
         // Only the server's token response shows whether the code is valid.
         Some(Ok(_)) => ("200 OK", ANSWERED_TEXT),
-        Some(Err(_)) => ("200 OK", "You are not signed in. Crow says why; you can close this page."),
+        Some(Err(_)) => {
+            ("200 OK", "You are not logged in. Your terminal shows why; you can close this page.")
+        }
     };
     let page = format!(
         "HTTP/1.1 {status}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
@@ -92,7 +94,7 @@ fn parse_request_line(line: &str, state: &str) -> Option<Result<OAuthCallback, S
     }
     if let Some(error) = value("error") {
         let description = value("error_description").map(|words| format!(": {words}")).unwrap_or_default();
-        return Some(Err(to_title(&format!("it was refused ({error}){description}"))));
+        return Some(Err(to_title(&format!("it was rejected ({error}){description}"))));
     }
     value("code").map(|code| Ok(OAuthCallback { code, issuer: value("iss") }))
 }
@@ -123,7 +125,7 @@ mod tests {
         assert_parsed("GET /callback?error=access_denied&state=s2 HTTP/1.1", "nothing");
         assert_parsed(
             "GET /callback?error=access_denied&error_description=no%1b&state=s1 HTTP/1.1",
-            "it was refused (access_denied): no ",
+            "it was rejected (access_denied): no ",
         );
         assert_parsed("", "nothing");
     }

@@ -17,9 +17,9 @@ const BODY_BYTES_MAX: usize = 1024 * 1024;
 /// Reason why a request was not sent or its response not accepted.
 #[derive(Debug, thiserror::Error)]
 enum SignInHttpError {
-    #[error("it names an address that is not https")]
+    #[error("it gave an address that is not https")]
     NotEncrypted,
-    #[error("it names an address on this machine")]
+    #[error("it gave an address on this machine")]
     Loopback,
     #[error("it answered with more than {BODY_BYTES_MAX} bytes")]
     TooLong,

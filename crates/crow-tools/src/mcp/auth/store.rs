@@ -87,7 +87,7 @@ impl TokenFile {
         let file = self.clone();
         let read = tokio::task::spawn_blocking(move || file.read()).await;
         let read = read.unwrap_or_else(|error| Err(io::Error::other(error)));
-        read.map_err(|error| format!("could not read what is kept of its sign-in: {error}"))
+        read.map_err(|error| format!("could not read its stored login: {error}"))
     }
 
     /// Returns a store that writes logins with this client secret to the file.
@@ -180,7 +180,8 @@ impl CredentialStore for TokenStore {
         Self: 'b,
     {
         Box::pin(async {
-            let timed_out = |_| Err(AuthError::CredentialStoreError("another process renews it".to_owned()));
+            let timed_out =
+                |_| Err(AuthError::CredentialStoreError("another process is refreshing it".to_owned()));
             let lock =
                 timeout(LOCK_TIMEOUT, self.run_blocking(TokenFile::lock)).await.unwrap_or_else(timed_out)?;
             Ok(Some(CredentialRefreshGuard::new(lock)))

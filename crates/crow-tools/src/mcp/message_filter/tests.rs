@@ -51,7 +51,7 @@ fn an_answer_that_nobody_can_read_is_a_refusal_of_its_request() {
     assert!(passed(cancel.as_bytes(), 3).0.starts_with("{\"jsonrpc\":\"2.0\",\"id\":6,\"error\":"));
     assert!(passed(cancel.as_bytes(), 3).0.ends_with("\ntwo\n"));
     let surrogate = "{\"id\":6,\"result\":\"\\ud800\"}\n";
-    assert!(passed(surrogate.as_bytes(), 3).0.contains("its answer is no JSON"));
+    assert!(passed(surrogate.as_bytes(), 3).0.contains("its answer is not valid JSON"));
     let id_last = "{\"result\":\"\\ud800\",\"id\":7}\n";
     assert!(passed(id_last.as_bytes(), 3).0.contains("\"id\":7"), "{:?}", passed(id_last.as_bytes(), 3));
 }

@@ -82,13 +82,13 @@ fn what_is_refused() {
             ! `timeout` is in seconds and may be at most 3600; for what takes longer leave it out, or set background
             ! `timeout` is in seconds and may be at most 3600; for what takes longer leave it out, or set background
             ! `timeout` is in seconds and may be at most 3600; for what takes longer leave it out, or set background
-            ! `cwd` holds a zero byte, which no path can
-            ! `cwd` is the folder of a new command; a job stays in its own
-            ! `command` holds a zero byte, which no command can
-            ! `command` holds a zero byte, which no command can
-            ! `command` is longer than 131071 bytes, more than the system takes; write the text to a file and use that
-            ! the arguments do not fit: invalid type: sequence, expected a string
-            ! the arguments do not fit: invalid type: string "soon", expected f64
+            ! `cwd` contains a zero byte, which no path may
+            ! `cwd` is the directory of a new command; a job stays in its own
+            ! `command` contains a zero byte, which no command may
+            ! `command` contains a zero byte, which no command may
+            ! `command` is longer than 131071 bytes, more than the system accepts; write the text to a file and use that
+            ! the arguments are invalid: invalid type: sequence, expected a string
+            ! the arguments are invalid: invalid type: string "soon", expected f64
         "#]],
     );
 }

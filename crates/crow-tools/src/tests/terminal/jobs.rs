@@ -111,7 +111,7 @@ async fn what_takes_long_goes_on_as_a_job() {
     let (_, said) = said.split_once('\n').unwrap();
     expect![[r#"
         Done: begun
-        not done after 1 s, it goes on as job-1; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
+        not done after 1 s, it continues as job-1; with is_input=true it is read (command empty) or typed to, with reset=true it is ended
     "#]]
     .assert_eq(said);
     let refused = kind(&machine, "go").await;
@@ -141,7 +141,7 @@ async fn an_end_is_told_with_the_next_call() {
     let told = told.split_once('\n').unwrap().1;
     expect![[r#"
         Done: well
-        (job-1 `echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye` is over: exit code 0; what it still said can be read with is_input)
+        (job-1 `echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye` is over: exit code 0; its remaining output can be read with is_input)
     "#]]
     .assert_eq(told);
     let said = machine.call("terminal", json!({"command": "echo well"})).await;
@@ -207,7 +207,7 @@ async fn there_are_only_so_many() {
         start(&machine, "echo up; sleep 1000").await;
     }
     let said = start(&machine, "echo up; sleep 1000").await;
-    assert!(said.contains("Failed: not started: 16 jobs run"), "{said}");
+    assert!(said.contains("Failed: not started: 16 jobs are running"), "{said}");
     let said = machine.call("terminal", json!({"reset": true, "job": "job-7", "command": "echo next"})).await;
     assert!(said.ends_with("Done: ended job-7 `echo up; sleep 1000`\nnext\n"), "{said}");
     let said = start(&machine, "echo up; sleep 1000").await;

@@ -108,16 +108,16 @@ fn what_is_no_address_says_so() {
         &expect![[r#"
             : the address is empty
              \n : the address is empty
-            example.com/x: it is no whole address (relative URL without a base); begin with https://
-            //example.com/x: it is no whole address (relative URL without a base); begin with https://
+            example.com/x: it is not a full address (relative URL without a base); begin with https://
+            //example.com/x: it is not a full address (relative URL without a base); begin with https://
             localhost:3000: only addresses that begin with http:// or https:// can be fetched
             file:///etc/passwd: only addresses that begin with http:// or https:// can be fetched
             ftp://example.com/: only addresses that begin with http:// or https:// can be fetched
             data:text/html,<b>x</b>: only addresses that begin with http:// or https:// can be fetched
             javascript:alert(1): only addresses that begin with http:// or https:// can be fetched
             view-source:http://example.com: only addresses that begin with http:// or https:// can be fetched
-            http://: it is no address: empty host
-            http://:80/: it is no address: empty host
+            http://: it is not a valid address: empty host
+            http://:80/: it is not a valid address: empty host
             http://exa mple.com/: the address has white space or control characters in it
             http://example.com/\u{0}: the address has white space or control characters in it
             http://example.com/a\r\nHost: evil: the address has white space or control characters in it
@@ -125,10 +125,10 @@ fn what_is_no_address_says_so() {
             http://user@example.com/: the address has a user name or a password in it; leave them out
             http://:secret@example.com/: the address has a user name or a password in it; leave them out
             http://example.com@127.0.0.1/: the address has a user name or a password in it; leave them out
-            http://example.com:99999/: it is no address: invalid port number
-            http://256.256.256.256/: it is no address: invalid IPv4 address
-            http://[::1/: it is no address: invalid IPv6 address
-            http://a%00b.com/: it is no address: invalid international domain name
+            http://example.com:99999/: it is not a valid address: invalid port number
+            http://256.256.256.256/: it is not a valid address: invalid IPv4 address
+            http://[::1/: it is not a valid address: invalid IPv6 address
+            http://a%00b.com/: it is not a valid address: invalid international domain name
             http://example.com/aaaaaaaaaaaaaaaaaaaaa: the address is too long (1048595 bytes, the limit is 8192)
         "#]],
     );

@@ -35,14 +35,14 @@ fn a_public_name_stands_for_public_addresses_only() {
         "10.0.0.5 127.0.0.1",
         SiteReach::Public,
         &expect![[r#"
-        error: docs.rs stands for 10.0.0.5, which is not on the public internet; fetch that address itself to have a person asked
+        error: docs.rs resolves to 10.0.0.5, which is not on the public internet; fetch that address itself to ask the user
     "#]],
     );
     check(
         "::ffff:169.254.169.254",
         SiteReach::Public,
         &expect![[r#"
-        error: docs.rs stands for ::ffff:169.254.169.254, which is not on the public internet; fetch that address itself to have a person asked
+        error: docs.rs resolves to ::ffff:169.254.169.254, which is not on the public internet; fetch that address itself to ask the user
     "#]],
     );
     check(
@@ -78,7 +78,7 @@ async fn a_name_that_was_moved_here_is_not_connected_to() {
         accepted = listener.accept() => panic!("it came from {:?}", accepted.unwrap().1),
     };
     let ToolError(reason) = request_error(&error);
-    expect!["moved.example.com stands for 127.0.0.1, which is not on the public internet; fetch that address itself to have a person asked"].assert_eq(&reason);
+    expect!["moved.example.com resolves to 127.0.0.1, which is not on the public internet; fetch that address itself to ask the user"].assert_eq(&reason);
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn check(html: &str, expect: &Expect) {
 }
 
 const PARAGRAPH: &str = "<p>Long sentences with commas, clauses, and more of them, are what an article is made of, as \
-    everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.</p>";
+    everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.</p>";
 
 #[test]
 fn an_article_without_what_is_around_it() {
@@ -32,9 +32,9 @@ fn an_article_without_what_is_around_it() {
         &expect![[r#"
         # The page | Site
 
-        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.
+        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.
 
-        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and nobody would put so many of them into a menu, or a footer.
+        Long sentences with commas, clauses, and more of them, are what an article is made of, as everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.
 
         See [the other](https://example.com/docs/other#x) and [docs](https://docs.rs/).
 

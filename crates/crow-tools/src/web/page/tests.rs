@@ -67,7 +67,7 @@ fn types_decide_how_a_body_is_read() {
     check(
         "",
         b"\0",
-        &expect!["refused: it is a binary file (of no stated type); to use it, download it with a command"],
+        &expect!["refused: it is a binary file (of unknown type); to use it, download it with a command"],
     );
     check("text/html", b"", &expect![[""]]);
 }
