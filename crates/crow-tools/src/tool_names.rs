@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn fit_and_free() {
+    fn names_are_sanitized_and_unique() {
         let long = "n".repeat(80);
         let names =
             ["git status", "git.status", "git/status", "read", "read", "", "été", &long, &long, &long, &long];

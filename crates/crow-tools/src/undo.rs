@@ -467,7 +467,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_says_nothing_may_have_anything() {
+    fn silent_client_may_have_unsaved_changes() {
         let refused = ClientError::Refused("no such file".into());
         let answers = [
             Ok("a".to_owned()),

@@ -221,7 +221,7 @@ mod tests {
 
     /// The model's share of a result is limited, however many blocks it has, and the total is shown.
     #[test]
-    fn pieces_and_what_stands_between_them_count() {
+    fn blocks_and_separators_count_toward_the_limit() {
         let block = json!({"type": "text", "text": "a"});
         let unrecognized = json!({"type": "unknown"});
         for block in [block, unrecognized] {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_cut_with_its_line_ends() {
+    fn text_limit_includes_line_endings() {
         let blocks = vec![json!({"type": "text", "text": "ab"}); 900];
         let mut all = vec![json!({"type": "text", "text": "x".repeat(TEXT_BYTES_MAX - 100)})];
         all.extend(blocks);

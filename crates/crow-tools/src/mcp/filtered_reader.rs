@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn after_the_handshake_a_fault_is_one_answer_among_others() {
+    async fn fault_after_the_handshake_is_an_error_response() {
         let deep = format!("{{\"id\":4,\"result\":{}", "[".repeat(1000));
         let input = format!("one\n\n{deep}\ntwo\n");
         let mut output = String::new();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_handshake_is_endless() {
+    async fn endless_message_ends_the_handshake() {
         let handshake = McpHandshakeState::default();
         let mut output = Vec::new();
         FilteredReader::new(tokio::io::repeat(b'v'), handshake.clone())

@@ -229,7 +229,7 @@ mod tests {
     use super::SseDecoder;
 
     #[test]
-    fn events_cut_anywhere() {
+    fn events_are_decoded_from_chunks_of_any_size() {
         let text = ": hello\r\nevent: endpoint\r\ndata: /a\r\n\r\ndata: é\ndata:b\n\nevent: x\n\nid: 1\rdata\r\rdata: cut";
         let whole = format!("{:?}", SseDecoder::default().feed(text.as_bytes()).unwrap());
         for n_bytes in 1..text.len() {

@@ -50,7 +50,7 @@ fn text_of(mut file: fs::File) -> String {
 }
 
 #[test]
-fn nothing_behind_a_link() {
+fn links_are_not_followed() {
     let paths = [
         "in/file",
         "in",
@@ -89,7 +89,7 @@ fn nothing_behind_a_link() {
 }
 
 #[test]
-fn relative_paths_are_not_resolved() {
+fn relative_paths_are_rejected() {
     assert!(open_file(Path::new("Cargo.toml")).is_err());
     assert!(read_metadata(Path::new("Cargo.toml")).is_err());
     assert!(DirHandle::open_or_create(Path::new("made")).is_err());
@@ -97,13 +97,13 @@ fn relative_paths_are_not_resolved() {
 }
 
 #[test]
-fn the_system_opens_a_path_at_once() {
+fn paths_are_opened_in_one_system_call() {
     let (_dir, place) = place();
     assert!(open_at_once(&place.join("in/file"), READ).is_some_and(|opened| opened.is_ok()));
 }
 
 #[test]
-fn a_pipe_is_looked_at_and_not_waited_for() {
+fn pipe_is_inspected_without_waiting() {
     let (_dir, place) = place();
     let found = read_metadata(&place.join("in/pipe")).unwrap();
     assert!(!found.is_file() && !found.is_dir());
@@ -112,7 +112,7 @@ fn a_pipe_is_looked_at_and_not_waited_for() {
 }
 
 #[test]
-fn folders_are_made_where_the_path_says() {
+fn directories_are_created_at_the_path() {
     let (_dir, place) = place();
     let made = DirHandle::open_or_create(&place.join("in/a/b/c")).unwrap();
     made.create_entry("x".as_ref()).unwrap();
@@ -125,7 +125,7 @@ fn folders_are_made_where_the_path_says() {
 }
 
 #[test]
-fn a_new_file_does_not_go_through_a_link() {
+fn new_file_is_not_created_through_a_link() {
     let (_dir, place) = place();
     let dir = DirHandle::open(&place.join("in")).unwrap();
     assert!(dir.create_entry("none".as_ref()).is_err());
@@ -149,7 +149,7 @@ impl Drop for Ends<'_> {
 const TRIES: usize = 20_000;
 
 #[test]
-fn a_link_that_comes_and_goes_is_never_followed() {
+fn link_that_comes_and_goes_is_never_followed() {
     let (_dir, place) = place();
     fs::rename(place.join("in/away"), place.join("link")).unwrap();
     fs::remove_file(place.join("link")).unwrap();

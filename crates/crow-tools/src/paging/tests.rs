@@ -38,7 +38,7 @@ fn check(bytes: &[u8], range: PageRange, expected: &Expect) {
 }
 
 #[test]
-fn a_page_of_a_text() {
+fn page_of_a_text_is_read() {
     check(
         b"1\n2\r\n3\n4\n5",
         RANGE,
@@ -88,7 +88,7 @@ fn a_page_of_a_text() {
 }
 
 #[test]
-fn other_encodings() {
+fn encodings_are_decoded() {
     let utf16: Vec<u8> = "\u{feff}grün\n2\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
     check(
         &utf16,
@@ -121,7 +121,7 @@ impl Read for Endless {
 }
 
 #[test]
-fn a_line_without_an_end_stops_when_the_turn_does() {
+fn endless_line_stops_when_cancelled() {
     let cancel = CancellationToken::new();
     let reading = {
         let cancel = cancel.clone();

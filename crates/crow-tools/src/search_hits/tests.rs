@@ -34,7 +34,7 @@ fn check(n_rows_max: usize, expect: &Expect) {
 }
 
 #[test]
-fn the_first_rows_in_any_order() {
+fn first_rows_are_kept_in_any_order() {
     check(
         2,
         &expect![[r#"
@@ -71,14 +71,14 @@ fn the_first_rows_in_any_order() {
 }
 
 #[test]
-fn what_cannot_be_shown_is_not_searched() {
+fn files_after_the_last_row_are_not_searched() {
     let (_, _, n_searched) = found(&[2, 1, 5, 4, 3], lines, 1);
     // The files before the second row, which are two.
     assert_eq!(n_searched, 2);
 }
 
 #[test]
-fn gaps_do_not_count() {
+fn gaps_do_not_count_toward_the_limit() {
     let rows = |_| {
         vec![
             MatchRow::Context(1, "a".into()),

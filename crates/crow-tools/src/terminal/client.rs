@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_in_a_terminal() {
+    fn new_output_is_found_in_a_terminal() {
         assert_new_text(&["", "one\n", "one\ntwo\n", "one\ntwo\n"], &["", "one\n", "two\n", ""]);
         let long = "x".repeat(2 * POSITION_BYTES);
         let (whole, rest) = (format!("{long}two\n"), format!("…{}two\nthree\n", &long[POSITION_BYTES / 2..]));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_lines() {
+    fn keys_and_lines_are_parsed() {
         assert_input("C-c", "\x03", true);
         assert_input("ctrl+C", "\x03", true);
         assert_input("C-d", "\x04", true);

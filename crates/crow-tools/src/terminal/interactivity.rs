@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_talks() {
+    fn interactive_programs_are_detected() {
         let lines = [
             "python3",
             "python3.12 -q",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks() {
+    fn prompting_programs_are_detected() {
         let lines = [
             "sudo apt install x",
             "ssh host uptime",
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_none() {
+    fn other_commands_need_no_terminal() {
         let lines = [
             "",
             "ls",

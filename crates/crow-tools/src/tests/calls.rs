@@ -8,7 +8,7 @@ use super::{Machine, check};
 use crate::{Tool, ToolCx, ToolFuture, ToolRegistry, Workspace};
 
 #[tokio::test]
-async fn the_plan() {
+async fn plan_is_set() {
     let entries =
         json!([{"content": "look", "status": "completed"}, {"content": "do", "status": "in_progress"}]);
     check(
@@ -24,7 +24,7 @@ async fn the_plan() {
 }
 
 #[tokio::test]
-async fn wrong_calls() {
+async fn invalid_calls_are_rejected() {
     let calls = [
         ("fly", json!({"to": "the moon"})),
         ("", json!({"to": "the moon"})),
@@ -50,7 +50,7 @@ async fn wrong_calls() {
 }
 
 #[tokio::test]
-async fn names_of_other_agents() {
+async fn argument_names_of_other_agents_are_accepted() {
     let setup = |project: &std::path::Path| std::fs::write(project.join("a.txt"), "one\ntwo\n").unwrap();
     let edit = |call: Value| ("edit", call);
     let calls = [
@@ -110,7 +110,7 @@ impl Tool for Foreign {
 }
 
 #[tokio::test]
-async fn calls_in_doubt_and_unreadable_ones() {
+async fn doubtful_and_unreadable_calls_are_rejected() {
     let mut machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());
     let spec = ToolSpec { name: "give".into(), description: String::new(), parameters: json!({}) };
     machine.tools.add_tool(Arc::new(Foreign(spec))).unwrap();
@@ -168,7 +168,7 @@ async fn calls_in_doubt_and_unreadable_ones() {
 
 /// Every prefix of a call that writes or runs something is rejected, including the empty one.
 #[tokio::test]
-async fn no_beginning_of_a_call_runs() {
+async fn truncated_calls_are_not_run() {
     let machine = Machine::new(|cwd| std::fs::write(cwd.join("a"), "text").unwrap());
     for (name, whole) in [
         ("write", json!({"file_path": "b", "content": "say \"hi\"\n\ttwice {[\u{1f426}]}"})),
@@ -190,7 +190,7 @@ async fn no_beginning_of_a_call_runs() {
 }
 
 #[tokio::test]
-async fn nothing_runs_in_a_cancelled_turn() {
+async fn cancelled_turn_runs_nothing() {
     let machine = Machine::new(|_| ());
     machine.cancel.cancel();
     let said = machine.call("write", json!({"file_path": "a", "content": ""})).await;

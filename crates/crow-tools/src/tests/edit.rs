@@ -16,7 +16,7 @@ fn read() -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn only_what_was_read() {
+async fn edit_requires_a_read() {
     let setup = |cwd: &std::path::Path| fs::write(cwd.join("a"), "one\ntwo\nthree\n").unwrap();
     check(
         setup,
@@ -48,7 +48,7 @@ async fn only_what_was_read() {
 }
 
 #[tokio::test]
-async fn an_empty_old_text_begins_a_file() {
+async fn empty_old_text_creates_a_file() {
     let setup = |cwd: &Path| {
         fs::write(cwd.join("empty"), "").unwrap();
         fs::write(cwd.join("full"), "one\n").unwrap();
@@ -86,7 +86,7 @@ async fn an_empty_old_text_begins_a_file() {
 }
 
 #[tokio::test]
-async fn what_was_written_counts_as_read() {
+async fn written_file_counts_as_read() {
     let write = ("write", json!({"file_path": "a", "content": "x x\n"}));
     let all = ("edit", json!({"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true}));
     check(|_| (), &[write, edit("x", "y"), all, edit("nothing", "")], expect![[r#"
@@ -105,7 +105,7 @@ async fn what_was_written_counts_as_read() {
 }
 
 #[tokio::test]
-async fn changed_behind_our_back() {
+async fn change_since_the_read_is_rejected() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "one\n").unwrap());
     machine.call("read", json!({"file_path": "a"})).await;
     fs::write(machine.path("a"), "two\n").unwrap();
@@ -120,7 +120,7 @@ async fn changed_behind_our_back() {
 }
 
 #[tokio::test]
-async fn missing_file() {
+async fn missing_file_is_reported() {
     check(
         |_| (),
         &[edit("a", "b")],
@@ -142,7 +142,7 @@ async fn check_bytes(before: &[u8], (old, new): (&str, &str), expect: Expect) {
 }
 
 #[tokio::test]
-async fn encoding_and_line_endings_stay() {
+async fn encoding_and_line_endings_are_kept() {
     check_bytes(
         b"one\r\ntwo\r\nthree\r\n",
         ("one\ntwo", "1\n2\n2a"),
@@ -157,7 +157,7 @@ async fn encoding_and_line_endings_stay() {
 }
 
 #[tokio::test]
-async fn the_first_line_after_a_byte_order_mark() {
+async fn first_line_after_a_byte_order_mark_is_found() {
     check_bytes(
         b"\xEF\xBB\xBF  one\n  two\n",
         ("one\ntwo", "1\ntwo"),
@@ -174,7 +174,7 @@ async fn the_first_line_after_a_byte_order_mark() {
 
 /// The user who decides and the model have to know that the match was not exact.
 #[tokio::test]
-async fn a_match_that_is_not_exact_is_told() {
+async fn match_that_is_not_exact_has_a_note() {
     let machine =
         Machine::new(|cwd| fs::write(cwd.join("a"), "class A:\n    def f(self):\n        pass\n").unwrap());
     machine.call("read", json!({"file_path": "a"})).await;
@@ -257,7 +257,7 @@ fn hostile() -> Vec<(&'static str, Value)> {
 
 /// Every call has a result, and the directory is unchanged.
 #[tokio::test]
-async fn hostile_arguments() {
+async fn hostile_arguments_change_nothing() {
     let machine = Machine::new(with_odd_files);
     for name in ["a", "latin", "empty", "locked"] {
         machine.call("read", json!({"file_path": name})).await;

@@ -35,7 +35,7 @@ async fn check(command: &str, expect: Expect) {
 }
 
 #[tokio::test]
-async fn it_reads_what_it_is_told() {
+async fn hook_reads_its_input() {
     check(
         "grep -q '\"tool_name\":\"terminal\"' && echo 'no terminal' >&2 && exit 2",
         expect![[r#"Some(Block("no terminal"))"#]],
@@ -45,13 +45,13 @@ async fn it_reads_what_it_is_told() {
 }
 
 #[tokio::test]
-async fn it_runs_in_the_session_without_the_keys() {
+async fn hook_runs_in_the_session_without_the_keys() {
     let script = "ls >&2; echo $CROW_PROJECT_DIR ${CARGO_MANIFEST_DIR:-no key} >&2; exit 2";
     check(script, expect![[r#"Some(Block("here\n$DIR/project no key"))"#]]).await;
 }
 
 #[tokio::test]
-async fn an_answer_in_json() {
+async fn hook_answers_in_json() {
     check(r#"printf '{"decision":"block","reason":"not now"}'"#, expect![[r#"Some(Block("not now"))"#]])
         .await;
     check(r#"echo '{"context":"tabs"}'; echo chatter >&2"#, expect![[r#"Some(Context("tabs"))"#]]).await;
@@ -63,14 +63,14 @@ async fn an_answer_in_json() {
 }
 
 #[tokio::test]
-async fn what_does_not_work_failed() {
+async fn hook_that_does_not_start_fails() {
     check("./no-such-script 2> /dev/null", expect![[r#"Some(Failed("it ended with exit code 127"))"#]]).await;
     check("echo sorry >&2; exit 1", expect![[r#"Some(Failed("it ended with exit code 1: sorry"))"#]]).await;
     check("kill -9 $$", expect![[r#"Some(Failed("signal 9 ended it"))"#]]).await;
 }
 
 #[tokio::test]
-async fn input_left_unread_fails_nothing() {
+async fn unread_input_is_no_failure() {
     let told = "x".repeat(1_000_000);
     let machine = Machine::new(|_| ());
     let deaf = hook("exec <&-", STUCK);
@@ -79,14 +79,14 @@ async fn input_left_unread_fails_nothing() {
 }
 
 #[tokio::test]
-async fn a_flood_is_no_answer() {
+async fn output_beyond_the_limit_is_no_decision() {
     check("yes | head -c 1000000", expect!["Some(Nothing)"]).await;
     let script = r#"printf '{"context":"'; yes | head -c 1000000 | tr -d "\n"; printf '"}'"#;
     check(script, expect![[r#"Some(Failed("its answer is not JSON: control character (\\u0000-\\u001F) found while parsing a string at line 2 column 0"))"#]]).await;
 }
 
 #[tokio::test]
-async fn a_hook_that_hangs_failed() {
+async fn hook_that_hangs_times_out() {
     let machine = Machine::new(|_| ());
     let said = run(&machine, &hook("sleep 1000", Duration::from_secs(1))).await;
     expect![[r#"Some(Failed("it ran longer than 1 s"))"#]].assert_eq(&format!("{said:?}"));
@@ -94,13 +94,13 @@ async fn a_hook_that_hangs_failed() {
 }
 
 #[tokio::test]
-async fn what_a_hook_leaves_behind_keeps_nobody_waiting() {
+async fn processes_of_a_hook_do_not_delay_it() {
     check("sleep 1000 & echo '{\"reason\":\"quick\"}'", expect![[r#"Some(Block("quick"))"#]]).await;
     check("setsid sleep 1 & echo '{\"reason\":\"quick\"}'", expect![[r#"Some(Block("quick"))"#]]).await;
 }
 
 #[tokio::test]
-async fn a_hook_that_is_cut_says_nothing() {
+async fn hook_that_is_cancelled_has_no_decision() {
     let machine = Machine::new(|_| ());
     let cut_once_it_runs = async {
         let mut tick = tokio::time::interval(Duration::from_millis(5));
@@ -117,7 +117,7 @@ async fn a_hook_that_is_cut_says_nothing() {
 }
 
 #[tokio::test]
-async fn a_folder_that_is_gone_failed() {
+async fn missing_directory_fails_the_hook() {
     let machine = Machine::new(|project| std::fs::remove_dir_all(project).unwrap());
     let said = format!("{:?}", run(&machine, &hook("true", STUCK)).await);
     let outside = machine.dir.path().canonicalize().unwrap().display().to_string();

@@ -90,7 +90,7 @@ fn paths(more: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn paths_to_read() {
+async fn read_survives_hostile_paths() {
     check("read", &paths(&json!({})), expect![[r#"
         {"file_path":""}
           Failed: could not read .: it is a directory; list it with `glob`
@@ -155,7 +155,7 @@ async fn paths_to_read() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
-async fn paths_to_write() {
+async fn write_survives_hostile_paths() {
     // The root directory, devices and the like are unchanged; files are created in the project.
     let mut calls = paths(&json!({"content": "new\n"}));
     // It leads elsewhere on each machine.
@@ -227,7 +227,7 @@ async fn paths_to_write() {
 }
 
 #[tokio::test]
-async fn pages() {
+async fn read_survives_hostile_ranges() {
     let page = |offset: Value, limit: Value| json!({"file_path": "file", "offset": offset, "limit": limit});
     let calls = [
         page(json!(0), json!(1)),
@@ -267,7 +267,7 @@ async fn pages() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
-async fn patterns_to_search_for() {
+async fn grep_survives_hostile_patterns() {
     let deep = "(".repeat(5000) + &")".repeat(5000);
     let calls = [
         json!({"pattern": ""}),
@@ -378,7 +378,7 @@ async fn patterns_to_search_for() {
 }
 
 #[tokio::test]
-async fn patterns_to_find() {
+async fn glob_survives_hostile_patterns() {
     let calls = [
         json!({"pattern": ""}),
         json!({"pattern": "\0"}),
@@ -430,7 +430,7 @@ async fn patterns_to_find() {
 }
 
 #[tokio::test]
-async fn plans() {
+async fn todo_survives_hostile_plans() {
     let entry = |content: &str| json!({"content": content, "status": "pending"});
     let calls = [
         json!({"entries": []}),
@@ -474,7 +474,7 @@ async fn plans() {
 }
 
 #[tokio::test]
-async fn a_file_that_changes_while_it_is_read() {
+async fn file_that_changes_during_a_read_is_shown_once() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "").unwrap());
     let is_over = Arc::new(AtomicBool::new(false));
     let (path, stop) = (machine.path("a"), Arc::clone(&is_over));

@@ -118,7 +118,7 @@ pub(super) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 #[tokio::test]
-async fn calls() {
+async fn calls_return_their_results() {
     let calls = [
         ("echo", json!({"text": "hello"})),
         ("fail", json!({})),
@@ -177,7 +177,7 @@ async fn calls() {
 }
 
 #[tokio::test]
-async fn environment() {
+async fn environment_has_no_secrets() {
     let names = ["CARGO_MANIFEST_DIR", "CROW_ADDED", "CARGO_PKG_NAME"];
     let calls = names.map(|name| ("env", json!({"name": name})));
     check(
@@ -196,7 +196,7 @@ async fn environment() {
 }
 
 #[tokio::test]
-async fn garbage_between_the_messages() {
+async fn garbage_between_messages_is_ignored() {
     check(
         stdio("box", &["garbage"]),
         &[("echo", json!({"text": "hello"}))],
@@ -209,7 +209,7 @@ async fn garbage_between_the_messages() {
 }
 
 #[tokio::test]
-async fn tools_on_many_pages() {
+async fn tools_are_listed_from_many_pages() {
     check_listed(
         stdio("box", &["pages"]),
         expect![[r#"
@@ -233,7 +233,7 @@ async fn tools_on_many_pages() {
 }
 
 #[tokio::test]
-async fn pages_without_end() {
+async fn pages_without_end_are_bounded() {
     check_listed(
         stdio("box", &["endless", "many"]),
         expect![[r#"
@@ -283,7 +283,7 @@ async fn pages_without_end() {
 }
 
 #[tokio::test]
-async fn odd_tools() {
+async fn tools_with_invalid_entries_are_normalized() {
     check_listed(stdio("box", &["odd"]), expect![[r#"
         no-schema:  (Its parameters are not known.) {"type":"object","properties":{}}
         list-schema:  (Its parameters are not known.) {"type":"object","properties":{}}
@@ -298,7 +298,7 @@ async fn odd_tools() {
 }
 
 #[tokio::test]
-async fn too_many_tools() {
+async fn tools_beyond_the_limit_are_omitted() {
     let session = Session::settled(vec![stdio("box", &["many"])]).await;
     assert_eq!(session.servers.tools().len(), 128);
     expect![[r#"
@@ -308,7 +308,7 @@ async fn too_many_tools() {
 }
 
 #[tokio::test]
-async fn names_that_are_taken() {
+async fn names_that_are_taken_get_a_prefix() {
     let session = Session::settled(vec![stdio("box", &[]), stdio("box", &[]), stdio("b:x", &[])]).await;
     let specs = session.machine.tools.tool_specs();
     let names: Vec<&str> =
@@ -326,7 +326,7 @@ async fn names_that_are_taken() {
 }
 
 #[tokio::test]
-async fn servers_that_do_not_start() {
+async fn servers_that_do_not_start_are_reported() {
     let servers = vec![
         stdio("broken", &["broken"]),
         stdio("refusing", &["refusing"]),
@@ -349,7 +349,7 @@ async fn servers_that_do_not_start() {
 
 // Time only advances when nothing else happens.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_never_answers() {
+async fn server_that_never_answers_times_out() {
     let session = Session::start(vec![stdio("box", &["silent"])]);
     expect!["The MCP server box did not start: it did not answer within 30 s. Its tools are not available."]
         .assert_eq(&session.servers.next_notices().await.join("\n"));
@@ -357,7 +357,7 @@ async fn a_server_that_never_answers() {
 }
 
 #[tokio::test]
-async fn a_late_server_comes_when_it_comes() {
+async fn server_that_is_late_adds_its_tools() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("now");
     let mut session =
@@ -379,7 +379,7 @@ async fn a_late_server_comes_when_it_comes() {
 }
 
 #[tokio::test]
-async fn a_server_that_dies_is_started_again() {
+async fn server_that_exits_is_restarted() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let mut said = String::new();
     for round in 1..=4 {
@@ -425,7 +425,7 @@ async fn a_server_that_dies_is_started_again() {
 }
 
 #[tokio::test]
-async fn a_cancelled_call() {
+async fn call_is_cancelled() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let marker = session.machine.path("marker");
     let (said, ()) = tokio::join!(session.call("hang", json!({"marker": marker})), async {
@@ -442,7 +442,7 @@ async fn a_cancelled_call() {
 }
 
 #[tokio::test]
-async fn a_call_without_end() {
+async fn call_without_progress_times_out() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let marker = session.machine.path("marker");
     tokio::time::pause();
@@ -454,7 +454,7 @@ async fn a_call_without_end() {
 }
 
 #[tokio::test]
-async fn progress() {
+async fn progress_is_shown() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let marker = session.machine.path("marker");
     let shown = std::sync::Mutex::new(String::new());
@@ -474,7 +474,7 @@ async fn progress() {
 }
 
 #[tokio::test]
-async fn more_tools_later() {
+async fn tools_added_later_are_listed() {
     let mut session = Session::settled(vec![stdio("box", &[])]).await;
     let n_before = session.servers.tools().len();
     session.call("more", json!({})).await;
@@ -488,7 +488,7 @@ async fn more_tools_later() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_session_ends_them() {
+async fn session_end_ends_the_servers() {
     let session = Session::settled(vec![stdio("box", &[]), stdio("mule", &["stubborn"])]).await;
     assert_eq!(session.machine.tools.count_programs(), 2);
     let tools = session.servers.tools();
@@ -502,7 +502,7 @@ async fn the_end_of_the_session_ends_them() {
 }
 
 #[tokio::test]
-async fn a_call_at_work_when_the_session_ends() {
+async fn session_end_ends_a_running_call() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let Session { machine, servers } = session;
     let marker = machine.path("marker");

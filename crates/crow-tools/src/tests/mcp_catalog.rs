@@ -13,7 +13,7 @@ fn without(server: McpServer, disabled: &[&str]) -> McpServer {
 }
 
 #[tokio::test]
-async fn disabled_tools() {
+async fn disabled_tools_are_left_out() {
     let server = without(stdio("box", &[]), &["die", "hang", "structure", "nonsense"]);
     let mut session = Session::settled(vec![server]).await;
     let names: Vec<String> = session.servers.tools().iter().map(|tool| tool.spec().name.clone()).collect();
@@ -34,7 +34,7 @@ async fn disabled_tools() {
 }
 
 #[tokio::test]
-async fn only_included_tools() {
+async fn included_tools_are_the_only_ones() {
     let included = ["echo", "die", "nonsense"].map(str::to_owned).to_vec();
     let server = McpServer { included_tools: Some(included), ..without(stdio("box", &[]), &["die"]) };
     let session = Session::settled(vec![server]).await;
@@ -45,7 +45,7 @@ async fn only_included_tools() {
 }
 
 #[tokio::test]
-async fn a_server_with_a_folder_and_a_timeout_of_its_own() {
+async fn server_has_its_own_cwd_and_timeout() {
     let machine = Machine::new(|project| std::fs::create_dir(project.join("sub")).unwrap());
     let timeout = Some(std::time::Duration::from_millis(50));
     let server = McpServer { cwd: Some("sub".into()), timeout, ..stdio("box", &[]) };
@@ -59,7 +59,7 @@ async fn a_server_with_a_folder_and_a_timeout_of_its_own() {
 }
 
 #[tokio::test]
-async fn disabled_tools_of_a_server_with_too_many() {
+async fn disabled_tools_do_not_count_toward_the_limit() {
     let disabled: Vec<String> = (0..190).map(|number| format!("tool-{number}")).collect();
     let server = McpServer { disabled_tools: disabled, ..stdio("box", &["many"]) };
     let session = Session::settled(vec![server]).await;
@@ -160,7 +160,7 @@ async fn prompts_are_filled_in() {
 }
 
 #[tokio::test]
-async fn prompts_that_come_later() {
+async fn prompts_added_later_are_announced() {
     let session = Session::settled(vec![stdio("box", &["prompts"])]).await;
     let mut changed = session.servers.subscribe_commands();
     session.call("more-prompts", json!({})).await;
@@ -224,7 +224,7 @@ async fn resources_are_listed_and_read() {
 }
 
 #[tokio::test]
-async fn resources_that_are_not_wanted() {
+async fn resources_can_be_disabled() {
     let unwanted = without(stdio("bag", &["resources"]), &["resources/read"]);
     let session = Session::settled(vec![stdio("box", &["resources"]), unwanted]).await;
     let said = session.call("read_mcp_resource", json!({"server": "bag", "uri": "note://1"})).await;
@@ -236,7 +236,7 @@ async fn resources_that_are_not_wanted() {
 }
 
 #[tokio::test]
-async fn a_long_resource_is_read_in_pieces() {
+async fn resource_that_is_long_is_read_in_parts() {
     let session = Session::settled(vec![stdio("box", &["resources"])]).await;
     let mut offset = 0_u64;
     let mut ends = Vec::new();
@@ -257,7 +257,7 @@ async fn a_long_resource_is_read_in_pieces() {
 }
 
 #[tokio::test]
-async fn no_resources_no_tools() {
+async fn resource_tools_need_resources() {
     let session = Session::settled(vec![stdio("box", &[])]).await;
     let names: Vec<String> = session.servers.tools().iter().map(|tool| tool.spec().name.clone()).collect();
     assert!(!names.iter().any(|name| name.contains("resource")), "{names:?}");

@@ -22,7 +22,7 @@ fn hello() -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn answers_to_nothing() {
+async fn responses_without_a_request_are_ignored() {
     check(
         &["stray"],
         &[hello()],
@@ -35,7 +35,7 @@ async fn answers_to_nothing() {
 }
 
 #[tokio::test]
-async fn complaints_without_end() {
+async fn stderr_without_end_is_bounded() {
     check(&["noisy"], &[hello(), ("die", json!({"words": "the last words"}))], expect![[r#"
         > box: echo Other Calls { server: "box", tool: "echo" }
         Done: {"text":"hello"}
@@ -56,7 +56,7 @@ async fn complaints_without_end() {
 }
 
 #[tokio::test]
-async fn pages_that_lead_to_themselves() {
+async fn pages_that_point_to_themselves_end() {
     check(
         &["circle"],
         &[hello()],
@@ -69,7 +69,7 @@ async fn pages_that_lead_to_themselves() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_too_long() {
+async fn message_that_is_too_long_fails_its_call() {
     check(
         &["vast"],
         &[("vast", json!({})), hello()],
@@ -84,7 +84,7 @@ async fn a_message_that_is_too_long() {
 }
 
 #[tokio::test]
-async fn a_first_answer_without_end() {
+async fn handshake_without_end_fails() {
     let args = vec!["-c".to_owned(), "tr '\\0' v </dev/zero".to_owned()];
     let transport = McpTransport::Stdio { command: "sh".to_owned(), args, env: Vec::new() };
     let session = Session::settled(vec![McpServer::new("box", transport)]).await;
@@ -95,7 +95,7 @@ async fn a_first_answer_without_end() {
 }
 
 #[tokio::test]
-async fn questions_to_the_client() {
+async fn requests_to_the_client_are_rejected() {
     let ask = |method: &str| ("ask", json!({"method": method}));
     check(
         &["asking"],
@@ -123,7 +123,7 @@ async fn questions_to_the_client() {
 }
 
 #[tokio::test]
-async fn lists_that_change_all_the_time() {
+async fn list_changes_are_rate_limited() {
     let session = Session::settled(vec![stdio("box", &["storm"])]).await;
     // Each list announces thousands of changes; they count as one.
     until("it was asked again", || session.servers.tools().len() > 10).await;

@@ -138,7 +138,7 @@ fn http(url: String, headers: &[(&str, &str)]) -> McpServer {
 }
 
 #[tokio::test]
-async fn calls() {
+async fn calls_return_their_results() {
     let calls = [
         ("shout", json!({"text": "hello"})),
         ("shout", json!({"text": "fail"})),
@@ -161,7 +161,7 @@ async fn calls() {
 }
 
 #[tokio::test]
-async fn a_session_that_the_server_has_forgotten() {
+async fn session_that_the_server_forgot_is_renewed() {
     let calls = [("shout", json!({"text": "forgotten"})), ("shout", json!({"text": "again"}))];
     let server = http(serve().await + "/mcp/", &[("X-Key", "secret")]);
     check(
@@ -178,28 +178,28 @@ async fn a_session_that_the_server_has_forgotten() {
 }
 
 #[tokio::test]
-async fn without_the_key() {
+async fn missing_key_is_reported() {
     check_listed(http(serve().await + "/mcp/", &[]), expect![[r#"
         news: The MCP server web did not start: it requires authentication; log in with `crow-cli auth web`, or set a key in its `headers`. Its tools are not available.
     "#]]).await;
 }
 
 #[tokio::test]
-async fn sent_elsewhere() {
+async fn redirect_to_another_server_is_not_followed() {
     check_listed(http(serve().await + "/away", &[("X-Key", "secret")]), expect![[r#"
         news: The MCP server web did not start: it answered HTTP 307 Temporary Redirect. Its tools are not available.
     "#]]).await;
 }
 
 #[tokio::test]
-async fn no_such_place() {
+async fn missing_endpoint_is_reported() {
     check_listed(http(serve().await + "/nothing?key=secret", &[("X-Key", "secret")]), expect![[r#"
         news: The MCP server web did not start: it answered HTTP 405 Method Not Allowed. Its tools are not available.
     "#]]).await;
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn unreachable_server_is_reported() {
     check_listed(
         http("http://127.0.0.1:1/mcp?key=secret".to_owned(), &[]),
         expect![[r#"
@@ -210,7 +210,7 @@ async fn nobody_there() {
 }
 
 #[tokio::test]
-async fn no_address_and_no_header() {
+async fn invalid_address_and_header_are_reported() {
     check_listed(http("ftp://example.org".to_owned(), &[]), expect![[r#"
         news: The MCP server web did not start: its `url` begins with neither http:// nor https://. Its tools are not available.
     "#]]).await;
@@ -235,7 +235,7 @@ fn sse(url: String, headers: &[(&str, &str)]) -> McpServer {
 }
 
 #[tokio::test]
-async fn the_old_transport() {
+async fn sse_transport_works() {
     let calls = [
         ("shout", json!({"text": "hello"})),
         ("shout", json!({"text": "fail"})),
@@ -257,7 +257,7 @@ async fn the_old_transport() {
 }
 
 #[tokio::test]
-async fn the_old_transport_without_the_key() {
+async fn sse_transport_reports_a_missing_key() {
     check_listed(
         sse(serve().await + "/sse", &[]),
         expect![[r#"
@@ -268,7 +268,7 @@ async fn the_old_transport_without_the_key() {
 }
 
 #[tokio::test]
-async fn the_old_transport_elsewhere() {
+async fn sse_transport_rejects_an_endpoint_on_another_server() {
     check_listed(
         sse(serve().await + "/sse?elsewhere", &[("X-Key", "secret")]),
         expect![[r#"

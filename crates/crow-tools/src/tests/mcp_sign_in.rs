@@ -303,7 +303,7 @@ async fn session(server: McpServer, home: Home) -> Session {
 }
 
 #[tokio::test]
-async fn before_and_after() {
+async fn login_is_stored_and_used() {
     let (place, home) = (Place::open(&[]).await, Home::new());
     let before = session(place.server(), Home::new()).await;
     assert!(before.servers.tools().is_empty());
@@ -334,7 +334,7 @@ async fn before_and_after() {
 }
 
 #[tokio::test]
-async fn what_has_run_out_is_renewed() {
+async fn token_that_expired_is_refreshed() {
     let (place, home) = (Place::open(&[]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
     let session = session(place.server(), home).await;
@@ -356,7 +356,7 @@ async fn what_has_run_out_is_renewed() {
 }
 
 #[tokio::test]
-async fn what_is_about_to_run_out_is_renewed_before() {
+async fn token_that_expires_soon_is_refreshed() {
     let (place, home) = (Place::open(&["short"]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
     place.log();
@@ -367,7 +367,7 @@ async fn what_is_about_to_run_out_is_renewed_before() {
 }
 
 #[tokio::test]
-async fn two_sessions_renew_one_after_the_other() {
+async fn token_is_refreshed_by_one_session_at_a_time() {
     let (place, home) = (Place::open(&[]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
     let kept = fs::read(home.dir().join("web.json")).unwrap();
@@ -387,7 +387,7 @@ async fn two_sessions_renew_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_is_taken_back() {
+async fn token_that_was_revoked_requires_a_login() {
     let (place, home) = (Place::open(&["no more"]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
     let dir = home.dir();
@@ -403,7 +403,7 @@ async fn a_sign_in_that_is_taken_back() {
 }
 
 #[tokio::test]
-async fn another_address_gets_nothing() {
+async fn tokens_are_not_sent_to_another_address() {
     let (place, home) = (Place::open(&[]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
     place.log();
@@ -418,7 +418,7 @@ async fn another_address_gets_nothing() {
 }
 
 #[tokio::test]
-async fn forgotten() {
+async fn login_is_deleted() {
     let (place, home) = (Place::open(&[]).await, Home::new());
     sign_in(&place, &home.dir()).await.unwrap();
     assert_eq!(forget_sign_in("web", &home.dir()), Ok(true));
@@ -427,7 +427,7 @@ async fn forgotten() {
 }
 
 #[tokio::test]
-async fn a_person_who_says_no() {
+async fn login_rejected_by_the_user_fails() {
     let (place, home) = (Place::open(&["refusing"]).await, Home::new());
     let refused = sign_in(&place, &home.dir()).await;
     assert_eq!(refused, Err("it was rejected (access_denied)".to_owned()));
@@ -435,7 +435,7 @@ async fn a_person_who_says_no() {
 }
 
 #[tokio::test]
-async fn a_visitor_with_an_answer_of_their_own() {
+async fn callback_with_another_state_is_ignored() {
     let (place, home) = (Place::open(&[]).await, Home::new());
     let begun = McpSignIn::start(&place.server(), &home.dir()).await.unwrap();
     let asked = Url::parse(begun.authorization_url()).unwrap();
@@ -455,7 +455,7 @@ async fn a_visitor_with_an_answer_of_their_own() {
 }
 
 #[tokio::test]
-async fn places_that_are_not_trusted() {
+async fn authorization_servers_that_are_untrusted_are_rejected() {
     let dir = TempDir::new().unwrap();
     let mut said = String::new();
     for words in [&["odd page"][..], &["no pkce"], &["old"], &["plain token"]] {

@@ -104,13 +104,13 @@ impl Drop for Swapping {
 }
 
 #[tokio::test]
-async fn reads() {
+async fn reads_stay_inside() {
     let swapping = Swapping::start();
     swapping.check("read", |_| json!({"file_path": "in/file"})).await;
 }
 
 #[tokio::test]
-async fn writes() {
+async fn writes_stay_inside() {
     let swapping = Swapping::start();
     swapping
         .check("write", |number| json!({"file_path": format!("in/deep/new-{}", number % 7), "content": "x"}))
@@ -121,14 +121,14 @@ async fn writes() {
 }
 
 #[tokio::test]
-async fn searches() {
+async fn searches_stay_inside() {
     let swapping = Swapping::start();
     swapping.check("grep", |_| json!({"pattern": "side", "path": "in"})).await;
     swapping.check("glob", |_| json!({"pattern": "*side", "path": "in"})).await;
 }
 
 #[tokio::test]
-async fn searches_from_above() {
+async fn searches_from_above_stay_inside() {
     let swapping = Swapping::start();
     for _ in 0..TRIES {
         for (name, pattern) in [("grep", "side"), ("glob", "*side")] {

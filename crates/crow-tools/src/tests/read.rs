@@ -7,7 +7,7 @@ use super::{Machine, check};
 use crate::tool::READERS_MAX;
 
 #[tokio::test]
-async fn numbered_lines() {
+async fn lines_are_numbered() {
     check(
         |cwd| fs::write(cwd.join("a.txt"), "one\r\ntwo\nthree").unwrap(),
         &[("read", json!({"file_path": "a.txt"}))],
@@ -22,7 +22,7 @@ async fn numbered_lines() {
 }
 
 #[tokio::test]
-async fn a_page_and_how_to_go_on() {
+async fn page_has_a_note_on_how_to_continue() {
     let setup = |cwd: &std::path::Path| fs::write(cwd.join("a"), "1\n2\n3\n4\n5\n").unwrap();
     let calls = [
         ("read", json!({"file_path": "a", "offset": 2, "limit": 2})),
@@ -48,7 +48,7 @@ async fn a_page_and_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read() {
+async fn unreadable_paths_give_a_reason() {
     let setup = |cwd: &std::path::Path| {
         fs::create_dir(cwd.join("src")).unwrap();
         fs::write(cwd.join("src/main.rs"), "").unwrap();
@@ -81,7 +81,7 @@ async fn what_cannot_be_read() {
 }
 
 #[tokio::test]
-async fn encodings() {
+async fn encodings_are_decoded() {
     let setup = |cwd: &std::path::Path| {
         fs::write(cwd.join("bom"), b"\xEF\xBB\xBFhi").unwrap();
         fs::write(cwd.join("utf16"), b"\xFF\xFEh\0i\0").unwrap();
@@ -105,7 +105,7 @@ async fn encodings() {
 }
 
 #[tokio::test]
-async fn an_image_is_shown_as_one() {
+async fn image_is_shown_as_an_image() {
     check(
         |cwd| fs::write(cwd.join("a.dat"), b"\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0dIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89\x00\x00\x00\x0dIDATx\xdacd\xf8\xcfP\x0f\x00\x03\x86\x01\x80Z4}k\x00\x00\x00\x00IEND\xaeB`\x82").unwrap(),
         &[("read", json!({"file_path": "a.dat"}))],
@@ -120,7 +120,7 @@ async fn an_image_is_shown_as_one() {
 }
 
 #[tokio::test]
-async fn links_show_where_they_lead() {
+async fn links_are_evaluated_by_their_target() {
     let setup = |cwd: &std::path::Path| {
         fs::write(cwd.join("../secret"), "secret").unwrap();
         fs::create_dir(cwd.join("sub")).unwrap();
@@ -152,7 +152,7 @@ async fn links_show_where_they_lead() {
 }
 
 #[tokio::test]
-async fn long_lines_and_long_pages_are_cut() {
+async fn lines_and_pages_are_truncated() {
     let machine = Machine::new(|cwd| {
         fs::write(cwd.join("long"), format!("{}\nend", "ä".repeat(3000))).unwrap();
         fs::write(cwd.join("much"), format!("{}\n", "x".repeat(1000)).repeat(500)).unwrap();
@@ -168,7 +168,7 @@ async fn long_lines_and_long_pages_are_cut() {
 }
 
 #[tokio::test]
-async fn a_text_of_any_size_is_shown_in_parts() {
+async fn text_of_any_size_is_shown_in_parts() {
     let setup = |cwd: &std::path::Path| {
         let lines: String = (1..=1_200_000).map(|number| format!("this is line {number}\n")).collect();
         fs::write(cwd.join("long.txt"), &lines).unwrap();
@@ -222,7 +222,7 @@ async fn a_text_of_any_size_is_shown_in_parts() {
 
 /// On a disk that does not respond, the call ends with the turn, and only a limited number of threads is left behind.
 #[tokio::test]
-async fn a_disk_that_does_not_answer_keeps_a_thread_and_not_the_turn() {
+async fn disk_that_does_not_respond_blocks_a_thread_and_not_the_turn() {
     let machine = Machine::new(|_| ());
     let (answer, disk) = std::sync::mpsc::channel::<()>();
     let disk = std::sync::Arc::new(std::sync::Mutex::new(disk));

@@ -36,7 +36,7 @@ fn project(cwd: &Path) {
 }
 
 #[tokio::test]
-async fn grep_leaves_out_keys_that_nobody_named() {
+async fn grep_leaves_out_key_files_unless_given() {
     let setup = |cwd: &Path| {
         for name in [".env", ".env.example", "a/server.pem", "a/.ssh/config", "a/plain"] {
             let path = cwd.join(name);
@@ -71,7 +71,7 @@ async fn grep_leaves_out_keys_that_nobody_named() {
 }
 
 #[tokio::test]
-async fn grep_the_project() {
+async fn grep_finds_lines() {
     let calls = [
         ("grep", json!({"pattern": "needle"})),
         ("grep", json!({"pattern": "^// needle$", "ignore_case": true, "path": "src"})),
@@ -117,7 +117,7 @@ async fn grep_the_project() {
 }
 
 #[tokio::test]
-async fn glob_the_project() {
+async fn glob_finds_files() {
     let calls = [
         ("glob", json!({"pattern": "*.rs"})),
         ("glob", json!({"pattern": "src/*"})),
@@ -151,7 +151,7 @@ async fn glob_the_project() {
 }
 
 #[tokio::test]
-async fn many_are_cut() {
+async fn results_are_limited() {
     let machine = Machine::new(|cwd| {
         for number in 0..150 {
             fs::write(cwd.join(format!("{number}.txt")), format!("{}\n", "x".repeat(1000))).unwrap();
@@ -166,7 +166,7 @@ async fn many_are_cut() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
-async fn grep_shows_what_is_asked_for() {
+async fn grep_shows_the_requested_output() {
     let setup = |cwd: &Path| {
         fs::write(cwd.join("a"), "1\n2 x\n3\n4\n5\n6\n7 x\n8 x\n9\n").unwrap();
         fs::write(cwd.join("b"), "x\n").unwrap();
@@ -267,7 +267,7 @@ async fn encodings_are_searched() {
 }
 
 #[tokio::test]
-async fn what_projects_leave_out_is_left_out() {
+async fn ignored_files_are_left_out() {
     let setup = |cwd: &Path| {
         let files = [
             (".gitignore", "by-git\n"),
@@ -302,7 +302,7 @@ async fn what_projects_leave_out_is_left_out() {
 }
 
 #[tokio::test]
-async fn ignore_files_that_do_not_end() {
+async fn endless_ignore_files_are_bounded() {
     let setup = |cwd: &Path| {
         for dir in ["link", "pipe", "large", "fine"] {
             fs::create_dir(cwd.join(dir)).unwrap();
@@ -374,7 +374,7 @@ async fn links_are_not_followed() {
 }
 
 #[tokio::test]
-async fn the_first_lines_are_the_same_each_time() {
+async fn first_lines_are_deterministic() {
     let machine = Machine::new(|cwd| {
         for dir in 0..30 {
             let dir = cwd.join(format!("d{}", dir * 7 % 30));
@@ -405,7 +405,7 @@ impl FileVisitor for CutsAtTheFirst<'_> {
 }
 
 #[test]
-fn a_walk_stops_when_it_is_cut() {
+fn walk_stops_when_cancelled() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..1000 {
         fs::write(dir.path().join(number.to_string()), "").unwrap();

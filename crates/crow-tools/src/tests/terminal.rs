@@ -14,7 +14,7 @@ fn terminal(command: &str) -> (&'static str, Value) {
 }
 
 #[tokio::test]
-async fn how_commands_end() {
+async fn commands_report_their_exit() {
     let calls = [
         terminal("pwd"),
         terminal("true"),
@@ -46,7 +46,7 @@ async fn how_commands_end() {
 }
 
 #[tokio::test]
-async fn in_another_folder() {
+async fn cwd_sets_another_directory() {
     let setup = |project: &std::path::Path| {
         std::fs::create_dir(project.join("sub dir")).unwrap();
         std::os::unix::fs::symlink("..", project.join("up")).unwrap();
@@ -88,7 +88,7 @@ async fn in_another_folder() {
 }
 
 #[tokio::test]
-async fn where_a_command_ended() {
+async fn final_directory_is_reported() {
     check(
         |project| std::fs::create_dir_all(project.join("sub/deep")).unwrap(),
         &[
@@ -133,7 +133,7 @@ async fn where_a_command_ended() {
 }
 
 #[tokio::test]
-async fn bash_runs_commands_without_start_up_files() {
+async fn bash_runs_commands_without_startup_files() {
     let mut machine = Machine::new(|_| ());
     let shell = Shell::new("bash", "/bin/bash").unwrap();
     machine.tools =
@@ -177,7 +177,7 @@ async fn title_is_one_line() {
 }
 
 #[tokio::test]
-async fn no_input_and_no_secrets() {
+async fn commands_get_no_input_and_no_secrets() {
     check(|_| (), &[terminal("cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}")], expect![[r#"
         > `cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}` Execute Runs("cat; echo ${CARGO_MANIFEST_DIR-hidden} ${CARGO_PKG_NAME}")
         Done: hidden crow-tools
@@ -185,7 +185,7 @@ async fn no_input_and_no_secrets() {
 }
 
 #[tokio::test]
-async fn long_output_goes_to_a_file() {
+async fn output_that_is_long_goes_to_a_file() {
     let machine = Machine::new(|_| ());
     let said = machine.call("terminal", json!({"command": "seq 1 100000"})).await;
     assert!(said.len() < 40_000);
@@ -195,7 +195,7 @@ async fn long_output_goes_to_a_file() {
 }
 
 #[tokio::test]
-async fn cancelled_with_what_it_said() {
+async fn cancelled_command_returns_its_output() {
     let machine = Machine::new(|_| ());
     let shown = Mutex::new(Vec::new());
     let progress = |progress: ToolProgress| {

@@ -127,7 +127,7 @@ fn mode(path: &Path, mode: u32) {
 }
 
 #[tokio::test]
-async fn all_is_as_it_was_to_the_letter() {
+async fn undo_restores_every_byte() {
     let stage = Stage::new(|cwd| {
         fs::write(cwd.join("crlf"), b"\xEF\xBB\xBFone\r\ntwo\r\n").unwrap();
         fs::write(cwd.join("binary"), b"\0\xFF\xFE").unwrap();
@@ -172,7 +172,7 @@ async fn all_is_as_it_was_to_the_letter() {
 }
 
 #[tokio::test]
-async fn what_is_not_as_the_agent_left_it_stays() {
+async fn conflicting_files_are_left_unchanged() {
     let stage = Stage::new(|cwd| {
         for name in ["edited", "gone", "folder", "fixed", "binary"] {
             fs::write(cwd.join(name), "one\ntwo\n").unwrap();
@@ -223,7 +223,7 @@ async fn what_is_not_as_the_agent_left_it_stays() {
 }
 
 #[tokio::test]
-async fn what_was_written_between_two_changes_is_put_back() {
+async fn content_between_two_changes_is_restored() {
     let stage = Stage::new(|cwd| fs::write(cwd.join("a"), "one\ntwo\n").unwrap());
     stage.write("a", "agent\n").await;
     fs::write(stage.machine.path("a"), "person\n").unwrap();
@@ -243,7 +243,7 @@ async fn what_was_written_between_two_changes_is_put_back() {
 }
 
 #[tokio::test]
-async fn a_mode_that_somebody_gave_since_stays() {
+async fn mode_changed_since_is_kept() {
     let stage = Stage::new(|cwd| {
         fs::write(cwd.join("same"), "one\n").unwrap();
         fs::write(cwd.join("script"), "one\n").unwrap();
@@ -268,7 +268,7 @@ async fn a_mode_that_somebody_gave_since_stays() {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_way_is_skipped_and_nothing_else() {
+async fn skip_only_resolves_conflicts() {
     let stage = Stage::new(|cwd| {
         for name in ["edited", "fine", "gone"] {
             fs::write(cwd.join(name), "one\n").unwrap();
@@ -289,7 +289,7 @@ async fn what_stands_in_the_way_is_skipped_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn nothing_is_undone_through_a_link() {
+async fn links_are_not_followed() {
     let stage = Stage::new(|cwd| {
         fs::write(cwd.join("linked"), "one\n").unwrap();
         fs::write(cwd.join("../outside"), "agent\n").unwrap();
@@ -313,7 +313,7 @@ async fn nothing_is_undone_through_a_link() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_kept_is_not_changed() {
+async fn file_that_cannot_be_recorded_is_not_changed() {
     let mut stage = Stage::new(|cwd| fs::write(cwd.join("a"), "one\n").unwrap());
     stage.memory.is_full = true;
     stage.call("read", json!({"file_path": "a"})).await;
@@ -331,7 +331,7 @@ async fn what_cannot_be_kept_is_not_changed() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_to_keep_is_said_and_stands_in_nobodys_way() {
+async fn file_too_large_to_record_is_reported_and_does_not_block_undo() {
     let stage = Stage::new(|cwd| {
         let file = fs::File::create(cwd.join("large")).unwrap();
         file.set_len(16 * 1024 * 1024 + 1).unwrap();
@@ -351,7 +351,7 @@ async fn what_is_too_large_to_keep_is_said_and_stands_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn a_change_that_failed_leaves_nothing_to_undo() {
+async fn failed_change_leaves_nothing_to_undo() {
     let stage = Stage::new(|cwd| {
         fs::write(cwd.join("fixed"), "one\n").unwrap();
         mode(&cwd.join("fixed"), 0o444);

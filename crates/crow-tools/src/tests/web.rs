@@ -71,7 +71,7 @@ async fn pages_are_read() {
 }
 
 #[tokio::test]
-async fn who_asks_says_so_and_brings_nothing_along() {
+async fn requests_identify_crow_and_carry_nothing_else() {
     check_pages(
         &["/hop/1"],
         expect![[r#"
@@ -111,7 +111,7 @@ async fn redirects_stay_in_the_site() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_says_why() {
+async fn unreadable_pages_give_a_reason() {
     check_pages(
         &["/missing", "/broken", "/pdf", "/program", "/no-image", "/brotli", "/torn-gzip", "/torn"],
         expect![[r#"
@@ -145,7 +145,7 @@ async fn what_cannot_be_read_says_why() {
 }
 
 #[tokio::test]
-async fn a_source_is_shown_as_it_is() {
+async fn source_is_shown_unchanged() {
     check(
         &[("web_fetch", json!({"url": "http://$SITE/page", "raw": true}))],
         expect![[r#"
@@ -160,7 +160,7 @@ async fn a_source_is_shown_as_it_is() {
 }
 
 #[tokio::test]
-async fn strangers_text_stays_in_its_fence() {
+async fn untrusted_text_stays_in_its_fence() {
     check_pages(
         &["/inject"],
         expect![[r#"
@@ -177,7 +177,7 @@ async fn strangers_text_stays_in_its_fence() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[tokio::test]
-async fn arguments_that_lead_nowhere() {
+async fn invalid_addresses_are_rejected() {
     let url = |url: &str| ("web_fetch", json!({ "url": url }));
     check(
         &[
@@ -245,7 +245,7 @@ async fn arguments_that_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn queries_that_ask_nothing() {
+async fn invalid_queries_are_rejected() {
     check(
         &[
             ("web_search", json!({"queries": []})),
@@ -300,7 +300,7 @@ async fn parts_of_a_page_make_up_the_whole() {
 }
 
 #[tokio::test]
-async fn what_is_too_large_is_cut_and_says_so() {
+async fn large_pages_are_truncated_with_a_note() {
     let site = Site::open().await;
     let machine = site.machine(Duration::from_secs(20));
     let mut said = String::new();
@@ -328,7 +328,7 @@ async fn what_is_too_large_is_cut_and_says_so() {
 }
 
 #[tokio::test]
-async fn nobody_waits_longer_than_said() {
+async fn timeout_ends_a_request() {
     let site = Site::open().await;
     let machine = site.machine(Duration::from_millis(200));
     let fetched = machine.call("web_fetch", json!({"url": site.url("/slow")})).await;
@@ -343,7 +343,7 @@ async fn nobody_waits_longer_than_said() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cut_ends_at_once_and_hangs_up() {
+async fn cancelled_call_ends_at_once_and_disconnects() {
     for (tool, arguments) in
         [("web_fetch", json!({"url": "http://$SITE/slow"})), ("web_search", json!({"queries": ["slow"]}))]
     {
@@ -417,7 +417,7 @@ async fn searches_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn a_search_service_that_is_not_as_it_should_be_says_what_to_do() {
+async fn search_service_that_is_misconfigured_gives_a_hint() {
     let calls: Vec<_> = ["forbidden", "often", "ill", "html", "cut", "other", "huge"]
         .map(|query| ("web_search", json!({"queries": [query]})))
         .to_vec();
@@ -440,7 +440,7 @@ async fn a_search_service_that_is_not_as_it_should_be_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn a_search_service_that_is_not_there_says_how_to_get_one() {
+async fn search_service_that_is_missing_gives_a_hint() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let mut said = String::new();
     for search_url in
@@ -465,7 +465,7 @@ async fn a_search_service_that_is_not_there_says_how_to_get_one() {
 }
 
 #[tokio::test]
-async fn an_image_of_a_prompt_is_told_by_its_bytes() {
+async fn image_of_a_prompt_is_detected_by_its_bytes() {
     let site = Site::open().await;
     let machine = site.machine(Duration::from_secs(20));
     let mut said = String::new();

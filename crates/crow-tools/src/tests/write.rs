@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Machine, check};
 
 #[tokio::test]
-async fn new_then_replaced() {
+async fn write_creates_then_replaces() {
     let calls = ["one\n", "one\ntwo\n"]
         .map(|content| ("write", json!({"file_path": "a/b/c.txt", "content": content})));
     check(
@@ -28,7 +28,7 @@ async fn new_then_replaced() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written() {
+async fn write_reports_unwritable_paths() {
     let setup = |cwd: &std::path::Path| {
         fs::create_dir(cwd.join("folder")).unwrap();
         fs::write(cwd.join("file"), "").unwrap();
@@ -53,7 +53,7 @@ async fn what_cannot_be_written() {
 }
 
 #[tokio::test]
-async fn binary_is_replaced_without_a_picture() {
+async fn binary_file_is_replaced_without_a_diff() {
     check(
         |cwd| fs::write(cwd.join("a"), b"\0").unwrap(),
         &[("write", json!({"file_path": "a", "content": "text"}))],
@@ -66,7 +66,7 @@ async fn binary_is_replaced_without_a_picture() {
 }
 
 #[tokio::test]
-async fn mode_and_links_stay() {
+async fn mode_and_links_are_kept() {
     let machine = Machine::new(|cwd| {
         fs::write(cwd.join("script"), "").unwrap();
         fs::set_permissions(cwd.join("script"), fs::Permissions::from_mode(0o751)).unwrap();
@@ -101,7 +101,7 @@ async fn check_bytes(before: &[u8], content: &str, expect: Expect) {
 }
 
 #[tokio::test]
-async fn the_encoding_of_a_file_stays() {
+async fn encoding_is_kept() {
     check_bytes(b"\xFF\xFEo\0", "n\u{f6}\n", expect![[r#"\xff\xfen\x00\xf6\x00\n\x00"#]]).await;
     check_bytes(b"\xFE\xFF\0o", "n\n", expect![[r#"\xfe\xff\x00n\x00\n"#]]).await;
     check_bytes(b"\xEF\xBB\xBFo", "n\n", expect![[r#"\xef\xbb\xbfn\n"#]]).await;
@@ -112,7 +112,7 @@ async fn the_encoding_of_a_file_stays() {
 }
 
 #[tokio::test]
-async fn what_changed_since_it_was_read_is_not_replaced() {
+async fn change_since_the_read_is_not_replaced() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "one\n").unwrap());
     machine.call("read", json!({"file_path": "a"})).await;
     for others in [&b"two\n"[..], b"caf\xE9\n"] {
@@ -131,7 +131,7 @@ async fn what_changed_since_it_was_read_is_not_replaced() {
 }
 
 #[tokio::test]
-async fn attributes_stay() {
+async fn attributes_are_kept() {
     use rustix::fs::{XattrFlags, getxattr, setxattr};
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let path = machine.path("a");
@@ -146,7 +146,7 @@ async fn attributes_stay() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_of_a_write_that_failed() {
+async fn failed_write_leaves_no_temporary_file() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     // A directory takes the name after the check: the last step fails.
     fs::create_dir_all(machine.path("b/c")).unwrap();
@@ -158,7 +158,7 @@ async fn nothing_is_left_of_a_write_that_failed() {
 }
 
 #[tokio::test]
-async fn what_changed_since_it_was_looked_at_is_not_replaced() {
+async fn change_since_the_inspection_is_not_replaced() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let (path, none) = (machine.path("a"), machine.path("none"));
     let [fingerprint, missing] =
@@ -180,7 +180,7 @@ async fn what_changed_since_it_was_looked_at_is_not_replaced() {
 const LARGE_BYTES: usize = 4_000_000;
 
 #[tokio::test]
-async fn a_file_is_whole_or_as_it_was() {
+async fn file_is_replaced_atomically() {
     let machine = Machine::new(|cwd| fs::write(cwd.join("a"), "old").unwrap());
     let said = machine.call("write", json!({"file_path": "a", "content": "x".repeat(LARGE_BYTES)})).await;
     let now = fs::read_to_string(machine.path("a")).unwrap();

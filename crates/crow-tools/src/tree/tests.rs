@@ -30,7 +30,7 @@ fn write(root: &Path, name: &str, text: &str) {
 }
 
 #[test]
-fn a_folder_of_thousands_hides_no_other() {
+fn directory_of_thousands_hides_no_other() {
     check(
         |root| {
             for number in 0..3000 {
@@ -59,7 +59,7 @@ fn a_folder_of_thousands_hides_no_other() {
 }
 
 #[test]
-fn a_tree_is_bounded() {
+fn tree_is_bounded() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..400 {
         write(dir.path(), &format!("d{}/e{}/f{number}", number % 20, number % 40), "");
@@ -91,7 +91,7 @@ fn names_are_one_line_each() {
 }
 
 #[test]
-fn ignore_files_that_are_none_are_not_read() {
+fn ignore_files_that_are_not_files_are_not_read() {
     check(
         |root| {
             write(root, "src/main.rs", "");
@@ -119,7 +119,7 @@ fn ignore_files_that_are_none_are_not_read() {
 }
 
 #[test]
-fn rules_beyond_the_bounds_do_not_count() {
+fn rules_beyond_the_limits_do_not_count() {
     check(
         |root| {
             let many = (0..100_000).map(|number| format!("*a{number}*b\n")).collect::<String>();
@@ -139,7 +139,7 @@ fn rules_beyond_the_bounds_do_not_count() {
 }
 
 #[test]
-fn a_folder_without_an_end_leaves_room_for_the_others() {
+fn endless_directory_leaves_room_for_the_others() {
     let dir = tempfile::tempdir().unwrap();
     for number in 0..10_100 {
         write(dir.path(), &format!("gen/{number:05}"), "");

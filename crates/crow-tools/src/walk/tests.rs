@@ -24,7 +24,7 @@ fn names(start: &Path) -> (Vec<String>, WalkSummary) {
 }
 
 #[test]
-fn a_link_inside_of_the_repository_is_an_ignore_file_and_one_out_of_it_is_none() {
+fn ignore_file_may_be_a_link_within_the_repository_only() {
     let dir = tempfile::tempdir().unwrap();
     let project = dir.path().join("project");
     for path in ["project/.git/info", "project/sub"] {
@@ -44,7 +44,7 @@ fn a_link_inside_of_the_repository_is_an_ignore_file_and_one_out_of_it_is_none()
 }
 
 #[test]
-fn what_all_ignore_files_together_may_cost_is_bounded() {
+fn ignore_files_are_bounded_together() {
     let dir = tempfile::tempdir().unwrap();
     let rules = "x*yyyyyyyyyyyyy\n".repeat(1000) + "left-out\n";
     for number in 0..100 {
@@ -60,7 +60,7 @@ fn what_all_ignore_files_together_may_cost_is_bounded() {
 }
 
 #[test]
-fn a_folder_in_a_folder_as_deep_as_it_goes() {
+fn directories_of_any_depth_are_walked() {
     let dir = tempfile::tempdir().unwrap();
     let mut deep = dir.path().canonicalize().unwrap();
     while deep.as_os_str().len() < 3800 {

@@ -18,13 +18,13 @@ fn check(setup: fn(&Path), expect: &Expect) {
 }
 
 #[test]
-fn a_plain_repository_is_known_by_its_name() {
+fn plain_repository_has_no_external_git_dir() {
     check(|place| fs::create_dir(place.join("project/.git")).unwrap(), &expect![[""]]);
     check(|_| (), &expect![[""]]);
 }
 
 #[test]
-fn a_worktree_names_its_repository() {
+fn worktree_gives_its_repository() {
     let setup = |place: &Path| {
         fs::create_dir_all(place.join("main/meta/worktrees/sub")).unwrap();
         fs::write(place.join("project/.git"), "gitdir: ../main/meta/worktrees/sub\n").unwrap();
@@ -40,7 +40,7 @@ fn a_worktree_names_its_repository() {
 }
 
 #[test]
-fn a_repository_behind_a_link() {
+fn repository_behind_a_link_is_resolved() {
     let setup = |place: &Path| symlink("../meta", place.join("project/.git")).unwrap();
     check(
         setup,
@@ -51,7 +51,7 @@ fn a_repository_behind_a_link() {
 }
 
 #[test]
-fn what_is_no_repository_is_protected_as_it_stands() {
+fn invalid_git_file_is_protected_itself() {
     let setup = |place: &Path| {
         fs::write(place.join("project/.git"), "x".repeat(100_000)).unwrap();
         symlink("/dev/zero", place.join("project/sub/.git")).unwrap();
@@ -66,7 +66,7 @@ fn what_is_no_repository_is_protected_as_it_stands() {
 }
 
 #[test]
-fn a_path_of_a_megabyte_is_resolved_at_once() {
+fn path_of_a_megabyte_is_resolved_at_once() {
     let long = format!("/{}", "a/".repeat(500_000));
     assert_eq!(resolve_links(Path::new(&long)).components().count(), 500_001);
     let up = format!("/{}b", "a/../".repeat(200_000));

@@ -101,7 +101,7 @@ async fn check(work: impl FnOnce(&Path), told: Expect) {
 }
 
 #[tokio::test]
-async fn nothing_changed_leaves_nothing() {
+async fn worktree_without_changes_is_removed_with_its_branch() {
     check(
         |_| (),
         expect![[r#"
@@ -114,7 +114,7 @@ async fn nothing_changed_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn every_kind_of_change_is_on_the_branch() {
+async fn changes_of_every_kind_are_on_the_branch() {
     let scene = Scene::new();
     let worktree = scene.make().await;
     let dir = &worktree.path;
@@ -153,7 +153,7 @@ async fn every_kind_of_change_is_on_the_branch() {
 }
 
 #[tokio::test]
-async fn a_large_diff_is_bounded() {
+async fn diff_is_truncated_when_large() {
     let scene = Scene::new();
     let worktree = scene.make().await;
     for number in 0..300 {
@@ -166,7 +166,7 @@ async fn a_large_diff_is_bounded() {
 }
 
 #[tokio::test]
-async fn what_is_not_committed_is_not_taken_along_and_said() {
+async fn uncommitted_files_are_counted_and_not_copied() {
     let scene = Scene::new();
     write(scene.repository().join("a.txt"), "changed\n");
     write(scene.repository().join("untracked.txt"), "new\n");
@@ -180,7 +180,7 @@ async fn what_is_not_committed_is_not_taken_along_and_said() {
 }
 
 #[tokio::test]
-async fn the_folder_below_the_repository_is_kept() {
+async fn subdirectory_of_the_repository_is_kept() {
     let scene = Scene::new();
     let worktree = scene.make_in(&scene.repository().join("part")).await.unwrap();
     assert_eq!(worktree.path, scene.root().join("trees/quiet-otter/part"));
@@ -191,7 +191,7 @@ async fn the_folder_below_the_repository_is_kept() {
 }
 
 #[tokio::test]
-async fn a_folder_that_leads_out_is_refused() {
+async fn directory_outside_the_worktree_is_rejected() {
     let scene = Scene::new();
     symlink("/", scene.repository().join("out")).unwrap();
     git(&scene.repository(), "add out");
@@ -252,7 +252,7 @@ fn arm(repository: &Path, ran: &Path) {
 }
 
 #[tokio::test]
-async fn a_hostile_repository_runs_nothing() {
+async fn hostile_repository_runs_nothing() {
     let scene = Scene::new();
     let ran = scene.root().join("ran");
     let repository = scene.repository();
@@ -272,7 +272,7 @@ async fn a_hostile_repository_runs_nothing() {
 }
 
 #[tokio::test]
-async fn programs_that_cannot_be_turned_off_are_refused() {
+async fn programs_that_cannot_be_disabled_are_rejected() {
     let scene = Scene::new();
     git(&scene.repository(), "config filter.a=b.clean run");
     let refused = scene.make_in(&scene.repository()).await.unwrap_err();
@@ -280,7 +280,7 @@ async fn programs_that_cannot_be_turned_off_are_refused() {
 }
 
 #[tokio::test]
-async fn where_there_is_nothing_to_start_from_is_said() {
+async fn missing_repository_or_commit_is_an_error() {
     let scene = Scene::new();
     let refused = scene.make_in(&scene.root()).await.unwrap_err();
     assert!(matches!(refused, WorktreeError::NoRepository { .. }), "{refused}");
@@ -301,7 +301,7 @@ async fn where_there_is_nothing_to_start_from_is_said() {
 }
 
 #[tokio::test]
-async fn what_somebody_left_goes_on() {
+async fn existing_worktree_is_continued() {
     let scene = Scene::new();
     let left = scene.make().await;
     write(left.path.join("half.txt"), "half\n");
@@ -336,7 +336,7 @@ async fn what_somebody_left_goes_on() {
 }
 
 #[tokio::test]
-async fn what_was_half_made_or_half_removed_is_made_anew() {
+async fn incomplete_worktree_is_created_again() {
     for reason in ["initializing", super::SETTLED_LOCK] {
         let scene = Scene::new();
         let left = scene.make().await;
@@ -349,7 +349,7 @@ async fn what_was_half_made_or_half_removed_is_made_anew() {
 }
 
 #[tokio::test]
-async fn a_folder_that_somebody_removed_is_made_anew() {
+async fn removed_directory_is_created_again() {
     let scene = Scene::new();
     let left = scene.make().await;
     fs::remove_dir_all(&left.path).unwrap();
@@ -369,7 +369,7 @@ async fn a_folder_that_somebody_removed_is_made_anew() {
 }
 
 #[tokio::test]
-async fn a_foreign_folder_is_left_alone() {
+async fn foreign_directory_is_left_unchanged() {
     let scene = Scene::new();
     write(scene.root().join("trees/quiet-otter/mine.txt"), "mine\n");
     let refused = scene.make_in(&scene.repository()).await.unwrap_err();
@@ -378,7 +378,7 @@ async fn a_foreign_folder_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_worktree_that_cannot_be_removed_is_said() {
+async fn worktree_that_cannot_be_removed_is_reported() {
     let scene = Scene::new();
     let worktree = scene.make().await;
     write(worktree.path.join("new.txt"), "new\n");
@@ -415,7 +415,7 @@ async fn work_that_cannot_be_committed_stays() {
 }
 
 #[tokio::test]
-async fn a_repository_within_is_not_thrown_away() {
+async fn nested_repository_keeps_the_worktree() {
     check(
         |dir| {
             git(dir, "init -q inner");
@@ -434,7 +434,7 @@ async fn a_repository_within_is_not_thrown_away() {
 }
 
 #[tokio::test]
-async fn wherever_the_child_led_git_the_branch_has_the_work() {
+async fn branch_has_the_work_after_the_child_changed_git() {
     check(
         |dir| {
             git(dir, "checkout -q -b elsewhere");
@@ -457,7 +457,7 @@ async fn wherever_the_child_led_git_the_branch_has_the_work() {
 }
 
 #[tokio::test]
-async fn two_worktrees_do_not_meet() {
+async fn worktrees_are_independent() {
     let scene = Scene::new();
     let (repository, trees) = (scene.repository(), scene.root().join("trees"));
     let make = |name| Worktree::create(&scene.git, &repository, &trees, name, &scene.cancel);

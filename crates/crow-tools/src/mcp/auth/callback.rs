@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_answer_to_our_question() {
+    fn callback_requires_our_state() {
         assert_parsed("GET /callback?code=c%201&state=s1 HTTP/1.1", "c 1 None");
         assert_parsed("GET /callback?state=s1&code=c&iss=https%3A%2F%2Fa HTTP/1.1", "c Some(\"https://a\")");
         assert_parsed("GET /callback?code=c&state=s2 HTTP/1.1", "nothing");

@@ -20,7 +20,7 @@ fn refused(id: &str, reason: &str) -> String {
 }
 
 #[test]
-fn everything_that_can_be_read_passes() {
+fn readable_messages_pass() {
     for said in [
         "one\n\ntwo\n",
         "{\"id\":1,\"result\":{}}\n",
@@ -36,7 +36,7 @@ fn everything_that_can_be_read_passes() {
 }
 
 #[test]
-fn an_answer_that_nobody_can_read_is_a_refusal_of_its_request() {
+fn unreadable_response_becomes_an_error_response() {
     let long = format!("{{\"id\":4,\"result\":\"{}\"}}\ntwo\n", "v".repeat(LINE_BYTES_MAX));
     let expected = refused("4", "its answer is longer than 16 MB") + "two\n";
     assert_eq!(passed(long.as_bytes(), 64 * 1024).0, expected);
@@ -58,7 +58,7 @@ fn an_answer_that_nobody_can_read_is_a_refusal_of_its_request() {
 
 /// The error response does not wait for the end of the line, which may never come.
 #[test]
-fn an_answer_without_end_is_refused_in_its_middle() {
+fn endless_response_becomes_an_error_response() {
     let endless = format!("{{\"id\":4,\"result\":\"{}", "v".repeat(LINE_BYTES_MAX));
     assert_eq!(
         passed(endless.as_bytes(), 64 * 1024),
@@ -69,7 +69,7 @@ fn an_answer_without_end_is_refused_in_its_middle() {
 }
 
 #[test]
-fn what_answers_nothing_and_never_ends_is_the_end() {
+fn endless_message_without_an_id_ends_the_connection() {
     let (mut filter, mut out) = (MessageFilter::default(), Vec::new());
     let piece = vec![b'v'; 1024 * 1024];
     let n_pieces = (0..100).take_while(|_| {
@@ -81,7 +81,7 @@ fn what_answers_nothing_and_never_ends_is_the_end() {
 }
 
 #[test]
-fn whose_answer_it_was() {
+fn response_id_is_found_in_head_or_tail() {
     let id = |head: &str| id_in_head(head.as_bytes()).map(|id| id.to_string());
     assert_eq!(id(r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"ty"#).as_deref(), Some("17"));
     assert_eq!(id(r#"{"id" : "a b", "jsonrpc":"2.0","result":{"#).as_deref(), Some("\"a b\""));

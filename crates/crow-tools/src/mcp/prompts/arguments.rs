@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn none_and_one() {
+    fn single_argument_takes_the_whole_text() {
         assert_parsed("", "", "{}");
         assert_parsed("", " and more ", "{} and more");
         assert_parsed("topic", " the \"whole\" line ", r#"{"topic":"the \"whole\" line"}"#);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn several_arguments() {
+    fn several_arguments_are_words_or_named() {
         assert_parsed("a b", "1 2", r#"{"a":"1","b":"2"}"#);
         assert_parsed("a b", "\"1 2\" it\\'s' fine'", r#"{"a":"1 2","b":"it's fine"}"#);
         assert_parsed("a b", "b=2 1", r#"{"b":"2","a":"1"}"#);

@@ -16,7 +16,7 @@ fn check(calls: &[Value], expect: &Expect) {
 }
 
 #[test]
-fn what_is_wanted() {
+fn arguments_are_parsed() {
     check(
         &[
             json!({"command": "make", "timeout": 7}),
@@ -50,7 +50,7 @@ fn what_is_wanted() {
 }
 
 #[test]
-fn what_is_refused() {
+fn arguments_that_are_invalid_are_rejected() {
     check(
         &[
             json!({}),

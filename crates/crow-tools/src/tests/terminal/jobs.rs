@@ -37,7 +37,7 @@ async fn kind(machine: &Machine, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_job_is_started_read_typed_to_and_ended() {
+async fn job_is_started_read_typed_to_and_ended() {
     let machine = Machine::new(|_| ());
     let begun = start(&machine, "echo up; read name; echo \"hello $name\"; sleep 1000").await;
     expect![[r#"
@@ -60,7 +60,7 @@ async fn a_job_is_started_read_typed_to_and_ended() {
 }
 
 #[tokio::test]
-async fn a_shell_becomes_a_job_and_ends_when_told() {
+async fn shell_becomes_a_job_and_exits_on_request() {
     let machine = Machine::new(|_| ());
     let begun = machine.call("terminal", json!({"command": "PS1='> ' sh"})).await;
     assert!(begun.contains("\njob-1 is running; "), "{begun}");
@@ -84,7 +84,7 @@ async fn a_shell_becomes_a_job_and_ends_when_told() {
 }
 
 #[tokio::test]
-async fn what_ends_at_once_is_no_job() {
+async fn command_that_ends_at_once_is_no_job() {
     let machine = Machine::new(|_| ());
     let said = start(&machine, "tty > /dev/null && echo hi").await;
     assert!(said.ends_with("Done: hi\n"), "{said}");
@@ -105,7 +105,7 @@ fn hasty() -> Machine {
 }
 
 #[tokio::test]
-async fn what_takes_long_goes_on_as_a_job() {
+async fn command_beyond_the_soft_limit_becomes_a_job() {
     let machine = hasty();
     let said = machine.call("terminal", json!({"command": "echo begun; sleep 1000"})).await;
     let (_, said) = said.split_once('\n').unwrap();
@@ -126,7 +126,7 @@ async fn what_takes_long_goes_on_as_a_job() {
 }
 
 #[tokio::test]
-async fn an_end_is_told_with_the_next_call() {
+async fn job_end_is_reported_with_the_next_call() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; while [ ! -e go ]; do sleep 0.02; done; echo bye").await;
     machine.call("terminal", json!({"command": "touch go"})).await;
@@ -179,7 +179,7 @@ async fn jobs_end_with_everything() {
 }
 
 #[tokio::test]
-async fn a_cut_turn_leaves_its_job() {
+async fn cancelled_turn_leaves_its_job_running() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; sleep 1000").await;
     let cancel = CancellationToken::new();
@@ -201,7 +201,7 @@ fn call(arguments: &Value) -> ToolCall {
 }
 
 #[tokio::test]
-async fn there_are_only_so_many() {
+async fn jobs_are_limited() {
     let machine = Machine::new(|_| ());
     for _ in 0..16 {
         start(&machine, "echo up; sleep 1000").await;
@@ -218,7 +218,7 @@ async fn there_are_only_so_many() {
 }
 
 #[tokio::test]
-async fn more_rights_than_its_own_are_not_typed() {
+async fn input_with_fewer_rights_than_the_job_is_rejected() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; cat").await;
     let cx = ToolCx { confinement: Confinement::Project, ..machine.cx(&|_| ()) };
@@ -230,7 +230,7 @@ async fn more_rights_than_its_own_are_not_typed() {
 }
 
 #[tokio::test]
-async fn another_sessions_jobs_are_not_seen() {
+async fn jobs_of_another_session_are_not_visible() {
     let machine = Machine::new(|_| ());
     start(&machine, "echo up; sleep 1000").await;
     let other = Workspace::new(machine.workspace.cwd().to_owned(), &[], Vec::new());
@@ -243,7 +243,7 @@ async fn another_sessions_jobs_are_not_seen() {
 }
 
 #[tokio::test]
-async fn odd_calls() {
+async fn invalid_calls_are_rejected() {
     let calls = [
         json!({"reset": true}),
         json!({"command": "x", "is_input": true}),

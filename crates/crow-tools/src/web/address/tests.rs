@@ -15,7 +15,7 @@ fn check(reach: SiteReach, hosts: &str) {
 }
 
 #[test]
-fn public_addresses() {
+fn public_addresses_are_accepted() {
     check(
         SiteReach::Public,
         "example.com EXAMPLE.com. docs.rs internal.example.com local.dev corp.com notlocalhost.com \
@@ -28,7 +28,7 @@ fn public_addresses() {
 }
 
 #[test]
-fn private_addresses() {
+fn private_addresses_are_detected() {
     check(
         SiteReach::Private,
         "localhost LOCALHOST localhost. app.localhost router printer.local nas.lan box.home x.home.arpa db.internal \
@@ -41,7 +41,7 @@ fn private_addresses() {
 }
 
 #[test]
-fn private_addresses_in_other_spellings() {
+fn private_addresses_are_detected_in_other_notations() {
     check(
         SiteReach::Private,
         "2130706433 0x7f000001 017700000001 127.1 127.0.1 0x7f.1 0177.0.0.1 0 0x0 3232235521 0xa9fea9fe 2852039166 \
@@ -50,7 +50,7 @@ fn private_addresses_in_other_spellings() {
 }
 
 #[test]
-fn private_addresses_of_the_newer_protocol() {
+fn private_ipv6_addresses_are_detected() {
     check(
         SiteReach::Private,
         "[::] [::1] [0:0:0:0:0:0:0:1] [::127.0.0.1] [::8.8.8.8] [::ffff:127.0.0.1] [::ffff:7f00:1] [::ffff:10.0.0.1] \
@@ -76,7 +76,7 @@ fn check_read(texts: &[&str], expect: &Expect) {
 }
 
 #[test]
-fn what_is_no_address_says_so() {
+fn invalid_addresses_give_a_reason() {
     let long = format!("http://example.com/{}", "a".repeat(1 << 20));
     check_read(
         &[
@@ -135,7 +135,7 @@ fn what_is_no_address_says_so() {
 }
 
 #[test]
-fn what_is_odd_is_read_as_browsers_do() {
+fn unusual_addresses_are_parsed_as_in_browsers() {
     check_read(
         &[
             " https://Example.com:443/a?b#c ",
@@ -162,7 +162,7 @@ fn what_is_odd_is_read_as_browsers_do() {
 }
 
 #[test]
-fn a_site_is_a_host_and_its_port() {
+fn site_is_a_host_and_its_port() {
     let same = |one: &str, other: &str| {
         let read = |text| WebAddress::parse(text, &own()).unwrap();
         read(one).is_same_site(&read(other))

@@ -15,7 +15,7 @@ fn check(found: &str, reach: SiteReach, expect: &Expect) {
 }
 
 #[test]
-fn a_public_name_stands_for_public_addresses_only() {
+fn public_name_resolves_to_public_addresses_only() {
     check(
         "8.8.8.8 2606:4700::1",
         SiteReach::Public,
@@ -68,7 +68,7 @@ impl Resolve for Rebound {
 }
 
 #[tokio::test]
-async fn a_name_that_was_moved_here_is_not_connected_to() {
+async fn rebound_name_is_not_connected_to() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let client = http::build_client(|| client_builder().no_proxy().dns_resolver(Arc::new(Rebound))).unwrap();
@@ -82,7 +82,7 @@ async fn a_name_that_was_moved_here_is_not_connected_to() {
 }
 
 #[test]
-fn what_unpacks_without_end_is_cut() {
+fn compressed_body_without_end_is_truncated() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     packed.write_all(&vec![b'a'; 1 << 20]).unwrap();
     let packed = packed.finish().unwrap();

@@ -15,7 +15,7 @@ const PARAGRAPH: &str = "<p>Long sentences with commas, clauses, and more of the
     everybody knows who has read one, or two, and no site would put so many of them into a menu, or a footer.</p>";
 
 #[test]
-fn an_article_without_what_is_around_it() {
+fn article_is_extracted() {
     let html = format!(
         "<html><head><title>The page | Site</title><style>p {{}}</style></head><body>
         <nav><a href=/>Home</a> <a href=/about>About</a></nav>
@@ -57,7 +57,7 @@ fn an_article_without_what_is_around_it() {
 }
 
 #[test]
-fn what_is_no_article_is_whole() {
+fn page_without_an_article_is_converted_as_a_whole() {
     check(
         "<title>T</title><h1>Links</h1><ul><li><a href=/a>first</a><li><a href=b>second</a></ul><p>a &amp; b &copy; &#x41;",
         &expect![[r#"
@@ -84,7 +84,7 @@ fn check_hostile(name: &str, html: String) {
 }
 
 #[test]
-fn depth() {
+fn depth_is_bounded() {
     let bait = PARAGRAPH.repeat(5);
     for element in [
         "div",
@@ -107,7 +107,7 @@ fn depth() {
 }
 
 #[test]
-fn breadth() {
+fn breadth_is_bounded() {
     let bait = PARAGRAPH.repeat(5);
     check_hostile("paragraphs", PARAGRAPH.repeat(2_000));
     check_hostile(
@@ -129,7 +129,7 @@ fn breadth() {
 }
 
 #[test]
-fn oddities() {
+fn unusual_pages_are_converted() {
     let bait = PARAGRAPH.repeat(5);
     check_hostile(
         "reopened",
@@ -160,7 +160,7 @@ fn oddities() {
 }
 
 #[test]
-fn what_is_too_deep_is_plain_text() {
+fn page_that_is_too_deep_becomes_plain_text() {
     let html = format!(
         "<title>T</title><script>x</script>{}<p>a &amp; <b>b</b><!-- c --> 1 < 2</p>é<br>d",
         "<div>".repeat(600)

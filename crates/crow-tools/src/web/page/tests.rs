@@ -73,7 +73,7 @@ fn types_decide_how_a_body_is_read() {
 }
 
 #[test]
-fn kinds() {
+fn content_types_give_the_kind() {
     for (content_type, kind) in [
         ("text/html; charset=utf-8", PageKind::Html),
         ("application/xhtml+xml", PageKind::Html),
@@ -108,7 +108,7 @@ fn parts_make_up_the_whole() {
 }
 
 #[test]
-fn no_page_can_end_its_own_fence() {
+fn fence_cannot_be_closed_by_the_page() {
     expect![[r#"
         ============
         a
