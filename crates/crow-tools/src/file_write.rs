@@ -20,11 +20,11 @@ use crate::{
     workspace::ContentStamp,
 };
 
-/// Tells the model that an editor formatted the text on save.
+/// Note for the model: an editor formatted the text on save.
 const FORMATTED_NOTE: &str =
     "\n(the editor changed the text while saving; read the file before the next edit)";
 
-/// Tells the user that the change has no undo record.
+/// Note for the user: the change has no undo record.
 const NOT_UNDOABLE_NOTE: &str = "\n(the file was too large to record; this change cannot be undone)";
 
 /// The byte order mark as a character.

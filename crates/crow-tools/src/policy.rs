@@ -26,7 +26,7 @@ pub struct PolicySources<'a> {
     pub rules: PermissionRules,
     /// Which commands run in the sandbox.
     pub sandbox: SandboxMode,
-    /// How well this system supports the sandbox.
+    /// The system's support for the sandbox.
     pub support: SandboxSupport,
 }
 

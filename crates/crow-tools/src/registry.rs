@@ -48,7 +48,7 @@ pub struct BuiltinToolConfig {
     pub shell: Shell,
     /// The supervisor of the programs; `None` if its executable was not found.
     pub sandbox: Option<SandboxWrapper>,
-    /// How long a call waits for a command without a timeout before the command becomes a job; two minutes by default.
+    /// Time a call waits for a command without a timeout before the command becomes a job; two minutes by default.
     pub soft_limit: Option<Duration>,
     /// Access to the web.
     pub web: WebConfig,

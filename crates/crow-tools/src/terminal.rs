@@ -41,7 +41,7 @@ const PROMPT_SOFT_LIMIT: Duration = Duration::from_secs(10);
 /// A server that is not used for longer than a working session is not needed.
 const JOB_LIFETIME: Duration = Duration::from_hours(4);
 
-/// How long the start of a job is watched: most failures happen at once, and servers print their address.
+/// Time to watch the start of a job: most failures happen at once, and servers print their address.
 const JOB_START_WAIT: Duration = Duration::from_secs(1);
 
 /// A program without output for this long waits for input, or computes.
@@ -66,7 +66,7 @@ pub enum TerminalPreference {
     Local,
 }
 
-/// How one command runs.
+/// The way one command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CommandRoute {
     Client,
@@ -98,7 +98,7 @@ pub(crate) struct TerminalTool {
     shell: Shell,
     /// The supervisor of the commands.
     sandbox: Option<SandboxWrapper>,
-    /// How long a call waits for a command without a timeout.
+    /// Time a call waits for a command without a timeout.
     soft_limit: Duration,
 }
 
