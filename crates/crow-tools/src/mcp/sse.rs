@@ -130,7 +130,7 @@ impl Transport<RoleClient> for SseTransport {
                         {
                             Some(Ok(refusal)) => return Some(refusal),
                             Some(Err(_)) | None => {
-                                tracing::debug!(%error, "ignored an event that is not a message")
+                                tracing::debug!(%error, "ignored an event that is not a message");
                             }
                         }
                     }
