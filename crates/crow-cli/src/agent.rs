@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::RunWishes,
+    cli::RunOverrides,
     failure::{CliError, CliExitCode},
     privacy,
     settings::{ConfigWarningKind, Environment, Settings},
@@ -38,13 +38,13 @@ pub(crate) struct ConfigSource {
     pub(crate) dir: PathBuf,
     pub(crate) env: Arc<Environment>,
     /// What holds beside it.
-    pub(crate) overrides: RunWishes,
+    pub(crate) overrides: RunOverrides,
 }
 
 impl ConfigSource {
     /// A source that nothing is added to.
     pub(crate) fn new(dir: PathBuf, env: Environment) -> Self {
-        Self { dir, env: Arc::new(env), overrides: RunWishes::default() }
+        Self { dir, env: Arc::new(env), overrides: RunOverrides::default() }
     }
 
     /// What the agent says of itself with this configuration.

@@ -34,7 +34,8 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Serves until the system asks for the end.
 pub(crate) fn run(
     args: BridgeArgs,
-    (dir, verbosity): (&Path, LogVerbosity),
+    dir: &Path,
+    verbosity: LogVerbosity,
     env: &Environment,
     current_dir: &Path,
 ) -> Result<(), CliError> {

@@ -11,7 +11,7 @@ use clap::{
 };
 use crow_core::Mode;
 
-pub(crate) use self::run::{OutputFormat, RunWishes};
+pub(crate) use self::run::{OutputFormat, RunOverrides};
 pub(crate) use self::speckit::{NewFeatureArgs, PrereqArgs, SpeckitArgs, SpeckitSubcommand};
 use crate::{inspect::ExportFormat, run::ReplaySpan, sessions::SessionAge, socket::ListenAddress};
 
@@ -221,7 +221,7 @@ pub(crate) struct RunArgs {
     #[arg(short, long)]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) wishes: RunWishes,
+    pub(crate) overrides: RunOverrides,
 }
 
 /// How to set up.
@@ -298,7 +298,7 @@ pub(crate) struct PruneArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
-    pub(crate) how: DeleteOptions,
+    pub(crate) options: DeleteOptions,
 }
 
 /// What to delete.
@@ -308,7 +308,7 @@ pub(crate) struct DeleteArgs {
     #[arg(value_name = "ID", required = true)]
     pub(crate) sessions: Vec<String>,
     #[command(flatten)]
-    pub(crate) how: DeleteOptions,
+    pub(crate) options: DeleteOptions,
 }
 
 /// How to delete.
@@ -405,9 +405,16 @@ pub(crate) enum PermissionsSubcommand {
     /// List what is always allowed, by project
     List,
     /// Take one answer back, by its number in the list
-    Remove { number: usize, folder: Option<PathBuf> },
+    Remove {
+        number: usize,
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
     /// Take all answers of a project back
-    Clear { folder: Option<PathBuf> },
+    Clear {
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 /// What to do about trust.
@@ -427,16 +434,23 @@ pub(crate) enum TrustSubcommand {
     /// List the repositories that are trusted or refused
     List,
     /// Show what a repository supplies and what of it would run
-    Show { folder: Option<PathBuf> },
+    Show {
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
     /// Show it, ask, and trust it until it changes
     Add {
-        folder: Option<PathBuf>,
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
         /// Do not ask
         #[arg(short, long)]
         yes: bool,
     },
     /// Forget what was said about a repository
-    Remove { folder: Option<PathBuf> },
+    Remove {
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
 }
 
 /// Names our modes and takes any: another agent has modes of its own.

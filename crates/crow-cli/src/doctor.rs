@@ -24,7 +24,7 @@ use crate::{
     init,
     privacy::{self, ExposedPath},
     providers::{self, LIST_WAIT},
-    settings::{ConfigWarning, ConfigWarningKind, Environment, MCP_AUTH_DIR, Settings, usual_shell},
+    settings::{ConfigWarning, ConfigWarningKind, Environment, MCP_AUTH_DIR, Settings, default_shell},
     table,
 };
 
@@ -90,13 +90,14 @@ impl<W: Write> CheckReport<'_, W> {
 /// Looks at everything, or saves what can be read of a damaged database.
 pub(crate) async fn run(
     args: &DoctorArgs,
-    (dir, env): (&Path, &Environment),
+    dir: &Path,
+    env: &Environment,
     cwd: PathBuf,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     let mut report = CheckReport { out, is_json: args.json, checks: Vec::new() };
     let loaded = Settings::load(dir, env);
-    let shell = loaded.as_ref().map_or_else(|_| usual_shell(env), |(settings, _)| settings.shell.clone());
+    let shell = loaded.as_ref().map_or_else(|_| default_shell(env), |(settings, _)| settings.shell.clone());
     if args.salvage {
         let (settings, _) = loaded?;
         return run_salvage(&settings.database, report.out);
@@ -286,7 +287,7 @@ async fn check_database<W: Write>(
             None => Ok(None),
         }
     };
-    let check = match integrity.await {
+    let (state, text) = match integrity.await {
         Ok(None) => (CheckState::Ok, format!("{address} is made with the first session")),
         Ok(Some(problems)) if problems.is_empty() => (CheckState::Ok, format!("{address} is sound")),
         Ok(Some(problems)) => {
@@ -300,7 +301,7 @@ async fn check_database<W: Write>(
         }
         Err(error) => (CheckState::Problem, error.to_string()),
     };
-    report.add(CheckResult::new("database", check.0, check.1))
+    report.add(CheckResult::new("database", state, text))
 }
 
 async fn check_mcp_servers<W: Write>(
@@ -323,13 +324,13 @@ async fn check_mcp_servers<W: Write>(
         let connection = McpServers::start(vec![server.clone()], environment.clone(), &builtin_tools);
         connection.wait_until_settled(SERVERS_WAIT_MAX).await;
         let (tools, notices) = (connection.tools(), connection.take_notices());
-        let check = match (tools.len(), notices.as_slice()) {
+        let (state, text) = match (tools.len(), notices.as_slice()) {
             (0, []) => (CheckState::Warning, "brings no tools".to_owned()),
             (0, notices) => (CheckState::Problem, notices.join(" ")),
             (n, []) => (CheckState::Ok, format!("brings {n} tools")),
             (n, notices) => (CheckState::Warning, format!("brings {n} tools; {}", notices.join(" "))),
         };
-        report.add(CheckResult::new(format!("mcp {}", server.name), check.0, check.1))?;
+        report.add(CheckResult::new(format!("mcp {}", server.name), state, text))?;
     }
     builtin_tools.stop_programs();
     Ok(())
@@ -343,7 +344,7 @@ fn check_agents<W: Write>(
 ) -> Result<(), CliError> {
     for server in &settings.agent_servers {
         let description = &settings.agent_descriptions[&server.name];
-        let check = match agents::locate_program(server, lookup) {
+        let (state, text) = match agents::locate_program(server, lookup) {
             Some(Some(program)) => {
                 (CheckState::Ok, format!("{} is there, it was not started", program.display()))
             }
@@ -360,20 +361,20 @@ fn check_agents<W: Write>(
                 None => (CheckState::Untried, format!("{description} is an address, nobody was asked there")),
             },
         };
-        report.add(CheckResult::new(format!("agent {}", server.name), check.0, check.1))?;
+        report.add(CheckResult::new(format!("agent {}", server.name), state, text))?;
     }
     Ok(())
 }
 
 async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>) -> Result<(), CliError> {
     let (name, program) = (shell.name(), shell.program());
-    let check = match Path::new(program).exists() {
+    let (state, text) = match Path::new(program).exists() {
         true => (CheckState::Ok, format!("{name} runs commands")),
         false => {
             (CheckState::Problem, format!("there is no {program}, which runs every command; install a shell"))
         }
     };
-    report.add(CheckResult::new("shell", check.0, check.1))?;
+    report.add(CheckResult::new("shell", state, text))?;
     let support = match agent_info().program {
         Some(exe) => SandboxWrapper::new(exe, SandboxDefaults::default()).sandbox_support().await.clone(),
         None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },

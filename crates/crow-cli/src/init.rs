@@ -23,7 +23,7 @@ use crow_model::{ListedModel, ModelListing, ProviderSettings};
 pub(crate) use self::local_servers::{LocalModelServer, USUAL_SERVERS};
 use self::{
     environment_scan::{EnvironmentScan, ProviderChoice},
-    local_servers::LocalScan,
+    local_servers::{LocalScan, ScannedServer},
     model_choice::ModelChoice,
     web_search::{ExistingFiles, SearchChoice},
 };
@@ -118,7 +118,7 @@ where
             }
         }
     }
-    for (mut provider, listing) in servers {
+    for ScannedServer { mut provider, listing } in servers {
         choose_models(&mut provider, &listing, log)?;
         providers.push(provider);
     }
@@ -131,7 +131,8 @@ where
     let search = SearchChoice::from_environment(&merged_env);
     config_files::write_config_files(
         dir,
-        (&providers, search.url_to_store(&merged_env).as_deref()),
+        &providers,
+        search.url_to_store(&merged_env).as_deref(),
         &file_variables,
     )?;
     report_written(&config, &providers, log)?;

@@ -92,7 +92,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
             log::start_logging(&dir, verbosity);
             agent::serve_agent(ConfigSource::new(dir, env), listen.as_ref(), token_file.as_deref())?;
         }
-        CliCommand::AcpBridge(args) => bridge::run(args, (&dir, verbosity), &env, &current_dir()?)?,
+        CliCommand::AcpBridge(args) => bridge::run(args, &dir, verbosity, &env, &current_dir()?)?,
         CliCommand::Run(args) => {
             log::start_logging(&dir, verbosity);
             prompt(args, dir, env)?;
@@ -110,8 +110,9 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Undo(args) => {
             let database = load()?.database;
             let _migration_notice = MigrationNotice::for_database(&database);
-            let at = (&database, &*current_dir()?);
-            agent::tokio_runtime()?.block_on(undo::run(&args, at, &mut out, &mut io::stderr()))?;
+            let (cwd, mut stderr) = (current_dir()?, io::stderr());
+            let undoing = undo::run(&args, &database, &cwd, &mut out, &mut stderr);
+            agent::tokio_runtime()?.block_on(undoing)?;
         }
         CliCommand::Trust(args) => {
             trust::run(&args, &load()?, &current_dir()?, sessions::ask_confirmation, &mut out)?;
@@ -119,7 +120,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
         CliCommand::Permissions(args) => permissions::run(&args, &dir, &current_dir()?, &mut out)?,
         CliCommand::Speckit(args) => speckit::run(&args, &load()?, &current_dir()?, &mut out)?,
         CliCommand::Doctor(args) => {
-            agent::tokio_runtime()?.block_on(doctor::run(&args, (&dir, &env), current_dir()?, &mut out))?;
+            agent::tokio_runtime()?.block_on(doctor::run(&args, &dir, &env, current_dir()?, &mut out))?;
         }
         CliCommand::Init(args) => run_init(&args, &dir, &env)?,
         CliCommand::Completions { shell } => write_completions(shell, &mut out)?,
@@ -130,7 +131,7 @@ fn run_command(cli: Cli) -> Result<(), CliError> {
 fn prompt(args: RunArgs, dir: PathBuf, env: Environment) -> Result<(), CliError> {
     let settings = load_settings(&dir, &env)?;
     let _migration_notice = MigrationNotice::for_database(&settings.database);
-    let source = ConfigSource { overrides: args.wishes.clone(), ..ConfigSource::new(dir, env) };
+    let source = ConfigSource { overrides: args.overrides.clone(), ..ConfigSource::new(dir, env) };
     run::run(args, &settings, source, &current_dir()?)
 }
 
@@ -149,8 +150,8 @@ fn change_sessions(
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     let _migration_notice = MigrationNotice::for_database(database);
-    let (at, confirm) = ((database, current_time()), sessions::ask_confirmation);
-    agent::tokio_runtime()?.block_on(sessions::run(command, at, confirm, out))
+    let (now, confirm) = (current_time(), sessions::ask_confirmation);
+    agent::tokio_runtime()?.block_on(sessions::run(command, database, now, confirm, out))
 }
 
 fn run_sign_in(

@@ -25,7 +25,7 @@ pub(crate) fn run(
     };
     match &args.command {
         None | Some(PermissionsSubcommand::List) => list_grants(dir, args.json, out),
-        Some(PermissionsSubcommand::Remove { number, folder: directory }) => {
+        Some(PermissionsSubcommand::Remove { number, directory }) => {
             let project = project_root(directory.as_deref());
             let grants = grants_in(dir, &project)?;
             let found = number.checked_sub(1).and_then(|index| grants.iter().nth(index)).cloned();
@@ -36,12 +36,14 @@ pub(crate) fn run(
             };
             let mut remaining = grants;
             remaining.remove(&grant);
-            revoke_grants(dir, &project, (&remaining, &[grant]), args.json, out)
+            let change = GrantChange { remaining, removed: vec![grant] };
+            revoke_grants(dir, &project, &change, args.json, out)
         }
-        Some(PermissionsSubcommand::Clear { folder: directory }) => {
+        Some(PermissionsSubcommand::Clear { directory }) => {
             let project = project_root(directory.as_deref());
             let grants: Vec<Grant> = grants_in(dir, &project)?.iter().cloned().collect();
-            revoke_grants(dir, &project, (&GrantSet::default(), &grants), args.json, out)
+            let change = GrantChange { remaining: GrantSet::default(), removed: grants };
+            revoke_grants(dir, &project, &change, args.json, out)
         }
     }
 }
@@ -91,22 +93,28 @@ fn grants_in(dir: &Path, project: &Path) -> Result<GrantSet, CliError> {
     }
 }
 
+/// The grants of a project that stay, and those that are revoked.
+struct GrantChange {
+    remaining: GrantSet,
+    removed: Vec<Grant>,
+}
+
 fn revoke_grants(
     dir: &Path,
     project: &Path,
-    (remaining, removed): (&GrantSet, &[Grant]),
+    change: &GrantChange,
     json: bool,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    set_permissions(dir, project, remaining).map_err(|error| {
+    set_permissions(dir, project, &change.remaining).map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("could not take the answers back: {error}"))
     })?;
     if json {
-        let removed: Vec<_> = removed.iter().map(Grant::to_json).collect();
+        let removed: Vec<_> = change.removed.iter().map(Grant::to_json).collect();
         writeln!(out, "{}", table::json_line(&json!({"project": project, "removed": removed})))?;
         return Ok(());
     }
-    for grant in removed {
+    for grant in &change.removed {
         writeln!(
             out,
             "{} asks again in {}",

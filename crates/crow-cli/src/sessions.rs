@@ -45,43 +45,44 @@ pub(crate) fn ask_confirmation(question: &str) -> io::Result<ConfirmAnswer> {
 /// Does what is wanted with the sessions of a database.
 pub(crate) async fn run(
     command: &SessionsSubcommand,
-    (database, now): (&DatabaseAddress, Timestamp),
+    database: &DatabaseAddress,
+    now: Timestamp,
     confirm: impl Fn(&str) -> io::Result<ConfirmAnswer>,
     out: &mut impl Write,
 ) -> Result<(), CliError> {
-    let (how, selection, is_dry_run) = match command {
+    let (options, selection, is_dry_run) = match command {
         SessionsSubcommand::List { limit, all, json } => {
             let args = InspectArgs { limit: *limit, all: *all, json: *json, ..InspectArgs::default() };
             return inspect::run(&args, database, now, out).await;
         }
-        SessionsSubcommand::Prune(PruneArgs { older_than, dry_run, how }) => {
+        SessionsSubcommand::Prune(PruneArgs { older_than, dry_run, options }) => {
             let selection = match Store::open_existing(database).await? {
                 Some(store) => Some((store.sessions_older_than(older_than.cutoff_time(now)).await?, store)),
                 None => None,
             };
-            (how, selection, *dry_run)
+            (options, selection, *dry_run)
         }
-        SessionsSubcommand::Delete(DeleteArgs { sessions, how }) => {
+        SessionsSubcommand::Delete(DeleteArgs { sessions, options }) => {
             let Some(store) = Store::open_existing(database).await? else {
                 return Err(CliError::no_session(&sessions[0]));
             };
-            (how, Some((find_sessions(&store, sessions).await?, store)), false)
+            (options, Some((find_sessions(&store, sessions).await?, store)), false)
         }
     };
     let Some((rows, store)) = selection.filter(|(rows, _)| !rows.is_empty()) else {
-        return match how.json {
-            true => DeleteReport::default().print_report(how, out),
+        return match options.json {
+            true => DeleteReport::default().print_report(options, out),
             false => Ok(writeln!(out, "no session is that old; nothing was deleted")?),
         };
     };
-    if !how.json {
+    if !options.json {
         inspect::write_session_table(&rows, now, out)?;
         out.flush()?;
     }
     if is_dry_run {
-        return DeleteReport { would_delete: rows, ..DeleteReport::default() }.print_report(how, out);
+        return DeleteReport { would_delete: rows, ..DeleteReport::default() }.print_report(options, out);
     }
-    confirm_deletion(how, rows.len(), confirm)?;
+    confirm_deletion(options, rows.len(), confirm)?;
     let before = database_size(database);
     let busy = match command {
         SessionsSubcommand::Prune(_) => BusySessions::Skip,
@@ -93,7 +94,7 @@ pub(crate) async fn run(
         report.freed =
             before.zip(database_size(database)).map(|(before, after)| before.saturating_sub(after));
     }
-    report.print_report(how, out)
+    report.print_report(options, out)
 }
 
 /// Finds the sessions that were named, each once.
@@ -111,11 +112,11 @@ async fn find_sessions(store: &Store, ids: &[String]) -> Result<Vec<SessionRow>,
 }
 
 fn confirm_deletion(
-    how: &DeleteOptions,
+    options: &DeleteOptions,
     n_rows: usize,
     confirm: impl Fn(&str) -> io::Result<ConfirmAnswer>,
 ) -> Result<(), CliError> {
-    if how.yes {
+    if options.yes {
         return Ok(());
     }
     let question = match n_rows {
@@ -123,7 +124,7 @@ fn confirm_deletion(
         n_rows => format!("Delete these {n_rows} sessions and those they started?"),
     };
     // A script that wants JSON shows no list to say yes to.
-    let answer = if how.json { ConfirmAnswer::Unavailable } else { confirm(&question)? };
+    let answer = if options.json { ConfirmAnswer::Unavailable } else { confirm(&question)? };
     match answer {
         ConfirmAnswer::Yes => Ok(()),
         ConfirmAnswer::No => Err(CliError::new(CliExitCode::Failed, "nothing was deleted")),
@@ -174,9 +175,9 @@ struct DeleteReport {
 }
 
 impl DeleteReport {
-    fn print_report(&self, how: &DeleteOptions, out: &mut impl Write) -> Result<(), CliError> {
+    fn print_report(&self, options: &DeleteOptions, out: &mut impl Write) -> Result<(), CliError> {
         let Self { deleted, would_delete, busy_sessions, freed } = self;
-        if how.json {
+        if options.json {
             let ids = |rows: &[SessionRow]| rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>();
             let busy_sessions: Vec<&str> = busy_sessions.iter().map(SessionId::as_str).collect();
             let document = json!({

@@ -26,7 +26,7 @@ use crow_tools::{Shell, TerminalPreference, WebConfig};
 pub(crate) use self::{
     error::{ConfigError, ConfigWarning, ConfigWarningKind},
     known_keys::nearest_name,
-    load::{DATABASE_KEYS, RepositoryReader, usual_shell},
+    load::{DATABASE_KEYS, RepositoryReader, default_shell},
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 

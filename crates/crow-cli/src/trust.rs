@@ -28,15 +28,15 @@ pub(crate) fn run(
 ) -> Result<(), CliError> {
     match &args.command {
         None | Some(TrustSubcommand::List) => list_trusted(&settings.dir, args.json, out),
-        Some(TrustSubcommand::Show { folder: directory }) => {
+        Some(TrustSubcommand::Show { directory }) => {
             let scan = load_trust(settings, current_dir, directory.as_deref())?;
             if args.json { show_trust_json(&scan, out) } else { show_trust(&scan, out) }
         }
-        Some(TrustSubcommand::Add { folder: directory, yes }) => {
+        Some(TrustSubcommand::Add { directory, yes }) => {
             let scan = load_trust(settings, current_dir, directory.as_deref())?;
             add_trust(&scan, *yes, args.json, &confirm, out)
         }
-        Some(TrustSubcommand::Remove { folder: directory }) => {
+        Some(TrustSubcommand::Remove { directory }) => {
             let repository = find_repository_root(&target_dir(current_dir, directory.as_deref()));
             let is_forgotten = forget_trust(&settings.dir, &repository).map_err(|error| {
                 CliError::new(CliExitCode::Failed, format!("could not remove the trust: {error}"))

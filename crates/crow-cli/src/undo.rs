@@ -22,7 +22,8 @@ use crate::{
 /// Takes back, or shows, what the newest turn with something left did to files. What a conflict is about goes to `more`.
 pub(crate) async fn run(
     args: &UndoArgs,
-    (database, cwd): (&DatabaseAddress, &Path),
+    database: &DatabaseAddress,
+    cwd: &Path,
     out: &mut impl Write,
     stderr: &mut impl Write,
 ) -> Result<(), CliError> {
@@ -60,7 +61,7 @@ pub(crate) async fn run(
         }
         false => {
             for file in files {
-                report_file(file, &workspace, mode, (out, stderr))?;
+                report_file(file, &workspace, mode, out, stderr)?;
             }
         }
     }
@@ -94,7 +95,8 @@ fn report_file(
     file: &UndoneFile,
     workspace: &Workspace,
     mode: UndoMode,
-    (out, stderr): (&mut impl Write, &mut impl Write),
+    out: &mut impl Write,
+    stderr: &mut impl Write,
 ) -> Result<(), CliError> {
     let path = Path::new(&file.path);
     let root = workspace.roots().first().map_or(workspace.cwd(), PathBuf::as_path);

@@ -7,9 +7,9 @@ use crow_core::PermissionRule;
 
 /// What holds for this run, beside the configuration.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct RunWishes {
+pub(crate) struct RunOverrides {
     /// Allow what this rule covers without asking, as `permissions.allow` does; may be given more than once
-    #[arg(long, value_name = "RULE", value_parser = rule, conflicts_with = "agent")]
+    #[arg(long, value_name = "RULE", value_parser = parse_rule, conflicts_with = "agent")]
     pub(crate) allow: Vec<PermissionRule>,
     /// End a turn after this many requests to the model
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "agent")]
@@ -36,6 +36,6 @@ pub(crate) enum OutputFormat {
     StreamJson,
 }
 
-fn rule(text: &str) -> Result<PermissionRule, String> {
+fn parse_rule(text: &str) -> Result<PermissionRule, String> {
     PermissionRule::parse(text).map_err(|bad| format!("the rule {bad}"))
 }

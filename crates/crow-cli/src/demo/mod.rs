@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use self::model::{DemoPace, ScriptedModel};
 use crate::{
     agent,
-    cli::{RunArgs, RunWishes},
+    cli::{RunArgs, RunOverrides},
     failure::{CliError, CliExitCode},
     run::{self, RunOutput, RunPlan, SessionRetention},
     settings::{RepositoryReader, Settings},
@@ -82,7 +82,7 @@ async fn run_scripted_session(
     out.flush()?;
     let settings = Arc::new(demo_settings(home, model.base_url()));
     let args = RunArgs {
-        wishes: RunWishes::default(),
+        overrides: RunOverrides::default(),
         prompt: None,
         interactive: false,
         session: None,

@@ -15,7 +15,8 @@ use crate::{
 /// Writes the keys, then the configuration that names them. `kept` are the variables the file has already.
 pub(super) fn write_config_files(
     dir: &Path,
-    (providers, search_url): (&[ProviderChoice], Option<&str>),
+    providers: &[ProviderChoice],
+    search_url: Option<&str>,
     existing_variables: &[String],
 ) -> Result<(), CliError> {
     create_private_dir(dir).map_err(|error| write_error(dir, &error))?;

@@ -27,11 +27,17 @@ pub(crate) const USUAL_SERVERS: [LocalModelServer; 4] = [
     LocalModelServer { name: "vllm", title: "vLLM", port: 8000 },
 ];
 
+/// A server that was found on this machine, with its models.
+pub(super) struct ScannedServer {
+    pub(super) provider: ProviderChoice,
+    pub(super) listing: ModelListing,
+}
+
 /// What a look at this machine found.
 #[derive(Default)]
 pub(super) struct LocalScan {
     /// The servers that have models, with those.
-    pub(super) servers: Vec<(ProviderChoice, ModelListing)>,
+    pub(super) servers: Vec<ScannedServer>,
     /// What there is to say of all places.
     pub(super) notes: Vec<String>,
 }
@@ -60,12 +66,12 @@ pub(super) async fn scan_local_servers(
                 let plural = if n == 1 { "" } else { "s" };
                 scan.notes.push(format!("{title} is at {url} and has {n} model{plural}"));
                 let providers: Vec<&ProviderChoice> =
-                    configured.iter().chain(scan.servers.iter().map(|(provider, _)| provider)).collect();
+                    configured.iter().chain(scan.servers.iter().map(|server| &server.provider)).collect();
                 let mut provider = server.to_provider();
                 if providers.iter().any(|other| other.name == provider.name) {
                     provider.name = format!("{}-{}", server.name, server.port);
                 }
-                scan.servers.push((provider, listing));
+                scan.servers.push(ScannedServer { provider, listing });
             }
             Err(failure) if failure.kind == FailureKind::Connection => {
                 unreachable.push(format!("{} ({})", server.title, server.port));

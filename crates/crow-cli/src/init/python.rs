@@ -12,7 +12,7 @@ use std::{
 
 use crow_store::{DatabaseAddress, StoreError, copy_python_database};
 
-use self::files::{CopyOutcome, SourceFolder};
+use self::files::{CopyOutcome, SourceDirectory};
 use super::config_files;
 use crate::{
     failure::{CliError, CliExitCode},
@@ -54,7 +54,7 @@ pub(super) fn import_python_config(
         return Err(CliError::new(CliExitCode::Config, message)
             .with_hint("move it away, or name another --config-dir"));
     }
-    let source = SourceFolder::open(from).map_err(|error| {
+    let source = SourceDirectory::open(from).map_err(|error| {
         CliError::new(CliExitCode::Config, format!("could not look into {}: {error}", from.display()))
     })?;
     let text = source.read_text(CONFIG_FILE).map_err(|error| {
@@ -90,7 +90,11 @@ pub(super) fn import_python_config(
 }
 
 /// Brings over what the Python version shared with other agents.
-fn import_shared_files(source: &SourceFolder, dir: &Path, log: &mut impl io::Write) -> Result<(), CliError> {
+fn import_shared_files(
+    source: &SourceDirectory,
+    dir: &Path,
+    log: &mut impl io::Write,
+) -> Result<(), CliError> {
     let parent = source.parent().filter(|around| around.path().ends_with(SHARED_DIR));
     let failed = |error: io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
@@ -112,7 +116,7 @@ enum OldDatabase {
     Unknown,
 }
 
-fn locate_database(source: &SourceFolder, text: &str, env: &Environment) -> Result<OldDatabase, CliError> {
+fn locate_database(source: &SourceDirectory, text: &str, env: &Environment) -> Result<OldDatabase, CliError> {
     let path = match find_configured_database(source.path(), text, env)? {
         Some((_, DatabaseAddress::File(path))) => path,
         Some((_, DatabaseAddress::Server { .. })) => return Ok(OldDatabase::Unknown),
@@ -128,7 +132,7 @@ fn locate_database(source: &SourceFolder, text: &str, env: &Environment) -> Resu
 }
 
 /// Copies the database under its usual name.
-fn copy_database(source: &SourceFolder, path: &Path, dir: &Path) -> Result<CopyOutcome, CliError> {
+fn copy_database(source: &SourceDirectory, path: &Path, dir: &Path) -> Result<CopyOutcome, CliError> {
     let target = dir.join(DATABASE);
     let original = match source.find_file(path) {
         Ok(Some(original)) => original,
@@ -155,7 +159,7 @@ fn copy_database(source: &SourceFolder, path: &Path, dir: &Path) -> Result<CopyO
 
 /// Takes the place of the database out of a configuration, so that the copy is used and not the original. Where that
 /// does not work out, nothing may come over: the original would become a database of this version.
-fn remove_database_key(source: &SourceFolder, text: &str, env: &Environment) -> Result<String, CliError> {
+fn remove_database_key(source: &SourceDirectory, text: &str, env: &Environment) -> Result<String, CliError> {
     let text = comment_out_database(text);
     let remaining = find_configured_database(source.path(), &text, env)?;
     let Some((line, _)) = remaining else { return Ok(text) };

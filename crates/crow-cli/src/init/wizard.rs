@@ -79,7 +79,7 @@ where
     };
     let is_new = |name: &str| is_typed_key(&providers, &merged_env, name) || is_new_url(name);
     let file_variables: Vec<String> = file_variables.into_iter().filter(|name| !is_new(name)).collect();
-    config_files::write_config_files(dir, (&providers, url.as_deref()), &file_variables)?;
+    config_files::write_config_files(dir, &providers, url.as_deref(), &file_variables)?;
     if search == SearchChoice::Docker {
         web_search::write_search_files(dir, existing)?;
         cliclack::log::info(format!("Start the search with: {}", web_search::start_command(dir)))
@@ -133,7 +133,7 @@ where
     for note in notes {
         cliclack::log::info(note).map_err(prompt_error)?;
     }
-    Ok(servers.into_iter().map(|(provider, _)| provider).collect())
+    Ok(servers.into_iter().map(|server| server.provider).collect())
 }
 
 fn ask_provider(env: &Environment, servers: &[ProviderChoice]) -> Result<ProviderChoice, CliError> {

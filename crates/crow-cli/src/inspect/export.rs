@@ -38,7 +38,7 @@ pub(super) async fn write_export(
 ) -> Result<(), CliError> {
     let mut times = Vec::with_capacity(stored.entries.len());
     let end = stored.session.n_messages;
-    for_each_page(store, &stored.session, (0, end), |page| {
+    for_each_page(store, &stored.session, 0..end, |page| {
         times.extend(page.iter().map(|message| message.created));
         Ok(())
     })

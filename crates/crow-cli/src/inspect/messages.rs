@@ -1,6 +1,6 @@
 //! The messages of a session, page by page, so that a long one is never in memory as a whole.
 
-use std::io::Write;
+use std::{io::Write, ops::Range};
 
 use crow_core::{ContentPart, MessageId, ToolCall, ToolResult, TranscriptEntry};
 use crow_store::{MessageRange, SessionRow, Store, StoredMessage};
@@ -23,7 +23,7 @@ pub(super) async fn show_messages(
     let from = end.saturating_sub(args.limit.map_or(u64::MAX, u64::from));
     if args.json {
         let mut messages = Vec::new();
-        for_each_page(store, row, (from, end), |page| {
+        for_each_page(store, row, from..end, |page| {
             messages.extend(page.iter().map(with_legacy_keys));
             Ok(())
         })
@@ -35,7 +35,7 @@ pub(super) async fn show_messages(
         let messages = if from == 1 { "message" } else { "messages" };
         writeln!(out, "({from} earlier {messages}; --before {from} goes on)\n")?;
     }
-    for_each_page(store, row, (from, end), |page| {
+    for_each_page(store, row, from..end, |page| {
         page.iter().try_for_each(|message| show_entry(&message.entry, out))
     })
     .await
@@ -45,9 +45,10 @@ pub(super) async fn show_messages(
 pub(super) async fn for_each_page(
     store: &Store,
     row: &SessionRow,
-    (mut from, end): (u64, u64),
+    range: Range<u64>,
     mut on_page: impl FnMut(&[StoredMessage]) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
+    let Range { start: mut from, end } = range;
     while from < end {
         let limit = u32::try_from(end - from).unwrap_or(PAGE_LEN).min(PAGE_LEN);
         on_page(&store.load_messages(&row.id, MessageRange { from, limit }).await?)?;

@@ -37,7 +37,8 @@ pub(super) struct RunDriver {
     pub(super) signals: SignalListener,
     pub(super) plan: RunPlan,
     pub(super) input: TypedLines,
-    refused: RefusedCalls,
+    /// Whether a call of the turn was refused because nobody could be asked.
+    has_rejected_call: bool,
     /// How the work ended that was reported last in the turn.
     outcome: Option<ReportOutcome>,
     /// The message that the agent spoke last.
@@ -46,13 +47,6 @@ pub(super) struct RunDriver {
     pub(super) pending: Option<PendingQuestion>,
     /// Questions that came with the end of a turn.
     pub(super) deferred: VecDeque<ClientEvent>,
-}
-
-/// Whether a call of the turn was refused because nobody could be asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum RefusedCalls {
-    Nothing,
-    Something,
 }
 
 /// What the person wants next.
@@ -76,14 +70,13 @@ impl RunDriver {
         plan: RunPlan,
     ) -> Self {
         let (input, deferred) = (TypedLines::default(), VecDeque::new());
-        let refused = RefusedCalls::Nothing;
         Self {
             connection,
             events,
             signals,
             plan,
             input,
-            refused,
+            has_rejected_call: false,
             outcome: None,
             message: None,
             pending: None,
@@ -167,7 +160,7 @@ impl RunDriver {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut interrupt = InterruptAction::CancelTurn;
-        (self.refused, self.outcome) = (RefusedCalls::Nothing, None);
+        (self.has_rejected_call, self.outcome) = (false, None);
         self.plan.output.on_turn_start()?;
         let result = loop {
             tokio::select! {
@@ -285,7 +278,7 @@ impl RunDriver {
         }
         if !typed_input::is_interactive() {
             if pending.is_required() {
-                self.refused = RefusedCalls::Something;
+                self.has_rejected_call = true;
             }
             pending.answer_unavailable("there is no terminal to ask on");
             return Ok(None);
@@ -328,31 +321,29 @@ impl RunDriver {
             }
         };
         self.plan.output.on_turn_end(reason)?;
-        Ok(match (reason, self.refused) {
+        Ok(match (reason, self.has_rejected_call) {
             (StopReason::Cancelled, _) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
                 let error =
                     CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
                 Err(error.with_hint("go on with the same session, or raise max_turn_requests"))
             }
-            (_, RefusedCalls::Something) => {
+            (_, true) => {
                 let error =
                     CliError::new(CliExitCode::Denied, "a call needed permission and nobody could be asked");
                 Err(error.with_hint("allow it with -y, or choose a --mode"))
             }
-            (StopReason::EndTurn, RefusedCalls::Nothing) => match self.outcome {
+            (StopReason::EndTurn, false) => match self.outcome {
                 // The report has said what is missing.
                 Some(ReportOutcome::Left | ReportOutcome::Refused) => {
                     Err(CliError::without_message(CliExitCode::Failed))
                 }
                 Some(ReportOutcome::Done) | None => Ok(()),
             },
-            (StopReason::MaxTokens, RefusedCalls::Nothing) => {
+            (StopReason::MaxTokens, false) => {
                 Err(CliError::new(CliExitCode::Failed, "the answer was cut because it became too long"))
             }
-            (StopReason::Refusal, RefusedCalls::Nothing) => {
-                Err(CliError::new(CliExitCode::Failed, "the model refused"))
-            }
+            (StopReason::Refusal, false) => Err(CliError::new(CliExitCode::Failed, "the model refused")),
         })
     }
 }

@@ -74,8 +74,8 @@ pub(crate) fn run(
         return Err(error.with_hint("give one as an argument, with -f FILE, or use -i to type"));
     }
     let images =
-        args.wishes.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
-    let output: Box<dyn RunOutput> = match args.wishes.output_format {
+        args.overrides.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
+    let output: Box<dyn RunOutput> = match args.overrides.output_format {
         Some(OutputFormat::StreamJson) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),
         Some(OutputFormat::Json) => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Results)),
         None if args.json => Box::new(JsonLines::new(io::stdout(), JsonEventFilter::Events)),

@@ -26,7 +26,8 @@ pub(super) struct TerminalScreen<O, E: Write> {
     /// The size of the terminal that stderr is, when it is one that takes more than letters.
     terminal: Option<TerminalSize>,
     markdown: MarkdownWriter,
-    stdout_state: StdoutState,
+    /// Whether stdout has words already, from which the next ones are set apart.
+    has_stdout_text: bool,
     open_line: OpenLine,
     last_block: LastBlock,
     pending_whitespace: HeldWhitespace,
@@ -42,13 +43,6 @@ pub(super) struct TerminalScreen<O, E: Write> {
 pub(super) struct TerminalSize {
     pub(super) columns: usize,
     pub(super) rows: usize,
-}
-
-/// Whether stdout has words already, from which the next ones are set apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StdoutState {
-    Empty,
-    Text,
 }
 
 /// What the line is part of in which the cursor stands.
@@ -83,19 +77,23 @@ impl TerminalScreen<io::Stdout, io::Stderr> {
             None => MarkdownStyle::Plain,
         };
         let terminal = size(Term::stderr()).filter(|_| console::colors_enabled_stderr());
-        Self::with_writers(io::stdout(), io::stderr(), (markdown_style, terminal))
+        Self::with_writers(io::stdout(), io::stderr(), markdown_style, terminal)
     }
 }
 
 impl<O: Write, E: Write> TerminalScreen<O, E> {
-    pub(super) fn with_writers(out: O, err: E, terminals: (MarkdownStyle, Option<TerminalSize>)) -> Self {
-        let (markdown_style, terminal) = terminals;
+    pub(super) fn with_writers(
+        out: O,
+        err: E,
+        markdown_style: MarkdownStyle,
+        terminal: Option<TerminalSize>,
+    ) -> Self {
         Self {
             out,
             err: BufWriter::new(err),
             terminal,
             markdown: MarkdownWriter::new(markdown_style),
-            stdout_state: StdoutState::Empty,
+            has_stdout_text: false,
             open_line: OpenLine::None,
             last_block: LastBlock::None,
             pending_whitespace: HeldWhitespace::default(),
@@ -149,10 +147,10 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
     /// Makes room for something of a kind, apart from what is of another.
     fn start_block(&mut self, block: LastBlock) -> io::Result<()> {
         self.close_line()?;
-        match (self.last_block, block, self.stdout_state) {
+        match (self.last_block, block, self.has_stdout_text) {
             (last_block, next, _) if last_block == next => {}
             (LastBlock::None, _, _) if self.terminal.is_some() => {}
-            (_, LastBlock::Text, StdoutState::Text) => writeln!(self.out)?,
+            (_, LastBlock::Text, true) => writeln!(self.out)?,
             (LastBlock::None, _, _) => {}
             (LastBlock::Text | LastBlock::Thought | LastBlock::Lines, _, _) => self.write_gap()?,
         }
@@ -173,7 +171,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
             self.start_block(LastBlock::Text)?;
         }
         self.open_line = OpenLine::Text;
-        self.stdout_state = StdoutState::Text;
+        self.has_stdout_text = true;
         self.markdown.push(&text, &mut self.out)
     }
 

@@ -69,7 +69,7 @@ fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
             *question.borrow_mut() = format!("? {asked}\n");
             Ok(said)
         };
-        let done = run(&command, (&db, Timestamp(100 * DAY)), ask, &mut out).await;
+        let done = run(&command, &db, Timestamp(100 * DAY), ask, &mut out).await;
         let mut text = question.into_inner() + &String::from_utf8(out).unwrap();
         if let Err(error) = done {
             text += &format!("{error:?}\n");

@@ -34,7 +34,7 @@ use legacy::LegacyModelSettings;
 use permissions::PermissionsSection;
 pub(crate) use repository::RepositoryReader;
 use servers::McpServersSection;
-pub(crate) use shell::default_shell as usual_shell;
+pub(crate) use shell::default_shell;
 
 /// Enough for a long piece of work, few enough that a model going in circles stops by itself.
 const REQUESTS_MAX: u32 = 200;
@@ -101,7 +101,7 @@ pub(super) fn load_settings(
         prompts_dir: dir.join(PROMPTS_DIR),
         workflow,
         terminals: choose_terminals(sections.use_acp_terminal, sections.fallback_to_mcp_terminal),
-        shell: sections.shell.unwrap_or_else(|| usual_shell(env)),
+        shell: sections.shell.unwrap_or_else(|| default_shell(env)),
         session_logs: sections.session_logs.unwrap_or_default(),
         mcp_servers: sections.servers.servers,
         agent_servers: sections.agents.servers,

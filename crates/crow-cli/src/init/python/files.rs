@@ -23,7 +23,7 @@ const PYTHON_SKILL: &str = "skills/crow-cli";
 
 /// A folder, where it really is.
 #[derive(Debug)]
-pub(super) struct SourceFolder {
+pub(super) struct SourceDirectory {
     path: PathBuf,
 }
 
@@ -47,7 +47,7 @@ impl CopyOutcome {
     }
 }
 
-impl SourceFolder {
+impl SourceDirectory {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         Ok(Self { path: fs::canonicalize(path)? })
     }

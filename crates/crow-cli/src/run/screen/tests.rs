@@ -69,7 +69,7 @@ fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> i
 
 fn play(script: &str, terminal: Option<TerminalSize>, seen: &FakeTerminal) -> String {
     let looks = terminal.map_or(MarkdownStyle::Plain, MarkdownStyle::Styled);
-    let mut screen = TerminalScreen::with_writers(seen.clone(), seen.clone(), (looks, terminal));
+    let mut screen = TerminalScreen::with_writers(seen.clone(), seen.clone(), looks, terminal);
     let mut looked = String::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if line == "look" {

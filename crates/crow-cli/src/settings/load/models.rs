@@ -150,7 +150,7 @@ impl ConfigLoader<'_> {
                     }
                     sampling.insert(name.to_owned(), value);
                 }
-                "fallbacks" => fields.fallbacks = self.read_fallbacks(&key, node, (&key_path, sections))?,
+                "fallbacks" => fields.fallbacks = self.read_fallbacks(&key, node, &key_path, sections)?,
                 "price" => fields.price = Some(self.read_price(&key, field)?),
                 "extra_body" => fields.extra_body = self.read_request_fields(&key, node)?,
                 _ => self.check_known(&key_path, field, known_keys::MODEL),
@@ -201,7 +201,8 @@ impl ConfigLoader<'_> {
         &mut self,
         key: &str,
         node: &ConfigNode,
-        (key_path, sections): (&str, &ConfigSections<'_>),
+        key_path: &str,
+        sections: &ConfigSections<'_>,
     ) -> Result<Vec<String>, ConfigError> {
         let models: Vec<&str> = sections.models.iter().map(|field| field.key.as_str()).collect();
         let mut fallbacks: Vec<String> = Vec::new();

@@ -44,7 +44,8 @@ impl RepositoryReader {
 
     fn read_parsed_config(
         &self,
-        (path, root): (&Path, &ConfigNode),
+        path: &Path,
+        root: &ConfigNode,
         expansion: VariableExpansion<'_>,
     ) -> Result<RepositoryConfig, ConfigError> {
         let (secret_variables, variables): (BTreeSet<_>, BTreeSet<_>) =
@@ -74,7 +75,7 @@ impl RepositoryReader {
 impl RepositoryConfigReader for RepositoryReader {
     fn read_config(&self, path: &Path, text: &str, expansion: VariableExpansion<'_>) -> RepositoryConfig {
         let root = file::parse_config(path, text.strip_prefix('\u{feff}').unwrap_or(text));
-        let config = root.and_then(|root| self.read_parsed_config((path, &root), expansion));
+        let config = root.and_then(|root| self.read_parsed_config(path, &root, expansion));
         // Half of what a file says is not what it says.
         config.unwrap_or_else(|error| RepositoryConfig {
             problems: vec![error.to_string()],
