@@ -1,4 +1,4 @@
-//! Puts the agent together from the configuration, and serves it.
+//! Builds the agent runtime from the configuration and serves it.
 
 use std::{
     io,
@@ -24,30 +24,30 @@ use crate::{
     token::ServerToken,
 };
 
-/// What the agent calls itself.
+/// The version the agent reports over ACP.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the agent says of itself.
+/// Returns the agent's name, version and capabilities for `initialize`.
 pub(crate) fn agent_info() -> AgentInfo {
     AgentInfo { version: VERSION, program: std::env::current_exe().ok(), reads_images: true }
 }
 
-/// Where the configuration comes from; read when the first session needs it.
+/// The source of the configuration, which is read when the first session needs it.
 #[derive(Debug, Clone)]
 pub(crate) struct ConfigSource {
     pub(crate) dir: PathBuf,
     pub(crate) env: Arc<Environment>,
-    /// What holds beside it.
+    /// Options of this run that override the configuration.
     pub(crate) overrides: RunOverrides,
 }
 
 impl ConfigSource {
-    /// A source that nothing is added to.
+    /// Returns a source without overrides.
     pub(crate) fn new(dir: PathBuf, env: Environment) -> Self {
         Self { dir, env: Arc::new(env), overrides: RunOverrides::default() }
     }
 
-    /// What the agent says of itself with this configuration.
+    /// Returns the agent info with the image support that this configuration implies.
     fn info(&self) -> AgentInfo {
         AgentInfo { reads_images: Settings::reads_images(&self.dir, &self.env), ..agent_info() }
     }
@@ -74,7 +74,7 @@ impl ConfigSource {
     }
 }
 
-/// Puts together what sessions share.
+/// Builds the runtime that all sessions share.
 pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure> {
     crate::log::enable_session_logs(settings.session_logs);
     let store = Store::open_in_background(&settings.database);
@@ -84,7 +84,7 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
         "No model is configured. Run `crow-cli init`, or name a provider and a model in {}.",
         config_file.display()
     );
-    // By its real path, as what tools touch is judged.
+    // Links are resolved, as they are in the paths that permissions are evaluated for.
     let config_dir = crow_tools::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
     let notices = privacy::make_all_private(&settings).into_iter().collect();
@@ -128,7 +128,7 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
     Ok(AgentRuntime::new(agent_config, store, tools, launcher))
 }
 
-/// How this program is started as an agent with the same configuration.
+/// Returns the command that starts this program as an agent with the same configuration.
 fn own_agent(settings: &Settings) -> Option<AgentServer> {
     let command = agent_info().program?.to_str()?.to_owned();
     let dir = settings.dir.to_str()?.to_owned();
@@ -137,7 +137,7 @@ fn own_agent(settings: &Settings) -> Option<AgentServer> {
     Some(AgentServer { name: OWN_AGENT.to_owned(), reach, cwd: None })
 }
 
-/// What the tools that Crow brings along work with.
+/// Returns the configuration of the built-in tools.
 pub(crate) fn builtin_tool_config(settings: &Settings) -> BuiltinToolConfig {
     BuiltinToolConfig {
         spill_dir: spill_dir(settings),
@@ -149,7 +149,7 @@ pub(crate) fn builtin_tool_config(settings: &Settings) -> BuiltinToolConfig {
     }
 }
 
-/// What stands between us and the programs that we start.
+/// Returns the wrapper that supervises and confines child processes.
 pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
     let exe = agent_info().program?;
     let protected =
@@ -165,7 +165,7 @@ pub(crate) fn sandbox_wrapper(settings: &Settings) -> Option<SandboxWrapper> {
     Some(SandboxWrapper::new(exe, defaults))
 }
 
-/// Where output goes that is too long for the model.
+/// Directory for tool output that is too long for the model.
 pub(crate) fn spill_dir(settings: &Settings) -> PathBuf {
     crow_tools::resolve_links(&settings.dir).join("spill")
 }
@@ -175,13 +175,13 @@ fn config_failure(error: &crate::settings::ConfigError) -> Failure {
     Failure::new(FailureKind::Config, format!("{error}{hint}"))
 }
 
-/// Makes the runtime: one thread for the loop, so that nothing on the way of a chunk has to wake another.
+/// Builds a single-threaded runtime, so that no chunk has to wake another thread.
 pub(crate) fn tokio_runtime() -> Result<Runtime, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start: {error}")))
 }
 
-/// Serves an editor on stdin and stdout, or clients over WebSocket at an address.
+/// Serves an editor over stdin and stdout, or clients over WebSocket at an address.
 pub(crate) fn serve_agent(
     source: ConfigSource,
     listen_address: Option<&ListenAddress>,
@@ -193,7 +193,7 @@ pub(crate) fn serve_agent(
     }
 }
 
-/// Serves an editor on stdin and stdout until it closes them.
+/// Serves an editor over stdin and stdout until it closes them.
 fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
     let failed = |error: io::Error| {
         CliError::new(CliExitCode::Failed, format!("could not use stdin and stdout: {error}"))
@@ -212,7 +212,7 @@ fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
     result.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))
 }
 
-/// Serves clients over WebSocket, each with an agent of its own, until the system asks for the end.
+/// Serves WebSocket clients, each with its own agent, until the process is told to stop.
 fn serve_websocket(
     source: ConfigSource,
     listen_address: &ListenAddress,
@@ -242,13 +242,13 @@ fn serve_websocket(
     result
 }
 
-/// Waits for what is served, which ends when `stop` says so; says so when the system or the person asks for it.
+/// Waits for a server to end, and cancels `stop` on a stop signal or Ctrl-C.
 pub(crate) async fn serve_until_stopped(
     mut serving: impl Future<Output = Result<(), CliError>> + Unpin,
     stop: &CancellationToken,
 ) -> Result<(), CliError> {
     let is_interrupted = tokio::select! {
-        // Signals are listened for before anybody is told that we are here.
+        // Signal handlers are installed before the address is announced.
         biased;
         () = wait_for_stop_signal() => false,
         ctrl_c = tokio::signal::ctrl_c() => ctrl_c.is_ok(),
@@ -259,7 +259,7 @@ pub(crate) async fn serve_until_stopped(
     if is_interrupted { Err(CliError::without_message(CliExitCode::Interrupted)) } else { Ok(()) }
 }
 
-/// Waits until the system asks the process to end.
+/// Waits for SIGTERM or SIGHUP.
 pub(crate) async fn wait_for_stop_signal() {
     use tokio::signal::unix::{SignalKind, signal};
     match (signal(SignalKind::terminate()), signal(SignalKind::hangup())) {

@@ -1,4 +1,4 @@
-//! `crow-cli agents`: the agents that can be driven, and whether the programs of those are there.
+//! `crow-cli agents`: lists the agents that can be driven and checks that their programs exist.
 
 use std::{
     fs,
@@ -17,13 +17,13 @@ use crate::{
     table,
 };
 
-/// What Crow itself is called among the agents.
+/// The name of Crow itself among the agents.
 pub(crate) const CROW: &str = "crow";
 
-/// Where the system looks for programs when nobody says.
+/// The system's search path if `PATH` is not set.
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
-/// From where a program is looked for.
+/// The environment and directory in which a program is looked up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProgramLookup<'a> {
     pub(crate) env: &'a Environment,
@@ -68,7 +68,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Finds a configured agent. Nothing stands for Crow itself.
+/// Finds a configured agent by name. `None` is Crow itself.
 pub(crate) fn find_agent<'a>(
     name: &str,
     settings: &'a Settings,
@@ -88,7 +88,7 @@ pub(crate) fn find_agent<'a>(
     }
 }
 
-/// Looks for the program of an agent that is one.
+/// Looks up the program of an agent; `None` if the agent is an address.
 pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -> Option<Option<PathBuf>> {
     match &server.reach {
         AgentTransport::Program { command, env, .. } => {
@@ -100,7 +100,7 @@ pub(crate) fn locate_program(server: &AgentServer, lookup: &ProgramLookup<'_>) -
     }
 }
 
-/// Finds a program as the system does: a name in the folders of `PATH`, anything with a slash where it says.
+/// Finds a program as the system does: a plain name in the directories of `PATH`, a path with a slash as it is.
 fn find_program(program: &str, path: &str, cwd: &Path) -> Option<PathBuf> {
     let is_executable = |file: &PathBuf| {
         fs::metadata(file)

@@ -1,4 +1,4 @@
-//! `crow-cli auth`: how authentication stands, and the set-up of it when there is none yet. Shows no key.
+//! `crow-cli auth`: shows which keys are set and runs the setup if nothing is configured. Never prints a key.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -8,16 +8,16 @@ use crate::{
     sign_in, table,
 };
 
-/// What became of the look.
+/// The result of checking the configured keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AuthStatus {
-    /// There is a model to ask, as far as can be told without asking it.
+    /// A model is configured; its provider was not contacted.
     Ready,
-    /// Nothing is configured, and there is a terminal to do it in.
+    /// Nothing is configured, and there is a terminal to run the setup in.
     NeedsSetup,
 }
 
-/// Says for each provider in use whether its key is there.
+/// Prints for each provider in use whether its key is set.
 pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatus, CliError> {
     if settings.models.is_empty() {
         if io::stdin().is_terminal() && io::stderr().is_terminal() {

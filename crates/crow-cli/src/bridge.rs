@@ -1,4 +1,4 @@
-//! `crow-cli acp-bridge`: any agent that speaks on stdin and stdout, for clients over WebSocket; one program for each.
+//! `crow-cli acp-bridge`: serves an agent that uses stdin and stdout to WebSocket clients, one process per client.
 
 mod arguments;
 
@@ -25,13 +25,13 @@ use crate::{
     token::ServerToken,
 };
 
-/// Where only this machine reaches it.
+/// The default address, reachable from this machine only.
 const HOST: &str = "127.0.0.1";
 
-/// How long a client may take to read what an agent said last, when something of the agent holds its output open.
+/// Time a client has to read the rest of the output if a descendant of the agent keeps stdout open.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves until the system asks for the end.
+/// Serves until the process is told to stop.
 pub(crate) fn run(
     args: BridgeArgs,
     dir: &Path,
@@ -58,7 +58,7 @@ pub(crate) fn run(
     let listen_options = ListenOptions { token, path, origins: options.allow_origin };
     let host = options.host.unwrap_or_else(|| HOST.to_owned());
     let listen_address = ListenAddress { host, port: options.port.unwrap_or_default() };
-    // What the person typed may do what the person may; only its end is watched over.
+    // The user typed the command, so it is not confined, only supervised.
     let sandbox = agent::agent_info().program.map(|exe| SandboxWrapper::new(exe, SandboxDefaults::default()));
     let launcher = AgentLauncher::new(sandbox);
     let client_launcher = launcher.clone();
@@ -73,7 +73,7 @@ pub(crate) fn run(
     result
 }
 
-/// Makes sure of the program before anybody is told where to come.
+/// Checks the program before the address is announced.
 fn agent_command(
     command_line: Vec<String>,
     cwd: Option<PathBuf>,
@@ -105,7 +105,7 @@ fn is_program(path: &PathBuf) -> bool {
     fs::metadata(path).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Makes sure that the log can be written.
+/// Checks that the log file is writable.
 fn check_log_file(path: &Path) -> Result<PathBuf, CliError> {
     match OpenOptions::new().append(true).create(true).mode(0o600).open(path) {
         Ok(_) => Ok(path.to_owned()),
@@ -116,7 +116,7 @@ fn check_log_file(path: &Path) -> Result<PathBuf, CliError> {
     }
 }
 
-/// Starts an agent for one client and passes on what they say until either leaves.
+/// Starts an agent for one client and forwards messages until either side ends.
 async fn serve_client(
     transport: LineTransport,
     launcher: AgentLauncher,
@@ -161,7 +161,7 @@ fn describe_end(exit: &AgentExit) -> String {
     }
 }
 
-/// What tells most about why it ended.
+/// Returns the output that best explains the exit.
 fn exit_output(exit: AgentExit) -> String {
     if exit.stderr.is_empty() { exit.stray.unwrap_or_default() } else { exit.stderr }
 }

@@ -1,4 +1,4 @@
-//! The command line, as it is typed. Decides nothing.
+//! The command line, as typed. Makes no decisions.
 
 mod run;
 mod speckit;
@@ -36,7 +36,7 @@ pub(crate) struct Cli {
     pub(crate) command: CliCommand,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
     /// Serve an editor on stdin and stdout, or clients over WebSocket
@@ -84,7 +84,7 @@ pub(crate) enum CliCommand {
     },
 }
 
-/// How to serve.
+/// Arguments of `acp`.
 #[derive(Debug, Args)]
 pub(crate) struct AcpArgs {
     /// Do what `auth` does instead: editors add this to the command they start the agent with
@@ -98,7 +98,7 @@ pub(crate) struct AcpArgs {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// How to serve another agent.
+/// Arguments of `acp-bridge`.
 #[derive(Debug, Args)]
 pub(crate) struct BridgeArgs {
     #[command(flatten)]
@@ -111,7 +111,7 @@ pub(crate) struct BridgeArgs {
     pub(crate) own: Vec<String>,
 }
 
-/// The bridge's own options.
+/// Options of the bridge itself.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct BridgeOptions {
     /// Listen on this address or name [default: 127.0.0.1]
@@ -170,7 +170,7 @@ fn parse_url_path(text: &str) -> Result<String, String> {
     is_path.then(|| text.to_owned()).ok_or_else(|| "expected a path such as /acp, or *".to_owned())
 }
 
-/// Whom to sign in at.
+/// Arguments of `auth`.
 #[derive(Debug, Args)]
 pub(crate) struct AuthArgs {
     /// Sign in at this MCP server, in a browser
@@ -180,7 +180,7 @@ pub(crate) struct AuthArgs {
     pub(crate) forget: bool,
 }
 
-/// How to run a prompt.
+/// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to do; `-` reads it from stdin
@@ -224,7 +224,7 @@ pub(crate) struct RunArgs {
     pub(crate) overrides: RunOverrides,
 }
 
-/// How to set up.
+/// Arguments of `init`.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// Take everything from the environment, ask nothing
@@ -235,7 +235,7 @@ pub(crate) struct InitArgs {
     pub(crate) from: Option<PathBuf>,
 }
 
-/// What to look at.
+/// Arguments of `inspect`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct InspectArgs {
     /// Look at this session
@@ -267,7 +267,7 @@ pub(crate) struct InspectArgs {
     pub(crate) json: bool,
 }
 
-/// What to do with sessions.
+/// Subcommands of `sessions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsSubcommand {
     /// List sessions, the newest first
@@ -288,7 +288,7 @@ pub(crate) enum SessionsSubcommand {
     Delete(DeleteArgs),
 }
 
-/// What to prune.
+/// Arguments of `sessions prune`.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
     /// Those whose last message is older: hours, days or weeks, such as 6h, 30d or 12w
@@ -301,7 +301,7 @@ pub(crate) struct PruneArgs {
     pub(crate) options: DeleteOptions,
 }
 
-/// What to delete.
+/// Arguments of `sessions delete`.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
     /// The sessions
@@ -311,7 +311,7 @@ pub(crate) struct DeleteArgs {
     pub(crate) options: DeleteOptions,
 }
 
-/// How to delete.
+/// Options of deleting sessions.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteOptions {
     /// Do not ask
@@ -322,7 +322,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) json: bool,
 }
 
-/// How to serve the tools.
+/// Arguments of `mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     /// Serve streamable HTTP here instead, to whoever has the token; port 0 is any
@@ -333,7 +333,7 @@ pub(crate) struct McpArgs {
     pub(crate) cwd: Option<PathBuf>,
 }
 
-/// How to check.
+/// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Save what can be read of a damaged database into a new one; no other Crow may run meanwhile
@@ -344,7 +344,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// How to list tools.
+/// Arguments of `tools`.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
     /// Print JSON, with descriptions and parameters in full
@@ -352,7 +352,7 @@ pub(crate) struct ToolsArgs {
     pub(crate) json: bool,
 }
 
-/// How to list models.
+/// Arguments of `models`.
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
     /// Ask each configured provider which models it has, and list those instead
@@ -363,7 +363,7 @@ pub(crate) struct ModelsArgs {
     pub(crate) json: bool,
 }
 
-/// How to list agents.
+/// Arguments of `agents`.
 #[derive(Debug, Args)]
 pub(crate) struct AgentsArgs {
     /// Print JSON
@@ -371,7 +371,7 @@ pub(crate) struct AgentsArgs {
     pub(crate) json: bool,
 }
 
-/// What to take back.
+/// Arguments of `undo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
     /// In this session instead of the newest one of the current folder
@@ -388,7 +388,7 @@ pub(crate) struct UndoArgs {
     pub(crate) json: bool,
 }
 
-/// What to do about permissions.
+/// Arguments of `permissions`.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionsArgs {
     /// What to do; without it the answers are listed
@@ -399,7 +399,7 @@ pub(crate) struct PermissionsArgs {
     pub(crate) json: bool,
 }
 
-/// What can be done about permissions; the project is the one around the current folder unless it is named.
+/// Subcommands of `permissions`; the default project is that of the current directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsSubcommand {
     /// List what is always allowed, by project
@@ -417,7 +417,7 @@ pub(crate) enum PermissionsSubcommand {
     },
 }
 
-/// What to do about trust.
+/// Arguments of `trust`.
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
     /// What to do; without it the repositories are listed
@@ -428,7 +428,7 @@ pub(crate) struct TrustArgs {
     pub(crate) json: bool,
 }
 
-/// What can be done about trust; the folder is the current one unless it is named.
+/// Subcommands of `trust`; the default is the current directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustSubcommand {
     /// List the repositories that are trusted or refused
@@ -453,7 +453,7 @@ pub(crate) enum TrustSubcommand {
     },
 }
 
-/// Names our modes and takes any: another agent has modes of its own.
+/// Lists Crow's modes and accepts any: another agent has its own.
 #[derive(Debug, Clone)]
 struct ModeValueParser;
 

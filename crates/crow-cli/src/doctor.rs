@@ -1,4 +1,4 @@
-//! `crow-cli doctor`: looks at everything that a session needs and says of each what is wrong and what to do.
+//! `crow-cli doctor`: checks everything a session needs and reports what is wrong and how to fix it.
 
 use std::{
     io::Write,
@@ -28,16 +28,16 @@ use crate::{
     table,
 };
 
-/// A server that starts over a slow network is there within that.
+/// Timeout for a server that starts over a slow network.
 const SERVERS_WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// How something stands.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckState {
     Ok,
-    /// Nobody looked whether it works.
+    /// The check cannot tell without connecting.
     Untried,
-    /// Works, with less than it could.
+    /// Works with limitations.
     Warning,
     /// Does not work.
     Problem,
@@ -54,7 +54,7 @@ impl CheckState {
     }
 }
 
-/// What was found of one thing.
+/// One line of the report.
 #[derive(Debug)]
 struct CheckResult {
     name: String,
@@ -68,7 +68,7 @@ impl CheckResult {
     }
 }
 
-/// What was found so far; each finding is shown when it is there.
+/// The results so far; each is printed as soon as it is known.
 struct CheckReport<'a, W> {
     out: &'a mut W,
     is_json: bool,
@@ -87,7 +87,7 @@ impl<W: Write> CheckReport<'_, W> {
     }
 }
 
-/// Looks at everything, or saves what can be read of a damaged database.
+/// Runs all checks, or salvages a damaged database.
 pub(crate) async fn run(
     args: &DoctorArgs,
     dir: &Path,
@@ -141,7 +141,7 @@ pub(crate) async fn run(
     finish_report(report)
 }
 
-/// Says which keys of earlier versions have no meaning in this one.
+/// Reports keys of earlier versions that have no effect any more.
 fn report_retired_keys<W: Write>(
     retired: &[ConfigWarning],
     report: &mut CheckReport<'_, W>,
@@ -155,7 +155,7 @@ fn report_retired_keys<W: Write>(
     report.add(CheckResult::new("keys", CheckState::Ok, text))
 }
 
-/// Says what other users can read of the configuration folder.
+/// Reports files in the configuration directory that other users can read.
 fn check_private_files<W: Write>(
     settings: &Settings,
     report: &mut CheckReport<'_, W>,
@@ -201,7 +201,7 @@ fn check_python_dir<W: Write>(
     report.add(CheckResult::new("python version", CheckState::Warning, text))
 }
 
-/// Asks each provider that has a model in use for its list of models, which needs the key.
+/// Requests the model list of each provider in use, which also verifies the key.
 async fn check_models<W: Write>(
     settings: &Settings,
     report: &mut CheckReport<'_, W>,
@@ -222,7 +222,7 @@ async fn check_models<W: Write>(
     let list = async |provider| {
         let listing = list_models(&http, provider, LIST_WAIT).await?;
         if listing.server == Some(ModelServerKind::OpenRouter) {
-            // Its list is open to everybody, so it says nothing of the key.
+            // The list is public, so it does not verify the key.
             match check_key(&http, provider, LIST_WAIT).await {
                 Err(failure) if failure.kind == FailureKind::ProviderAuth => return Err(failure),
                 Ok(()) | Err(_) => {}
@@ -243,7 +243,7 @@ async fn check_models<W: Write>(
     Ok(())
 }
 
-/// Compares what is configured with what the provider has.
+/// Compares the configured models with the provider's.
 fn compare_models<'a>(
     listing: &ModelListing,
     models: impl Iterator<Item = &'a ModelSettings>,
@@ -336,7 +336,7 @@ async fn check_mcp_servers<W: Write>(
     Ok(())
 }
 
-/// Looks for the programs of agents; starts none and connects to none.
+/// Looks up the programs of agents without starting or connecting to any.
 fn check_agents<W: Write>(
     settings: &Settings,
     lookup: &ProgramLookup<'_>,

@@ -1,4 +1,4 @@
-//! How the program ends: one code for scripts, one sentence and one hint for people.
+//! The end of the program: an exit code for scripts, a message and a hint for users.
 
 use std::{io, process::ExitCode};
 
@@ -6,28 +6,25 @@ use crow_store::StoreError;
 
 use crate::settings::ConfigError;
 
-/// What a script reads of the end. The numbers are a promise.
+/// Exit codes. The numbers are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CliExitCode {
-    /// All went well.
     Success = 0,
-    /// The work failed.
     Failed = 1,
-    /// The command line is wrong.
+    /// The command line is invalid.
     Usage = 2,
-    /// Nothing is configured, or wrongly.
+    /// The configuration is missing or invalid.
     Config = 3,
-    /// There is no such session.
     NoSession = 4,
-    /// Permission was needed and nobody could be asked.
+    /// Permission was required and there was no terminal to ask on.
     Denied = 5,
-    /// A limit of turns or spending was reached.
+    /// A limit on turns or cost was reached.
     Limit = 6,
-    /// The person stopped it.
+    /// The user interrupted the program.
     Interrupted = 130,
 }
 
-/// An end before the work was done.
+/// An exit before the work was done.
 #[derive(Debug)]
 pub(crate) struct CliError {
     code: CliExitCode,
@@ -36,33 +33,32 @@ pub(crate) struct CliError {
 }
 
 impl CliError {
-    /// Ends with a sentence: lower case, no full stop.
+    /// An error with a message: lower case, no full stop.
     pub(crate) fn new(code: CliExitCode, message: impl Into<String>) -> Self {
         Self { code, message: Some(message.into()), hint: None }
     }
 
-    /// Ends without a word, because everything was said already or nobody listens.
+    /// An exit without a message, because everything has been reported.
     pub(crate) fn without_message(code: CliExitCode) -> Self {
         Self { code, message: None, hint: None }
     }
 
-    /// Ends because a session is not there.
+    /// An error about an unknown session.
     pub(crate) fn no_session(id: &str) -> Self {
         let error = Self::new(CliExitCode::NoSession, format!("there is no session {id}"));
         error.with_hint("`crow-cli inspect` lists the sessions")
     }
 
-    /// Adds what to do next.
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Says what happened on `stderr` and gives the code to end with.
+    /// Prints message and hint to `stderr` and returns the exit code.
     pub(crate) fn report(&self, stderr: &mut impl io::Write) -> ExitCode {
         let lines = [("error", &self.message), ("hint", &self.hint)];
         for (label, text) in lines.into_iter().filter_map(|(label, text)| Some((label, text.as_ref()?))) {
-            // When stderr is gone there is nobody left to tell.
+            // A closed stderr is not an error.
             let _ = writeln!(stderr, "{label}: {text}");
         }
         ExitCode::from(self.code as u8)
@@ -92,7 +88,7 @@ impl From<StoreError> for CliError {
     }
 }
 
-/// For writing results: a reader that has seen enough, such as `head`, is no failure.
+/// An error while writing results; a reader that closes early, such as `head`, is not an error.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {

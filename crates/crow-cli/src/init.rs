@@ -1,4 +1,4 @@
-//! `crow-cli init`: from keys to a configuration that works. The only command that writes the two files.
+//! `crow-cli init`: creates a working configuration from keys. The only command that writes the configuration files.
 
 mod config_files;
 mod config_text;
@@ -34,18 +34,18 @@ use crate::{
     settings::{self, CONFIG_FILE, Environment},
 };
 
-/// A handful to switch between; a gateway has hundreds.
+/// Enough to switch between; a gateway has hundreds.
 const MODELS_MAX: usize = 5;
 
-/// What `init` hears from elsewhere.
+/// The parts of the outside world that `init` uses.
 pub(crate) struct InitContext<'a, List> {
-    /// Asks a provider for its models, and waits so long.
+    /// Requests the models of a provider, with a timeout.
     pub(crate) list: &'a List,
-    /// Where servers on this machine are looked for.
+    /// The local servers to look for.
     pub(crate) servers: &'a [LocalModelServer],
 }
 
-/// Sets up, from the environment or by asking.
+/// Sets up from the environment or interactively.
 pub(crate) async fn run<List>(
     args: &InitArgs,
     dir: &Path,
@@ -77,7 +77,7 @@ where
     wizard::run_wizard(dir, env, context).await
 }
 
-/// Tells where the Python version has a configuration that can be brought over.
+/// Returns the directory of a Python configuration that can be imported.
 pub(crate) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
     python::find_python_config(dir, env)
 }
@@ -159,7 +159,7 @@ fn choose_models(
     notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))
 }
 
-/// Names models in one line.
+/// Joins the names of models into one line.
 fn join_names(models: &[ModelChoice]) -> String {
     models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ")
 }

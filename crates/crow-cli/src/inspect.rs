@@ -1,4 +1,4 @@
-//! `crow-cli inspect`: what is in the store. Reads only; a store that is not there is an empty one.
+//! `crow-cli inspect`: shows the store's content. Read-only; a missing store counts as empty.
 
 mod compactions;
 mod export;
@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 pub(crate) use self::{export::ExportFormat, unknown_session::unknown_session_error};
 use crate::{cli::InspectArgs, failure::CliError, money, table};
 
-/// A screen of sessions or hits.
+/// One screen of sessions or search results.
 const ROWS: u32 = 20;
-/// Titles are a few words; longer ones would push the other columns off the screen.
+/// Longer titles would push the other columns off the screen.
 const TITLE_LEN: usize = 48;
 
-/// Shows sessions, one session, its messages, or what a search finds.
+/// Shows sessions, one session, its messages, or search results.
 pub(crate) async fn run(
     args: &InspectArgs,
     database: &DatabaseAddress,
@@ -46,7 +46,7 @@ pub(crate) async fn run(
         return show_hits(args, &store.search_messages(query).await?, out);
     }
     let Some(id) = session else {
-        // A tree is found by whatever in it was spoken in last.
+        // Trees are ordered by the latest message of any of their sessions.
         let creator = if args.all || args.tree { CreatorFilter::Anyone } else { CreatorFilter::Person };
         let rows =
             store.list_sessions(ListQuery { cwd: None, begun_by: creator, before: None, limit }).await?;
@@ -76,7 +76,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Says that there is nothing, where there is no store.
+/// Shows an empty result if there is no store.
 fn show_empty(args: &InspectArgs, now: Timestamp, out: &mut impl Write) -> Result<(), CliError> {
     match (&args.session, &args.search) {
         (Some(id), _) => Err(CliError::no_session(id)),
@@ -85,7 +85,7 @@ fn show_empty(args: &InspectArgs, now: Timestamp, out: &mut impl Write) -> Resul
     }
 }
 
-/// Finds a session, or says which one was probably meant.
+/// Finds a session, or suggests a similar name.
 async fn find_session(store: &Store, id: &SessionId) -> Result<SessionRow, CliError> {
     match store.session_tree(id).await?.into_iter().next() {
         Some(row) => Ok(row),
@@ -106,7 +106,7 @@ fn show_sessions(
     write_session_table(rows, now, out)
 }
 
-/// Writes sessions down as a table.
+/// Writes sessions as a table.
 pub(crate) fn write_session_table(
     rows: &[SessionRow],
     now: Timestamp,
@@ -197,7 +197,7 @@ fn show_hits(args: &InspectArgs, hits: &[SearchHit], out: &mut impl Write) -> Re
     Ok(table::write_table(out, std::iter::once(header).chain(rows))?)
 }
 
-/// Spells a session for scripts.
+/// JSON of a session.
 pub(crate) fn session_json(row: &SessionRow) -> Value {
     json!({
         "id": row.id.as_str(),
@@ -213,7 +213,7 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
         "agent_type": row.agent_type_name(),
         "agent_session_id": row.agent_session_id,
         "forked_from": row.forked_from.as_ref().map(SessionId::as_str),
-        // What the Python version called them.
+        // Keys of the Python version.
         "session_id": row.id.as_str(),
         "model_identifier": row.model,
         "message_count": row.n_messages,
@@ -221,7 +221,7 @@ pub(crate) fn session_json(row: &SessionRow) -> Value {
     })
 }
 
-/// Spells tokens, and what they cost in US dollars, for scripts.
+/// JSON of token counts and their cost in US dollars.
 fn usage_json(usage: TokenUsage) -> Value {
     let TokenUsage { input, output, cached, cache_written, cost } = usage;
     json!({
@@ -230,12 +230,12 @@ fn usage_json(usage: TokenUsage) -> Value {
     })
 }
 
-/// Spells a time for scripts.
+/// Formats a time as ISO 8601.
 fn iso_timestamp(time: Timestamp) -> Option<String> {
     jiff::Timestamp::from_millisecond(time.0).ok().map(|time| time.to_string())
 }
 
-/// Says how long ago something was, in its largest whole unit.
+/// Formats a time's age in its largest whole unit.
 fn format_age(time: Timestamp, now: Timestamp) -> String {
     let seconds = (now.0 - time.0) / 1000;
     match seconds {

@@ -1,4 +1,4 @@
-//! Where Crow writes what happened inside: a file that cannot grow for ever, and stderr when asked to.
+//! Crow's log: a file of limited size, and stderr on request.
 
 mod session;
 
@@ -25,43 +25,42 @@ pub(crate) use self::session::enable_session_logs;
 /// A file of this size still opens in an editor.
 const FILE_BYTES_MAX: u64 = 5 * 1024 * 1024;
 
-/// Older files that are kept: `crow-cli.log.1` is the younger.
+/// Older files kept; `crow-cli.log.1` is the newest of them.
 const OLD_FILES: u32 = 2;
 
-/// Where beside the log those of single sessions are.
+/// Directory of session logs, next to the log.
 const SESSIONS_DIR: &str = "sessions";
 
-/// How much is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogVerbosity {
-    /// To the file, what matters.
+    /// Only what matters, to the file.
     Normal,
-    /// To stderr as well, everything.
+    /// Everything, also to stderr.
     Verbose,
 }
 
-/// Whose stderr stands in the file.
+/// Whether the stderr of child processes is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StderrLogging {
-    /// Nobody's: it may quote what people said.
+    /// Not logged: it may quote the user.
     Off,
-    /// That of the programs we start, beside what we say of this level: whoever starts them for us looks for it there.
+    /// Logged, together with our own messages from this level: users of the bridge look for it there.
     Programs(Level),
 }
 
-/// Where the log is unless it is wanted elsewhere.
+/// Default path of the log.
 pub(crate) fn default_log_file(dir: &Path) -> PathBuf {
     dir.join("logs/crow-cli.log")
 }
 
-/// Starts to log to `DIR/logs/crow-cli.log`. The file is made with the first line, so that a quiet run leaves none.
+/// Starts logging to `DIR/logs/crow-cli.log`. The file is created with the first line, so that a quiet run leaves none.
 pub(crate) fn start_logging(dir: &Path, verbosity: LogVerbosity) {
     start_logging_to(default_log_file(dir), verbosity, StderrLogging::Off);
 }
 
-/// Starts to log to a file, which is made with the first line.
+/// Starts logging to a file, which is created with the first line.
 pub(crate) fn start_logging_to(file: PathBuf, verbosity: LogVerbosity, stderr_logging: StderrLogging) {
-    // Ours alone: libraries log what passes through them, prompts and keys among it.
+    // Only our own messages: libraries log their data, prompts and keys included.
     let own_targets = |level: Level| Targets::new().with_target("crow", level);
     let file_filter = match stderr_logging {
         StderrLogging::Off => own_targets(Level::INFO),
@@ -81,7 +80,7 @@ pub(crate) fn start_logging_to(file: PathBuf, verbosity: LogVerbosity, stderr_lo
     Registry::default().with(file).with(sessions).with(stderr).init();
 }
 
-/// A log file with its older ones.
+/// A log file with its older files.
 struct RotatingLog {
     file: PathBuf,
     current: Mutex<Option<(File, u64)>>,
@@ -120,7 +119,7 @@ impl RotatingLog {
         Ok(())
     }
 
-    /// Makes each file one older; the oldest goes.
+    /// Renames each file to the next older one; the oldest is overwritten.
     fn rotate(&self) -> io::Result<()> {
         for age in (0..OLD_FILES).rev() {
             match fs::rename(self.path_by_age(age), self.path_by_age(age + 1)) {

@@ -55,11 +55,11 @@ use crate::{
 
 fn main() -> ExitCode {
     #[expect(unsafe_code, reason = "only here it is sure that nothing else runs yet")]
-    // SAFETY: the process has one thread, and nobody has asked for a variable.
+    // SAFETY: the process has one thread, and the environment has not been read yet.
     unsafe {
         crow_process::hide_environment();
     }
-    // Every command of a session comes through here, so it is looked at before anything else is made.
+    // Every sandboxed command goes through this path, so it is checked first.
     let mut args = std::env::args_os().skip(1);
     if args.next().is_some_and(|word| word == crow_process::WORD) {
         return crow_process::run_sandbox_exec(args);
@@ -189,13 +189,13 @@ fn run_init(args: &InitArgs, dir: &Path, env: &Environment) -> Result<(), CliErr
 }
 
 fn write_completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::Result<()> {
-    // The generator panics when it cannot write.
+    // The generator panics on write errors.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "crow-cli", &mut script);
     out.write_all(&script)
 }
 
-/// The folder the person stands in; `run` works there unless told otherwise.
+/// Returns the current directory, in which `run` works by default.
 #[expect(clippy::disallowed_methods, reason = "asked once, before anything runs")]
 fn current_dir() -> Result<PathBuf, CliError> {
     let dir = std::env::current_dir().map_err(|error| {
@@ -204,7 +204,7 @@ fn current_dir() -> Result<PathBuf, CliError> {
     require_utf8_dir(dir)
 }
 
-/// Takes a folder to work in: one whose name is no text cannot be told to an agent.
+/// Rejects a working directory whose path is not UTF-8: it cannot be sent to an agent.
 pub(crate) fn require_utf8_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
     if dir.to_str().is_some() {
         return Ok(dir);
@@ -214,12 +214,12 @@ pub(crate) fn require_utf8_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
     Err(error.with_hint("rename it, or the one above it that is not, or work in another"))
 }
 
-/// Reads the settings and says on stderr what is odd in them, once until something changes.
+/// Loads the settings and prints new warnings on stderr.
 fn load_settings(dir: &Path, env: &Environment) -> Result<Settings, CliError> {
     let (settings, warnings) = Settings::load(dir, env)?;
     let mut stderr = io::stderr().lock();
     for warning in shown_warnings::unseen_warnings(dir, warnings) {
-        // When stderr is gone there is nobody left to tell.
+        // A closed stderr is not an error.
         let _ = writeln!(stderr, "warning: {warning}");
     }
     if let Some(notice) = privacy::make_all_private(&settings) {

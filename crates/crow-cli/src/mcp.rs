@@ -1,4 +1,4 @@
-//! `crow-cli mcp`: Crow's own tools for any MCP client.
+//! `crow-cli mcp`: serves Crow's own tools to any MCP client.
 
 use std::{
     net::SocketAddr,
@@ -17,7 +17,7 @@ use crate::{
     token::{self, ServerToken},
 };
 
-/// Serves until the client leaves or the system asks for the end.
+/// Serves until the client leaves or the process is told to stop.
 pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Result<(), CliError> {
     let cwd = args.cwd.as_ref().map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
     if !cwd.is_dir() {
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Re
         };
         agent::serve_until_stopped(Box::pin(serving), &stop).await
     });
-    // Whoever still reads stdin would hold everything up.
+    // A pending read of stdin would block a regular shutdown.
     runtime.shutdown_background();
     result
 }
@@ -55,7 +55,7 @@ fn mcp_serve_config(settings: &Settings, cwd: PathBuf) -> McpServeConfig {
     }
 }
 
-/// Opens a door on this machine, says where it is and where its key is, and serves.
+/// Listens on this machine, announces the address and token file, and serves.
 async fn serve_over_http(
     config: McpServeConfig,
     address: SocketAddr,

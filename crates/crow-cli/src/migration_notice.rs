@@ -1,4 +1,4 @@
-//! Says that a database of the Python version came over when a command opened it. Opens no database itself.
+//! Reports that a command imported a database of the Python version. Opens no database itself.
 
 use std::{
     fs,
@@ -8,8 +8,7 @@ use std::{
 
 use crow_store::DatabaseAddress;
 
-/// The copies of Python databases that stood beside a database before it was opened. When dropped it says on stderr which
-/// are new.
+/// The copies of Python databases that existed before the database was opened. Reports new ones on stderr when dropped.
 #[derive(Debug)]
 pub(crate) struct MigrationNotice {
     database: Option<PathBuf>,
@@ -17,7 +16,7 @@ pub(crate) struct MigrationNotice {
 }
 
 impl MigrationNotice {
-    /// Looks beside a database.
+    /// Lists the copies next to a database.
     pub(crate) fn for_database(database: &DatabaseAddress) -> Self {
         let path = match database {
             DatabaseAddress::File(path) => Some(path.clone()),
@@ -26,11 +25,11 @@ impl MigrationNotice {
         Self { existing: path.as_deref().map(list_copies).unwrap_or_default(), database: path }
     }
 
-    /// Names the copies that are new.
+    /// Reports the copies that are new.
     fn report_new(&self, err: &mut impl Write) {
         let Some(path) = &self.database else { return };
         for copy in list_copies(path).into_iter().filter(|copy| !self.existing.contains(copy)) {
-            // When stderr is gone there is nobody left to tell.
+            // A closed stderr is not an error.
             let _ = writeln!(
                 err,
                 "note: the sessions of the Python version came over into {}; what could not be read is in the old \

@@ -1,4 +1,4 @@
-//! `crow-cli models`: what the configuration offers, and what its providers do.
+//! `crow-cli models`: lists the configured models, or those of their providers.
 
 mod available;
 

@@ -1,11 +1,11 @@
-//! Amounts of money as people read them.
+//! Formats amounts of money.
 
-/// Billionths of a dollar in the smallest amount that is spelled out.
+/// The smallest amount that is printed, in billionths of a dollar.
 const STEP: u64 = 100_000;
 
 const DOLLAR: u64 = 1_000_000_000;
 
-/// Spells billionths of a US dollar. What is small is never told as nothing.
+/// Formats billionths of a US dollar. A small amount is never printed as zero.
 pub(crate) fn format_dollars(billionths: u64) -> String {
     match billionths {
         0 => "$0".to_owned(),
@@ -21,7 +21,7 @@ pub(crate) fn format_dollars(billionths: u64) -> String {
     }
 }
 
-/// Spells billionths of a US dollar as a number of dollars, for scripts.
+/// Converts billionths of a US dollar to dollars, for JSON.
 pub(crate) fn to_dollars(billionths: u64) -> f64 {
     billionths as f64 / DOLLAR as f64
 }

@@ -1,4 +1,4 @@
-//! `crow-cli permissions`: what the person answered "always" to, by project, and how it is taken back.
+//! `crow-cli permissions`: lists and revokes what the user always allows, by project.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,6 @@ use crate::cli::{PermissionsArgs, PermissionsSubcommand};
 use crate::failure::{CliError, CliExitCode};
 use crate::table;
 
-/// Does what is wanted.
 pub(crate) fn run(
     args: &PermissionsArgs,
     dir: &Path,

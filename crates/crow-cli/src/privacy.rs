@@ -1,5 +1,5 @@
-//! What lies in the configuration folder is the person's alone. Earlier versions, other programs and a generous umask leave
-//! it open to others.
+//! Keeps the configuration directory private to the user. Earlier versions, other programs or a permissive umask may
+//! have exposed it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,14 +10,14 @@ use crate::{
     settings::{ENV_FILE, Settings},
 };
 
-/// Something that others can read, and what was or can be done about it.
+/// A path that other users can read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExposedPath {
     pub(crate) path: PathBuf,
     pub(crate) exposure: FileExposure,
 }
 
-/// What should be private, the folder first: in a private one nothing else can be reached.
+/// Lists the paths that should be private, the directory first: it protects everything inside.
 fn private_paths(settings: &Settings) -> Vec<PathBuf> {
     let log = log::default_log_file(&settings.dir);
     let directories = [Some(settings.dir.as_path()), log.parent()].into_iter().flatten().map(Path::to_owned);
@@ -30,7 +30,7 @@ fn private_paths(settings: &Settings) -> Vec<PathBuf> {
     directories.into_iter().chain(files.filter(|path| path.is_file())).collect()
 }
 
-/// Finds what others can read.
+/// Lists the paths that other users can read.
 pub(crate) fn find_exposed(settings: &Settings) -> Vec<ExposedPath> {
     let user = crow_process::effective_uid();
     let exposed = private_paths(settings)
@@ -39,7 +39,7 @@ pub(crate) fn find_exposed(settings: &Settings) -> Vec<ExposedPath> {
     exposed.filter(|exposed| exposed.exposure != FileExposure::Nobody).collect()
 }
 
-/// Makes everything private that is the person's, and says what was done and what could not be; nothing when all was well.
+/// Makes the user's own paths private. Returns what was changed and what could not be, or nothing if all was private.
 pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
     let user = crow_process::effective_uid();
     let (mut fixed, mut remaining) = (Vec::new(), Vec::new());
@@ -64,7 +64,7 @@ pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
     (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
-/// Says what is wrong with something that others can read.
+/// Describes who can read a path.
 pub(crate) fn describe_exposure(exposure: FileExposure) -> &'static str {
     match exposure {
         FileExposure::Nobody => "only you can read it",

@@ -1,4 +1,4 @@
-//! The configured providers, and how what they say of a model's window fits what is configured. Asks nobody.
+//! The configured providers, and whether a model's configured window fits what its server allows. Makes no requests.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use crow_model::{ListedModel, ModelServerKind, ModelSettings, ProviderSettings};
 
 use crate::settings::Settings;
 
-/// A person waits for a list of models; one that takes longer is not worth it.
+/// Timeout for a model list; a user waits for it.
 pub(crate) const LIST_WAIT: Duration = Duration::from_secs(15);
 
-/// Shows each provider that has a model in use once, by name.
+/// Returns each provider in use once, sorted by name.
 pub(crate) fn configured_providers(settings: &Settings) -> Vec<&ProviderSettings> {
     let mut providers: Vec<_> = settings.models.iter().map(|model| &model.provider).collect();
     providers.sort_by(|a, b| a.name.cmp(&b.name));
@@ -17,7 +17,7 @@ pub(crate) fn configured_providers(settings: &Settings) -> Vec<&ProviderSettings
     providers
 }
 
-/// Says what is wrong where a model is configured with more tokens than its server lets it read.
+/// Returns the problem if a model is configured with more tokens than its server allows.
 pub(crate) fn window_problem(
     server: Option<ModelServerKind>,
     model: &ModelSettings,
@@ -26,7 +26,7 @@ pub(crate) fn window_problem(
     let (name, configured) = (&model.name, model.context_window);
     let limit = listed.window.or(listed.window_max).filter(|most| *most < configured)?;
     let setting = format!("set models.{name}.context_window to {limit}");
-    // Where the model itself can read no more, nothing at the server helps.
+    // If the model itself is limited, a server setting does not help.
     let wanted = listed.window_max.map_or(configured, |max| max.min(configured));
     let remedy = if wanted > limit { server.and_then(|server| window_remedy(server, wanted)) } else { None };
     let advice = match remedy {
@@ -36,7 +36,7 @@ pub(crate) fn window_problem(
     Some(format!("{name} is configured with {configured} tokens and may read {limit}: {advice}"))
 }
 
-/// Tells whether a server gives a model a window of its own choice, and says which only when the model is loaded.
+/// Whether a server chooses a model's window itself and reports it only once the model is loaded.
 pub(crate) fn has_window_only_when_loaded(server: Option<ModelServerKind>, listed: &ListedModel) -> bool {
     listed.window.is_none()
         && match server {
@@ -45,7 +45,7 @@ pub(crate) fn has_window_only_when_loaded(server: Option<ModelServerKind>, liste
         }
 }
 
-/// Says how a server gives a model so many tokens, where a person can do that.
+/// Describes how a server is configured to give a model this many tokens.
 pub(crate) fn window_remedy(server: ModelServerKind, tokens: u64) -> Option<String> {
     match server {
         ModelServerKind::LlamaCpp => {

@@ -1,4 +1,4 @@
-//! `crow-cli sessions`: lists sessions and deletes them. Nothing is deleted without a yes.
+//! `crow-cli sessions`: lists and deletes sessions. Nothing is deleted without confirmation.
 
 mod age;
 #[cfg(test)]
@@ -17,12 +17,12 @@ use crate::{
     inspect, table,
 };
 
-/// What a person says to a question.
+/// The user's answer to a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfirmAnswer {
     Yes,
     No,
-    /// There is nobody to ask.
+    /// There is no terminal to ask on.
     Unavailable,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn ask_confirmation(question: &str) -> io::Result<ConfirmAnswer> {
     let mut err = io::stderr().lock();
     write!(err, "{question} [y/N] ")?;
     err.flush()?;
-    // What was typed before it was there is no answer to it.
+    // Input typed before the question must not answer it.
     crow_process::discard_input(&io::stdin())?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
@@ -42,7 +42,7 @@ pub(crate) fn ask_confirmation(question: &str) -> io::Result<ConfirmAnswer> {
     Ok(if is_yes { ConfirmAnswer::Yes } else { ConfirmAnswer::No })
 }
 
-/// Does what is wanted with the sessions of a database.
+/// Runs a subcommand on the sessions of a database.
 pub(crate) async fn run(
     command: &SessionsSubcommand,
     database: &DatabaseAddress,
@@ -97,7 +97,7 @@ pub(crate) async fn run(
     report.print_report(options, out)
 }
 
-/// Finds the sessions that were named, each once.
+/// Finds the given sessions, each once.
 async fn find_sessions(store: &Store, ids: &[String]) -> Result<Vec<SessionRow>, CliError> {
     let mut rows: Vec<SessionRow> = Vec::new();
     for id in ids {
@@ -123,7 +123,7 @@ fn confirm_deletion(
         1 => "Delete this session and those it started?".to_owned(),
         n_rows => format!("Delete these {n_rows} sessions and those they started?"),
     };
-    // A script that wants JSON shows no list to say yes to.
+    // With JSON output, the list to confirm is not shown.
     let answer = if options.json { ConfirmAnswer::Unavailable } else { confirm(&question)? };
     match answer {
         ConfirmAnswer::Yes => Ok(()),
@@ -135,7 +135,7 @@ fn confirm_deletion(
     }
 }
 
-/// What to do about sessions at work elsewhere.
+/// Handling of sessions that run in another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BusySessions {
     Fail,
@@ -163,14 +163,14 @@ async fn delete_sessions(
     }
 }
 
-/// What came of it.
+/// The result of a deletion.
 #[derive(Debug, Default)]
 struct DeleteReport {
     deleted: Vec<SessionRow>,
-    /// What would have been deleted.
+    /// Sessions that a dry run would delete.
     would_delete: Vec<SessionRow>,
     busy_sessions: Vec<SessionId>,
-    /// Bytes of disk, where they can be counted.
+    /// Bytes freed on disk, if known.
     freed: Option<u64>,
 }
 
@@ -191,7 +191,7 @@ impl DeleteReport {
         if !would_delete.is_empty() {
             return Ok(writeln!(out, "would delete {}", describe_count(would_delete))?);
         }
-        // What was in the log only takes no room in the file before.
+        // Rows that were only in the write-ahead log freed no space in the file.
         let freed = freed.filter(|&bytes| bytes > 0).map(|bytes| format!("; {} freed", format_bytes(bytes)));
         Ok(writeln!(out, "deleted {}{}", describe_count(deleted), freed.unwrap_or_default())?)
     }
@@ -204,10 +204,10 @@ fn describe_count(rows: &[SessionRow]) -> String {
     format!("{n_rows} session{} with {n_messages} message{}", plural(n_rows), plural(n_messages))
 }
 
-/// Measures the file of a database; a server's disk is none of ours.
+/// Returns the size of a database file; a server's disk is not ours to measure.
 fn database_size(database: &DatabaseAddress) -> Option<u64> {
     match database {
-        // What its log takes comes and goes with whoever reads.
+        // The size of the write-ahead log depends on other readers.
         DatabaseAddress::File(path) => std::fs::metadata(path).ok().map(|file| file.len()),
         DatabaseAddress::Server { .. } => None,
     }

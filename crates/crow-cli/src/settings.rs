@@ -1,4 +1,4 @@
-//! What the configuration folder and the environment say, as one value.
+//! The settings from the configuration directory and the environment.
 //!
 //! The only place that reads the environment. Writes nothing and knows no command.
 
@@ -30,99 +30,97 @@ pub(crate) use self::{
     web::{SEARCH_COMPOSE, SEARCH_VARIABLE},
 };
 
-/// The configuration file in the configuration folder.
+/// The configuration file, in the configuration directory.
 pub(crate) const CONFIG_FILE: &str = "config.yaml";
-/// The file with the keys in the configuration folder.
+/// The file with the keys, in the configuration directory.
 pub(crate) const ENV_FILE: &str = ".env";
-/// The folder with the sign-ins at MCP servers in the configuration folder.
+/// The directory of MCP logins, in the configuration directory.
 pub(crate) const MCP_AUTH_DIR: &str = "mcp-auth";
 
-/// The environment as it was when the program started.
+/// The environment at the start of the program.
 pub(crate) type Environment = BTreeMap<String, String>;
 
-/// Everything configured.
+/// The complete configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// The configuration folder.
+    /// The configuration directory.
     pub(crate) dir: PathBuf,
-    /// The models, the default first; none when nothing is configured yet.
+    /// The models, the default first; empty if nothing is configured yet.
     pub(crate) models: Vec<ModelSettings>,
-    /// The database.
     pub(crate) database: DatabaseAddress,
-    /// Model calls in one prompt turn.
+    /// Requests to the model per turn.
     pub(crate) requests_max: u32,
     /// Tokens in context beyond which a conversation is compacted.
     pub(crate) compact_tokens_max: u64,
-    /// The mode a session starts in.
+    /// The mode new sessions start in.
     pub(crate) mode: Mode,
     /// Which commands run in the sandbox.
     pub(crate) sandbox: SandboxMode,
-    /// Whether those may use the network.
+    /// Network access of sandboxed commands.
     pub(crate) network: NetworkAccess,
-    /// Where those may write beside the folders of their session.
+    /// Directories sandboxed commands may write to, besides the session's.
     pub(crate) writable: Vec<PathBuf>,
-    /// Caches of tools, where they may write too.
+    /// Caches of tools, which they may write to as well.
     pub(crate) caches: Vec<PathBuf>,
-    /// Where in those tools keep repositories: nobody may write there.
+    /// Git repositories inside those caches, which are never writable.
     pub(crate) git_stores: Vec<PathBuf>,
-    /// What is allowed and forbidden for good.
+    /// Permanent permission rules.
     pub(crate) rules: PermissionRules,
-    /// Variables that hold secrets, which no child process may inherit.
+    /// Variables that hold secrets; child processes do not inherit them.
     pub(crate) secret_variables: Vec<String>,
-    /// Where prompts that replace the built-in ones are.
+    /// Directory of prompts that replace the built-in ones.
     pub(crate) prompts_dir: PathBuf,
-    /// Where skills are beside those of the configuration folder.
+    /// Directory of skills, besides that of the configuration directory.
     pub(crate) skills_dir: Option<PathBuf>,
-    /// The template of the system prompt that the file names.
+    /// Template of the system prompt.
     pub(crate) system_prompt_path: Option<PathBuf>,
-    /// What this run adds to the system prompt of a new session.
+    /// Text this run adds to the system prompt of a new session.
     pub(crate) system_prompt_addition: Option<String>,
-    /// How the Spec Kit workflow goes.
+    /// Settings of the Spec Kit workflow.
     pub(crate) workflow: WorkflowConfig,
-    /// Whose terminals commands run in.
+    /// The terminals commands run in.
     pub(crate) terminals: TerminalPreference,
-    /// What runs commands.
     pub(crate) shell: Shell,
-    /// Whether each session has a log of its own.
+    /// Whether each session has its own log.
     pub(crate) session_logs: bool,
-    /// The MCP servers of every session.
+    /// MCP servers of every session.
     pub(crate) mcp_servers: Vec<McpServer>,
-    /// The agents that can be driven, beside Crow itself.
+    /// The agents that can be driven, besides Crow itself.
     pub(crate) agent_servers: Vec<AgentServer>,
-    /// How each of them is reached, by its name, as the file says it: a variable may hold a key.
+    /// The command or address of each agent, as written in the file: a variable may hold a key.
     pub(crate) agent_descriptions: BTreeMap<String, String>,
-    /// Why some of them cannot be reached, by their names.
+    /// Reasons why agents cannot be reached, by name.
     pub(crate) unreachable_agents: BTreeMap<String, String>,
-    /// How far a tree of agents may grow.
+    /// Limits of a tree of agents.
     pub(crate) tree_limits: TreeLimits,
-    /// How many levels below a root agent this process was started.
+    /// Depth of this process below the root agent.
     pub(crate) depth: u32,
-    /// The person's home folder.
+    /// The user's home directory.
     pub(crate) home: Option<PathBuf>,
-    /// Where the person's programs have their sockets.
+    /// Directory of sockets of the user's programs.
     pub(crate) runtime_dir: Option<PathBuf>,
-    /// Where git worktrees of tasks are made.
+    /// Directory of the tasks' git worktrees.
     pub(crate) worktrees_dir: PathBuf,
-    /// Where older versions made them.
+    /// Directory that older versions used for them.
     pub(crate) legacy_worktrees_dir: PathBuf,
-    /// How the web is reached.
+    /// Settings for web access.
     pub(crate) web: WebConfig,
-    /// Where everything is kept that is asked of models and answered, if anywhere.
+    /// Directory for recordings of model requests and responses, if enabled.
     pub(crate) recordings_dir: Option<PathBuf>,
-    /// Commands for certain moments of a turn, in the file's order.
+    /// Hooks, in the file's order.
     pub(crate) hooks: Vec<HookConfig>,
-    /// How the configuration files of repositories are read.
+    /// Reads the configuration files of repositories.
     pub(crate) repositories: RepositoryReader,
 }
 
 impl Settings {
-    /// Reads the folder. A folder with nothing in it gives settings without models.
+    /// Loads the configuration directory. An empty directory gives settings without models.
     pub(crate) fn load(dir: &Path, env: &Environment) -> Result<(Self, Vec<ConfigWarning>), ConfigError> {
         load::load_settings(dir, env)
     }
 
-    /// Whether a configured model reads images; so it is taken where no model says what it reads. Cheap, for an answer
-    /// that comes before the configuration is loaded.
+    /// Whether a configured model reads images; also true if no model specifies its modalities. Cheap, since
+    /// `initialize` is answered before the configuration is loaded.
     pub(crate) fn reads_images(dir: &Path, env: &Environment) -> bool {
         if !load::mentions_modality(dir) {
             return true;
@@ -131,7 +129,7 @@ impl Settings {
         models.is_empty() || models.iter().any(|model| model.reads_images)
     }
 
-    /// Finds a model by its name, or the default without one.
+    /// Finds a model by name; without a name, the default.
     pub(crate) fn find_model(&self, name: Option<&str>) -> Result<&ModelSettings, ConfigError> {
         let Some(default) = self.models.first() else {
             return Err(ConfigError::NotConfigured { path: self.dir.join(CONFIG_FILE) });
@@ -145,7 +143,7 @@ impl Settings {
     }
 }
 
-/// Tells in which line the text of a folder's configuration names the database, and where that is.
+/// Returns the line in which a configuration gives the database, and its address.
 pub(crate) fn find_configured_database(
     dir: &Path,
     text: &str,
@@ -154,7 +152,7 @@ pub(crate) fn find_configured_database(
     load::find_database(dir, text, env)
 }
 
-/// Adds what the file with the keys says to the environment, which wins; gives the file's names as well.
+/// Merges the variables of `.env` into the environment, which wins; also returns their names.
 pub(crate) fn merge_env_file(
     dir: &Path,
     env: &Environment,
@@ -165,7 +163,7 @@ pub(crate) fn merge_env_file(
     Ok((merged_env, names))
 }
 
-/// Reads the environment, once, at the start. Variables that are not text are nobody's here.
+/// Reads the environment once, at the start. Variables that are not UTF-8 are ignored.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub(crate) fn read_environment() -> Environment {
     let variables = std::env::vars_os()
@@ -173,7 +171,7 @@ pub(crate) fn read_environment() -> Environment {
     variables.collect()
 }
 
-/// Tells the configuration folder: the one asked for, or `.crow` in the home folder.
+/// Returns the configuration directory: the requested one, or `.crow` in the home directory.
 pub(crate) fn config_dir(requested: Option<PathBuf>, env: &Environment) -> Result<PathBuf, ConfigError> {
     let home = || env.get("HOME").filter(|home| !home.is_empty());
     let dir =

@@ -1,4 +1,4 @@
-//! Warnings of a configuration are shown once, until the file or what is odd in it changes.
+//! Shows warnings about the configuration once, until the file or its problems change.
 
 use std::{
     fs::{self, OpenOptions},
@@ -10,18 +10,18 @@ use std::{
 
 use crate::settings::{CONFIG_FILE, ConfigWarning, ConfigWarningKind};
 
-/// Says which warnings were shown last.
+/// The file with the digest of the warnings that were shown.
 const FILE: &str = ".warned";
 
-/// Returns the warnings that were not shown since the file changed, and notes that they are shown now. Where that cannot be
-/// noted they are shown again the next time.
+/// Returns the warnings that have not been shown since the file changed, and records that they are shown now. If they
+/// cannot be recorded, they are shown again the next time.
 pub(crate) fn unseen_warnings(dir: &Path, warnings: Vec<ConfigWarning>) -> Vec<ConfigWarning> {
     let suspicious: Vec<ConfigWarning> =
         warnings.into_iter().filter(|warning| warning.kind == ConfigWarningKind::Suspicious).collect();
     let path = dir.join(FILE);
     let stored = fs::read_to_string(&path).unwrap_or_default();
     if suspicious.is_empty() {
-        // What is mended and broken again is told again.
+        // A problem that is fixed and comes back is shown again.
         if !stored.is_empty()
             && let Err(error) = fs::remove_file(&path)
         {

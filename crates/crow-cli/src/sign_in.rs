@@ -1,4 +1,4 @@
-//! `crow-cli auth SERVER`: a person signs in at an MCP server, in a browser. Shows no key.
+//! `crow-cli auth SERVER`: logs in to an MCP server in a browser. Never prints a key.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,7 +12,7 @@ use crate::{
     table,
 };
 
-/// Signs in at a server and keeps the sign-in.
+/// Logs in to a server and stores the login.
 pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -> Result<(), CliError> {
     let server = find_server(settings, name)?;
     let failed = |error: SignInError| {
@@ -20,7 +20,7 @@ pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -
     };
     let flow = McpSignIn::start(server, &settings.dir.join(MCP_AUTH_DIR)).await.map_err(failed)?;
     let mut stderr = io::stderr().lock();
-    // When stderr is gone there is nobody to sign in.
+    // Without stderr the user cannot log in.
     let _ =
         writeln!(stderr, "Open this address in a browser to sign in:\n\n  {}\n", flow.authorization_url());
     drop(stderr);
@@ -33,7 +33,7 @@ pub(crate) async fn run(settings: &Settings, name: &str, out: &mut impl Write) -
     Ok(writeln!(out, "signed in at {name}")?)
 }
 
-/// Forgets the sign-in at a server; one that is not configured any more can be forgotten as well.
+/// Deletes the login at a server, which need not be configured any more.
 pub(crate) fn sign_out(settings: &Settings, name: &str, out: &mut impl Write) -> Result<(), CliError> {
     let forgotten = forget_sign_in(name, &settings.dir.join(MCP_AUTH_DIR));
     let failed = |error| {
@@ -45,7 +45,7 @@ pub(crate) fn sign_out(settings: &Settings, name: &str, out: &mut impl Write) ->
     }
 }
 
-/// Lists the servers behind an address and how their sign-ins stand; nothing without such a server.
+/// Lists the servers with an address and their login status; prints nothing without one.
 pub(crate) fn list_sign_ins(settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
     let mut rows = Vec::new();
     for server in settings.mcp_servers.iter().filter(|server| server.transport.url().is_some()) {

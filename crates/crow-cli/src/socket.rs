@@ -1,5 +1,5 @@
-//! Opens a WebSocket for clients, says where it is, and serves until the system asks for the end. Knows nothing of
-//! what is served.
+//! Opens a WebSocket for clients, announces its address, and serves until the process is told to stop. Knows nothing of
+//! the agent.
 
 use std::{
     io::{self, Write},
@@ -17,12 +17,12 @@ use crate::{
     token::{self, ServerToken},
 };
 
-/// Where to listen.
+/// Address to listen on.
 #[derive(Debug, Clone)]
 pub(crate) struct ListenAddress {
-    /// An address, or a name of this machine.
+    /// An IP address, or a name of this machine.
     pub(crate) host: String,
-    /// 0 is any.
+    /// 0 picks a free port.
     pub(crate) port: u16,
 }
 
@@ -51,27 +51,27 @@ impl ListenAddress {
     }
 }
 
-/// Where the agent is unless another path was named.
+/// Default path of the agent.
 pub(crate) const PATH: &str = "/acp";
 
-/// How clients come in.
+/// Conditions for a connection.
 #[derive(Debug)]
 pub(crate) struct ListenOptions {
-    /// The key; nothing where everyone who reaches the address may come in.
+    /// The token; `None` accepts every client that reaches the address.
     pub(crate) token: Option<ServerToken>,
-    /// The path; any without one.
+    /// The path; `None` accepts any.
     pub(crate) path: Option<String>,
-    /// The origins whose pages may come.
+    /// Origins of web pages that may connect.
     pub(crate) origins: Vec<String>,
 }
 
 impl ListenOptions {
-    /// The usual one, behind a key.
+    /// Returns the default options with a token.
     pub(crate) fn with_token(token: ServerToken) -> Self {
         Self { token: Some(token), path: Some(PATH.to_owned()), origins: Vec::new() }
     }
 
-    /// Refuses to open a door without a key to other machines, and says aloud what an open one means.
+    /// Rejects a public address without a token, and warns of a local one.
     fn check_exposure(&self, address: SocketAddr) -> Result<(), CliError> {
         if self.token.is_some() {
             return Ok(());
@@ -85,13 +85,13 @@ impl ListenOptions {
         }
         let warning =
             "warning: no token is asked for: every program on this machine, of any user, can drive the agent";
-        // When stderr is gone there is nobody left to tell.
+        // A closed stderr is not an error.
         let _ = writeln!(io::stderr(), "{warning}");
         Ok(())
     }
 }
 
-/// Serves every client that knows the key; `serve` ends when the client leaves or the token says so.
+/// Serves every client that has the token; `serve` returns when the client leaves or its token is cancelled.
 pub(crate) async fn serve_clients<F>(
     listen_address: &ListenAddress,
     listen_options: &ListenOptions,
@@ -111,7 +111,7 @@ where
         let warning = format!(
             "warning: {address} can be reached from other machines, and nothing is encrypted: whoever reads along has the token"
         );
-        // When stderr is gone there is nobody left to tell.
+        // A closed stderr is not an error.
         let _ = writeln!(io::stderr(), "{warning}");
     }
     for origin in &listen_options.origins {

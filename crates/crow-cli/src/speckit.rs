@@ -1,5 +1,5 @@
-//! `crow-cli speckit`: the deterministic half of Spec Kit for scripts, with the keys that Spec Kit's own scripts print. Asks
-//! no model and knows no session.
+//! `crow-cli speckit`: the deterministic part of Spec Kit for scripts, with the keys that Spec Kit's own scripts print.
+//! Uses no model and knows no session.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::{
     table,
 };
 
-/// Does one step. What the person should know beside the result goes to stderr.
+/// Runs one subcommand. Notes beside the result go to stderr.
 pub(crate) fn run(
     args: &SpeckitArgs,
     settings: &Settings,
@@ -68,7 +68,7 @@ pub(crate) fn run(
     print_document(&document, is_json, out)
 }
 
-/// What every step looks at.
+/// The context of every subcommand.
 struct SpeckitStep<'a> {
     project: SpeckitProject,
     prompts_dir: &'a Path,
@@ -90,7 +90,7 @@ impl SpeckitStep<'_> {
         }
     }
 
-    /// Finds the feature; what the environment says is kept for programs without that environment.
+    /// Finds the feature; one from the environment is stored for programs without that environment.
     fn find_feature(&self) -> Result<Feature, SpeckitError> {
         let (feature, origin) = resolve_feature(&self.project, self.feature_query())?;
         if origin == FeatureOrigin::Variable && !self.workflow.variables.no_persist {
@@ -99,7 +99,7 @@ impl SpeckitStep<'_> {
         Ok(feature)
     }
 
-    /// What the feature is called.
+    /// Returns the feature's display name.
     fn feature_label(&self, feature: &Feature) -> String {
         self.workflow.variables.feature.clone().unwrap_or_else(|| feature.name.clone())
     }
@@ -155,7 +155,7 @@ impl SpeckitStep<'_> {
         }))
     }
 
-    /// Where the strongest layer of a template is; empty when it is ours.
+    /// Returns the path of a template's top layer; empty if it is built in.
     fn template_path(&self, name: &str) -> Result<String, SpeckitError> {
         let strongest = page_layers(&self.project, Some(self.prompts_dir), name)?.into_iter().next();
         let file = strongest.and_then(|layer| layer.file);
@@ -236,7 +236,7 @@ impl SpeckitStep<'_> {
         print_document(&document, is_json, out)
     }
 
-    /// Makes a feature, or completes the one that is there, and points the project at it.
+    /// Creates a feature or completes an existing one, and makes it the project's current feature.
     fn create_or_resume_feature(
         &self,
         new: &NewFeature<'_>,
@@ -260,7 +260,7 @@ impl SpeckitStep<'_> {
     }
 }
 
-/// Prints one JSON document, or a line for each thing.
+/// Prints one JSON document, or one line per field.
 fn print_document(document: &Value, is_json: bool, out: &mut impl Write) -> Result<(), CliError> {
     if is_json {
         return Ok(writeln!(out, "{}", table::json_line(document))?);
@@ -284,7 +284,7 @@ fn print_document(document: &Value, is_json: bool, out: &mut impl Write) -> Resu
 }
 
 fn print_note(stderr: &mut impl Write, text: &str) {
-    // When stderr is gone there is nobody left to tell.
+    // A closed stderr is not an error.
     let _ = writeln!(stderr, "note: {}", table::sanitize_line(text));
 }
 

@@ -1,11 +1,11 @@
-//! Columns of text, aligned by what a terminal shows of them.
+//! Text tables, aligned by display width.
 
 use std::io::{self, Write};
 
-/// Two spaces keep columns apart when a cell fills its own.
+/// Spaces between columns.
 const GAP: usize = 2;
 
-/// Writes rows with aligned columns; the last column is as wide as it likes.
+/// Writes rows with aligned columns; the last column is not padded.
 pub(crate) fn write_table<const N: usize>(
     out: &mut impl Write,
     rows: impl Iterator<Item = [String; N]>,
@@ -25,7 +25,7 @@ pub(crate) fn write_table<const N: usize>(
     Ok(())
 }
 
-/// Keeps a stored text from moving the cursor or colouring the terminal.
+/// Replaces control characters, so that stored text cannot control the terminal.
 pub(crate) fn sanitize_line(text: &str) -> String {
     text.chars().map(|letter| if is_unprintable(letter) { ' ' } else { letter }).collect()
 }
@@ -34,23 +34,23 @@ fn is_unprintable(letter: char) -> bool {
     letter.is_control() || is_bidi_control(letter)
 }
 
-/// Marks that reorder the letters around them, so that a text reads as what it is not.
+/// Marks that reorder the letters around them, so that a text reads as something else.
 pub(crate) fn is_bidi_control(letter: char) -> bool {
     matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Does so for a text of several lines.
+/// Replaces control characters in a text of several lines.
 pub(crate) fn sanitize_text(text: &str) -> String {
     let is_fine = |letter: char| matches!(letter, '\n' | '\t') || !is_unprintable(letter);
     text.chars().map(|letter| if is_fine(letter) { letter } else { ' ' }).collect()
 }
 
-/// Spells a document on one line, in which nothing moves the cursor either.
+/// Renders a document on one line without control characters.
 pub(crate) fn json_line(document: &serde_json::Value) -> String {
     let mut line = String::new();
     for letter in document.to_string().chars() {
         match is_unprintable(letter) {
-            // JSON lets these stand as they are, and only within texts.
+            // JSON allows these unescaped, and only inside strings.
             true => line.push_str(&format!("\\u{:04x}", u32::from(letter))),
             false => line.push(letter),
         }

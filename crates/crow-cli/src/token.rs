@@ -1,5 +1,4 @@
-//! Keys of the doors that we open on the network: made or read, kept in a file that only its owner reads, and told
-//! where they are.
+//! Tokens of our network servers: created or read, stored in a file that only its owner can read, and announced.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -14,22 +13,21 @@ use tempfile::NamedTempFile;
 
 use crate::failure::{CliError, CliExitCode};
 
-/// As long as the key of a session in a browser: nobody guesses it.
+/// As long as a browser session's key: it cannot be guessed.
 const TOKEN_BYTES: usize = 32;
 
 /// A shorter one could be guessed over a network.
 const CHARS_MIN: usize = 16;
 
-/// A longer one has no place in the head of a request.
+/// A longer one does not fit into a request's header.
 const CHARS_MAX: usize = 4096;
 
-/// Letters that chance gives the name of a key's file; a person calls none of theirs so.
+/// Random characters in a token file's name, which no user's file has.
 const RANDOM_CHARS: usize = 16;
 
-/// How the names of keys' files end.
 const TOKEN_SUFFIX: &str = ".token";
 
-/// A key, and where clients find it.
+/// A token and its file.
 #[derive(Debug)]
 pub(crate) struct ServerToken {
     pub(crate) bearer: BearerToken,
@@ -38,14 +36,14 @@ pub(crate) struct ServerToken {
 
 #[derive(Debug)]
 enum ServerTokenFile {
-    /// Ours: gone with us.
+    /// Removed with the process.
     Temporary(NamedTempFile),
-    /// The person's: it stays.
+    /// The user's file, which stays.
     Persistent(PathBuf),
 }
 
 impl ServerToken {
-    /// Takes the key of the file that was named, or makes one that lasts as long as we do.
+    /// Reads the token from the given file, or creates one for the lifetime of the process.
     pub(crate) fn load_or_create(
         dir: &Path,
         prefix: &str,
@@ -61,7 +59,7 @@ impl ServerToken {
         }
     }
 
-    /// Makes a key that lasts as long as its file, which only its owner reads.
+    /// Creates a token in a temporary file, which only its owner can read.
     pub(crate) fn create_temporary(dir: &Path, prefix: &str) -> io::Result<Self> {
         let token = random_token()?;
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
@@ -70,7 +68,7 @@ impl ServerToken {
         let mut builder = tempfile::Builder::new();
         let mut file =
             builder.prefix(&prefix).suffix(TOKEN_SUFFIX).rand_bytes(RANDOM_CHARS).tempfile_in(dir)?;
-        // Before anything is in it: the next to come takes what is locked, or empty, for a living one's.
+        // Locked before it has content: the cleanup of another process skips locked and empty files.
         file.as_file().lock()?;
         file.write_all(token.as_bytes())?;
         file.flush()?;
@@ -100,17 +98,17 @@ impl ServerToken {
     }
 }
 
-/// Says on stdout where the door is and where its key, in one line for whoever started us.
+/// Prints the address and the token file on stdout as one JSON line.
 pub(crate) fn announce_server(url: &str, token: Option<&ServerToken>) -> Result<(), CliError> {
     let line = json!({"url": url, "token_file": token.map(ServerToken::path), "pid": std::process::id()});
     let mut out = io::stdout();
-    // Where nobody hears of the key, nobody can come.
+    // Without this line no client can connect.
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
         CliError::new(CliExitCode::Failed, format!("could not say on stdout where clients find us: {error}"))
     })
 }
 
-/// Removes keys of servers that were killed: the system drops a lock with its process.
+/// Removes tokens of servers that were killed: the system releases a lock with its process.
 fn remove_stale_tokens(dir: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(dir)?.flatten() {
         let name = entry.file_name();
@@ -121,7 +119,7 @@ fn remove_stale_tokens(dir: &Path, prefix: &str) -> io::Result<()> {
         });
         let Some(file) = is_ours.then(|| File::open(entry.path()).ok()).flatten() else { continue };
         if file.try_lock().is_ok() && file.metadata().is_ok_and(|metadata| metadata.len() > 0) {
-            // Another that starts may have done it meanwhile.
+            // Another process may have removed it.
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -1,4 +1,4 @@
-//! `crow-cli tools`: what a session can have done without any MCP server.
+//! `crow-cli tools`: lists the tools that are available without any MCP server.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::{agent, cli::ToolsArgs, failure::CliError, settings::Settings, table};
 
-/// Lists the tools that Crow brings along.
+/// Lists the built-in tools.
 pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -> Result<(), CliError> {
     let mut specs = ToolRegistry::with_builtin_tools(agent::builtin_tool_config(settings)).tool_specs();
     specs.extend(crow_agent::memory_specs());

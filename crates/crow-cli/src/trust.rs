@@ -1,4 +1,4 @@
-//! `crow-cli trust`: which repositories the person trusts, what one supplies, and a yes to exactly what was shown.
+//! `crow-cli trust`: lists, shows and changes which repositories the user trusts. Trust covers exactly what was shown.
 
 use std::{
     io::{self, Write},
@@ -18,7 +18,7 @@ use crate::{
     table,
 };
 
-/// Does what is wanted; `ask` asks the person.
+/// Runs a subcommand; `confirm` asks the user.
 pub(crate) fn run(
     args: &TrustArgs,
     settings: &Settings,
@@ -66,7 +66,7 @@ fn target_dir(current_dir: &Path, directory: Option<&Path>) -> PathBuf {
     directory.map_or_else(|| current_dir.to_owned(), |directory| current_dir.join(directory))
 }
 
-/// Reads a repository once, and says on stderr what is odd in it.
+/// Reads a repository once, and prints warnings on stderr.
 fn load_trust(
     settings: &Settings,
     current_dir: &Path,
@@ -81,7 +81,7 @@ fn load_trust(
     let (scan, problems) = RepositoryTrust::scan_repository(&directory, &settings.dir, repositories);
     let mut stderr = io::stderr().lock();
     for problem in problems {
-        // When stderr is gone there is nobody left to tell.
+        // A closed stderr is not an error.
         let _ = writeln!(stderr, "warning: {}", table::sanitize_line(&problem));
     }
     Ok(scan)

@@ -1,4 +1,4 @@
-//! `crow-cli undo`: takes back what the last turn of a session did to files. Asks no model and needs no agent that runs.
+//! `crow-cli undo`: undoes the file changes of a session's last turn. Uses no model and no running agent.
 
 use std::{
     io::Write,
@@ -19,7 +19,7 @@ use crate::{
     table::sanitize_line,
 };
 
-/// Takes back, or shows, what the newest turn with something left did to files. What a conflict is about goes to `more`.
+/// Undoes, or shows, the file changes of the newest turn that has any. Conflicts are written to `stderr`.
 pub(crate) async fn run(
     args: &UndoArgs,
     database: &DatabaseAddress,
@@ -48,7 +48,7 @@ pub(crate) async fn run(
     let undone = undo_turn(&store, &lease, context).await;
     store.release_session_lease(lease).await;
     let undone = undone?;
-    // An undo that the power took back would look like an edit of somebody else.
+    // After a power failure, an unsynced undo would look like another program's edit.
     store.sync().await?;
     let files = undone.as_ref().map(|undone| undone.files.as_slice()).unwrap_or_default();
     match args.json {
@@ -72,7 +72,7 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Finds the session that was named, or the newest one of this folder.
+/// Finds the requested session, or the newest one of this directory.
 async fn find_session(store: &Store, requested: Option<&str>, cwd: &Path) -> Result<SessionRow, CliError> {
     if let Some(id) = requested {
         let id = SessionId::new(id);
@@ -113,7 +113,7 @@ fn report_file(
         UndoStatus::Conflict => {
             let reason = sanitize_line(file.reason.as_deref().unwrap_or_default());
             writeln!(out, "{shown}: {prefix}left alone, {reason}")?;
-            // Whoever reads both sees them in their order.
+            // Keeps the order of both streams.
             out.flush()?;
             for line in file.diff.iter().flat_map(|diff| diff.lines()) {
                 writeln!(stderr, "    {}", sanitize_line(&line.replace('\t', "    ")).trim_end())?;

@@ -1,6 +1,6 @@
-//! What the promises of speed and memory come to on this machine: `cargo bench -p crow-cli`.
+//! Measures the speed and memory targets on this machine: `cargo bench -p crow-cli`.
 //!
-//! Drives the real binary over pipes and answers it from threads of this process, so that both ends share a clock.
+//! Drives the real binary over pipes and plays the model on threads of this process, so that both ends share a clock.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "it starts the agent as an editor does")]
 
@@ -24,7 +24,7 @@ const SESSIONS: usize = 50;
 const CHUNKS_EACH: usize = 2_000;
 
 fn main() {
-    // `cargo test --benches` only wants to know that this builds and starts.
+    // `cargo test --benches` only checks that this builds and starts.
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }

@@ -1,5 +1,5 @@
-//! An agent of others, as small as one can be: it waits for the model and then speaks. One that is deaf hears neither
-//! a cancel nor the end of its input.
+//! A minimal ACP agent: it waits for the model and then sends chunks. A deaf one ignores a cancel and the end of its
+//! input.
 
 use std::io::{BufRead, Read, Write};
 use std::net::TcpStream;
@@ -7,18 +7,18 @@ use std::process;
 
 use serde_json::{Value, json};
 
-/// The first argument that makes this program the agent.
+/// First argument that turns this program into the agent.
 pub(crate) const WORD: &str = "be-an-agent";
 
-/// The second one of an agent that is deaf.
+/// Argument of a deaf agent.
 pub(crate) const DEAF: &str = "deaf";
 
-/// Serves on stdin and stdout: `words` are the model's port, how many chunks it says, and whether it is deaf.
+/// Serves on stdin and stdout: `words` are the model's port, the number of chunks, and whether it is deaf.
 pub(crate) fn serve(words: &[String]) {
     let (port, n_chunks): (u16, usize) = (words[0].parse().unwrap(), words[1].parse().unwrap());
     let is_deaf = words.get(2).is_some_and(|word| word == DEAF);
     let said = |message: &Value| {
-        // The end of whoever listens is noticed at the next line.
+        // A closed stdout is noticed at the next line.
         let _ = writeln!(std::io::stdout(), "{message}");
     };
     for line in std::io::stdin().lock().lines().map_while(Result::ok) {
@@ -45,13 +45,13 @@ pub(crate) fn serve(words: &[String]) {
     }
 }
 
-/// Waits for the model's answer, which is not looked at.
+/// Waits for the end of the model's answer and ignores its content.
 fn ask(port: u16, prompt: &str) {
     let body = json!({"messages": [{"role": "user", "content": prompt}]}).to_string();
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     write!(stream, "POST / HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}", body.len()).unwrap();
     let mut head = [0; 256];
-    // Of a held answer a chunk comes at once, and the rest never.
+    // A held answer sends one chunk and never ends.
     loop {
         let n = stream.read(&mut head).unwrap();
         if n == 0 || head[..n].windows(4).any(|end| end == b"0\r\n\r") {

@@ -1,4 +1,4 @@
-//! How long a cancel takes: by how deep the leaf of the tree stands, and what it is at.
+//! Duration of a cancel, by the depth of the tree's leaf and by what the leaf is doing.
 
 use std::path::Path;
 use std::sync::mpsc::Receiver;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::agent::DEAF;
-use crate::client::{Agent, Said};
+use crate::client::{Agent, ReceivedMessage};
 use crate::model::{Model, Plan};
 use crate::{agent_server, tree};
 
-/// What the leaf does when the cancel comes.
+/// State of the leaf when the cancel arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaf {
     Model,
@@ -20,22 +20,22 @@ enum Leaf {
     Deaf,
 }
 
-/// How often each is measured; the worst counts.
+/// Measurements per case; the worst counts.
 const ROUNDS: usize = 3;
 
-/// A leaf that is not at work by then never is.
+/// Timeout for the leaf to start.
 const WAIT_MAX: Duration = Duration::from_secs(30);
 
-/// Stands in the command lines of all that the leaf runs and of nothing else.
+/// Marks the command lines of all processes of the leaf.
 const MARK: &str = "86399";
 
 const READY: &str = "ready.txt";
 
-/// What the children are told, from the root down.
+/// Prompts of the children, from the root down.
 const PROMPTS: [&str; 3] = ["the first level", "the second level", "the third level"];
 
-/// Since the cancel, and since the end of the root.
-struct Times {
+/// Durations since the cancel, and since the end of the root.
+struct CancelTimes {
     answered: Duration,
     over: Option<Duration>,
     n_kept: usize,
@@ -56,11 +56,11 @@ pub(crate) fn measure(model: &Model) {
         (Leaf::Deaf, "is an agent that ignores cancel, SIGTERM and the end of its input"),
     ] {
         for depth in 1..=PROMPTS.len() {
-            let times: Vec<Times> = (0..ROUNDS).map(|_| once(model, leaf, depth)).collect();
+            let times: Vec<CancelTimes> = (0..ROUNDS).map(|_| once(model, leaf, depth)).collect();
             let shown = |time: Option<Duration>| {
                 time.map_or("never".to_owned(), |time| format!("{:.0} ms", time.as_secs_f64() * 1e3))
             };
-            let worst = |of: fn(&Times) -> Option<Duration>| {
+            let worst = |of: fn(&CancelTimes) -> Option<Duration>| {
                 shown(
                     times
                         .iter()
@@ -77,7 +77,7 @@ pub(crate) fn measure(model: &Model) {
     }
 }
 
-fn once(model: &Model, leaf: Leaf, depth: usize) -> Times {
+fn once(model: &Model, leaf: Leaf, depth: usize) -> CancelTimes {
     model.forget();
     plan(model, leaf, depth);
     let mode = if leaf == Leaf::Permission { "ask" } else { "auto" };
@@ -109,7 +109,7 @@ fn once(model: &Model, leaf: Leaf, depth: usize) -> Times {
     let kept = tree::below(agent.pid());
     let end = Instant::now();
     agent.hang_up();
-    Times {
+    CancelTimes {
         answered: answer.at - sent,
         over: over.map(|at| at.saturating_duration_since(sent)),
         n_kept: kept.len(),
@@ -117,7 +117,7 @@ fn once(model: &Model, leaf: Leaf, depth: usize) -> Times {
     }
 }
 
-/// Has each level give a task to the next, and the last one do what the leaf does.
+/// Plans a task from each level to the next, and the leaf's action at the last one.
 fn plan(model: &Model, leaf: Leaf, depth: usize) {
     for level in 0..depth {
         let is_last = level + 1 == depth;
@@ -136,13 +136,17 @@ fn plan(model: &Model, leaf: Leaf, depth: usize) {
     model.answer_to(PROMPTS[depth - 1], Plan::Calls(vec![("terminal", json!({"command": command}))]));
 }
 
-fn until_at_work(model: &Model, (leaf, depth): (Leaf, usize), (said, home): (&Receiver<Said>, &Path)) {
+fn until_at_work(
+    model: &Model,
+    (leaf, depth): (Leaf, usize),
+    (said, home): (&Receiver<ReceivedMessage>, &Path),
+) {
     let late = Instant::now() + WAIT_MAX;
     let wait = |is_so: &dyn Fn() -> bool| {
         while !is_so() {
             assert!(
                 Instant::now() < late,
-                "the leaf is not at work: {leaf:?} at {depth}, {} begun",
+                "the leaf has not started: {leaf:?} at {depth}, {} begun",
                 model.begun().len()
             );
             std::thread::sleep(Duration::from_millis(5));
@@ -155,6 +159,6 @@ fn until_at_work(model: &Model, (leaf, depth): (Leaf, usize), (said, home): (&Re
             while said.recv_timeout(WAIT_MAX).unwrap().message["method"] != "session/request_permission" {}
         }
     }
-    // What the model sends first has to have come to its end.
+    // The model's first output must have arrived.
     std::thread::sleep(Duration::from_millis(100));
 }

@@ -1,4 +1,4 @@
-//! Many children at once: how soon they have begun, what they take, and whether their parent still hears its client.
+//! Many children at once: their start, their resources, and whether their parent still responds.
 
 use std::time::{Duration, Instant};
 
@@ -8,24 +8,24 @@ use crate::client::Agent;
 use crate::model::{Model, Plan};
 use crate::{agent_server, tree};
 
-/// What a parent gives to how many.
-pub(crate) struct Crowd {
+/// The work of a parent's children.
+pub(crate) struct CrowdPlan {
     pub(crate) agent: &'static str,
     pub(crate) n_children: usize,
     pub(crate) n_chunks: usize,
 }
 
-/// How often the parent is asked for something while they work.
+/// Interval of the requests to the parent meanwhile.
 const ASK_EVERY: Duration = Duration::from_millis(100);
 
-/// Longer than the slowest machine takes.
+/// Longer than the slowest machine needs.
 const WAIT_MAX: Duration = Duration::from_secs(120);
 
 const PROMPT: &str = "the work of a child";
 
-/// Has them all begun, then all speak at once.
-pub(crate) fn measure(model: &Model, crowd: &Crowd) {
-    let &Crowd { agent: name, n_children, n_chunks } = crowd;
+/// Starts all children, then lets all of them send at once.
+pub(crate) fn measure(model: &Model, crowd: &CrowdPlan) {
+    let &CrowdPlan { agent: name, n_children, n_chunks } = crowd;
     let (mut agent, session) = parent(model, crowd);
     let (fds_before, _) = tree::descriptors_and_threads(agent.pid());
     let said = agent.hear();
@@ -77,8 +77,8 @@ pub(crate) fn measure(model: &Model, crowd: &Crowd) {
     cancel_midway(model, crowd);
 }
 
-/// Starts the parent with the work that it gives away.
-fn parent(model: &Model, &Crowd { agent: name, n_children, n_chunks }: &Crowd) -> (Agent, String) {
+/// Starts the parent and plans its children's work.
+fn parent(model: &Model, &CrowdPlan { agent: name, n_children, n_chunks }: &CrowdPlan) -> (Agent, String) {
     model.forget();
     let call = ("task", json!({"prompt": PROMPT, "agent": name}));
     model.plan(Plan::Calls(vec![call; n_children]));
@@ -91,8 +91,8 @@ fn parent(model: &Model, &Crowd { agent: name, n_children, n_chunks }: &Crowd) -
     (agent, session)
 }
 
-/// Cancels when some are at work and others are still being started.
-fn cancel_midway(model: &Model, crowd: &Crowd) {
+/// Cancels while some children are running and others are still starting.
+fn cancel_midway(model: &Model, crowd: &CrowdPlan) {
     let (mut agent, session) = parent(model, crowd);
     let said = agent.hear();
     let prompt = agent.prompt(&session);
@@ -121,7 +121,7 @@ fn resources(agent: &Agent, fds_before: usize, n_children: usize) {
     row("threads of the root", &threads.to_string());
 }
 
-/// Sees that the model was told of the end of each.
+/// Checks that the model received the result of each child.
 fn check_results(model: &Model, n_children: usize) {
     let request: Value = serde_json::from_str(&model.last_body()).unwrap();
     let results = request["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "tool");

@@ -1,6 +1,6 @@
-//! What many children need, and how long a cancel takes: `cargo bench -p crow-cli --bench children [-- fifty|thousand|cancel] [N]`.
+//! Measures many children and the duration of a cancel: `cargo bench -p crow-cli --bench children [-- fifty|thousand|cancel] [N]`.
 //!
-//! The real binary with real children: Crow itself, and agents that are this program once more.
+//! Uses the real binary with real children: Crow itself, and this program as another agent.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints, and fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "it starts the agent as an editor does")]
 
@@ -15,7 +15,7 @@ mod crowd;
 mod model;
 mod tree;
 
-use crate::crowd::Crowd;
+use crate::crowd::CrowdPlan;
 use crate::model::Model;
 
 fn main() {
@@ -23,7 +23,7 @@ fn main() {
     if words.first().is_some_and(|word| word == agent::WORD) {
         return agent::serve(&words[1..]);
     }
-    // `cargo test --benches` only wants to know that this builds and starts.
+    // `cargo test --benches` only checks that this builds and starts.
     if words.iter().any(|word| word == "--test") {
         return;
     }
@@ -34,19 +34,19 @@ fn main() {
     let n = words.iter().find_map(|word| word.parse().ok());
     let model = Model::start();
     if wants("fifty") {
-        crowd::measure(&model, &Crowd { agent: "crow", n_children: n.unwrap_or(50), n_chunks: 300 });
+        crowd::measure(&model, &CrowdPlan { agent: "crow", n_children: n.unwrap_or(50), n_chunks: 300 });
     }
     if wants("thousand") {
-        crowd::measure(&model, &Crowd { agent: "small", n_children: n.unwrap_or(1_000), n_chunks: 100 });
+        crowd::measure(&model, &CrowdPlan { agent: "small", n_children: n.unwrap_or(1_000), n_chunks: 100 });
     }
     if wants("cancel") {
         cancel::measure(&model);
     }
 }
 
-/// Spells how a configuration calls this program as an agent.
+/// Returns the configuration entry of this program as an agent.
 fn agent_server(name: &str, words: &[&str]) -> String {
-    // What a shell ignores is ignored by the program that it becomes.
+    // Signals that a shell ignores stay ignored in the program it executes.
     let start = r#"trap '' TERM INT HUP; exec "$0" "$@""#;
     let exe = std::env::current_exe().unwrap();
     let own = [exe.to_str().unwrap(), agent::WORD];

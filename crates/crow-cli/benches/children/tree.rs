@@ -1,13 +1,13 @@
-//! What the kernel says of a process and all below it.
+//! Reads a process tree from /proc.
 
 use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// Longer than any end may take.
+/// Longer than any exit may take.
 const GONE_WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// Finds all processes below one.
+/// Returns all descendants of a process.
 pub(crate) fn below(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -27,7 +27,7 @@ pub(crate) fn below(root: u32) -> Vec<u32> {
     found
 }
 
-/// Keeps those whose command line holds a text.
+/// Filters processes by a text in their command line.
 pub(crate) fn that_say(pids: &[u32], text: &str) -> Vec<u32> {
     let says = |pid: &u32| {
         fs::read(format!("/proc/{pid}/cmdline"))
@@ -36,7 +36,7 @@ pub(crate) fn that_say(pids: &[u32], text: &str) -> Vec<u32> {
     pids.iter().copied().filter(says).collect()
 }
 
-/// Waits until all of them have ended; tells when the last did.
+/// Waits until all of them have exited; returns when the last one did.
 pub(crate) fn gone(pids: &[u32]) -> Option<Instant> {
     let late = Instant::now() + GONE_WAIT_MAX;
     while pids.iter().any(|pid| stat(*pid).is_some_and(|(state, _)| !matches!(state, 'Z' | 'X'))) {
@@ -48,23 +48,23 @@ pub(crate) fn gone(pids: &[u32]) -> Option<Instant> {
     Some(Instant::now())
 }
 
-/// The memory that belongs to a process, with its share of what several use, in KB.
+/// Returns a process's proportional set size in KB.
 pub(crate) fn pss_kb(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("Pss:")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
-/// How many descriptors and threads a process has.
+/// Counts a process's descriptors and threads.
 pub(crate) fn descriptors_and_threads(pid: u32) -> (usize, usize) {
-    let n_in = |folder: &str| fs::read_dir(format!("/proc/{pid}/{folder}")).unwrap().count();
+    let n_in = |directory: &str| fs::read_dir(format!("/proc/{pid}/{directory}")).unwrap().count();
     (n_in("fd"), n_in("task"))
 }
 
-/// The state of a process and its parent.
+/// Returns the state and the parent of a process.
 fn stat(pid: u32) -> Option<(char, u32)> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, also brackets.
+    // The name may contain brackets.
     let mut fields = text[text.rfind(')')? + 1..].split_whitespace();
     Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }

@@ -1,4 +1,4 @@
-//! The editor's end: one agent process, raw lines, and what the kernel says of it.
+//! The client: one agent process, raw lines, and its resource usage.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -18,13 +18,13 @@ pub(crate) struct Agent {
     next_id: u64,
 }
 
-/// What the agent asked or answered, and when.
-pub(crate) struct Said {
+/// A message of the agent, and its arrival time.
+pub(crate) struct ReceivedMessage {
     pub(crate) at: Instant,
     pub(crate) message: Value,
 }
 
-/// What most systems give a program that asks for no more descriptors.
+/// The default limit for descriptors on most systems.
 const START_LIMITED: &str = r#"ulimit -Sn 1024; exec "$0" acp"#;
 
 impl Agent {
@@ -38,7 +38,7 @@ impl Agent {
         Self::spawn(command, (port, ""), home)
     }
 
-    /// Starts one whose configuration says more, with the limits that a desktop has.
+    /// Starts an agent with more configuration and a desktop's limits.
     pub(crate) fn configured(port: u16, config: &str) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", START_LIMITED, env!("CARGO_BIN_EXE_crow-cli")]);
@@ -46,13 +46,13 @@ impl Agent {
     }
 
     fn spawn(mut command: Command, (port, config): (u16, &str), home: Rc<TempDir>) -> Self {
-        let folder = home.path().join(".crow");
-        fs::create_dir_all(&folder).unwrap();
+        let directory = home.path().join(".crow");
+        fs::create_dir_all(&directory).unwrap();
         fs::write(home.path().join("file.txt"), "hello\n").unwrap();
         let config = format!(
             "providers: {{ fake: {{ base_url: 'http://127.0.0.1:{port}/v1' }} }}\nmodels: {{ m: {{ provider: fake, model: m }} }}\n{config}"
         );
-        fs::write(folder.join("config.yaml"), config).unwrap();
+        fs::write(directory.join("config.yaml"), config).unwrap();
         let mut child = command
             .env_clear()
             .env("HOME", home.path())
@@ -103,19 +103,19 @@ impl Agent {
         self.send(&json!({"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": session}}));
     }
 
-    /// Reads on a thread from here on, so that the agent never waits for us; passes on all but updates.
-    pub(crate) fn hear(&mut self) -> Receiver<Said> {
+    /// Reads on a thread from here on, so that the agent never blocks; forwards everything but updates.
+    pub(crate) fn hear(&mut self) -> Receiver<ReceivedMessage> {
         let (sender, said) = channel();
         let lines = self.lines.take().unwrap();
         std::thread::spawn(move || {
             for line in lines.lines().map_while(Result::ok) {
                 let at = Instant::now();
-                // Updates are told apart without reading them, there are many.
+                // There are many updates, so they are not parsed.
                 if line.get(..200).unwrap_or(&line).contains("\"session/update\"") {
                     continue;
                 }
                 let message = serde_json::from_str(&line).unwrap();
-                if sender.send(Said { at, message }).is_err() {
+                if sender.send(ReceivedMessage { at, message }).is_err() {
                     return;
                 }
             }
@@ -123,7 +123,7 @@ impl Agent {
         said
     }
 
-    /// Waits for the model's first words and says when they came.
+    /// Waits for the first chunk and returns its arrival time.
     pub(crate) fn first_update(&mut self) -> Instant {
         loop {
             let line = self.line();
@@ -143,8 +143,8 @@ impl Agent {
         }
     }
 
-    /// Lets the agent become idle: what it makes in the background ends by itself and tells nobody, so a while has to
-    /// pass with nothing asked of it.
+    /// Lets the agent become idle: its background work ends without a notification, so some time has to pass
+    /// without requests.
     pub(crate) fn settle(&mut self) {
         let id = self.request("session/list", &json!({}));
         self.answer(id);

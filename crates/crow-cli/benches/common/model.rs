@@ -1,4 +1,4 @@
-//! The model's end: HTTP by hand on threads, with the times at which things happened.
+//! The model: HTTP by hand on threads, with time stamps.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,22 +8,22 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-/// What the next request is answered with.
+/// The answer to the next request.
 #[derive(Clone)]
 pub(crate) enum Plan {
-    /// So many chunks of text.
+    /// This many chunks of text.
     Words(usize),
-    /// A call of `read`, then text once its result is there.
+    /// A call of `read`, then text after its result.
     ReadThenWords,
-    /// Calls of tools: their names, and their arguments as JSON.
+    /// Tool calls: names and JSON arguments.
     Calls(Vec<(&'static str, Value)>),
-    /// Nothing until the gate is opened, then so many chunks of text.
+    /// Nothing until the gate is open, then this many chunks of text.
     Gated(usize),
     /// One chunk, then silence until the client hangs up.
     Hold,
 }
 
-/// When a request came and its answer began.
+/// Arrival of a request and start of its answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Request {
     pub(crate) arrived: Instant,
@@ -31,37 +31,37 @@ pub(crate) struct Request {
 }
 
 #[derive(Default)]
-struct Seen {
+struct ModelState {
     plans: VecDeque<Plan>,
-    /// What conversations get that begin with a prompt that holds a text, each time.
+    /// Permanent answers to conversations whose first prompt contains a text.
     by_prompt: Vec<(String, Plan)>,
-    /// When requests of those came.
+    /// Arrival times of their requests.
     begun: Vec<Instant>,
     is_open: bool,
     requests: Vec<Request>,
-    /// The newest request that no prompt answers.
+    /// The latest request without such an answer.
     body: String,
     hung_up: Option<Instant>,
 }
 
 pub(crate) struct Model {
     port: u16,
-    seen: Arc<(Mutex<Seen>, Condvar)>,
+    state: Arc<(Mutex<ModelState>, Condvar)>,
 }
 
 impl Model {
     pub(crate) fn start() -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let seen: Arc<(Mutex<Seen>, Condvar)> = Arc::default();
-        let shared = seen.clone();
+        let state: Arc<(Mutex<ModelState>, Condvar)> = Arc::default();
+        let shared = state.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let seen = shared.clone();
-                std::thread::spawn(move || serve(stream, &seen));
+                let state = shared.clone();
+                std::thread::spawn(move || serve(stream, &state));
             }
         });
-        Self { port, seen }
+        Self { port, state }
     }
 
     pub(crate) fn port(&self) -> u16 {
@@ -69,56 +69,56 @@ impl Model {
     }
 
     pub(crate) fn plan(&self, plan: Plan) {
-        self.seen.0.lock().unwrap().plans.push_back(plan);
+        self.state.0.lock().unwrap().plans.push_back(plan);
     }
 
-    /// Answers conversations that begin with such a prompt, now with this and always.
+    /// Answers all requests of conversations whose first prompt contains a text.
     pub(crate) fn answer_to(&self, text: &str, plan: Plan) {
-        self.seen.0.lock().unwrap().by_prompt.push((text.to_owned(), plan));
+        self.state.0.lock().unwrap().by_prompt.push((text.to_owned(), plan));
     }
 
-    /// Forgets what was planned and seen, and shuts the gate.
+    /// Resets everything and closes the gate.
     pub(crate) fn forget(&self) {
-        *self.seen.0.lock().unwrap() = Seen::default();
+        *self.state.0.lock().unwrap() = ModelState::default();
     }
 
-    /// When conversations came that are answered by their prompt.
+    /// Returns the arrival times of requests that were answered by their first prompt.
     pub(crate) fn begun(&self) -> Vec<Instant> {
-        self.seen.0.lock().unwrap().begun.clone()
+        self.state.0.lock().unwrap().begun.clone()
     }
 
     pub(crate) fn open_gate(&self) {
-        self.seen.0.lock().unwrap().is_open = true;
-        self.seen.1.notify_all();
+        self.state.0.lock().unwrap().is_open = true;
+        self.state.1.notify_all();
     }
 
     pub(crate) fn last(&self) -> Request {
-        *self.seen.0.lock().unwrap().requests.last().unwrap()
+        *self.state.0.lock().unwrap().requests.last().unwrap()
     }
 
     pub(crate) fn last_two(&self) -> (Request, Request) {
-        let seen = self.seen.0.lock().unwrap();
-        let n = seen.requests.len();
-        (seen.requests[n - 2], seen.requests[n - 1])
+        let state = self.state.0.lock().unwrap();
+        let n = state.requests.len();
+        (state.requests[n - 2], state.requests[n - 1])
     }
 
     pub(crate) fn last_body(&self) -> String {
-        self.seen.0.lock().unwrap().body.clone()
+        self.state.0.lock().unwrap().body.clone()
     }
 
-    /// Waits until the client of a held answer is gone and says when it went.
+    /// Waits until the client of a held answer disconnects; returns when it did.
     pub(crate) fn hung_up(&self) -> Instant {
-        let mut seen = self.seen.0.lock().unwrap();
+        let mut state = self.state.0.lock().unwrap();
         loop {
-            if let Some(when) = seen.hung_up.take() {
+            if let Some(when) = state.hung_up.take() {
                 return when;
             }
-            seen = self.seen.1.wait(seen).unwrap();
+            state = self.state.1.wait(state).unwrap();
         }
     }
 }
 
-impl Seen {
+impl ModelState {
     fn next(&mut self, body: &str, has_result: bool, arrived: Instant) -> Plan {
         if !self.by_prompt.is_empty() {
             let prompt = first_prompt(body);
@@ -140,7 +140,7 @@ impl Seen {
     }
 }
 
-/// The first message of a person, as it stands in the request.
+/// Returns the first user message of a request.
 fn first_prompt(body: &str) -> String {
     let request: Value = serde_json::from_str(body).unwrap();
     let messages = request["messages"].as_array().cloned().unwrap_or_default();
@@ -148,7 +148,7 @@ fn first_prompt(body: &str) -> String {
     prompt.map(|message| message["content"].to_string()).unwrap_or_default()
 }
 
-fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
+fn serve(stream: TcpStream, shared: &(Mutex<ModelState>, Condvar)) {
     stream.set_nodelay(true).unwrap();
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut stream = stream;
@@ -157,8 +157,8 @@ fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
         let has_result = body.rfind("\"role\":\"tool\"") > body.rfind("\"role\":\"user\"");
         let plan = shared.0.lock().unwrap().next(&body, has_result, arrived);
         if let Plan::Gated(_) = plan {
-            let seen = shared.0.lock().unwrap();
-            drop(shared.1.wait_while(seen, |seen| !seen.is_open).unwrap());
+            let state = shared.0.lock().unwrap();
+            drop(shared.1.wait_while(state, |state| !state.is_open).unwrap());
         }
         let body = answer(&plan);
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
@@ -168,7 +168,7 @@ fn serve(stream: TcpStream, shared: &(Mutex<Seen>, Condvar)) {
         shared.0.lock().unwrap().requests.push(Request { arrived, first_byte });
         let sent = stream.write_all(framed.as_bytes());
         if matches!(plan, Plan::Hold) {
-            // Reads nothing until the client hangs up.
+            // Blocks until the client disconnects.
             let _ = stream.read(&mut [0]);
             shared.0.lock().unwrap().hung_up = Some(Instant::now());
             shared.1.notify_all();
@@ -201,7 +201,7 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<String> {
 }
 
 fn answer(plan: &Plan) -> String {
-    // As large as the chunks that real providers send.
+    // As large as the chunks of real providers.
     let chunk = |delta: &str, finish: &str| {
         format!(
             "data: {{\"id\":\"chatcmpl-b1946ac92492d2347c6235b4d2611184\",\"object\":\"chat.completion.chunk\",\"created\":1763721600,\"model\":\"bench-model\",\"system_fingerprint\":\"fp_44709d6fcb\",\"choices\":[{{\"index\":0,\"delta\":{delta},\"finish_reason\":{finish}}}]}}\n\n"

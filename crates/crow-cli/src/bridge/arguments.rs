@@ -1,18 +1,18 @@
-//! Which words of the command line are the bridge's and which the agent's. The bridge's options may stand among the
-//! agent's arguments, as in `acp-bridge codex-acp --port 8766`; behind `--` every word is the agent's.
+//! Splits the command line into the bridge's options and the agent's command. Options of the bridge may follow the
+//! command, as in `acp-bridge codex-acp --port 8766`; everything after `--` is the agent's.
 
 use clap::Parser;
 
 use crate::cli::{BridgeArgs, BridgeOptions};
 
-/// Each takes a value.
+/// Options that take a value.
 const OPTIONS: [&str; 9] =
     ["--host", "--port", "--cwd", "--env", "--log", "--log-file", "--token-file", "--path", "--allow-origin"];
 
-/// Takes none.
+/// The option without a value.
 const FLAG: &str = "--no-token";
 
-/// Options that stood behind the command.
+/// Options after the command.
 #[derive(Debug, Parser)]
 #[command(name = "crow-cli acp-bridge", no_binary_name = true)]
 struct TrailingOptions {
@@ -20,7 +20,7 @@ struct TrailingOptions {
     options: BridgeOptions,
 }
 
-/// Gives the bridge's options and the agent's words. What stands behind wins.
+/// Returns the bridge's options and the agent's command line. Options after the command win.
 pub(super) fn split_arguments(args: BridgeArgs) -> Result<(BridgeOptions, Vec<String>), clap::Error> {
     let BridgeArgs { options: leading, command, own } = args;
     let (mut bridge_args, mut agent_args) = (Vec::new(), Vec::new());

@@ -1,11 +1,11 @@
-//! What `crow-cli run` is told for one run only. Decides nothing.
+//! Options of `crow-cli run` that override the configuration. Makes no decisions.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use crow_core::PermissionRule;
 
-/// What holds for this run, beside the configuration.
+/// Overrides of the configuration for one run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunOverrides {
     /// Allow what this rule covers without asking, as `permissions.allow` does; may be given more than once
@@ -25,7 +25,7 @@ pub(crate) struct RunOverrides {
     pub(crate) output_format: Option<OutputFormat>,
 }
 
-/// How a run is printed.
+/// Output format of `run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
     /// For people

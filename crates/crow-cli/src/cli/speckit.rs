@@ -1,10 +1,10 @@
-//! The command line of `crow-cli speckit`, as it is typed. Decides nothing.
+//! The command line of `crow-cli speckit`, as typed. Makes no decisions.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Which step of Spec Kit.
+/// Arguments of `speckit`.
 #[derive(Debug, Args)]
 pub(crate) struct SpeckitArgs {
     /// Work in the project of this folder instead of the current one
@@ -20,7 +20,7 @@ pub(crate) struct SpeckitArgs {
     pub(crate) command: SpeckitSubcommand,
 }
 
-/// A step of Spec Kit.
+/// Subcommands of `speckit`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SpeckitSubcommand {
     /// Print where the files of the feature are, there or not
@@ -42,7 +42,7 @@ pub(crate) enum SpeckitSubcommand {
     },
 }
 
-/// What to check.
+/// Arguments of `speckit prereq`.
 #[derive(Debug, Args)]
 pub(crate) struct PrereqArgs {
     /// The spec must be there
@@ -59,7 +59,7 @@ pub(crate) struct PrereqArgs {
     pub(crate) template: Option<String>,
 }
 
-/// What feature to make.
+/// Arguments of `speckit new-feature`.
 #[derive(Debug, Args)]
 pub(crate) struct NewFeatureArgs {
     /// What to build and why

@@ -1,5 +1,5 @@
-//! `demo`: the real agent, tools, store and client at work on a small broken project, with a scripted model in the
-//! place of a real one. Needs no key, no network and nothing but `sh`.
+//! `demo`: runs the real agent, tools, store and client on a small broken project, with a scripted model. Needs no key,
+//! no network and no program but `sh`.
 
 mod model;
 
@@ -34,27 +34,27 @@ const PRICE: &str = include_str!("../../demo/price.sh");
 const TEST: &str = include_str!("../../demo/test.sh");
 const TASK: &str = "The tests of this project fail. Find out why, mend it, and show that they pass.";
 
-/// Far more tokens than the script has.
+/// Far more tokens than the script needs.
 const WINDOW: u64 = 32_000;
-/// The script needs five replies; a sixth is a mistake.
+/// The script has five replies; a sixth request is an error.
 const REQUESTS_MAX: u32 = 6;
 
-/// How long the last test run may take; it adds two numbers.
+/// Timeout of the last test run, which adds two numbers.
 const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Bytes of the last test run that are shown.
+/// Bytes of the last test run's output that are shown.
 const TEST_BYTES: usize = 4096;
 
-/// Chooses how fast the model writes: a person who watches wants to follow.
+/// Chooses the model's speed: slow enough to follow on a terminal.
 pub(crate) fn choose_pace() -> DemoPace {
     if io::stdout().is_terminal() { DemoPace::Reading } else { DemoPace::Full }
 }
 
-/// Runs the demo in a folder that goes away with it.
+/// Runs the demo in a temporary directory.
 pub(crate) fn run(output: Box<dyn RunOutput>, pace: DemoPace, out: &mut impl Write) -> Result<(), CliError> {
     let home = tempfile::tempdir()
         .map_err(|error| demo_error(format!("could not make a folder to work in: {error}")))?;
-    // The real path, so that what is shown and what is judged are the same.
+    // Links are resolved, so that displayed and evaluated paths are the same.
     let home_path = fs::canonicalize(home.path()).map_err(|error| demo_error(error.to_string()))?;
     let project = home_path.join("shop");
     let written = fs::create_dir(&project)
@@ -107,7 +107,7 @@ async fn run_scripted_session(
     check_tests_pass(project, out).await
 }
 
-/// Runs the project's tests once more, without the agent: what counts is what is on disk.
+/// Runs the project's tests again without the agent, to verify the files on disk.
 async fn check_tests_pass(project: &Path, out: &mut impl Write) -> Result<(), CliError> {
     let command = CommandSpec {
         program: "sh".into(),

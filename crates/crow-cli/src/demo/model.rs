@@ -9,25 +9,25 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// A request of the demo is a few kilobytes; anything much larger is not ours.
+/// Requests of the demo are a few kilobytes; a much larger one is not ours.
 const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Lines of a request's head, for the same reason.
+/// Header lines of a request, for the same reason.
 const HEAD_LINES_MAX: usize = 100;
 
-/// From one word to the next, at the pace of reading.
+/// Time between two words at reading speed.
 const WORD_INTERVAL: Duration = Duration::from_millis(25);
 
-/// How fast the model writes.
+/// Speed of the model's output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DemoPace {
-    /// As a person reads.
+    /// A user can follow.
     Reading,
-    /// As fast as it goes.
+    /// Without delay.
     Full,
 }
 
-/// A reply of the script.
+/// One reply of the script.
 struct ScriptStep {
     text: &'static str,
     calls: Vec<(&'static str, Value)>,
@@ -71,14 +71,14 @@ fn script_step(step: usize) -> ScriptStep {
     }
 }
 
-/// The model's server. Dropped, it stops.
+/// The model's server. Stops when dropped.
 pub(crate) struct ScriptedModel {
     base_url: String,
     server_task: JoinHandle<()>,
 }
 
 impl ScriptedModel {
-    /// Listens on a free port of loopback.
+    /// Listens on a free loopback port.
     pub(crate) async fn start(pace: DemoPace) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let base_url = format!("http://{}/v1", listener.local_addr()?);
@@ -92,7 +92,6 @@ impl ScriptedModel {
         Ok(Self { base_url, server_task })
     }
 
-    /// Where it is asked.
     pub(crate) fn base_url(&self) -> &str {
         &self.base_url
     }

@@ -1,4 +1,4 @@
-//! Puts the two files in place: whole or not at all, readable by their owner only.
+//! Writes the configuration files atomically, readable by their owner only.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use crate::{
     settings::{CONFIG_FILE, ENV_FILE, SEARCH_VARIABLE},
 };
 
-/// Writes the keys, then the configuration that names them. `kept` are the variables the file has already.
+/// Writes the keys, then the configuration that refers to them. `existing_variables` are those already in `.env`.
 pub(super) fn write_config_files(
     dir: &Path,
     providers: &[ProviderChoice],
@@ -36,7 +36,7 @@ pub(super) fn write_config_files(
         .map_err(|error| write_error(&dir.join(CONFIG_FILE), &error))
 }
 
-/// What `.env` remembers.
+/// Returns the variables to write to `.env`.
 fn env_variables<'a>(
     providers: &'a [ProviderChoice],
     search_url: Option<&'a str>,
@@ -50,7 +50,7 @@ fn write_error(path: &Path, error: &io::Error) -> CliError {
     CliError::new(CliExitCode::Failed, format!("could not write {}: {error}", path.display()))
 }
 
-/// Makes the folder for its owner only; one that is there stays as it is.
+/// Creates a directory for its owner only; an existing one stays unchanged.
 pub(super) fn create_private_dir(dir: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -59,7 +59,7 @@ pub(super) fn create_private_dir(dir: &Path) -> io::Result<()> {
     builder.create(dir)
 }
 
-/// A temporary file is made for its owner only, and keeps that when it takes its name.
+/// The temporary file is private to its owner and stays so when it is renamed.
 pub(super) fn write_atomically(dir: &Path, name: &str, text: &str) -> io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
     file.write_all(text.as_bytes())?;

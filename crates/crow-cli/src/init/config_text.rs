@@ -1,10 +1,10 @@
-//! The two files as text. Pure. Keys go into one of them only.
+//! Renders the two configuration files. Pure. Keys go into `.env` only.
 
 use std::fmt::Write;
 
 use super::{environment_scan::ProviderChoice, model_choice::ModelChoice};
 
-/// Writes the configuration; keys are named, not written.
+/// Renders the configuration; keys are referenced by variable.
 pub(super) fn render_config(providers: &[ProviderChoice]) -> String {
     let mut text = String::from(
         "# Where models are asked. Keys are read from the environment and from .env beside this file.\nproviders:\n",
@@ -40,7 +40,7 @@ pub(super) fn render_config(providers: &[ProviderChoice]) -> String {
     text
 }
 
-/// Shortens a name that is the path of a file with a model; nobody wants to type that.
+/// Shortens a name that is the path of a model file.
 fn short_model_name(model: &str) -> &str {
     let Some(path) = model.strip_suffix(".gguf") else { return model };
     path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).unwrap_or(model)
@@ -64,7 +64,7 @@ fn push_model_facts(text: &mut String, model: &ModelChoice) {
     }
 }
 
-/// Adds the variables that are not there yet to the text of the file with the keys.
+/// Appends the variables that `.env` does not have yet.
 pub(super) fn append_env_variables<'a>(
     text_before: &str,
     variables: impl Iterator<Item = (&'a str, &'a str)>,
@@ -82,7 +82,7 @@ pub(super) fn append_env_variables<'a>(
     text
 }
 
-/// Quotes every scalar that YAML might take for something other than text.
+/// Quotes every scalar that YAML might not read as text.
 fn quote_yaml(text: &str) -> String {
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphabetic())
         && text.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_./".contains(letter))

@@ -1,4 +1,4 @@
-//! What the environment says of providers. Pure.
+//! Finds providers in the environment. Pure.
 
 use crow_model::{ApiKey, ModelApi, ProviderSettings};
 
@@ -15,13 +15,13 @@ pub(super) struct ProviderChoice {
     pub(super) models: Vec<ModelChoice>,
 }
 
-/// What a look at the environment found, and what is odd in it.
+/// The providers found in the environment, and notes about variables that were skipped.
 pub(super) struct EnvironmentScan {
     pub(super) providers: Vec<ProviderChoice>,
     pub(super) notes: Vec<String>,
 }
 
-/// Providers whose address everybody knows, by the variable their own tools read.
+/// Providers with a known address, by the prefix of the variable their own tools read.
 pub(super) const WELL_KNOWN: [(&str, &str); 6] = [
     ("openrouter", "https://openrouter.ai/api/v1"),
     ("openai", "https://api.openai.com/v1"),
@@ -31,7 +31,7 @@ pub(super) const WELL_KNOWN: [(&str, &str); 6] = [
     ("xai", "https://api.x.ai/v1"),
 ];
 
-/// Parts of names of models that do something other than chat.
+/// Name parts of models that do something other than chat.
 const NOT_FOR_CHAT: [&str; 13] = [
     "embed",
     "whisper",
@@ -49,7 +49,7 @@ const NOT_FOR_CHAT: [&str; 13] = [
 ];
 
 impl ProviderChoice {
-    /// Shows the provider as it will be configured.
+    /// Returns the settings this provider will be configured with.
     pub(super) fn to_settings(&self) -> ProviderSettings {
         ProviderSettings {
             name: self.name.clone(),
@@ -61,13 +61,13 @@ impl ProviderChoice {
         }
     }
 
-    /// Names the variable that names a model.
+    /// Returns the name of the variable that selects a model.
     pub(super) fn model_variable(&self) -> String {
         format!("LLM_{}_MODEL", variable_part(&self.name))
     }
 }
 
-/// Finds every provider the environment describes: the person's own first, then the well-known.
+/// Finds every provider in the environment: `LLM_*` variables first, then the well-known ones.
 pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
     let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
     let mut scan = EnvironmentScan { providers: Vec::new(), notes: Vec::new() };
@@ -94,7 +94,7 @@ pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
             (None, _) => scan.notes.push(format!("{key_variable} is left out: it is empty")),
         }
     }
-    // A server on this machine has an address and needs no key.
+    // A local server has an address and needs no key.
     for name_part in names.filter_map(|name| name.strip_suffix("_BASE_URL")).filter(|part| !part.is_empty()) {
         let url = get(&format!("LLM_{name_part}_BASE_URL"));
         if let (Some(url), false) = (url, env.contains_key(&format!("LLM_{name_part}_API_KEY"))) {
@@ -127,14 +127,14 @@ pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
     scan
 }
 
-/// Spells a provider's name as part of a variable's.
+/// Converts a provider's name to its part of a variable name.
 pub(super) fn variable_part(name: &str) -> String {
     name.chars()
         .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' })
         .collect()
 }
 
-/// Guesses from its name whether a model can chat.
+/// Guesses from the name whether a model can chat.
 pub(super) fn is_chat_model(model: &str) -> bool {
     let model = model.to_lowercase();
     NOT_FOR_CHAT.iter().all(|part| !model.contains(part))

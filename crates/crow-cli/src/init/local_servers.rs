@@ -1,4 +1,4 @@
-//! Servers of models on this machine, on the ports they usually have. Asks nobody else.
+//! Finds model servers on this machine by their default ports. Contacts no other machine.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 
 use super::environment_scan::ProviderChoice;
 
-/// What is on this machine answers at once, or is not worth the wait of those who have no such server.
+/// A local server answers at once; users without one should not wait longer.
 const SCAN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A port of this machine and the server that usually has it.
+/// A model server and its default port.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LocalModelServer {
     pub(crate) name: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct LocalModelServer {
     pub(crate) port: u16,
 }
 
-/// Where servers are that nobody has moved.
+/// Default ports of the known servers.
 pub(crate) const USUAL_SERVERS: [LocalModelServer; 4] = [
     LocalModelServer { name: "ollama", title: "Ollama", port: 11434 },
     LocalModelServer { name: "lmstudio", title: "LM Studio", port: 1234 },
@@ -33,16 +33,16 @@ pub(super) struct ScannedServer {
     pub(super) listing: ModelListing,
 }
 
-/// What a look at this machine found.
+/// The result of a scan.
 #[derive(Default)]
 pub(super) struct LocalScan {
-    /// The servers that have models, with those.
+    /// The servers that have models, with their listings.
     pub(super) servers: Vec<ScannedServer>,
-    /// What there is to say of all places.
+    /// Notes about all scanned ports.
     pub(super) notes: Vec<String>,
 }
 
-/// Looks at all places at once, except for those that are known already.
+/// Scans all ports in parallel, except those of configured providers.
 pub(super) async fn scan_local_servers(
     servers: &[LocalModelServer],
     configured: &[ProviderChoice],

@@ -1,32 +1,32 @@
-//! A model to configure, and what its server says of it. Pure.
+//! Models to configure, with the limits their server reports. Pure.
 
 use crow_model::{ListedModel, ModelListing, ModelPrice, ModelServerKind};
 
 use crate::providers::{has_window_only_when_loaded, window_remedy};
 
-/// What a model is configured with whose server does not say yet how much it gives it: enough to work in, and no more
-/// than most machines have room for.
+/// Context window for a model whose server does not report one until it is loaded: enough to work with, and no more
+/// than most machines have memory for.
 const WINDOW_DEFAULT: u64 = 32_768;
-/// With fewer tokens there is hardly room for the tools and a file.
+/// Smaller windows hardly hold the tools and one file.
 const WINDOW_MIN: u64 = 16_384;
 
 /// A model to configure.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ModelChoice {
-    /// Its name at the provider.
+    /// The provider's name for the model.
     pub(super) name: String,
-    /// How many tokens it may read, where that is known.
+    /// Context window in tokens, if known.
     pub(super) window: Option<u64>,
-    /// What it costs, where that is known.
+    /// Price, if known.
     pub(super) price: Option<ModelPrice>,
-    /// Whether calls of tools have to be written as text, because its server takes no others.
+    /// Whether tool calls must be written as text because the server does not support tools.
     pub(super) needs_text_calls: bool,
-    /// Whether its server says that it reads no images.
+    /// Whether the server reports that the model does not read images.
     pub(super) is_text_only: bool,
 }
 
 impl ModelChoice {
-    /// Chooses a model of which only the name is known.
+    /// Returns a model of which only the name is known.
     pub(super) fn from_name(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -46,7 +46,7 @@ impl ModelChoice {
     }
 }
 
-/// Chooses among the models of a server; says as well what a person should know of their windows.
+/// Selects models of a server and returns notes about their context windows.
 pub(super) fn select_models<'a>(
     listing: &ModelListing,
     models: impl Iterator<Item = &'a ListedModel>,

@@ -1,5 +1,5 @@
-//! Brings over what the Python version kept in its folder. Copies and never moves, writes nothing over, and follows no
-//! link that leads out of that folder.
+//! Imports the configuration directory of the Python version. Copies and never moves, overwrites nothing, and follows
+//! no link out of that directory.
 
 mod files;
 #[cfg(test)]
@@ -22,17 +22,17 @@ use crate::{
     },
 };
 
-/// Where later Python versions kept their folder, from the home folder; earlier ones had it where ours is.
+/// The directory of later Python versions, below the home directory; earlier ones used ours.
 const PYTHON_DIR: &str = ".agents/crow";
-/// The folder around it, with what is for every agent of the person's.
+/// Its parent, which all of the user's agents share.
 const SHARED_DIR: &str = ".agents";
 const DATABASE: &str = "crow.db";
-/// Folders that come over: prompts, and the images that messages of the database name.
+/// Directories that are copied: prompts, and the images that messages in the database refer to.
 const COPIED_DIRS: [&str; 2] = ["prompts", "images"];
 const SKILLS: &str = "skills";
 const INSTRUCTIONS: &str = "AGENTS.md";
 
-/// Tells where the Python version has a configuration, while this version has none.
+/// Returns the Python version's directory if it has a configuration and this version has none.
 pub(super) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBuf> {
     let home = env.get("HOME").filter(|home| !home.is_empty())?;
     let source = Path::new(home).join(PYTHON_DIR);
@@ -40,8 +40,7 @@ pub(super) fn find_python_config(dir: &Path, env: &Environment) -> Option<PathBu
     (is_new && source.join(CONFIG_FILE).is_file()).then_some(source)
 }
 
-/// Copies what there is and says what became of it. The configuration comes last: while it is missing, it can be
-/// tried again.
+/// Copies everything and reports each result. The configuration is written last: without it the import can be repeated.
 pub(super) fn import_python_config(
     from: &Path,
     dir: &Path,
@@ -89,7 +88,7 @@ pub(super) fn import_python_config(
     Ok(writeln!(log, "{} stays as it was", from.display())?)
 }
 
-/// Brings over what the Python version shared with other agents.
+/// Copies the files that the Python version shared with other agents.
 fn import_shared_files(
     source: &SourceDirectory,
     dir: &Path,
@@ -106,13 +105,13 @@ fn import_shared_files(
     Ok(())
 }
 
-/// Where the old configuration has its database.
+/// Location of the old database.
 enum OldDatabase {
-    /// In the folder, or to be made there.
+    /// In the directory, existing or not.
     Inside(PathBuf),
-    /// In a place that the configuration names.
+    /// At a path that the configuration gives.
     Elsewhere(PathBuf),
-    /// There is none, or it is a server's.
+    /// There is none, or it is on a server.
     Unknown,
 }
 
@@ -131,7 +130,7 @@ fn locate_database(source: &SourceDirectory, text: &str, env: &Environment) -> R
     })
 }
 
-/// Copies the database under its usual name.
+/// Copies the database under its default name.
 fn copy_database(source: &SourceDirectory, path: &Path, dir: &Path) -> Result<CopyOutcome, CliError> {
     let target = dir.join(DATABASE);
     let original = match source.find_file(path) {
@@ -157,8 +156,8 @@ fn copy_database(source: &SourceDirectory, path: &Path, dir: &Path) -> Result<Co
     Ok(CopyOutcome::Copied)
 }
 
-/// Takes the place of the database out of a configuration, so that the copy is used and not the original. Where that
-/// does not work out, nothing may come over: the original would become a database of this version.
+/// Removes the database path from a configuration, so that the copy is used. If that fails, nothing may be imported:
+/// the original would be converted to this version.
 fn remove_database_key(source: &SourceDirectory, text: &str, env: &Environment) -> Result<String, CliError> {
     let text = comment_out_database(text);
     let remaining = find_configured_database(source.path(), &text, env)?;
@@ -170,12 +169,12 @@ fn remove_database_key(source: &SourceDirectory, text: &str, env: &Environment) 
         .with_hint("write db_uri on a line of its own there, or take it out"))
 }
 
-/// Makes comments of the lines that name the database.
+/// Comments out the lines that give the database.
 fn comment_out_database(text: &str) -> String {
     let mut is_database_value = false;
     let lines = text.split_inclusive('\n').map(|line| {
         let key = line.split_once(':').map(|(key, _)| key.trim_end().trim_matches(['"', '\'']));
-        // A long value goes on in lines that are indented.
+        // A long value continues on indented lines.
         is_database_value = key.is_some_and(|key| DATABASE_KEYS.contains(&key))
             || (is_database_value && line.starts_with([' ', '\t']));
         if is_database_value { format!("# {line}") } else { line.to_owned() }
@@ -183,7 +182,7 @@ fn comment_out_database(text: &str) -> String {
     lines.collect()
 }
 
-/// Says what this version makes of the configuration.
+/// Reports how this version reads the imported configuration.
 fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io::Result<()> {
     let (settings, warnings) = match Settings::load(dir, env) {
         Ok(read) => read,

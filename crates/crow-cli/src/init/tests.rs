@@ -23,7 +23,7 @@ async fn some(provider: ProviderSettings, _wait: Duration) -> Result<ModelListin
     Ok(ModelListing { server: None, models })
 }
 
-/// Runs `init -y` in a new folder with a server whose `/models` lists some, and shows what it said and wrote.
+/// Runs `init -y` in a new directory with a server whose `/models` lists some, and renders its output and files.
 #[track_caller]
 fn check(env: &[(&str, &str)], before: &[(&str, &str)], expect: Expect) {
     check_outside(env, before, &InitContext { list: &some, servers: &[] }, expect);
@@ -310,7 +310,7 @@ fn only_the_owner_reads_what_is_written() {
     assert_eq!(mode(&dir.join("config.yaml")), 0o600);
 }
 
-/// Serves these pages as servers on this machine do, each on a port of its own.
+/// Serves each page as a local server on its own port.
 fn serve(pages: &[(&str, &str)]) -> (ModelServer, u16) {
     let server = ModelServer::start("");
     for (address, body) in pages {
@@ -333,7 +333,7 @@ fn servers_on_this_machine_become_providers() {
     let llama_cpp = r#"{"object":"list","data":[{"id":"/models/q.gguf","object":"model","owned_by":"llamacpp","meta":{"n_ctx":8192,"n_ctx_train":32768}}]}"#;
     let (_llama_cpp, llama_cpp) = serve(&[("/v1/models", llama_cpp)]);
     let (_page, page) = serve(&[("/v1/models", "<html>a page</html>")]);
-    // Nobody listens on a port that is taken and not listened on.
+    // A bound port that is not listened on refuses connections.
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = taken.local_addr().unwrap().port();
     drop(taken);

@@ -1,4 +1,4 @@
-//! The search service of `init`: a SearXNG in Docker that only this machine reaches.
+//! The search service that `init` sets up: a SearXNG in Docker, reachable from this machine only.
 
 use std::{fmt::Write, fs, io, path::Path};
 
@@ -13,21 +13,20 @@ use crate::{
 const SEARCH_DIR: &str = "searxng";
 const SETTINGS_FILE: &str = "settings.yml";
 
-/// As long as the service's own tools make it.
+/// The length that SearXNG's own tools use.
 const SECRET_BYTES: usize = 32;
 
-/// Where the web is searched.
+/// The search service to use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SearchChoice {
-    /// In a SearXNG of one's own, for which files are written.
+    /// A new SearXNG in Docker, for which files are written.
     Docker,
-    /// In one that is there already.
+    /// A SearXNG that already runs at this address.
     Url(String),
-    /// Nowhere, for now.
     Disabled,
 }
 
-/// What becomes of files that are there already.
+/// Handling of existing files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ExistingFiles {
     Keep,
@@ -35,13 +34,13 @@ pub(super) enum ExistingFiles {
 }
 
 impl SearchChoice {
-    /// Reads what the environment says: one that is there already, or else one of one's own.
+    /// Returns the service from the environment, or else a new one.
     pub(super) fn from_environment(env: &Environment) -> Self {
         let url = env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());
         url.map_or(Self::Docker, |url| Self::Url(url.to_owned()))
     }
 
-    /// The address to remember, where it is not known without.
+    /// Returns the address to store, unless it is the default or already stored.
     pub(super) fn url_to_store(&self, env: &Environment) -> Option<String> {
         match self {
             Self::Url(url) => Some(url.clone()),
@@ -52,7 +51,6 @@ impl SearchChoice {
         }
     }
 
-    /// Shows it in one line.
     pub(super) fn label(&self) -> &str {
         match self {
             Self::Docker => "a SearXNG of your own in Docker",
@@ -62,7 +60,7 @@ impl SearchChoice {
     }
 }
 
-/// Writes what a SearXNG of one's own needs; tells whether there was anything to write.
+/// Writes the files of a new SearXNG; returns whether any was written.
 pub(super) fn write_search_files(dir: &Path, existing: ExistingFiles) -> Result<bool, CliError> {
     let directory = dir.join(SEARCH_DIR);
     let failed = |error: io::Error| {
@@ -84,12 +82,12 @@ pub(super) fn write_search_files(dir: &Path, existing: ExistingFiles) -> Result<
     Ok(has_written)
 }
 
-/// Says how it is started.
+/// Returns the command that starts the service.
 pub(super) fn start_command(dir: &Path) -> String {
     format!("docker compose -f {} up -d", dir.join(SEARCH_COMPOSE).display())
 }
 
-/// Tells whether there is one already.
+/// Whether a compose file exists.
 pub(super) fn has_compose_file(dir: &Path) -> bool {
     dir.join(SEARCH_COMPOSE).exists()
 }
@@ -98,7 +96,7 @@ fn compose_file_name() -> &'static str {
     SEARCH_COMPOSE.trim_start_matches(SEARCH_DIR).trim_start_matches('/')
 }
 
-/// The service runs as a user of its own, who has to read them; the folder around them is closed to everybody else.
+/// The service's own user has to read the files; other users are kept out by the directory's permissions.
 #[cfg(unix)]
 fn make_readable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o644))
@@ -124,7 +122,7 @@ volumes:
   cache:
 "#;
 
-/// The service's settings: answers as JSON, and nobody counts how often its one user asks.
+/// Renders the service's settings: JSON results, and no rate limit, since there is one user.
 fn render_settings(secret: &str) -> String {
     format!(
         r#"use_default_settings: true

@@ -1,4 +1,4 @@
-//! The questions of `init`. Blocks on the terminal: nothing else runs meanwhile.
+//! The interactive part of `init`. Blocks on the terminal; nothing else runs meanwhile.
 
 use std::{io, path::Path, time::Duration};
 
@@ -25,7 +25,7 @@ const ROWS_MAX: usize = 12;
 const OTHER: &str = "other";
 const OUTRO: &str = "Done. Try: crow-cli run \"what is in this folder?\"";
 
-/// Asks for providers, keys and models, shows what it would write, and writes it.
+/// Asks for providers, keys and models, shows a review, and writes the files.
 pub(super) async fn run_wizard<List>(
     dir: &Path,
     env: &Environment,
@@ -72,7 +72,7 @@ where
     if !ask_yes_no(&format!("Write {}?", config.display()))? {
         return cliclack::outro_cancel("Nothing was written.").map_err(prompt_error);
     }
-    // A key typed just now replaces the one in the file; the last of two lines counts.
+    // A new key replaces the one in the file: of two lines for a variable, the last wins.
     let url = search.url_to_store(&merged_env);
     let is_new_url = |name: &str| {
         name == SEARCH_VARIABLE && url.as_ref().is_some_and(|url| merged_env.get(name) != Some(url))
@@ -93,7 +93,7 @@ fn is_typed_key(providers: &[ProviderChoice], env: &Environment, name: &str) -> 
     keys.any(|(variable, key)| variable == name && env.get(name) != Some(key))
 }
 
-/// Asks where the web is searched.
+/// Asks for the search service.
 fn ask_search(dir: &Path, env: &Environment) -> Result<(SearchChoice, ExistingFiles), CliError> {
     let configured = SearchChoice::from_environment(env);
     let mut select = cliclack::select("Web search (SearXNG)");
@@ -120,7 +120,7 @@ fn ask_search(dir: &Path, env: &Environment) -> Result<(SearchChoice, ExistingFi
     Ok((choice, existing))
 }
 
-/// Looks at this machine; says what is there and what is not.
+/// Scans this machine for model servers and shows the result.
 async fn find_local_servers<List>(context: &InitContext<'_, List>) -> Result<Vec<ProviderChoice>, CliError>
 where
     List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
@@ -181,7 +181,7 @@ fn check_address(address: &str) -> Result<(), &'static str> {
     is_http.then_some(()).ok_or("an address starts with https:// or http://")
 }
 
-/// Takes the key from the environment if it is there and wanted, else from the person, hidden.
+/// Takes the key from the environment if the user agrees, else asks for it with hidden input.
 fn ask_key(variable: &str, env: &Environment) -> Result<Option<String>, CliError> {
     if let Some(key) = env.get(variable).filter(|key| !key.is_empty())
         && ask_yes_no(&format!("Use the key in {variable}?"))?
@@ -231,7 +231,7 @@ async fn ask_models(
     Ok(models)
 }
 
-/// What helps to choose a model.
+/// Describes a model in the selection list.
 fn model_hint(model: &ListedModel) -> String {
     let window = match (model.window, model.window_max) {
         (Some(window), _) => Some(format!("{window} tokens")),

@@ -1,9 +1,9 @@
-//! Compactions as a person and a script read them.
+//! Compactions as text and JSON.
 
 use crow_core::{CallId, Compaction};
 use serde_json::{Value, json};
 
-/// Says on one line what a compaction did.
+/// Describes a compaction on one line.
 pub(super) fn describe_compaction(compaction: &Compaction) -> String {
     let Compaction { at, keep_from, tokens_before, tokens_after, .. } = compaction;
     format!(
@@ -11,7 +11,7 @@ pub(super) fn describe_compaction(compaction: &Compaction) -> String {
     )
 }
 
-/// Spells a compaction for scripts.
+/// JSON of a compaction.
 pub(super) fn compaction_json(compaction: &Compaction) -> Value {
     json!({
         "at": compaction.at,

@@ -1,4 +1,4 @@
-//! A whole session as one text: markdown to read, JSON that holds everything.
+//! Exports a whole session, as readable markdown or complete JSON.
 
 use std::{borrow::Cow, io::Write};
 
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{failure::CliError, money, table};
 
-/// Lines around a change.
+/// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 3;
 
-/// What a session is written as.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
     /// Markdown, for people
@@ -29,7 +29,7 @@ pub(crate) enum ExportFormat {
     Json,
 }
 
-/// Writes a session down.
+/// Writes a session in a format.
 pub(super) async fn write_export(
     format: ExportFormat,
     store: &Store,
@@ -73,7 +73,7 @@ fn write_markdown(stored: &LoadedSession, times: &[Timestamp], out: &mut impl Wr
     write_compactions(stored, stored.entries.len() as u64, out)
 }
 
-/// Writes the compactions that were made before a message.
+/// Writes the compactions made before a message.
 fn write_compactions(stored: &LoadedSession, seq: u64, out: &mut impl Write) -> Result<(), CliError> {
     for compaction in stored.compactions.iter().filter(|compaction| compaction.at == seq) {
         writeln!(out, "\n---\n\nCompacted {}.", compactions::describe_compaction(compaction))?;
@@ -133,7 +133,7 @@ fn write_reply(reply: &Reply, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Says how a reply ended, when not as it should.
+/// Describes the end of a reply that did not end normally.
 fn describe_ending(reply_end: &ReplyEnd) -> Option<Cow<'_, str>> {
     match reply_end {
         ReplyEnd::Normally => None,
@@ -145,7 +145,7 @@ fn describe_ending(reply_end: &ReplyEnd) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Puts a text between fences that it does not hold itself.
+/// Writes a code block with a fence longer than any in the text.
 fn write_fenced(kind: &str, text: &str, out: &mut impl Write) -> Result<(), CliError> {
     if text.is_empty() {
         return Ok(());
@@ -177,7 +177,7 @@ fn export_json(stored: &LoadedSession, times: &[Timestamp]) -> Value {
     json!({ "session": session, "messages": messages, "compactions": compactions, "usage": usage })
 }
 
-/// What a list of messages leaves out.
+/// Fields of a message that the message list omits.
 fn extra_fields(entry: &TranscriptEntry) -> Vec<(&'static str, Value)> {
     match entry {
         TranscriptEntry::Prompt(prompt) => vec![("parts", prompt.parts.iter().map(part_json).collect())],

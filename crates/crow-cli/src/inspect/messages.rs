@@ -1,4 +1,4 @@
-//! The messages of a session, page by page, so that a long one is never in memory as a whole.
+//! Shows the messages of a session page by page, so that a long one is never in memory as a whole.
 
 use std::{io::Write, ops::Range};
 
@@ -12,7 +12,7 @@ use crate::{cli::InspectArgs, failure::CliError, table};
 /// Messages read at a time.
 const PAGE_LEN: u32 = 100;
 
-/// Shows the last messages, or the last before a place.
+/// Shows the last messages, or the last before a given one.
 pub(super) async fn show_messages(
     args: &InspectArgs,
     store: &Store,
@@ -41,7 +41,7 @@ pub(super) async fn show_messages(
     .await
 }
 
-/// Reads messages from a place to another, and looks at each page of them.
+/// Reads a range of messages and passes each page to `on_page`.
 pub(super) async fn for_each_page(
     store: &Store,
     row: &SessionRow,
@@ -54,7 +54,7 @@ pub(super) async fn for_each_page(
         on_page(&store.load_messages(&row.id, MessageRange { from, limit }).await?)?;
         from += u64::from(limit);
     }
-    // What the model was saying when it was interrupted, or says right now.
+    // The draft of a reply that was interrupted or is still streaming.
     if end == row.n_messages
         && let Some(reply) = store.read_draft(&row.id, end).await
     {
@@ -99,7 +99,7 @@ fn write_indented(text: &str, out: &mut impl Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Spells pieces as text; images are named.
+/// Converts content parts to text; images become placeholders.
 pub(super) fn parts_text(parts: &[ContentPart]) -> String {
     let texts = parts.iter().map(|part| match part {
         ContentPart::Text(text) => text.clone(),
@@ -111,7 +111,7 @@ pub(super) fn parts_text(parts: &[ContentPart]) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Spells a message for scripts.
+/// JSON of a message.
 pub(super) fn message_json(message: &StoredMessage) -> Value {
     let mut json = entry_json(&message.entry);
     json["seq"] = message.seq.into();
@@ -119,7 +119,7 @@ pub(super) fn message_json(message: &StoredMessage) -> Value {
     json
 }
 
-/// Spells a message for scripts, also by the keys that the Python version had.
+/// JSON of a message that also has the Python version's keys.
 fn with_legacy_keys(message: &StoredMessage) -> Value {
     let mut json = message_json(message);
     if let TranscriptEntry::Result { .. } = message.entry {
@@ -130,7 +130,7 @@ fn with_legacy_keys(message: &StoredMessage) -> Value {
     json
 }
 
-/// Spells a message as providers of chat completions know it.
+/// JSON of a message in the chat completions format.
 fn provider_json(entry: &TranscriptEntry) -> Value {
     match entry {
         TranscriptEntry::Prompt(prompt) => json!({ "role": "user", "content": parts_text(&prompt.parts) }),

@@ -1,19 +1,19 @@
-//! What is told of a task: who does it, and what became of it.
+//! Task information of a session: its agent and its state.
 
 use crow_store::{SessionRow, Store, TaskRow, TaskState};
 use serde_json::{Value, json};
 
 use super::iso_timestamp;
 
-/// What a child is called that is Crow itself.
+/// The name of Crow as a child agent.
 const CROW: &str = "crow";
 
-/// Names the agent that a session runs.
+/// Returns the name of the agent that runs a session.
 pub(super) fn agent_name(row: &SessionRow) -> &str {
     row.agent_type.as_deref().unwrap_or(CROW)
 }
 
-/// Tells how a task stands. One that nobody attends any more is lost, which is stored when its parent is opened.
+/// Refreshes a task's state. A running task without a lease holder is lost; that is stored when its parent is opened.
 pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> TaskRow {
     if task.state == TaskState::Running
         && let Ok(lease) = store.acquire_task_lease(&task.task).await
@@ -24,7 +24,7 @@ pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> Task
     task
 }
 
-/// Says what became of a task, on a line.
+/// Describes a task on one line.
 pub(super) fn describe_task(task: &TaskRow) -> String {
     let format_count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let (rounds, tokens) =
@@ -32,7 +32,7 @@ pub(super) fn describe_task(task: &TaskRow) -> String {
     format!("{}, {rounds}, {tokens}", task.state.as_str())
 }
 
-/// Spells a task for scripts.
+/// JSON of a task.
 pub(super) fn task_json(task: Option<&TaskRow>) -> Value {
     task.map_or(Value::Null, |task| {
         json!({

@@ -13,7 +13,7 @@ use crate::cli::{Cli, CliCommand};
 
 const HOUR: i64 = 3_600_000;
 
-/// Inspects a store with two sessions, of which one says nothing; `$A` and `$B` stand for their names.
+/// Inspects a store with two sessions, one of them empty; `$A` and `$B` are their names.
 #[track_caller]
 fn check(line: &str, expect: Expect) {
     check_in(line, two, expect);
@@ -40,7 +40,7 @@ fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect
         if let Err(error) = super::run(&args, &db, Timestamp(41 * HOUR), &mut out).await {
             out.extend(format!("{error:?}\n").bytes());
         }
-        // Names are made by chance and so are the widths of their columns.
+        // Names are random, and so are their column widths.
         let text = String::from_utf8(out).unwrap();
         let mut text = names().fold(text, |text, (id, name)| text.replace(id.as_str(), name));
         while text.contains("   ") {
@@ -85,7 +85,7 @@ async fn family(store: &Store) -> Vec<SessionId> {
     let grandchild = session(store, "/work/a", Some(&child), 5 * HOUR).await;
     let task = store.acquire_task_lease(&grandchild).await.unwrap();
     store.begin_task(&task, "Look", Timestamp(5 * HOUR)).await.unwrap();
-    // Somebody attends it as long as the store is open.
+    // The leaked lease lasts as long as the store is open.
     std::mem::forget(task);
     let copy = crow_store::invent_name();
     store.fork_session(&first, &copy, Timestamp(6 * HOUR)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Sessions with those they started below them.
+//! Sessions with the sessions they started.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::{format_age, session_json, short_title, tasks};
 use crate::{cli::InspectArgs, failure::CliError, table};
 
-/// Deeper families are cut: no limit on depth allows them, so a wrong database has them.
+/// No depth limit allows deeper trees, so a deeper one means a broken database.
 const DEPTH_MAX: usize = 64;
 
-/// Shows the families of these sessions, each once.
+/// Shows the trees of these sessions, each once.
 pub(super) async fn show_trees(
     args: &InspectArgs,
     store: &Store,
@@ -33,7 +33,7 @@ pub(super) async fn show_trees(
     write_trees(args, &trees, now, out)
 }
 
-/// Shows one session with those below it.
+/// Shows one session with its descendants.
 pub(super) async fn show_tree(
     args: &InspectArgs,
     store: &Store,
@@ -44,7 +44,7 @@ pub(super) async fn show_tree(
     write_trees(args, &[SessionTree::load(store, id).await?], now, out)
 }
 
-/// A session with all below it.
+/// A session with its descendants.
 struct SessionTree {
     rows: Vec<SessionRow>,
     tasks: HashMap<SessionId, TaskRow>,
@@ -69,7 +69,7 @@ impl SessionTree {
         self.rows.iter().filter(|other| other.parent.as_ref() == Some(&row.id))
     }
 
-    /// Says who does what a session was started for, and what became of it.
+    /// Describes a session's task and its agent.
     fn task_label(&self, row: &SessionRow) -> String {
         match (self.tasks.get(&row.id), &row.agent_type) {
             (Some(task), _) => format!("{}: {}", tasks::agent_name(row), tasks::describe_task(task)),
@@ -78,7 +78,7 @@ impl SessionTree {
     }
 }
 
-/// Climbs to the session that a person started.
+/// Finds the root session, which a user started.
 async fn find_root(store: &Store, row: &SessionRow) -> Result<SessionId, CliError> {
     let (mut id, mut parent) = (row.id.clone(), row.parent.clone());
     for _ in 0..DEPTH_MAX {

@@ -1,18 +1,18 @@
-//! What to say of a session that is not there.
+//! The error for an unknown session.
 
 use crow_core::{SessionId, nearest_name};
 use crow_store::{CreatorFilter, ListQuery, Store};
 
 use crate::failure::CliError;
 
-/// Sessions looked at; whoever mistypes a name has seen it lately.
+/// Sessions searched for a similar name; a mistyped one is usually recent.
 const SESSIONS_MAX: u32 = 500;
-/// Names that begin alike and are all shown.
+/// Suggestions shown.
 const SUGGESTIONS_MAX: usize = 3;
-/// Fewer letters could begin anything.
+/// Shorter prefixes match too much.
 const PREFIX_LEN_MIN: usize = 3;
 
-/// Says that a session is not there, and which one was probably meant.
+/// Returns the error for an unknown session, with suggestions.
 pub(crate) async fn unknown_session_error(store: &Store, id: &SessionId) -> CliError {
     let error = CliError::no_session(id.as_str());
     let query = ListQuery { cwd: None, begun_by: CreatorFilter::Anyone, before: None, limit: SESSIONS_MAX };

@@ -1,4 +1,4 @@
-//! A log for each session, where the person wants that: those lines of the log that are about it.
+//! Optional logs per session: the lines of the log that concern it.
 
 use std::{
     collections::HashMap,
@@ -29,30 +29,30 @@ use tracing_subscriber::{
 
 use super::RotatingLog;
 
-/// Files that are kept of all sessions; the one that was written last longest ago goes first.
+/// Session logs kept; the least recently written is removed first.
 const FILES_MAX: usize = 200;
 
-/// Files that are open at once.
+/// Files open at once.
 const OPEN_MAX: usize = 16;
 
-/// The field that names a session.
+/// The field with the session's name.
 const FIELD: &str = "session";
 
-/// Whether the configuration wants them; it is read after the log began.
+/// Whether session logs are enabled; the configuration is read after logging starts.
 static IS_ENABLED: AtomicBool = AtomicBool::new(false);
 
-/// Says whether sessions get logs of their own from now on.
+/// Enables or disables session logs from now on.
 pub(crate) fn enable_session_logs(is_enabled: bool) {
     IS_ENABLED.store(is_enabled, Ordering::Relaxed);
 }
 
-/// Writes what is about a session to a file of its name.
+/// Writes a session's lines to a file of its own.
 pub(super) struct SessionLogs {
     directory: PathBuf,
     open: Mutex<HashMap<String, Arc<RotatingLog>>>,
 }
 
-/// The session that a span is about.
+/// The session of a span.
 struct SessionName(String);
 
 impl SessionLogs {
@@ -80,13 +80,13 @@ impl SessionLogs {
     }
 }
 
-/// The name of a session may come from elsewhere.
+/// Session names may come from other programs.
 fn is_file_name(session: &str) -> bool {
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !session.is_empty() && session.len() <= 100 && session.chars().all(is_allowed)
 }
 
-/// Makes room for one more file.
+/// Removes the oldest files to make room for one more.
 fn remove_oldest(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     let modified = |path: &Path| fs::metadata(path).and_then(|file| file.modified()).ok();
@@ -95,7 +95,7 @@ fn remove_oldest(directory: &Path) {
     files.sort();
     let n_excess = (files.len() + 1).saturating_sub(FILES_MAX);
     for (_, path) in files.into_iter().take(n_excess) {
-        // Another process may have done it.
+        // Another process may have removed it.
         let _ = fs::remove_file(path);
     }
 }
@@ -129,12 +129,12 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for SessionLogs {
         let (level, target) = (event.metadata().level(), event.metadata().target());
         let text = format!("{time} {level:>5} {target}:{}{}", line.message, line.fields);
         let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        // Where nothing can be written there is nobody to tell.
+        // A failure to write the log cannot be reported.
         let _ = log.write_line(format!("{text}\n").as_bytes());
     }
 }
 
-/// What an event says.
+/// The fields of an event.
 #[derive(Default)]
 struct Line {
     session: Option<String>,

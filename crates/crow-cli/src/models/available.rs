@@ -1,4 +1,4 @@
-//! `crow-cli models --available`: asks every configured provider at once; each may fail alone.
+//! `crow-cli models --available`: queries all configured providers in parallel; each may fail on its own.
 
 use std::io::Write;
 
@@ -15,21 +15,21 @@ use crate::{
     table,
 };
 
-/// What a provider said, and which of its models are configured.
+/// The model list of a provider.
 struct ProviderModels<'a> {
     provider: &'a ProviderSettings,
     settings: &'a Settings,
     listing: Result<ModelListing, Failure>,
 }
 
-/// Lists the models that the configured providers have. Fails when none of them answered.
+/// Lists the models of the configured providers. Fails if none of them answered.
 pub(crate) async fn list_available_models(
     args: &ModelsArgs,
     settings: &Settings,
     out: &mut impl Write,
     stderr: &mut impl Write,
 ) -> Result<(), CliError> {
-    // Says how to configure one where there is none.
+    // Fails with a hint if no model is configured.
     settings.find_model(None)?;
     let http = HttpClients::new().map_err(|failure| CliError::new(CliExitCode::Failed, failure.sentence))?;
     let query = async |provider| {
@@ -104,7 +104,7 @@ impl ProviderModels<'_> {
         json!({ "name": name, "server": server, "models": models.collect::<Vec<_>>() })
     }
 
-    /// The names under which a model is configured.
+    /// Returns the names under which a model is configured.
     fn configured_names(&self, listing: &ModelListing, listed: &ListedModel) -> Vec<&str> {
         let mut models: Vec<_> = self.settings.models.iter().collect();
         models.retain(|model| model.provider.name == self.provider.name);

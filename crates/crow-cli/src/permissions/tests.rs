@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::cli::{Cli, CliCommand};
 
-/// Runs commands one after the other in a project of a fresh folder, and shows what they say.
+/// Runs commands in a project in a new directory and compares their output.
 #[track_caller]
 fn check(commands: &[&str], expected: &Expect) {
     let directory = tempfile::tempdir().unwrap();

@@ -1,5 +1,4 @@
-//! Between turns: the prompt, and an agent that speaks or asks meanwhile, because something that it was to do behind
-//! the turns is done or needs a word. Nothing of that is passed over.
+//! Between two turns: waits for the next prompt and handles updates and questions of background work meanwhile.
 
 use crow_acp::{AgentUpdate, ClientEvent};
 use tokio::time::MissedTickBehavior;
@@ -11,21 +10,21 @@ use super::{
 };
 use crate::failure::{CliError, CliExitCode};
 
-/// Beats without a word after which the prompt is shown again. An agent that speaks by itself does not say when it has
-/// done; a model pauses for less.
+/// Ticks of silence after which the prompt is shown again. An agent does not announce the end of unprompted output;
+/// pauses of a model are shorter.
 const SILENT_TICKS: u32 = 8;
 
-/// What the screen ends with.
+/// The last thing on the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum ScreenBottom {
-    /// The mark behind which a prompt is typed.
+    /// The input prompt.
     Prompt,
-    /// What the agent said, so many beats ago.
+    /// Output of the agent, and the ticks since then.
     Output { n_ticks: u32 },
 }
 
 impl RunDriver {
-    /// Waits for the next prompt, past empty lines and past what the agent says meanwhile.
+    /// Waits for the next prompt; skips empty lines and handles what the agent sends meanwhile.
     pub(super) async fn next_prompt(&mut self) -> Result<NextPrompt, CliError> {
         let connection = self.connection.clone();
         let mut ticks = tokio::time::interval(TICK);
@@ -44,7 +43,7 @@ impl RunDriver {
             tokio::select! {
                 biased;
                 _ = self.signals.next_request() => return Err(interrupted_error()?),
-                // Before what is heard: an agent that never stops would keep a person from leaving.
+                // Before the agent's events: an agent that never stops must not keep the user from leaving.
                 line = self.input.next_line() => match line? {
                     None => {
                         typed_input::write_prompt("\n")?;
@@ -66,7 +65,7 @@ impl RunDriver {
         }
     }
 
-    /// Shows where to type, once no question stands on the screen any more.
+    /// Shows the input prompt as soon as no question is open.
     async fn show_prompt(&mut self) -> Result<ScreenBottom, CliError> {
         let connection = self.connection.clone();
         while self.pending.is_some() {
@@ -83,7 +82,7 @@ impl RunDriver {
         Ok(ScreenBottom::Prompt)
     }
 
-    /// Takes in what the agent says or asks by itself.
+    /// Handles an unprompted update or question of the agent.
     async fn handle_event(
         &mut self,
         event: ClientEvent,
@@ -91,7 +90,7 @@ impl RunDriver {
     ) -> Result<ScreenBottom, CliError> {
         let is_shown = is_visible(&event);
         if is_shown && bottom == ScreenBottom::Prompt {
-            // What was typed so far stays in the keyboard's hands.
+            // Text typed so far stays in the input queue.
             typed_input::write_prompt("\n")?;
         }
         self.pending = self.on_event(event, InterruptAction::CancelTurn).await?;
@@ -123,7 +122,7 @@ fn agent_gone_error() -> CliError {
     CliError::new(CliExitCode::Failed, "the agent has gone")
 }
 
-/// Tells whether a person sees something of it: lists and counts only keep us up to date.
+/// Whether an event shows on the screen; lists and counts do not.
 fn is_visible(event: &ClientEvent) -> bool {
     match event {
         ClientEvent::Permission { .. } | ClientEvent::Form { .. } => true,

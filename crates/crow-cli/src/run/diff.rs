@@ -1,4 +1,4 @@
-//! A change of a text as a person reads it.
+//! Diffs for the terminal.
 
 use console::Style;
 use similar::{ChangeTag, TextDiff};
@@ -8,10 +8,10 @@ use super::plain::{PaintMode, reveal_control_chars};
 /// Lines of a diff that are shown; the file has the rest.
 const LINES_MAX: usize = 40;
 
-/// Lines around a change; enough to know the place.
+/// Unchanged lines around a change.
 const CONTEXT_LINES: usize = 2;
 
-/// Draws the lines that differ.
+/// Renders the lines that differ.
 pub(super) fn render_diff(old: &str, new: &str, paint: PaintMode) -> Vec<String> {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();

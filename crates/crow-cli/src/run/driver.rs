@@ -1,5 +1,4 @@
-//! Drives an agent through its turns. The one place that waits for the agent, the keyboard and the person's
-//! interrupts at once.
+//! Drives an agent through its turns. The only place that waits for the agent, the keyboard and signals at once.
 
 use std::{collections::VecDeque, io, time::Duration};
 
@@ -17,45 +16,44 @@ use super::{
 };
 use crate::failure::{CliError, CliExitCode};
 
-/// How often what turns on the screen moves on; slower looks stuck, faster nervous.
+/// Interval of the spinner; a longer one looks stuck, a shorter one nervous.
 pub(super) const TICK: Duration = Duration::from_millis(120);
 
-/// Questions kept for the prompt: of as many children at once nobody answers more.
+/// Questions deferred to the prompt; more cannot be answered anyway.
 const DEFERRED_QUESTIONS_MAX: usize = 64;
 
-/// Said where lines are set aside that look like an answer.
+/// Shown when typed lines cannot be the answer to a question.
 const NOT_AN_ANSWER: &str =
     "\n  What was typed before the question, or several lines at once, is no answer to it.\n";
 
-/// How a turn came out for the person, who may go on after it.
+/// The result of one turn; the user may continue after a failed one.
 type TurnResult = Result<(), CliError>;
 
-/// An agent and the person who drives it.
+/// A connection to an agent and the user who drives it.
 pub(super) struct RunDriver {
     pub(super) connection: AgentConnection,
     pub(super) events: mpsc::Receiver<ClientEvent>,
     pub(super) signals: SignalListener,
     pub(super) plan: RunPlan,
     pub(super) input: TypedLines,
-    /// Whether a call of the turn was refused because nobody could be asked.
+    /// Whether a call of the turn was rejected because there was no terminal to ask on.
     has_rejected_call: bool,
-    /// How the work ended that was reported last in the turn.
+    /// The outcome of the last task report in the turn.
     outcome: Option<ReportOutcome>,
-    /// The message that the agent spoke last.
+    /// ID of the last message.
     message: Option<String>,
-    /// The question that stands on the screen; what ends a turn leaves it there, it may be about something else.
+    /// The open question. It outlives the turn, since it may be about background work.
     pub(super) pending: Option<PendingQuestion>,
-    /// Questions that came with the end of a turn.
+    /// Questions that arrived at the end of a turn.
     pub(super) deferred: VecDeque<ClientEvent>,
 }
 
-/// What the person wants next.
 pub(super) enum NextPrompt {
     Prompt(String),
     End,
 }
 
-/// What the next interrupt does.
+/// The effect of the next interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InterruptAction {
     CancelTurn,
@@ -84,7 +82,7 @@ impl RunDriver {
         }
     }
 
-    /// Opens the session and goes through its prompts.
+    /// Opens the session and runs its prompts.
     pub(super) async fn run(mut self) -> Result<(), CliError> {
         if !self.plan.images.is_empty() && !self.connection.capabilities().reads_images {
             let error = CliError::new(CliExitCode::Usage, "the agent takes no images");
@@ -110,7 +108,7 @@ impl RunDriver {
             tokio::select! {
                 biased;
                 _ = self.signals.next_request() => return Err(CliError::without_message(CliExitCode::Interrupted)),
-                // No call runs before the first prompt, so a question among what is replayed is none of theirs to answer.
+                // No call runs before the first prompt, so replayed questions need no answer.
                 Some(event) = self.events.recv() => replay.push(event),
                 opened = &mut session => return Ok((opened?, replay)),
             }
@@ -136,7 +134,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Runs one turn, tells the person how it failed and lets them type on.
+    /// Runs one turn and reports a failure, after which the user may continue.
     async fn run_turn_and_report(&mut self, session: &SessionId, prompt: &str) -> Result<(), CliError> {
         if let Err(error) = self.run_turn(session, prompt).await? {
             self.plan.output.prepare_for_input()?;
@@ -145,10 +143,10 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Runs one turn. The outer error is the end of everything, the inner one of this turn.
+    /// Runs one turn. The outer error ends the run, the inner one only this turn.
     async fn run_turn(&mut self, session: &SessionId, prompt: &str) -> Result<TurnResult, CliError> {
         let connection = self.connection.clone();
-        // Nobody is there after the last turn; between two of them a person is.
+        // After the last turn there is no user to wait for; between turns there is.
         let is_last = !self.plan.args.interactive || self.input.is_over().await?;
         let turn_scope = if is_last { TurnScope::TasksEnded } else { TurnScope::Answered };
         let mut content = vec![ContentPart::Text(prompt.to_owned())];
@@ -176,7 +174,7 @@ impl RunDriver {
                 },
                 typing = self.input.next_answer(), if self.pending.is_some() => self.on_answer(typing?)?,
                 () = wait_until_withdrawn(&mut self.pending) => self.drop_question()?,
-                // While a question stands on the screen nothing is written over it.
+                // Nothing is written over an open question.
                 event = self.events.recv(), if self.pending.is_none() => match event {
                     Some(event) => self.pending = self.on_event(event, interrupt).await?,
                     None => break turn.await,
@@ -189,8 +187,8 @@ impl RunDriver {
         self.turn_result(result)
     }
 
-    /// Takes in what came before the end of the turn. A question may be about something that goes on behind turns,
-    /// so it is kept for the prompt that follows; without one, and after a stop, it is dropped, which is an answer.
+    /// Handles the events before the end of the turn. A question may be about background work, so it is deferred to the
+    /// next prompt; without a prompt, or after an interrupt, it is dropped, which rejects it.
     async fn drain_events(&mut self, interrupt: InterruptAction) -> Result<(), CliError> {
         let keeps_questions = self.plan.args.interactive && interrupt == InterruptAction::CancelTurn;
         if !keeps_questions {
@@ -213,7 +211,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Takes the question off that stands on the screen, which tells the agent that nobody answers.
+    /// Drops the open question, which tells the agent that it was not answered.
     pub(super) fn drop_question(&mut self) -> Result<(), CliError> {
         if self.pending.take().is_some() {
             typed_input::write_prompt("\n")?;
@@ -221,7 +219,7 @@ impl RunDriver {
         Ok(())
     }
 
-    /// Takes a line for an answer; what is none keeps the question standing.
+    /// Reads a line as an answer; the question stays open if it is none.
     pub(super) fn on_answer(&mut self, answer: TypedAnswer) -> Result<(), CliError> {
         let Some(pending) = self.pending.take() else { return Ok(()) };
         self.pending = match answer {
@@ -243,7 +241,7 @@ impl RunDriver {
         interrupt: InterruptAction,
     ) -> Result<Option<PendingQuestion>, CliError> {
         let pending = match event {
-            // What the person said themselves is on the screen; this came from a task.
+            // The user's own prompts are on the screen already; this one is from a task.
             ClientEvent::Heard { heard: AgentUpdate::Prompt(text), .. } => {
                 let line = text.lines().next().unwrap_or_default().to_owned();
                 self.plan.output.on_update(AgentUpdate::Notice(line))?;
@@ -259,7 +257,7 @@ impl RunDriver {
                 request.reject("a terminal has no files and terminals to lend");
                 return Ok(None);
             }
-            // Dropped, a claim is refused: what starts children here counts them itself.
+            // A dropped claim is rejected: an agent counts the children it starts itself.
             ClientEvent::Said(_) | ClientEvent::Claim { .. } | ClientEvent::Released { .. } => {
                 return Ok(None);
             }
@@ -271,7 +269,7 @@ impl RunDriver {
             pending.allow();
             return Ok(None);
         }
-        // Whoever lets everything run unseen has looked at nothing.
+        // `-y` approves calls, but trust requires that the user has seen the files.
         if self.plan.args.yes && pending.is_about_trust() {
             pending.answer_unavailable("-y answers no question about trust");
             return Ok(None);
@@ -299,7 +297,7 @@ impl RunDriver {
         Ok(self.plan.output.on_update(update)?)
     }
 
-    /// Puts a question on the screen. Only what is typed from then on answers it.
+    /// Shows a question. Only input typed afterwards answers it.
     pub(super) fn show_question(&mut self, pending: &PendingQuestion) -> Result<(), CliError> {
         self.plan.output.prepare_for_input()?;
         typed_input::write_prompt(&(pending.render_lines(PaintMode::for_stderr()).join("\n") + "\n"))?;
@@ -312,7 +310,7 @@ impl RunDriver {
             Ok(reason) => reason,
             Err(failure) => {
                 self.plan.output.on_turn_failed(&failure)?;
-                // There is no turn after this one.
+                // The connection is lost, so no turn can follow.
                 return if self.connection.disconnect_failure().is_some() {
                     Err(exit_for_failure(&failure))
                 } else {
@@ -334,7 +332,7 @@ impl RunDriver {
                 Err(error.with_hint("allow it with -y, or choose a --mode"))
             }
             (StopReason::EndTurn, false) => match self.outcome {
-                // The report has said what is missing.
+                // The report has stated what is missing.
                 Some(ReportOutcome::Left | ReportOutcome::Refused) => {
                     Err(CliError::without_message(CliExitCode::Failed))
                 }
@@ -369,7 +367,7 @@ async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> R
     Ok(opened.session)
 }
 
-/// Opens a copy of a session. Only what is loaded is replayed.
+/// Opens a copy of a session. Only a loaded session is replayed.
 async fn fork_session(
     connection: &AgentConnection,
     plan: &RunPlan,
@@ -388,7 +386,7 @@ fn unsupported_error(plan: &RunPlan, action: &str) -> CliError {
         .with_hint("leave out --session")
 }
 
-/// Signing in is between a person and the agent.
+/// An agent's authentication is between the user and that agent.
 fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
     match &plan.args.agent {
         Some(name) if failure.kind == FailureKind::AuthRequired => {
@@ -400,7 +398,7 @@ fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
     }
 }
 
-/// Finds the option that another agent offers. Our own is asked as it is: it says by itself what is wrong.
+/// Finds an option of another agent. Our own agent validates options itself.
 fn find_option<'a>(
     opened: &'a OpenedSession,
     kind: &'static str,

@@ -1,5 +1,5 @@
-//! Drives an agent of `agent_servers` instead of our own: starts its program or goes to its address, tells how it went,
-//! and leaves nothing of it behind.
+//! Drives an agent of `agent_servers`: starts its program or connects to its address, reports how it ended, and cleans
+//! up.
 
 use std::time::Duration;
 
@@ -18,16 +18,16 @@ use crate::{
     settings::Settings,
 };
 
-/// How long an agent that hangs up may take to end: how it ended says more than that it hung up.
+/// Time an agent has to exit after closing its output: the exit code says more than the closed pipe.
 const EXIT_WAIT: Duration = Duration::from_millis(500);
 
-/// How long the way to an agent elsewhere may take; beyond it nobody is there.
+/// Timeout for connecting to an agent on another machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Of what an agent complained of, so many lines stand in an error; the log has the rest.
+/// Lines of an agent's stderr in an error; the log has the rest.
 const STDERR_LINES_SHOWN: usize = 3;
 
-/// Goes through the plan with another agent.
+/// Runs the plan with another agent.
 pub(super) async fn drive_external_agent(
     plan: RunPlan,
     server: &AgentServer,
@@ -53,7 +53,7 @@ pub(super) async fn drive_external_agent(
     }
 }
 
-/// Talks to an agent elsewhere. How it ended is its own affair; what it says at the end stands in the failure.
+/// Drives an agent over WebSocket. Its exit is not visible here; the failure has its last message.
 async fn drive_over_socket(
     plan: RunPlan,
     name: &str,
@@ -108,7 +108,7 @@ async fn drive_program(
         }
         ConversationEnd::Disconnected(loss) => loss,
     };
-    // Of what we hang up on, the end tells nothing.
+    // If we disconnect first, the exit code means nothing.
     let exit_reason = match loss.failure().kind == FailureKind::Connection {
         true => timeout(EXIT_WAIT, program.wait_for_exit()).await.ok().flatten(),
         false => None,
@@ -117,7 +117,7 @@ async fn drive_program(
     Err(agent_lost_error(name, &loss, exit_reason, &exit))
 }
 
-/// Says on one line what became of an agent and what it said about it.
+/// Describes on one line how an agent ended and its last output.
 fn agent_lost_error(
     name: &str,
     loss: &ConnectionLoss,
@@ -152,7 +152,7 @@ fn agent_lost_error(
     ))
 }
 
-/// Fits a sentence into another one.
+/// Turns a sentence into a clause.
 fn to_clause(sentence: &str) -> String {
     let mut letters = sentence.trim_end_matches('.').chars();
     letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()

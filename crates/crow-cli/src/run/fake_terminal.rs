@@ -1,4 +1,4 @@
-//! A small terminal for tests: what a person would see of the bytes that are written.
+//! A small terminal emulator for tests.
 
 use std::{
     io,
@@ -21,12 +21,12 @@ impl io::Write for FakeTerminal {
 }
 
 impl FakeTerminal {
-    /// Everything that was written, escape codes as `^[`.
+    /// Returns all output, with escape codes as `^[`.
     pub(super) fn raw_text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap().replace('\x1b', "^[")
     }
 
-    /// The lines on a terminal this many columns wide, from the first ever written.
+    /// Returns the lines on a terminal of this width, including those that scrolled off.
     pub(super) fn rendered_lines(&self, columns: usize) -> String {
         let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let mut rows: Vec<Vec<char>> = vec![Vec::new()];
@@ -40,7 +40,7 @@ impl FakeTerminal {
                     assert_eq!(chars.next(), Some('['), "an escape code that is not ours");
                     let code: String =
                         chars.by_ref().take_while(|c| !matches!(c, 'A' | 'J' | 'K' | 'm')).collect();
-                    // What ended the code decides; a colour alone changes no letter.
+                    // The final character decides; colours are ignored.
                     match last_char_before(&text, chars.as_str()) {
                         'A' => row -= code.parse::<usize>().unwrap(),
                         'J' => {
@@ -60,7 +60,7 @@ impl FakeTerminal {
                     let cells = &mut rows[row];
                     cells.resize(cells.len().max(column + width), ' ');
                     cells[column] = c;
-                    // The second half of a wide letter is no letter.
+                    // The second cell of a wide letter.
                     cells[column + 1..column + width].fill('\0');
                     column += width;
                 }

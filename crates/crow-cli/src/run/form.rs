@@ -1,17 +1,17 @@
-//! A question that is answered by a number or in words: what is asked, and which answers there are.
+//! Questions that are answered with a number or free text.
 
 use console::Style;
 use crow_acp::{ElicitationForm, ElicitationOutcome};
 
 use super::plain::{PaintMode, reveal_control_chars};
 
-/// What leaves a question open.
+/// Leaves a question open.
 const DONE: &str = "done";
 
-/// Words of one's own that end what asks.
+/// Cancels the work that asks, where free text is accepted.
 const CANCEL: &str = "cancel";
 
-/// Draws the question with its answers, one a line.
+/// Renders the question and its answers, one per line.
 pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<String> {
     let heading = if form.is_about_trust { "Do you trust this?" } else { "A question:" };
     let heading = paint.apply_style(Style::new().yellow().bold(), heading);
@@ -31,7 +31,7 @@ pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<Strin
     lines
 }
 
-/// Says on one line how to answer.
+/// Describes on one line how to answer.
 pub(super) fn describe_answers(form: &ElicitationForm) -> String {
     let numbers = match form.options.len() {
         0 => None,
@@ -45,7 +45,7 @@ pub(super) fn describe_answers(form: &ElicitationForm) -> String {
     ways.collect::<Vec<_>>().join(" · ")
 }
 
-/// Reads an answer: nothing for the first, a label, a number or words of one's own.
+/// Parses an answer: empty for the first option, a label, a number, or free text.
 pub(super) fn parse_answer(form: &ElicitationForm, line: &str) -> Option<ElicitationOutcome> {
     let text = line.trim();
     if text.is_empty() {

@@ -1,4 +1,4 @@
-//! One JSON object a line, for scripts.
+//! Prints events as JSON lines for scripts.
 
 use std::io::{self, Write};
 
@@ -9,25 +9,24 @@ use serde_json::{Value, json};
 use super::{RunOutput, SessionRetention};
 use crate::money;
 
-/// Which events are written.
+/// The events to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JsonEventFilter {
-    /// All of them.
+    /// All events.
     Events,
-    /// How each turn ended.
+    /// The end of each turn only.
     Results,
 }
 
-/// Writes events as lines of JSON.
 pub(super) struct JsonLines<W> {
     out: W,
     filter: JsonEventFilter,
     session: String,
-    /// What the model said last in the turn, which is its answer.
+    /// The model's last message of the turn, which is its answer.
     text: String,
-    /// How the work ended that was reported last in the turn.
+    /// The outcome of the last task report in the turn.
     outcome: Option<ReportOutcome>,
-    /// What is heard was said before.
+    /// Whether events are from before this run.
     is_replay: bool,
 }
 
@@ -67,7 +66,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
             }
             AgentUpdate::Call { id, title, status, content, input, .. } => {
                 if title.is_some() {
-                    // What was said before a call led up to it.
+                    // Text before a call is not the answer.
                     self.text.clear();
                 }
                 let mut event = json!({"type": "tool_call", "id": id});
@@ -140,7 +139,7 @@ impl<W: Write + Send> RunOutput for JsonLines<W> {
     }
 
     fn on_turn_start(&mut self) -> io::Result<()> {
-        // What was said between turns answers nobody.
+        // Output between turns is not an answer.
         self.text.clear();
         self.outcome = None;
         Ok(())

@@ -1,7 +1,7 @@
-//! Lines as they come in, with what came in together. Knows nothing of questions and prompts.
+//! Input lines, grouped by arrival time. Knows nothing of questions and prompts.
 //!
-//! A thread waits for input; whoever wants to know what was typed until now takes it in as well, so that nothing
-//! stays in the hands of the system meanwhile.
+//! A thread waits for input. To know what has been typed until now, callers read pending input themselves too, so that
+//! nothing stays in the kernel's buffer.
 
 use std::{
     collections::VecDeque,
@@ -15,39 +15,37 @@ use std::{
 
 use tokio::sync::Notify;
 
-/// Bytes that wait. A person is not faster; a pipe waits with the rest.
+/// Limit for queued input: more than a user types; a pipe blocks.
 const WAITING_BYTES_MAX: usize = 1024 * 1024;
 
-/// Times that so much is dropped before a question.
+/// Overflows dropped before a question.
 const OVERFLOWS_MAX: usize = 64;
 
-/// Bytes read at a time: what a terminal keeps of one line.
+/// Bytes read at a time: the kernel's limit for a line.
 const CHUNK_BYTES: usize = 4096;
 
-/// Input that follows other input sooner than this was not typed after anything was read between them.
+/// Input this soon after other input was not typed in reaction to anything between them.
 const TYPED_GAP: Duration = Duration::from_millis(20);
 
-/// The same behind several lines at once, which are a paste: a terminal hands that over in pieces, and a network as well.
+/// The same after several lines at once, which are a paste: terminals and networks deliver a paste in pieces.
 const PASTED_GAP: Duration = Duration::from_millis(100);
 
-/// A line, or the end of what there is to say; at a terminal more may follow that.
+/// A line, or `None` at the end of input; on a terminal more may follow the end.
 pub(super) type InputLine = io::Result<Option<String>>;
 
-/// A line that came in.
 #[derive(Debug)]
 pub(super) struct ArrivedLine {
     pub(super) line: InputLine,
     pub(super) arrived: Instant,
-    /// What came in together has one number, and what comes later a higher one.
+    /// Lines that arrived together have the same number; later ones have a higher one.
     pub(super) burst: u64,
 }
 
-/// What was typed and nobody has taken.
+/// Input that was typed and not yet taken.
 #[derive(Debug, Default)]
 pub(super) struct InputQueue {
     pub(super) arrivals: VecDeque<ArrivedLine>,
     n_bytes: usize,
-    /// The beginning of a line.
     partial_line: Vec<u8>,
     burst: u64,
     n_lines_of_burst: usize,
@@ -56,30 +54,29 @@ pub(super) struct InputQueue {
 }
 
 impl InputQueue {
-    /// The number of what came in last.
+    /// Number of the latest burst.
     pub(super) fn burst(&self) -> u64 {
         self.burst
     }
 
-    /// When what comes in next has nothing to do with what came in last.
+    /// Returns when the next input will count as a new burst.
     pub(super) fn quiet_at(&self) -> Option<Instant> {
         let quiet_time = if self.n_lines_of_burst > 1 { PASTED_GAP } else { TYPED_GAP };
         self.last_at.map(|last_at| last_at + quiet_time)
     }
 
-    /// Takes a line out.
     pub(super) fn take_line(&mut self, index: usize) -> Option<InputLine> {
         let arrival = self.arrivals.remove(index)?;
         self.n_bytes = self.n_bytes.saturating_sub(line_weight(&arrival.line));
         Some(arrival.line)
     }
 
-    /// Whether nothing more comes in.
+    /// Whether the input has ended and is used up.
     pub(super) fn is_over(&self) -> bool {
         self.is_over && self.arrivals.is_empty()
     }
 
-    /// Drops what waits, where that is all there is room for; tells whether it did.
+    /// Drops all input if the queue is full; returns whether it did.
     pub(super) fn drop_overflow(&mut self) -> bool {
         let is_full = self.is_full();
         if is_full {
@@ -94,7 +91,7 @@ impl InputQueue {
         self.n_bytes + self.partial_line.len() >= WAITING_BYTES_MAX
     }
 
-    /// Takes in what was read at a moment; nothing is the end.
+    /// Adds bytes read at a given time; an empty slice is the end of input.
     fn add_bytes(&mut self, bytes: &[u8], arrived: Instant, is_terminal: bool) {
         if self.quiet_at().is_none_or(|quiet_at| arrived >= quiet_at) {
             self.burst += 1;
@@ -130,12 +127,12 @@ impl InputQueue {
     }
 }
 
-/// An empty line takes room as well.
+/// An empty line counts too.
 fn line_weight(line: &InputLine) -> usize {
     line.as_ref().ok().and_then(Option::as_ref).map_or(0, String::len) + 1
 }
 
-/// The keyboard, or whatever stdin is.
+/// Stdin, usually the keyboard.
 #[derive(Debug)]
 pub(super) struct KeyboardInput(Arc<KeyboardShared>);
 
@@ -144,14 +141,14 @@ struct KeyboardShared {
     input: File,
     is_terminal: bool,
     queue: Mutex<InputQueue>,
-    /// Something came in.
+    /// Signals new input.
     arrived: Notify,
-    /// Something was taken out.
+    /// Signals free space.
     removed: Condvar,
 }
 
 impl KeyboardInput {
-    /// Begins to listen to stdin.
+    /// Starts to read stdin.
     pub(super) fn open() -> io::Result<Self> {
         let stdin = io::stdin();
         let shared = Arc::new(KeyboardShared {
@@ -162,15 +159,15 @@ impl KeyboardInput {
             removed: Condvar::new(),
         });
         let reader = shared.clone();
-        // Never joined: it waits for the keyboard, and ends with the process.
+        // Never joined: it waits for input and ends with the process.
         thread::Builder::new().name("keyboard".into()).spawn(move || reader.read_until_end())?;
         Ok(Self(shared))
     }
 
-    /// Drops what waits where there is more than anybody types, and tells whether it did.
+    /// Drops pending input if the queue overflows; returns whether it did.
     pub(super) fn drop_overflow(&self) -> bool {
         let mut is_dropped = false;
-        // What comes in meanwhile may be as much again; whoever sends that without end is heard no more.
+        // As much again may arrive meanwhile; an endless stream is ignored after this.
         for _ in 0..OVERFLOWS_MAX {
             if !self.read_pending().drop_overflow() {
                 break;
@@ -181,30 +178,29 @@ impl KeyboardInput {
         is_dropped
     }
 
-    /// Takes in what is there at this moment and drops the beginning of a line: what ends it later is typed to something else.
+    /// Reads pending input and drops an unfinished line: the rest of it will be typed for something else.
     pub(super) fn drop_unfinished_line(&self) -> io::Result<MutexGuard<'_, InputQueue>> {
         let mut queue = self.read_pending();
         if self.0.is_terminal {
-            // A terminal keeps the line that is being typed to itself.
+            // A terminal buffers the line being typed.
             crow_process::discard_input(&self.0.input)?;
             queue.partial_line.clear();
         }
         Ok(queue)
     }
 
-    /// What waits, everything taken in that is there at this moment.
+    /// Returns the queue after reading all pending input.
     pub(super) fn read_pending(&self) -> MutexGuard<'_, InputQueue> {
         let mut queue = self.0.lock_queue();
         self.0.read_available(&mut queue);
         queue
     }
 
-    /// Waits until something comes in. What came since the last wait counts.
+    /// Waits for new input, including input since the last wait.
     pub(super) async fn wait_for_input(&self) {
         self.0.arrived.notified().await;
     }
 
-    /// Takes the line at a place out.
     pub(super) fn take_line(&self, queue: &mut InputQueue, index: usize) -> Option<InputLine> {
         let line = queue.take_line(index);
         self.0.removed.notify_all();
@@ -217,7 +213,6 @@ impl KeyboardShared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads until the end.
     fn read_until_end(&self) {
         loop {
             let ready = crow_process::wait_for_input(&self.input);
@@ -235,7 +230,7 @@ impl KeyboardShared {
         }
     }
 
-    /// Takes in what is there, as far as there is room.
+    /// Reads pending input while there is space.
     fn read_available(&self, queue: &mut InputQueue) {
         let mut chunk = [0; CHUNK_BYTES];
         while !queue.is_over && !queue.is_full() {
@@ -264,7 +259,7 @@ impl KeyboardShared {
 mod tests {
     use super::*;
 
-    /// Takes in pieces, each so many milliseconds after the one before; shows each line with its burst.
+    /// Adds pieces, each with a delay in milliseconds after the one before; returns lines with their bursts.
     fn bursts(pieces: &[(u64, &str)]) -> Vec<(String, u64)> {
         let (mut queue, mut at) = (InputQueue::default(), Instant::now());
         for (later, piece) in pieces {

@@ -1,4 +1,4 @@
-//! Markdown as it streams: the open line shows as it comes, and is drawn again with its looks once it is whole.
+//! Streams markdown: an open line is shown as it arrives and redrawn with style once it is complete.
 
 use std::io::{self, Write};
 
@@ -7,24 +7,22 @@ use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 use super::{plain::PaintMode, screen::TerminalSize};
 
-/// Columns from one tab stop to the next.
+/// Columns between tab stops.
 const TAB_COLUMNS: usize = 8;
 
-/// Streams markdown to a terminal of a known size; without looks it passes text on as it is.
+/// Streams markdown to a terminal of a known size; without style, text passes unchanged.
 pub(super) struct MarkdownWriter {
     style: MarkdownStyle,
-    /// The line that is being written.
+    /// The incomplete line.
     open_line: String,
-    /// What opened the code block the line is in.
+    /// The opening fence of the current code block.
     fence: Option<String>,
 }
 
-/// How text is drawn.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum MarkdownStyle {
-    /// As it is.
     Plain,
-    /// Styled, on a terminal this large.
+    /// Styled, on a terminal of this size.
     Styled(TerminalSize),
 }
 
@@ -33,7 +31,7 @@ impl MarkdownWriter {
         Self { style, open_line: String::new(), fence: None }
     }
 
-    /// Writes more text. The first of it goes to the start of a line.
+    /// Writes text that begins at the start of a line.
     pub(super) fn push(&mut self, text: &str, out: &mut impl Write) -> io::Result<()> {
         for piece in text.split_inclusive('\n') {
             let line = piece.strip_suffix('\n');
@@ -62,7 +60,7 @@ impl MarkdownWriter {
         if let MarkdownStyle::Styled(size) = self.style
             && rendered != line
             && let Some(n_rows) = count_rows(&line, size.columns)
-            // What scrolled away cannot be drawn again.
+            // A line that scrolled off cannot be redrawn.
             && n_rows < size.rows
         {
             if n_rows > 1 {
@@ -91,13 +89,13 @@ impl MarkdownWriter {
     }
 }
 
-/// Finds the marks that open or close a code block.
+/// Finds the fence of a code block.
 fn find_fence(line: &str) -> Option<&str> {
     let text = line.trim_start();
     let marker = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
     let after_marker = text.trim_start_matches(marker);
     let fence = &text[..text.len() - after_marker.len()];
-    // Backticks further on make it a line with code in it.
+    // More backticks in the line make it inline code.
     (fence.len() >= 3 && !(marker == '`' && after_marker.contains('`'))).then_some(fence)
 }
 
@@ -105,12 +103,12 @@ fn is_closing_fence(opening: &str, closing: &str, line: &str) -> bool {
     closing.starts_with(opening) && line.trim() == closing
 }
 
-/// Counts the rows a line takes; `None` when terminals do not agree about it.
+/// Counts the rows of a line; `None` if terminals disagree.
 fn count_rows(line: &str, columns: usize) -> Option<usize> {
     let (mut n_rows, mut column) = (1, 0);
     let mut letter = [0; 4];
     for c in line.chars() {
-        // A tab stays in its row; joined emoji are as wide as the terminal thinks.
+        // A tab stays in its row; the width of joined emoji depends on the terminal.
         if c == '\t' {
             column = (column / TAB_COLUMNS * TAB_COLUMNS + TAB_COLUMNS).min(columns.saturating_sub(1));
             continue;
@@ -127,7 +125,7 @@ fn count_rows(line: &str, columns: usize) -> Option<usize> {
     Some(n_rows)
 }
 
-/// Draws one line outside code blocks.
+/// Styles one line outside code blocks.
 fn style_line(line: &str) -> String {
     let text = line.trim_start();
     let mut rendered = line[..line.len() - text.len()].to_owned();
@@ -148,7 +146,7 @@ fn style_line(line: &str) -> String {
                 link = Some((rendered.len(), dest_url));
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {
-                // A bare address leads where it says.
+                // An autolink already shows its target.
                 if let Some((start, target)) = link.take()
                     && !rendered[start..].contains(&*target)
                 {
@@ -172,7 +170,7 @@ fn style_line(line: &str) -> String {
             Event::TaskListMarker(done) => rendered.push_str(if done { "[x] " } else { "[ ] " }),
         }
     }
-    // Some lines say nothing in markdown, such as where a link leads; nothing may be lost.
+    // Some lines, such as link definitions, render as nothing; they are shown as they are.
     if rendered.len() == n_indent { line.to_owned() } else { rendered }
 }
 

@@ -44,10 +44,10 @@ use crate::{
     settings::Settings,
 };
 
-/// Events between the connection and the screen; the agent is held back when the screen is behind.
+/// Events between the connection and the screen; a slow screen slows the agent down.
 const EVENTS_LEN: usize = 256;
 
-/// Drives the agent with what the command line says.
+/// Runs the command line's prompts.
 pub(crate) fn run(
     mut args: RunArgs,
     settings: &Settings,
@@ -87,7 +87,7 @@ pub(crate) fn run(
         match external {
             None => drive_own_agent(plan, move || source.clone().load_runtime()).await,
             Some(server) => {
-                // Where nothing is said of a folder over there, that of the work is here.
+                // If the agent's directory is on another machine, its program starts in ours.
                 let program_cwd =
                     if server.cwd.is_some() { current_dir.to_owned() } else { plan.cwd.clone() };
                 let lookup = ProgramLookup { env: &source.env, cwd: &program_cwd };
@@ -99,7 +99,7 @@ pub(crate) fn run(
     result
 }
 
-/// Our own agent has these modes and no others.
+/// Crow's modes; another agent has its own.
 fn check_mode(mode: Option<&str>) -> Result<(), CliError> {
     match mode {
         Some(mode) if Mode::parse(mode).is_none() => {
@@ -110,47 +110,40 @@ fn check_mode(mode: Option<&str>) -> Result<(), CliError> {
     }
 }
 
-/// Makes a person's screen.
 pub(crate) fn terminal_output() -> Box<dyn RunOutput> {
     Box::new(TerminalScreen::new())
 }
 
-/// Whether the person can go on with the session later.
+/// Whether the session can be continued later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionRetention {
-    /// It is in the database, or wherever the agent keeps it.
+    /// Stored in the database or by the agent.
     Stored,
-    /// It goes away with the program.
+    /// Deleted when the program ends.
     Gone,
 }
 
-/// Where what is heard goes: a person's screen or a script's lines.
+/// The output of a run: a terminal or JSON lines.
 pub(crate) trait RunOutput: Send {
-    /// The session that was opened.
     fn on_session_opened(&mut self, session: &SessionId) -> io::Result<()>;
-    /// The person is going to type their first prompt.
+    /// The user is about to type the first prompt.
     fn on_first_prompt(&mut self) -> io::Result<()>;
-    /// A turn begins.
     fn on_turn_start(&mut self) -> io::Result<()>;
-    /// A moment passed in a turn.
+    /// One interval passed during a turn.
     fn on_tick(&mut self) -> io::Result<()>;
-    /// The person stopped the turn, which has not ended yet.
+    /// The user cancelled the turn, which has not ended yet.
     fn on_stopping(&mut self) -> io::Result<()>;
-    /// The person is going to read and type something on stderr.
+    /// The user is about to read and type on stderr.
     fn prepare_for_input(&mut self) -> io::Result<()>;
-    /// What was said in the session before begins, without so many prompts that came earlier.
+    /// The replay of earlier messages begins; `n_omitted` earlier prompts are left out.
     fn on_replay_start(&mut self, n_omitted: usize) -> io::Result<()>;
-    /// What was said before ends.
     fn on_replay_end(&mut self) -> io::Result<()>;
-    /// What the agent says next is of another message.
+    /// The next update belongs to a new message.
     fn on_new_message(&mut self) -> io::Result<()>;
-    /// Something the agent says.
     fn on_update(&mut self, update: AgentUpdate) -> io::Result<()>;
-    /// A turn ended.
     fn on_turn_end(&mut self, reason: StopReason) -> io::Result<()>;
-    /// A turn failed.
     fn on_turn_failed(&mut self, failure: &Failure) -> io::Result<()>;
-    /// Everything is over; says how to go on, with the agent's name where it is not our own.
+    /// The run ends; prints how to continue, with the agent's name if it is not Crow.
     fn on_session_end(
         &mut self,
         session: &SessionId,
@@ -159,12 +152,12 @@ pub(crate) trait RunOutput: Send {
     ) -> io::Result<()>;
 }
 
-/// What is to be done with the agent.
+/// Everything a run does with its agent.
 pub(crate) struct RunPlan {
     pub(crate) args: RunArgs,
     pub(crate) cwd: PathBuf,
     pub(crate) first_prompt: Option<String>,
-    /// What goes with the first prompt.
+    /// Images for the first prompt.
     pub(crate) images: Vec<ContentPart>,
     pub(crate) output: Box<dyn RunOutput>,
     pub(crate) retention: SessionRetention,
@@ -178,7 +171,7 @@ where
 {
     let early_signals = SignalListener::listen()?;
     let (client, server) = crow_acp::duplex_transport();
-    // It ends when we hang up: were it to hear signals as well, both of us would act on them.
+    // The agent ends when we disconnect; if it handled signals too, both sides would act on them.
     let stop = std::future::pending();
     let agent = tokio::spawn(crow_agent::serve_sessions(server, agent::agent_info(), stop, load));
     let result = match run_conversation(plan, client, early_signals).await? {
@@ -194,19 +187,15 @@ where
     }
 }
 
-/// How a conversation with an agent went.
+/// The end of a connection to an agent.
 enum ConversationEnd {
-    /// Through to its end.
     Completed(Result<(), CliError>),
-    /// The agent went, or never was one.
+    /// The connection was lost or never established.
     Disconnected(ConnectionLoss),
 }
 
-/// When a conversation broke.
 enum ConnectionLoss {
-    /// There was no hello.
     BeforeInitialize(Failure),
-    /// There was one.
     AfterInitialize(Failure),
 }
 
@@ -225,7 +214,7 @@ impl ConnectionLoss {
     }
 }
 
-/// Says hello to an agent and goes through the plan with it. `early` hears of what is asked of us before the hello.
+/// Initializes the connection and runs the plan. `early_signals` are those before the initialization.
 async fn run_conversation(
     plan: RunPlan,
     transport: LineTransport,
@@ -241,7 +230,7 @@ async fn run_conversation(
     };
     let client_info = ClientInfo { version: agent::VERSION, abilities: capabilities, keeps_words: false };
     let conversation = crow_acp::drive_agent(transport, client_info, event_sender, async |connection| {
-        // Whoever waits for it waits below.
+        // The receiver is polled below.
         let _ = initialized_sender.send(());
         let agent = connection.clone();
         let result = RunDriver::new(connection, events, signals, plan).run().await;
@@ -268,7 +257,7 @@ async fn run_conversation(
     })
 }
 
-/// Waits for an interrupt before the hello; those after it are the driver's.
+/// Waits for an interrupt during initialization; later ones are handled by the driver.
 async fn wait_for_interrupt(
     mut signals: SignalListener,
     initialized: oneshot::Receiver<()>,
@@ -300,11 +289,11 @@ fn exit_for_failure(failure: &Failure) -> CliError {
         | FailureKind::Store
         | FailureKind::Internal => CliExitCode::Failed,
     };
-    // Another agent may say anything.
+    // The message may be from another agent.
     CliError::new(code, strip_control_chars(&failure.sentence))
 }
 
-/// Takes a folder of another machine, where nobody here can look.
+/// Checks a directory on another machine, which may not exist here.
 fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
     if dir.is_absolute() {
         return crate::require_utf8_dir(dir.to_owned());

@@ -1,4 +1,4 @@
-//! The question that stands on the screen, of whichever kind, and what the agent is told when it goes.
+//! The question on the screen and the answer the agent gets for it.
 
 use std::io;
 
@@ -14,16 +14,16 @@ use super::{
     typed_input,
 };
 
-/// A question that waits for the person; dropped, it tells the agent that nobody answers.
+/// A question that waits for the user. If dropped, the agent is told that it was not answered.
 pub(super) enum PendingQuestion {
     /// Whether a call may run.
     Call { question: Box<AgentPermissionRequest>, answer: oneshot::Sender<PermissionAnswer> },
-    /// Which way to go, or whether what a repository supplies may be used.
+    /// A choice, or whether to use what a repository supplies.
     Form { form: Box<ElicitationForm>, answer: oneshot::Sender<ElicitationOutcome> },
 }
 
 impl PendingQuestion {
-    /// Tells whether a yes to everything is an answer to it.
+    /// Whether `-y` answers the question.
     pub(super) fn is_covered_by_yes_flag(&self) -> bool {
         match self {
             Self::Call { question, .. } => match question.subject {
@@ -34,7 +34,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Tells whether the work suffers when nobody answers it.
+    /// Whether the turn depends on the answer.
     pub(super) fn is_required(&self) -> bool {
         match self {
             Self::Call { question, .. } => match question.subject {
@@ -45,7 +45,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Whether it is about using what a repository supplies.
+    /// Whether the question is about trust in a repository.
     pub(super) fn is_about_trust(&self) -> bool {
         match self {
             Self::Call { .. } => false,
@@ -53,7 +53,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Says yes, where that is an answer.
+    /// Approves the call once.
     pub(super) fn allow(self) {
         match self {
             Self::Call { question, answer } => {
@@ -63,7 +63,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Tells the agent that there is nobody to ask.
+    /// Answers that the user cannot be asked.
     pub(super) fn answer_unavailable(self, reason: &'static str) {
         match self {
             Self::Call { answer, .. } => send_answer(answer, PermissionAnswer::Nobody { why: reason.into() }),
@@ -73,7 +73,6 @@ impl PendingQuestion {
         }
     }
 
-    /// Draws it.
     pub(super) fn render_lines(&self, paint: PaintMode) -> Vec<String> {
         match self {
             Self::Call { question, .. } => question::render_question(question, paint),
@@ -81,7 +80,7 @@ impl PendingQuestion {
         }
     }
 
-    /// Shows which answers there are and where to type.
+    /// Prints the possible answers and the input prompt.
     pub(super) fn prompt_for_answer(&self) -> io::Result<()> {
         let answers = match self {
             Self::Call { question, .. } => question::describe_choices(question),
@@ -91,7 +90,7 @@ impl PendingQuestion {
         typed_input::write_prompt(&format!("  {answers}{mark} "))
     }
 
-    /// Takes a line for an answer; gives the question back when it is none. The end of all lines is a no.
+    /// Reads a line as an answer; returns the question if it is none. The end of input rejects.
     pub(super) fn try_answer(self, line: Option<&str>) -> io::Result<Option<Self>> {
         if line.is_none() {
             typed_input::write_prompt("\n")?;
@@ -125,7 +124,7 @@ impl PendingQuestion {
     }
 }
 
-/// Waits until the agent waits for the answer no longer.
+/// Waits until the agent no longer waits for the answer.
 pub(super) async fn wait_until_withdrawn(pending: &mut Option<PendingQuestion>) {
     match pending {
         Some(PendingQuestion::Call { answer, .. }) => answer.closed().await,
@@ -134,7 +133,7 @@ pub(super) async fn wait_until_withdrawn(pending: &mut Option<PendingQuestion>) 
     }
 }
 
-/// Answers the agent. One without a fitting choice is not answered, which refuses.
+/// Sends the chosen option. Without one, dropping the sender rejects the request.
 fn send_choice(answer_sender: oneshot::Sender<PermissionAnswer>, id: Option<String>) {
     if let Some(id) = id {
         send_answer(answer_sender, PermissionAnswer::Chosen(id));

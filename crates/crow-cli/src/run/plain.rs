@@ -1,23 +1,22 @@
-//! Keeps other people's words from driving the terminal: what a model, a tool or an agent says is text, never a
-//! command to the screen.
+//! Sanitizes text of models, tools and agents, so that it cannot control the terminal.
 
 use crate::table::is_bidi_control;
 use console::{Style, strip_ansi_codes};
 
-/// Takes out whatever is not text. Programs colour their output, so whole sequences go and not only their first byte.
+/// Removes control characters. Programs colour their output, so whole escape sequences are removed.
 pub(super) fn strip_control_chars(text: &str) -> String {
     let text = strip_ansi_codes(text);
     text.chars().filter(|&c| matches!(c, '\n' | '\t') || !(c.is_control() || is_bidi_control(c))).collect()
 }
 
-/// The same on one line.
+/// Removes control characters and line breaks.
 pub(super) fn to_one_line(text: &str) -> String {
     let text = strip_ansi_codes(text);
     let letters = text.chars().filter(|&c| !is_bidi_control(c));
     letters.map(|c| if c.is_control() { ' ' } else { c }).collect::<String>().trim().to_owned()
 }
 
-/// Shows what would be hidden: whoever says yes to a command has to see all of it.
+/// Makes control characters visible: the user must see all of what is approved.
 pub(super) fn reveal_control_chars(text: &str) -> String {
     let picture = |c: char| match c {
         '\n' | '\t' => c,
@@ -29,22 +28,19 @@ pub(super) fn reveal_control_chars(text: &str) -> String {
     text.chars().map(picture).collect()
 }
 
-/// Whether looks are wanted where something is drawn.
+/// Whether output is styled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PaintMode {
-    /// Letters only.
     Plain,
-    /// With colours.
     Styled,
 }
 
 impl PaintMode {
-    /// What stderr takes.
+    /// Returns the mode for stderr.
     pub(super) fn for_stderr() -> Self {
         if console::colors_enabled_stderr() { Self::Styled } else { Self::Plain }
     }
 
-    /// Draws a text.
     pub(super) fn apply_style(self, style: Style, text: &str) -> String {
         style.force_styling(self == Self::Styled).apply_to(text).to_string()
     }

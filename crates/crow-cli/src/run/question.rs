@@ -1,4 +1,4 @@
-//! A call that needs a person's word: what it would do, whole, and which answers there are.
+//! Permission requests: the complete call and the possible answers.
 
 use console::Style;
 use crow_acp::{AgentPermissionRequest, PermissionOption, PermissionSubject};
@@ -10,7 +10,7 @@ use super::{
     plain::{PaintMode, reveal_control_chars},
 };
 
-/// Draws the question. A command is never shortened: half of it is not what is allowed.
+/// Renders the request. A command is never shortened: the user approves all of it.
 pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMode) -> Vec<String> {
     match question.subject {
         PermissionSubject::Call => render_call(question, "May Crow do this?", paint),
@@ -19,7 +19,7 @@ pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMod
     }
 }
 
-/// What is said about a call: who asks for it, and why.
+/// Renders the explanation of the request: its origin and reason.
 fn render_explanation(question: &AgentPermissionRequest) -> Vec<String> {
     let texts = question.content.iter().filter_map(|content| match content {
         ToolCallContent::Text(text) => Some(reveal_control_chars(text)),
@@ -72,10 +72,10 @@ fn render_call(question: &AgentPermissionRequest, heading: &str, paint: PaintMod
     lines
 }
 
-/// Longer answers stand on lines of their own.
+/// Longer lists of answers are written one per line.
 const LINE_CHARS_MAX: usize = 72;
 
-/// Names the answers.
+/// Lists the answers.
 pub(super) fn describe_choices(question: &AgentPermissionRequest) -> String {
     let labels = question.choices.iter().enumerate().map(|(index, choice)| {
         let key = choice_key(question, index).map(|key| format!(" ({key})")).unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) fn describe_choices(question: &AgentPermissionRequest) -> String {
     if line.chars().count() <= LINE_CHARS_MAX { line } else { labels.join("\n  ") }
 }
 
-/// Reads an answer: a number, a letter or its word.
+/// Parses an answer: a number, a letter or a word.
 pub(super) fn parse_choice(question: &AgentPermissionRequest, typed: &str) -> Option<String> {
     let typed = typed.trim().to_lowercase();
     let numbered = typed.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
@@ -101,7 +101,7 @@ pub(super) fn parse_choice(question: &AgentPermissionRequest, typed: &str) -> Op
         None => {
             let find_by_key =
                 |key| (0..question.choices.len()).find(|index| choice_key(question, *index) == Some(key));
-            // Where one answer lasts, it is the one that is meant.
+            // With a single lasting answer, `a` means it.
             let found = find_by_key(letter).or_else(|| if letter == "a" { find_by_key("s") } else { None });
             found.and_then(|index| question.choices.get(index))
         }
@@ -109,7 +109,7 @@ pub(super) fn parse_choice(question: &AgentPermissionRequest, typed: &str) -> Op
     choice.map(|choice| choice.id.clone())
 }
 
-/// Finds the answer that holds for this call only.
+/// Finds the answer that applies to this call only.
 pub(super) fn find_one_time_choice(
     question: &AgentPermissionRequest,
     answer: OneTimeAnswer,
@@ -119,14 +119,13 @@ pub(super) fn find_one_time_choice(
     choice.map(|choice| choice.id.clone())
 }
 
-/// A yes or a no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OneTimeAnswer {
     Allow,
     Reject,
 }
 
-/// The letter of a choice. Refusing for good has none: it is too easily typed.
+/// Returns the letter of a choice. Rejecting for good has none: a slip would be costly.
 fn choice_key(question: &AgentPermissionRequest, index: usize) -> Option<&'static str> {
     let choice = question.choices.get(index)?;
     let is_same_kind =
@@ -134,9 +133,9 @@ fn choice_key(question: &AgentPermissionRequest, index: usize) -> Option<&'stati
     match (choice.allows, choice.always, question.choices[..index].iter().filter(is_same_kind).count()) {
         (true, false, 0) => Some("y"),
         (false, false, 0) => Some("n"),
-        // A no that goes on to hear what to do instead.
+        // Rejects and tells the model what to do instead.
         (false, false, 1) => Some("t"),
-        // The narrower of two comes first.
+        // The narrower of the two comes first.
         (true, true, 0) => Some("s"),
         (true, true, 1) => Some("a"),
         _ => None,

@@ -1,4 +1,4 @@
-//! What was said in a session before it is gone on with.
+//! Replays earlier messages when a session is continued.
 
 use std::{
     collections::VecDeque,
@@ -11,20 +11,18 @@ use crow_acp::{AgentUpdate, ClientEvent};
 use super::RunOutput;
 use crate::cli::RunArgs;
 
-/// How much of a session is shown before it goes on.
+/// Part of a session that is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplaySpan {
-    /// All of it.
     All,
-    /// So many of its last prompts, with what followed each.
+    /// The last prompts, each with what followed.
     Last(usize),
 }
 
 impl ReplaySpan {
-    /// Nothing of it.
     pub(super) const NONE: Self = Self::Last(0);
 
-    /// What is shown when nobody says how much: a person wants to know where they were, a script does not.
+    /// Returns the default: a user needs the context, a script does not.
     fn default_for(is_json: bool, is_terminal: bool) -> Self {
         if is_terminal && !is_json { Self::Last(1) } else { Self::NONE }
     }
@@ -43,7 +41,7 @@ impl FromStr for ReplaySpan {
 }
 
 impl RunArgs {
-    /// How much of the session is shown before it goes on.
+    /// Returns the part of the session to replay.
     pub(super) fn replay_span(&self) -> ReplaySpan {
         if self.session.is_none() {
             return ReplaySpan::NONE;
@@ -52,14 +50,14 @@ impl RunArgs {
     }
 }
 
-/// One update of a session, and the message that it is of.
+/// An update and the ID of its message.
 type Event = (Option<String>, AgentUpdate);
 
-/// Keeps what is replayed, as far as it is wanted.
+/// Collects replayed updates, as many as requested.
 #[derive(Debug)]
 pub(super) struct ReplayBuffer {
     span: ReplaySpan,
-    /// What belongs to one prompt each.
+    /// One prompt each, with what followed.
     exchanges: VecDeque<Vec<Event>>,
     n_omitted: usize,
 }
@@ -69,7 +67,6 @@ impl ReplayBuffer {
         Self { span, exchanges: VecDeque::new(), n_omitted: 0 }
     }
 
-    /// Hears the next update.
     pub(super) fn push(&mut self, event: ClientEvent) {
         match event {
             ClientEvent::Heard {
@@ -98,7 +95,7 @@ impl ReplayBuffer {
         }
         let is_prompt = matches!(event.1, AgentUpdate::Prompt(_));
         let last = self.exchanges.back().and_then(|exchange| exchange.last());
-        // A prompt of several pieces is one.
+        // A prompt may have several parts.
         let is_continued = last.is_some_and(|(_, last)| matches!(last, AgentUpdate::Prompt(_)) || !is_prompt);
         match self.exchanges.back_mut().filter(|_| is_continued) {
             Some(exchange) => exchange.push(event),
@@ -112,7 +109,7 @@ impl ReplayBuffer {
         }
     }
 
-    /// Tells what was kept.
+    /// Sends the collected updates to an output.
     pub(super) fn replay_to(self, output: &mut dyn RunOutput) -> io::Result<()> {
         if self.exchanges.is_empty() {
             return Ok(());
@@ -138,7 +135,7 @@ mod tests {
     use super::*;
     use crate::run::json::{JsonEventFilter, JsonLines};
 
-    /// Replays `p` prompts, `t` texts and other updates, and shows what a script gets of them.
+    /// Replays `p` prompts, `t` texts and other updates, and compares the JSON lines.
     #[track_caller]
     fn check(span: &str, events: &[&str], expected: &Expect) {
         let mut replay = ReplayBuffer::new(span.parse().unwrap());

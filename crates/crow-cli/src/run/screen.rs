@@ -1,7 +1,8 @@
-//! A person's screen: words on stdout, everything else on stderr, one line per call that settles in place.
+//! The terminal output: the model's text on stdout, everything else on stderr, with one line per tool call that is
+//! updated in place.
 //!
-//! Whatever can still change stands in [`LiveRegion`] at the bottom. It is taken off before anything is written for good
-//! and put back below; nothing else on the screen is ever touched again.
+//! Everything that may still change is in [`LiveRegion`] at the bottom. It is erased before permanent output is written
+//! and redrawn below; nothing else on the screen is touched again.
 
 mod live;
 
@@ -19,14 +20,14 @@ use super::{
 };
 use crate::money;
 
-/// Draws what is heard.
+/// Renders updates on a terminal.
 pub(super) struct TerminalScreen<O, E: Write> {
     out: O,
     err: BufWriter<E>,
-    /// The size of the terminal that stderr is, when it is one that takes more than letters.
+    /// The size of stderr's terminal, if it supports escape codes.
     terminal: Option<TerminalSize>,
     markdown: MarkdownWriter,
-    /// Whether stdout has words already, from which the next ones are set apart.
+    /// Whether stdout has text, from which later text is separated.
     has_stdout_text: bool,
     open_line: OpenLine,
     last_block: LastBlock,
@@ -34,18 +35,17 @@ pub(super) struct TerminalScreen<O, E: Write> {
     live: LiveRegion,
     n_live_lines: usize,
     n_turns: usize,
-    /// What the session has cost so far, in billionths of a US dollar.
+    /// Cost of the session so far, in billionths of a US dollar.
     cost: Option<u64>,
 }
 
-/// How large a terminal is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TerminalSize {
     pub(super) columns: usize,
     pub(super) rows: usize,
 }
 
-/// What the line is part of in which the cursor stands.
+/// The kind of line the cursor is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OpenLine {
     None,
@@ -53,7 +53,7 @@ enum OpenLine {
     Thought,
 }
 
-/// What was written last for good.
+/// The kind of the last permanent output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LastBlock {
     None,
@@ -62,7 +62,7 @@ enum LastBlock {
     Lines,
 }
 
-/// Whitespace that waits for what comes after it: a message ends where its words end.
+/// Trailing whitespace, held back until text follows.
 #[derive(Debug, Default)]
 struct HeldWhitespace(String);
 
@@ -108,7 +108,6 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         if self.terminal.is_some() { PaintMode::Styled } else { PaintMode::Plain }
     }
 
-    /// Takes what can change off the screen.
     fn erase_live(&mut self) -> io::Result<()> {
         if self.n_live_lines > 0 {
             write!(self.err, "\x1b[{}A\r\x1b[J", self.n_live_lines)?;
@@ -117,7 +116,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         Ok(())
     }
 
-    /// Puts what can change at the bottom of the screen.
+    /// Draws the live region at the bottom of the screen.
     fn draw_live(&mut self) -> io::Result<()> {
         if let Some(size) = self.terminal
             && self.open_line == OpenLine::None
@@ -131,7 +130,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.err.flush()
     }
 
-    /// Ends the line in which the cursor stands.
+    /// Ends the line the cursor is in.
     fn close_line(&mut self) -> io::Result<()> {
         self.erase_live()?;
         self.err.flush()?;
@@ -144,7 +143,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         Ok(())
     }
 
-    /// Makes room for something of a kind, apart from what is of another.
+    /// Starts a block, separated from one of another kind.
     fn start_block(&mut self, block: LastBlock) -> io::Result<()> {
         self.close_line()?;
         match (self.last_block, block, self.has_stdout_text) {
@@ -189,7 +188,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.err.flush()
     }
 
-    /// Sets what comes next apart from all before it.
+    /// Separates what follows from everything before.
     fn set_apart(&mut self) -> io::Result<()> {
         self.close_line()?;
         if self.last_block != LastBlock::None {
@@ -199,7 +198,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.err.flush()
     }
 
-    /// Shows what the person said before.
+    /// Shows an earlier prompt.
     fn on_prompt(&mut self, text: &str) -> io::Result<()> {
         self.set_apart()?;
         self.start_block(LastBlock::Lines)?;
@@ -210,7 +209,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.draw_live()
     }
 
-    /// Writes for good what will not change any more, and what can below it.
+    /// Writes what is final, and the live region below.
     fn write_live(&mut self) -> io::Result<()> {
         self.start_block(LastBlock::Lines)?;
         for line in self.live.take_settled(self.paint_mode(), self.terminal) {
@@ -225,7 +224,7 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
         self.draw_live()
     }
 
-    /// Ends a turn: what is still open stays as it is.
+    /// Ends a turn; open items stay as they are.
     fn end_turn(&mut self) -> io::Result<()> {
         self.close_line()?;
         if !self.live.is_empty() {
@@ -238,18 +237,18 @@ impl<O: Write, E: Write> TerminalScreen<O, E> {
 }
 
 impl HeldWhitespace {
-    /// Has what comes next begin on a line of its own.
+    /// Starts the next text on a new line.
     fn begin_line(&mut self) {
         if !self.0.contains('\n') {
             self.0.push('\n');
         }
     }
 
-    /// Gives the text that can be written now: with the space before it, without the space after it.
+    /// Returns the text that can be written now: with pending whitespace before it, without trailing whitespace.
     fn take_printable(&mut self, text: &str, open_line: OpenLine, kind: OpenLine) -> Option<String> {
         let mut merged = std::mem::take(&mut self.0);
         if open_line != kind {
-            // What was held was the end of something else.
+            // The pending whitespace ended another block.
             merged.clear();
         }
         merged.push_str(if open_line == kind { text } else { text.trim_start_matches('\n') });
@@ -349,7 +348,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         match reason {
             StopReason::Cancelled => {
                 if self.terminal.is_some() {
-                    // The terminal has shown `^C` where the cursor stands.
+                    // The terminal echoed `^C` at the cursor.
                     write!(self.err, "\r\x1b[K")?;
                 }
                 self.write_line(Style::new().yellow(), "stopped")
@@ -373,7 +372,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         agent: Option<&str>,
     ) -> io::Result<()> {
         self.end_turn()?;
-        // A session is stored with its first prompt: without one there is nothing to go on with.
+        // A session is stored with its first prompt; without one there is nothing to continue.
         if self.n_turns == 0 {
             return Ok(());
         }

@@ -1,11 +1,11 @@
-//! What the system and the person ask of the process. One listener for the whole run: one per wait would miss what
-//! comes between two waits.
+//! Signals to the process. One listener for the whole run, since a new one per wait would miss signals between two
+//! waits.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::{CliError, CliExitCode};
 
-/// Listens from when it is made.
+/// Listens from its creation on.
 #[derive(Debug)]
 pub(super) struct SignalListener {
     interrupt: Signal,
@@ -13,12 +13,11 @@ pub(super) struct SignalListener {
     hangup: Signal,
 }
 
-/// What was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StopRequest {
-    /// The person pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupt,
-    /// The process is to end.
+    /// SIGTERM or SIGHUP.
     Terminate,
 }
 
@@ -33,7 +32,7 @@ impl SignalListener {
         Ok(Self { interrupt, terminate, hangup: register(SignalKind::hangup())? })
     }
 
-    /// Waits for the next. May be given up and asked again.
+    /// Waits for the next signal. Cancel safe.
     pub(super) async fn next_request(&mut self) -> StopRequest {
         tokio::select! {
             _ = self.terminate.recv() => StopRequest::Terminate,

@@ -1,5 +1,4 @@
-//! What the person types: prompts, and answers to questions. What was typed before a question was there never answers it,
-//! and neither does what was pasted.
+//! The user's input: prompts, and answers to questions. Input typed before a question, or pasted, never answers it.
 
 use std::{
     io::{self, IsTerminal, Write},
@@ -11,50 +10,50 @@ use tokio::time::{sleep_until, timeout};
 use super::keyboard::{ArrivedLine, InputLine, InputQueue, KeyboardInput};
 use crate::failure::{CliError, CliExitCode};
 
-/// A script that has said its last word closes its end at once; whoever waits for an answer says nothing for longer.
+/// A script closes its end at once after its last line; one that waits for an answer is silent for longer.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// A line that is followed by another one this soon was not typed.
+/// A line followed by another one this soon was not typed.
 const ALONE_DELAY: Duration = Duration::from_millis(30);
 
-/// A question waits this long for the end of a paste.
+/// Time a question waits for the end of a paste.
 const QUIET_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The lines a person types.
+/// The lines a user types.
 #[derive(Debug, Default)]
 pub(super) struct TypedLines {
     keyboard: Option<KeyboardInput>,
-    /// While a question is there: what is no answer to it.
+    /// The input that cannot be an answer to the open question.
     question: QuestionStart,
 }
 
-/// What was typed before a question.
+/// Input from before a question.
 #[derive(Debug, Default, Clone, Copy)]
 struct QuestionStart {
-    /// Lines that wait and are none of its answers.
+    /// Queued lines that are not answers.
     n_before: usize,
-    /// The last input before it; what came with that is no answer either.
+    /// The last burst before it; lines of the same burst are not answers either.
     burst: u64,
 }
 
-/// What a person typed while a question was there.
+/// Input while a question is open.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TypedAnswer {
-    /// A line of its own.
+    /// A line by itself.
     Line(String),
-    /// The end of what they have to say.
+    /// The end of input.
     End,
-    /// Several lines at once, or lines from before: they wait as prompts.
+    /// Several lines at once, or lines from before: they are queued as prompts.
     Pasted,
 }
 
 impl TypedLines {
-    /// Begins to listen, so that what is typed from here on has its place before or after a question.
+    /// Starts to read, so that later input is known to be before or after a question.
     pub(super) fn start_listening(&mut self) -> Result<(), CliError> {
         self.keyboard().map(drop)
     }
 
-    /// Takes the next line; `None` is the end of what they have to say. May be given up and asked again.
+    /// Returns the next line; `None` is the end of input. Cancel safe.
     pub(super) async fn next_line(&mut self) -> Result<Option<String>, CliError> {
         let keyboard = self.keyboard()?;
         let line = loop {
@@ -71,7 +70,7 @@ impl TypedLines {
         line_or_exit(line)
     }
 
-    /// Tells whether nothing follows what was taken last. A person may always go on.
+    /// Whether no input follows. On a terminal the user may always continue.
     pub(super) async fn is_over(&mut self) -> Result<bool, CliError> {
         if io::stdin().is_terminal() {
             return Ok(false);
@@ -97,7 +96,7 @@ impl TypedLines {
         }
     }
 
-    /// Waits until what is being pasted is there.
+    /// Waits for the end of a paste.
     pub(super) async fn wait_for_quiet(&mut self) -> Result<(), CliError> {
         let keyboard = self.keyboard()?;
         let deadline = Instant::now() + QUIET_TIMEOUT;
@@ -115,8 +114,7 @@ impl TypedLines {
         Ok(())
     }
 
-    /// Keeps the lines that were typed so far for later, and drops one that has no end yet: nobody answers a question before
-    /// reading it.
+    /// Keeps earlier lines as prompts and drops an unfinished one: an answer is typed after the question is read.
     pub(super) fn set_aside_typed(&mut self) -> Result<(), CliError> {
         let queue = self.keyboard()?.drop_unfinished_line().map_err(|error| input_error(&error))?;
         let question = QuestionStart { n_before: queue.arrivals.len(), burst: queue.burst() };
@@ -125,7 +123,7 @@ impl TypedLines {
         Ok(())
     }
 
-    /// Takes what is typed after [`TypedLines::set_aside_typed`]. May be given up and asked again.
+    /// Returns input typed after [`TypedLines::set_aside_typed`]. Cancel safe.
     pub(super) async fn next_answer(&mut self) -> Result<TypedAnswer, CliError> {
         let mut question = self.question;
         let keyboard = self.keyboard()?;
@@ -170,16 +168,16 @@ impl TypedLines {
     }
 }
 
-/// What there is behind a question.
+/// State of the input after a question.
 enum PendingInput {
     None,
-    /// Lines that are no answer, and more may come with them until then.
+    /// Lines that are not answers; more may follow until the deadline.
     Coming {
         until: Instant,
     },
-    /// Lines that are no answer, and count as typed before from here on.
+    /// Lines that are not answers, and count as earlier input from here on.
     Pasted,
-    /// A line that is an answer if nothing follows it until then.
+    /// A line that is an answer if nothing follows until the deadline.
     Alone {
         until: Instant,
     },
@@ -188,7 +186,7 @@ enum PendingInput {
 fn classify_input(queue: &InputQueue, question: &mut QuestionStart) -> PendingInput {
     let Some(first) = queue.arrivals.get(question.n_before) else { return PendingInput::None };
     let is_end = !matches!(first.line, Ok(Some(_)));
-    // The end of everything is a no, whenever it came.
+    // The end of input always rejects.
     if is_end {
         return PendingInput::Alone { until: first.arrived };
     }
@@ -205,12 +203,12 @@ fn classify_input(queue: &InputQueue, question: &mut QuestionStart) -> PendingIn
     PendingInput::Alone { until: first.arrived + ALONE_DELAY }
 }
 
-/// Tells whether there is a person who can be asked.
+/// Whether a user can be asked on a terminal.
 pub(super) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Shows where to type; without a person there is nobody to show it to.
+/// Writes to the terminal, if there is one.
 pub(super) fn write_prompt(text: &str) -> io::Result<()> {
     if is_interactive() {
         let mut err = io::stderr().lock();

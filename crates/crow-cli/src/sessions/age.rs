@@ -1,4 +1,4 @@
-//! How old something is, as a person types it.
+//! Parses the age of sessions.
 
 use std::str::FromStr;
 
@@ -11,7 +11,7 @@ pub(crate) struct SessionAge {
 }
 
 impl SessionAge {
-    /// Tells when what is older was last alive.
+    /// Returns the time before which a session is older.
     pub(super) fn cutoff_time(self, now: Timestamp) -> Timestamp {
         Timestamp(now.0.saturating_sub(i64::from(self.hours) * 3_600_000))
     }

@@ -33,7 +33,7 @@ async fn session(store: &Store, name: &str, day: i64) {
     store.release_session_lease(writer).await;
 }
 
-/// Leaves out sizes and process ids, which are never the same.
+/// Removes sizes and process IDs, which vary.
 fn without_numbers(text: &str) -> String {
     let mut shown = String::new();
     for piece in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
@@ -44,8 +44,8 @@ fn without_numbers(text: &str) -> String {
     shown
 }
 
-/// Runs a command on day 100 in a store with sessions of days 10, 50 and 99, of which that of day 50 is at work; what is
-/// left is shown below what it said.
+/// Runs a command on day 100 in a store with sessions of days 10, 50 and 99, of which that of day 50 is busy; compares
+/// the output and the remaining sessions.
 #[track_caller]
 fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
     let directory = tempfile::tempdir().unwrap();
@@ -56,7 +56,7 @@ fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
         for (name, day) in [("old", 10), ("busy", 50), ("young", 99)] {
             session(&store, name, day).await;
         }
-        // The last one to close it empties its log into the file.
+        // The last connection to close moves the log into the file.
         store.close().await.unwrap();
         let store = Store::open(&db).await.unwrap();
         let _writer = store.acquire_session_lease(&SessionId::new("busy")).await.unwrap();

@@ -1,57 +1,44 @@
-//! What can be wrong with a configuration. Names places and expectations, never values: a value may be a key.
+//! Errors and warnings of a configuration. They give locations and expectations, never values: a value may be a key.
 
 use std::{fmt, io, path::PathBuf};
 
 /// A configuration that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfigError {
-    /// The file is there and cannot be read.
     #[error("could not read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// The file says something that cannot be meant.
+    Unreadable { path: PathBuf, source: io::Error },
     #[error("{}:{line}: {problem}", path.display())]
     Invalid {
-        /// The file.
         path: PathBuf,
-        /// Its line, from 1.
+        /// Line number, from 1.
         line: u64,
-        /// What is wrong and what was expected.
+        /// The problem and what was expected.
         problem: String,
     },
-    /// No model is configured.
     #[error("no model is configured in {}", path.display())]
     NotConfigured {
-        /// The file that would configure it.
+        /// The configuration file that is missing or empty.
         path: PathBuf,
     },
-    /// A model was asked for that the configuration does not have.
     #[error("there is no model {name:?} in the configuration")]
     UnknownModel {
-        /// What was asked for.
+        /// The requested model.
         name: String,
-        /// What was probably meant.
+        /// The most similar name.
         nearest: Option<String>,
-        /// What there is.
+        /// The configured models.
         names: Vec<String>,
     },
-    /// Nobody said where the configuration is.
+    /// HOME is not set and no directory was given.
     #[error("the configuration folder is unknown because HOME is not set, or is not UTF-8")]
     NoHome,
-    /// The folder cannot be named in a database, a command line or a message.
+    /// Such a directory cannot be used in a database, a command line or a message.
     #[error("the name of the configuration folder {} is not UTF-8", path.display())]
-    NotUtf8 {
-        /// The folder.
-        path: PathBuf,
-    },
+    NotUtf8 { path: PathBuf },
 }
 
 impl ConfigError {
-    /// Says what to do about it.
+    /// Returns how to fix the error.
     pub(crate) fn hint(&self) -> Option<String> {
         match self {
             Self::Unreadable { source, .. } => Some(unreadable_hint(source.kind()).to_owned()),
@@ -84,25 +71,22 @@ fn unreadable_hint(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// Something odd in a configuration that can be used all the same.
+/// A problem in a configuration that is usable anyway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigWarning {
-    /// The file.
     pub(crate) path: PathBuf,
-    /// Its line, from 1.
+    /// Line number, from 1.
     pub(crate) line: u64,
-    /// What is odd, or the key that is of no use.
+    /// The problem, or the key without effect.
     pub(crate) text: String,
-    /// Whether anybody has to look at it.
     pub(crate) kind: ConfigWarningKind,
 }
 
-/// Whether something odd in a configuration may be a mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConfigWarningKind {
-    /// It may be one.
+    /// Possibly a mistake.
     Suspicious,
-    /// It is a key of an earlier version that has no meaning in this one.
+    /// A key of an earlier version without effect in this one.
     Retired,
 }
 

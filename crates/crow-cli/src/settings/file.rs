@@ -1,4 +1,4 @@
-//! A configuration file as a tree that knows its lines. Knows YAML and `${VAR}`, not one key.
+//! Parses a configuration file into a tree with line numbers. Knows YAML and `${VAR}`, but no key.
 
 use std::{fmt, path::Path};
 
@@ -11,32 +11,29 @@ use serde_saphyr::Spanned;
 
 use super::{ConfigError, Environment};
 
-// Inside `{…}` YAML takes the braces of `${VAR}` for its own. While it parses, these stand for them;
-// they are private to us in every Unicode text.
+// YAML reads the braces of `${VAR}` as its own inside `{…}`. During parsing, these private-use characters replace them.
 const OPEN_MARK: char = '\u{E0C0}';
 const CLOSE_MARK: char = '\u{E0C1}';
 
-/// Levels of lists and maps in one another. A hook's group needs six; the parser calls itself for each, and a thread's
-/// stack is small.
+/// Nesting limit of lists and maps. A group of hooks needs six; the parser is recursive, and a thread's stack is small.
 const LEVELS_MAX: usize = 32;
 
-/// Values of one file, those counted again that an alias repeats; far more than anyone configures.
+/// Limit for values in one file, including those repeated by aliases; far more than a configuration needs.
 const VALUES_MAX: usize = 20_000;
 
-/// Aliases of one file; each repeats what may be long.
+/// Limit for aliases in one file; each may repeat a long value.
 const ALIASES_MAX: usize = 200;
 
-/// How the parser's words begin for what is past a limit; the rest is in terms of its code.
+/// Beginnings of the parser's messages for an exceeded limit; the rest of them describes its code.
 const LIMIT_ERRORS: [&str; 4] = ["budget breached", "recursion limit", "alias replay", "alias expansion"];
 
-/// A value and the line it stands on.
+/// A value and its line.
 #[derive(Debug)]
 pub(super) struct ConfigNode {
     pub(super) line: u64,
     pub(super) value: ConfigValue,
 }
 
-/// What a file can say.
 #[derive(Debug)]
 pub(super) enum ConfigValue {
     Null,
@@ -45,7 +42,7 @@ pub(super) enum ConfigValue {
     Map(Vec<ConfigField>),
 }
 
-/// A scalar as written, with its variables still unread, and as YAML takes it.
+/// A scalar as written, before variables are expanded, and its YAML type.
 #[derive(Debug)]
 pub(super) struct ConfigScalar {
     raw: String,
@@ -67,7 +64,7 @@ pub(super) struct ConfigField {
     pub(super) node: ConfigNode,
 }
 
-/// Reads a file's text.
+/// Parses a file.
 pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, ConfigError> {
     let marked = mark_variables(text);
     let tree: Spanned<RawNode> =
@@ -75,7 +72,7 @@ pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, Config
             let line = error.location().map_or(1, |location| location.line());
             let message = error.without_snippet().to_string();
             let problem = message.rsplit_once(" at line ").map_or(message.as_str(), |(problem, _)| problem);
-            // What follows is advice to whoever calls the parser.
+            // The rest is advice to callers of the parser.
             let problem = problem.split(", set ").next().unwrap_or_default();
             let is_limit = LIMIT_ERRORS.iter().any(|prefix| problem.starts_with(prefix));
             let problem = if is_limit { "it is nested too deeply, or says too much" } else { problem };
@@ -85,11 +82,11 @@ pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, Config
                 problem: problem.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}"),
             }
         })?;
-    // Spans count in the text that was parsed, not in the one on disk.
+    // Spans refer to the parsed text, not to the file.
     Ok(convert_node(tree, &marked))
 }
 
-/// What the parser may be made to do by a file that somebody else wrote.
+/// Limits for files that may come from a repository.
 fn parser_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -163,7 +160,7 @@ fn convert_field(key: Spanned<String>, value: Spanned<RawNode>, text: &str) -> C
 }
 
 impl ConfigValue {
-    /// Names the kind of value for a person.
+    /// Names the type of the value for messages.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
             Self::Null => "nothing",
@@ -176,7 +173,7 @@ impl ConfigValue {
     }
 }
 
-/// A text with its variables read, and the names of those that are not set.
+/// A text with variables expanded, and the names of unset variables.
 #[derive(Debug, Default)]
 pub(super) struct ExpandedText {
     pub(super) text: String,
@@ -184,7 +181,7 @@ pub(super) struct ExpandedText {
 }
 
 impl ConfigScalar {
-    /// Replaces each variable by its value; one that is not set becomes nothing.
+    /// Expands variables; an unset one becomes empty.
     pub(super) fn expand(&self, env: &Environment) -> ExpandedText {
         let mut expanded = ExpandedText::default();
         let mut rest = self.raw.as_str();
@@ -200,12 +197,12 @@ impl ConfigScalar {
         expanded
     }
 
-    /// Shows the text as it is written, with its variables left to somebody else.
+    /// Returns the text as written, without expanding variables.
     pub(super) fn literal_text(&self) -> String {
         self.raw.replace(OPEN_MARK, "${").replace(CLOSE_MARK, "}")
     }
 
-    /// Names the variables in the text.
+    /// Returns the names of the variables in the text.
     pub(super) fn variables(&self) -> Vec<&str> {
         let mut names = Vec::new();
         let mut rest = self.raw.as_str();
@@ -216,7 +213,7 @@ impl ConfigScalar {
         names
     }
 
-    /// Shows the scalar as JSON; a text stays a text whatever its variables hold.
+    /// Converts the scalar to JSON; text stays text even if its variables contain numbers.
     pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
         match &self.kind {
             ScalarType::Text => serde_json::Value::String(self.expand(env).text),
@@ -227,7 +224,7 @@ impl ConfigScalar {
 }
 
 impl ConfigNode {
-    /// Names the variables in the texts of the tree.
+    /// Returns the names of the variables in all texts of the tree.
     pub(super) fn variables(&self) -> Vec<&str> {
         match &self.value {
             ConfigValue::Null => Vec::new(),
@@ -239,7 +236,7 @@ impl ConfigNode {
         }
     }
 
-    /// Shows the tree as JSON.
+    /// Converts the tree to JSON.
     pub(super) fn to_json(&self, env: &Environment) -> serde_json::Value {
         match &self.value {
             ConfigValue::Null => serde_json::Value::Null,
@@ -259,7 +256,7 @@ fn next_variable(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, name, tail))
 }
 
-/// What the parser hands over.
+/// A node as returned by the parser.
 enum RawNode {
     Null,
     Bool(bool),

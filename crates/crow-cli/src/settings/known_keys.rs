@@ -1,8 +1,8 @@
-//! The keys a configuration may have, here and in other versions of Crow.
+//! The known keys of a configuration, in this and other versions of Crow.
 
 pub(crate) use crow_core::nearest_name;
 
-/// Keys at the top. The upper-case ones are the older spelling.
+/// Top-level keys. The upper-case ones are from older versions.
 pub(super) const TOP: &[&str] = &[
     "providers",
     "models",
@@ -80,17 +80,17 @@ pub(super) const AGENTS: &[&str] = &["max_depth", "max_children", "max_tokens", 
 pub(super) const PERMISSIONS: &[&str] = &["mode", "allow", "deny", "sandbox", "network"];
 /// Keys of `speckit`.
 pub(super) const SPECKIT: &[&str] = &["specs_root", "specs_link", "parallel"];
-/// Keys of a hook, and of a group of hooks as other agents write it.
+/// Keys of a hook, and of a group of hooks as other agents define it.
 pub(super) const HOOK: &[&str] = &["matcher", "hooks", "type", "command", "timeout"];
 
-/// Keys at the top that earlier versions had a use for, or other programs that read the same file.
+/// Top-level keys of earlier versions, or of other programs that read the same file.
 const TOP_RETIRED: &[&str] =
     &["N_STEPS_BACK_COMPACT", "TERMINAL_TOOL", "image_store", "redis_url", "goal", "chunk_log"];
-/// Such keys of an MCP server: those of FastMCP that are for people, or for a client that works otherwise.
+/// Such keys of an MCP server: FastMCP's keys for display, or for clients that work differently.
 const SERVER_RETIRED: &[&str] =
     &["description", "icon", "keep_alive", "authentication", "auth", "sse_read_timeout", "transforms"];
 
-/// Whether only earlier versions had a use for a key.
+/// Whether a key was used only by earlier versions.
 pub(super) fn is_retired(key_path: &str, key: &str) -> bool {
     let retired = match key_path.split('.').next() {
         Some("") => TOP_RETIRED,

@@ -1,4 +1,4 @@
-//! Turns the two files into [`Settings`], and says what is odd or wrong in them.
+//! Loads the two files into [`Settings`] and reports warnings and errors.
 
 mod agents;
 mod directories;
@@ -36,17 +36,17 @@ pub(crate) use repository::RepositoryReader;
 use servers::McpServersSection;
 pub(crate) use shell::default_shell;
 
-/// Enough for a long piece of work, few enough that a model going in circles stops by itself.
+/// Enough for long work, few enough to stop a model that loops.
 const REQUESTS_MAX: u32 = 200;
-/// What fits the models with a window of 200,000 and leaves them room; smaller windows bring it down by themselves.
+/// Fits models with a window of 200,000 tokens and leaves room for a reply; smaller windows lower it automatically.
 const COMPACT_TOKENS_MAX: u64 = 180_000;
 const DB_FILE: &str = "crow.db";
-/// Names the database where the configuration does not.
+/// Gives the database if the configuration does not.
 const DATABASE_VARIABLE: &str = "DATABASE_PATH";
 const PROMPTS_DIR: &str = "prompts";
-/// Keys that name the database; the second is that of earlier versions.
+/// Keys of the database; the second is from earlier versions.
 pub(crate) const DATABASE_KEYS: [&str; 2] = ["db_uri", "memory_path"];
-/// How messages say what a map of names is.
+/// Expected type in messages about a map of names.
 const NAMED_MAPS: &str = "a map from names to settings";
 
 pub(super) fn load_settings(
@@ -118,7 +118,7 @@ pub(super) fn load_settings(
     Ok((settings, loader.warnings))
 }
 
-/// Both are on unless said otherwise, as they were in the original.
+/// Both are on by default, as in the Python version.
 fn choose_terminals(use_client_terminal: Option<bool>, use_own_terminal: Option<bool>) -> TerminalPreference {
     match (use_client_terminal, use_own_terminal) {
         (Some(false), _) => TerminalPreference::Local,
@@ -127,7 +127,7 @@ fn choose_terminals(use_client_terminal: Option<bool>, use_own_terminal: Option<
     }
 }
 
-/// Reads a file that may be missing.
+/// Reads a file that may not exist.
 fn read_optional_file(path: &Path) -> Result<Option<String>, ConfigError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))),
@@ -136,15 +136,14 @@ fn read_optional_file(path: &Path) -> Result<Option<String>, ConfigError> {
     }
 }
 
-/// Whether a configuration may say what its models read.
+/// Whether a configuration may specify the modalities of its models.
 pub(super) fn mentions_modality(dir: &Path) -> bool {
     let path = dir.join(CONFIG_FILE);
-    // A pipe in its place must not hold anybody up here.
+    // Reading a pipe here could block.
     path.is_file() && read_optional_file(&path).ok().flatten().is_some_and(|text| text.contains("modalit"))
 }
 
-/// Reads the file with the keys. A line that cannot be read is skipped, the others count.
-/// Tells in which line a configuration names its database, and where that is, whatever else is in it.
+/// Returns the line in which a configuration gives its database, and the address, ignoring all other keys.
 pub(super) fn find_database(
     dir: &Path,
     text: &str,
@@ -164,6 +163,7 @@ pub(super) fn find_database(
     Ok(Some((*line, loader.database_address(dir, &sections)?)))
 }
 
+/// Reads the file with the keys. Invalid lines are skipped with a warning.
 pub(super) fn read_env_file(path: &Path) -> Result<(Environment, Vec<ConfigWarning>), ConfigError> {
     let text = read_optional_file(path)?.unwrap_or_default();
     let (mut pairs, mut warnings) = (Environment::new(), Vec::new());
@@ -181,7 +181,7 @@ pub(super) fn read_env_file(path: &Path) -> Result<(Environment, Vec<ConfigWarni
     Ok((pairs, warnings))
 }
 
-/// Finds the line an error is about. It is not shown: it may hold a key.
+/// Finds the line of an error. The line is not shown: it may contain a key.
 fn error_line(text: &str, error: &dotenvy::Error) -> u64 {
     let dotenvy::Error::LineParse(source, _) = error else { return 1 };
     let first = source.lines().next().filter(|first| !first.is_empty());
@@ -189,7 +189,7 @@ fn error_line(text: &str, error: &dotenvy::Error) -> u64 {
     index.map_or(1, |index| index as u64 + 1)
 }
 
-/// The top of the file while it is read: providers come before models, whatever the file's order.
+/// The top-level sections during loading: models need the providers, independent of their order in the file.
 #[derive(Default)]
 struct ConfigSections<'a> {
     providers: BTreeMap<String, ProviderSection>,
@@ -302,7 +302,7 @@ impl ConfigLoader<'_> {
             self.error_at(*line, "db_uri: expected sqlite:///PATH or postgres://USER@HOST/NAME".to_owned())
         };
         let scheme = uri.split(':').next().unwrap_or_default();
-        // SQLAlchemy's spelling: the name of a driver may follow the `+`.
+        // In SQLAlchemy's format a driver name may follow the `+`.
         match scheme.split('+').next().unwrap_or_default() {
             "sqlite" => {}
             "postgres" | "postgresql" => {
@@ -318,7 +318,8 @@ impl ConfigLoader<'_> {
         Ok(DatabaseAddress::File(self.expand_path(dir, path)))
     }
 
-    /// Spells a path of the configuration out: `~/` is the home folder, a relative path begins in the configuration folder.
+    /// Expands a path in the configuration: `~/` is the home directory, relative paths start in the configuration
+    /// directory.
     fn expand_path(&self, dir: &Path, path: &str) -> PathBuf {
         match path.strip_prefix("~/").zip(self.merged_env.get("HOME")) {
             Some((below, home)) => Path::new(home).join(below),
@@ -326,7 +327,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Warns of a key that no version of Crow knows, and notes one that only earlier versions had a use for.
+    /// Warns of an unknown key, and records one that only earlier versions used.
     fn check_known(&mut self, key_path: &str, field: &ConfigField, known: &[&str]) {
         if known.contains(&field.key.as_str()) {
             return;
@@ -436,13 +437,13 @@ impl ConfigLoader<'_> {
     }
 }
 
-/// Whether a database is named by a path rather than by a URI.
+/// Whether a database is given as a path rather than a URI.
 fn is_plain_path(uri: &str) -> bool {
     let scheme = uri.split_once(':').map_or("", |(scheme, _)| scheme);
     scheme.is_empty() || scheme.contains(['/', '.', '~'])
 }
 
-/// Shows a map's fields; nothing at all is an empty map.
+/// Returns the fields of a map; an empty value is an empty map.
 fn map_fields(node: &ConfigNode) -> Option<&[ConfigField]> {
     match &node.value {
         ConfigValue::Map(fields) => Some(fields),

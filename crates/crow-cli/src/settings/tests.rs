@@ -14,7 +14,7 @@ use expect_test::{Expect, expect};
 
 use super::{ConfigWarningKind, Environment, Settings};
 
-/// Loads a folder and shows everything that came of it; `$DIR` stands for the folder.
+/// Loads a directory and compares the result; `$DIR` is the directory.
 #[track_caller]
 fn check(yaml: &str, env: &[(&str, &str)], expect: Expect) {
     check_folder(yaml, "", env, expect);
@@ -46,7 +46,7 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
     text.replace(&directory.path().display().to_string(), "$DIR")
 }
 
-/// Shows how a model is spoken to, where that is not as usual.
+/// Shows how a model is called, where that differs from the default.
 fn show_dialect(model: &ModelSettings, text: &mut String) {
     if model.provider.api != ModelApi::default() {
         writeln!(text, "  api {}", model.provider.api.as_str()).unwrap();

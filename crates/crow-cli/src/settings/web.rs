@@ -1,4 +1,4 @@
-//! What the environment says of the web.
+//! Web settings from the environment.
 
 use std::path::Path;
 
@@ -6,19 +6,19 @@ use crow_tools::WebConfig;
 
 use super::Environment;
 
-/// The variable that names the SearXNG to search with.
+/// The variable with the address of SearXNG.
 pub(crate) const SEARCH_VARIABLE: &str = "SEARXNG_URL";
 
-/// The variable of earlier versions that gives its port on this machine.
+/// The variable of earlier versions with its port on this machine.
 const SEARCH_PORT_VARIABLE: &str = "SEARXNG_PORT";
 
-/// What starts a SearXNG of one's own, in the configuration folder.
+/// The compose file of the user's own SearXNG, in the configuration directory.
 pub(crate) const SEARCH_COMPOSE: &str = "searxng/compose.yaml";
 
-/// Variables that name proxies; the older spelling is in lower case.
+/// Proxy variables; the lower-case names are the older ones.
 const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
-/// Reads how the web is reached; `whole` has the file with the keys in it, which no proxy is taken from.
+/// Reads the web settings; `merged_env` includes `.env`, from which no proxy is taken.
 pub(super) fn web_access(dir: &Path, merged_env: &Environment, env: &Environment) -> WebConfig {
     let mut config = WebConfig { search_compose: dir.join(SEARCH_COMPOSE), ..WebConfig::default() };
     let url = merged_env.get(SEARCH_VARIABLE).map(|url| url.trim()).filter(|url| !url.is_empty());

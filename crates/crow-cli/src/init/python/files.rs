@@ -1,4 +1,4 @@
-//! A folder that is copied from, and out of which no link is followed.
+//! Copies files from a directory without following links out of it.
 
 use std::{
     fs::{self, File},
@@ -8,40 +8,41 @@ use std::{
 
 use super::config_files;
 
-/// More is no configuration.
+/// A longer file is not a configuration.
 const TEXT_BYTES_MAX: u64 = 1024 * 1024;
-/// More than anybody keeps there, and few enough to be done in a while.
+/// More than such a directory holds, and few enough to copy in reasonable time.
 const FILES_MAX: u64 = 100_000;
-/// A skill has a few folders in one another; each costs some of the stack.
+/// A skill nests a few directories; each level uses stack.
 const LEVELS_MAX: usize = 8;
-/// Files that could not be read and are named; more of them have the same reason.
+/// Unreadable files that are listed; more usually have the same reason.
 const UNREADABLE_MAX: usize = 10;
-/// Bytes copied at once.
 const BUFFER_LEN: usize = 64 * 1024;
-/// What the Python version told models of itself; none of it holds here.
+/// The Python version's description of itself for models, which is wrong for this version.
 const PYTHON_SKILL: &str = "skills/crow-cli";
 
-/// A folder, where it really is.
+/// A source directory, with its canonical path.
 #[derive(Debug)]
 pub(super) struct SourceDirectory {
     path: PathBuf,
 }
 
-/// What became of a file or of the files of a folder.
+/// Result of copying a file or the files of a directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum CopyOutcome {
-    /// There was none.
     Missing,
-    /// All of it came over.
     Copied,
-    /// Some files came over, others did not; some of those that cannot be read are named, with why.
-    Partial { n_copied: u64, n_skipped: u64, unreadable: Vec<String> },
-    /// It was not to be had, and why.
+    /// Some files were copied, others were not; `unreadable` lists some of those that cannot be read, with the reason.
+    Partial {
+        n_copied: u64,
+        n_skipped: u64,
+        unreadable: Vec<String>,
+    },
+    /// Nothing was copied, for this reason.
     Skipped(String),
 }
 
 impl CopyOutcome {
-    /// The one file was there before.
+    /// The single file already exists.
     pub(super) fn already_present() -> Self {
         Self::Partial { n_copied: 0, n_skipped: 1, unreadable: Vec::new() }
     }
@@ -56,12 +57,11 @@ impl SourceDirectory {
         &self.path
     }
 
-    /// The folder around it.
     pub(super) fn parent(&self) -> Option<Self> {
         Some(Self { path: self.path.parent()?.to_owned() })
     }
 
-    /// Finds a file in it, through links that stay in it.
+    /// Finds a file, following links that stay inside the directory.
     pub(super) fn find_file(&self, path: &Path) -> io::Result<Option<PathBuf>> {
         let resolved = match fs::canonicalize(self.path.join(path)) {
             Ok(resolved) => resolved,
@@ -77,7 +77,7 @@ impl SourceDirectory {
         Ok(Some(resolved))
     }
 
-    /// Reads a file in it that must be there.
+    /// Reads a file that must exist.
     pub(super) fn read_text(&self, name: &str) -> io::Result<String> {
         let path = self.find_file(Path::new(name))?.ok_or_else(|| io::Error::other("it is not there"))?;
         if fs::metadata(&path)?.len() > TEXT_BYTES_MAX {
@@ -86,7 +86,7 @@ impl SourceDirectory {
         fs::read_to_string(path)
     }
 
-    /// Copies a file into another folder, for its owner only. An error is one of that folder.
+    /// Copies a file into `target_dir`, readable by its owner only. Errors are those of `target_dir`.
     pub(super) fn copy_file(&self, name: &str, target_dir: &Path) -> io::Result<CopyOutcome> {
         let source = match self.find_file(Path::new(name)) {
             Ok(Some(source)) => source,
@@ -100,8 +100,8 @@ impl SourceDirectory {
         })
     }
 
-    /// Copies a folder in it into another one; hidden files, such as the Python of a skill, and links stay behind.
-    /// An error is one of the other folder.
+    /// Copies a subdirectory into `target_dir` without hidden files, such as a skill's virtual environment, and without
+    /// links. Errors are those of `target_dir`.
     pub(super) fn copy_dir(&self, name: &str, target_dir: &Path) -> io::Result<CopyOutcome> {
         let source = self.path.join(name);
         match fs::symlink_metadata(&source) {
@@ -167,7 +167,7 @@ impl CopyCount {
         Ok(())
     }
 
-    /// Counts what cannot be read.
+    /// Counts an unreadable path.
     fn record_unreadable(&mut self, path: &Path, error: &io::Error) {
         self.n_skipped += 1;
         if self.unreadable.len() < UNREADABLE_MAX {
@@ -176,16 +176,16 @@ impl CopyCount {
     }
 }
 
-/// What became of a name in the new folder.
+/// Result of copying one file.
 pub(super) enum FileCopyOutcome {
     Copied,
-    /// Somebody has the name.
     AlreadyExists,
-    /// The original cannot be read.
+    /// The source cannot be read.
     Unreadable(io::Error),
 }
 
-/// Copies a file to a name that nobody has, for its owner only; a script stays one. An error is one of the new folder.
+/// Copies a file to an unused name, readable by its owner only; the executable bit is kept. Errors are those of
+/// `target_dir`.
 pub(super) fn copy_new_file(
     path: &Path,
     target_dir: &Path,

@@ -13,7 +13,7 @@ use crate::{
     settings::{Environment, Settings},
 };
 
-/// As the Python version's own `init` writes it.
+/// Written by the Python version's own `init`.
 const CONFIG: &str = "mcpServers:
   crow-mcp:
     transport: stdio
@@ -38,7 +38,7 @@ skills_dir: ~/.agents/skills
 const PYTHON_DATABASE: &[u8] = include_bytes!("tests/python.db");
 const ENV: &str = "WORK_API_KEY=sk-very-secret\n";
 
-/// A home folder with what the Python version left in it.
+/// A home directory with the files the Python version leaves.
 struct Home {
     directory: TempDir,
 }
@@ -81,7 +81,7 @@ impl Home {
         String::from_utf8(log).unwrap().replace(&self.directory.path().display().to_string(), "~")
     }
 
-    /// Names the files below a folder with what they say, and who may read them.
+    /// Lists the files below a directory with their contents and permissions.
     fn files(&self, below: &str) -> String {
         let mut lines = Vec::new();
         list(&self.directory.path().join(below), &mut lines);
@@ -124,7 +124,7 @@ fn mode(_path: &Path) -> String {
     String::new()
 }
 
-/// Brings the folder over and shows what was said and what is there; the original must not change.
+/// Imports the directory and renders the output and the resulting files; the source must not change.
 #[track_caller]
 fn check(home: &Home, wanted: Expect) {
     let before = home.files(".agents");
@@ -374,7 +374,7 @@ fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() 
         let text = fs::read_to_string(home.directory.path().join(".crow/config.yaml")).unwrap();
         assert_eq!(text, format!("# {line}"));
     }
-    // The rest of it being wrong is no reason to work in the original.
+    // A mistake elsewhere in the file is no reason to use the original database.
     for text in
         ["\n{db_uri: sqlite:///~/.agents/crow/crow.db}\n", "\n{db_uri: sqlite:///crow.db, models: 7}\n"]
     {

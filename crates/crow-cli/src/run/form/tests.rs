@@ -3,7 +3,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Draws a form of `LABEL: MEANING` lines, `…` for words of one's own, and reads what is typed.
+/// Renders a form of `LABEL: MEANING` lines, with `…` for free text, and parses an answer.
 #[track_caller]
 fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
     let choices = options.iter().filter(|option| **option != "…").map(|option| {

@@ -5,7 +5,7 @@ use crate::run::fake_terminal::FakeTerminal;
 
 const SIZE: TerminalSize = TerminalSize { columns: 20, rows: 6 };
 
-/// Compares what a person sees of a text that comes letter by letter, and the looks of each line.
+/// Compares the screen after streaming a text letter by letter, and the style of each line.
 #[track_caller]
 fn check(text: &str, expected: &Expect) {
     let mut seen = FakeTerminal::default();

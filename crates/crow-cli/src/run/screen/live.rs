@@ -1,6 +1,6 @@
-//! What on the screen can still change: calls that run, the plan beside them, and the wait for the model.
+//! The live region of the screen: running calls, the plan, and the wait for the model.
 //!
-//! Knows what is to be seen and not where it stands.
+//! Knows what to show and not where.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -13,18 +13,17 @@ use crate::run::{
     plain::{PaintMode, strip_control_chars, to_one_line},
 };
 
-/// Lines of a failed call that are shown; the model has the rest.
+/// Lines of a failed call that are shown; the model gets the rest.
 const FAILURE_LINES_MAX: usize = 12;
 
-/// What turns while something is under way.
+/// Spinner frames.
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/// Calls, plan and wait.
 #[derive(Debug, Default)]
 pub(super) struct LiveRegion {
     calls: Vec<CallLine>,
     plan: Vec<PlanEntry>,
-    /// The plan as it was written last.
+    /// The plan as last written.
     shown_plan: Vec<PlanEntry>,
     wait: WaitState,
     frame: usize,
@@ -38,20 +37,19 @@ struct CallLine {
     content: Vec<ToolCallContent>,
 }
 
-/// Whether the model is waited for.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum WaitState {
     #[default]
     Idle,
-    /// Not long enough to say so.
+    /// Not long enough to be shown.
     Starting,
     Visible,
-    /// The person has stopped it.
+    /// The user has cancelled the turn.
     Stopping,
 }
 
 impl LiveRegion {
-    /// Takes in a call, new or changed; tells whether anything else is to be seen.
+    /// Adds or updates a call; returns whether the screen changes.
     pub(super) fn on_call(
         &mut self,
         id: String,
@@ -80,7 +78,7 @@ impl LiveRegion {
         }
     }
 
-    /// Takes in the plan; tells whether anything else is to be seen.
+    /// Updates the plan; returns whether the screen changes.
     pub(super) fn on_plan(&mut self, plan: Vec<PlanEntry>) -> bool {
         let is_visible =
             !self.plan.is_empty() || !plan_lines(&plan, &self.shown_plan, PaintMode::Plain).is_empty();
@@ -90,22 +88,20 @@ impl LiveRegion {
         is_visible
     }
 
-    /// Begins to wait for the model.
     pub(super) fn start_waiting(&mut self) {
         self.wait = WaitState::Starting;
     }
 
-    /// The turn is to stop, which a tool may take a while for.
+    /// The turn is being cancelled, which may take a tool some time.
     pub(super) fn mark_stopping(&mut self) {
         self.wait = WaitState::Stopping;
     }
 
-    /// The model speaks, or nobody waits for it.
     pub(super) fn stop_waiting(&mut self) {
         self.wait = WaitState::Idle;
     }
 
-    /// Moves on what turns; tells whether anything does.
+    /// Advances the spinner; returns whether one is shown.
     pub(super) fn advance_frame(&mut self) -> bool {
         self.frame = (self.frame + 1) % FRAMES.len();
         if self.wait == WaitState::Starting {
@@ -115,12 +111,11 @@ impl LiveRegion {
             || self.calls.iter().any(|call| call.status == ToolCallStatus::Running)
     }
 
-    /// Tells whether nothing is open.
     pub(super) fn is_empty(&self) -> bool {
         self.calls.is_empty() && self.plan.is_empty()
     }
 
-    /// Lets go of calls that nobody will end any more.
+    /// Marks calls that will not end any more as failed.
     pub(super) fn fail_open_calls(&mut self) {
         for call in &mut self.calls {
             if !has_ended(call) {
@@ -129,7 +124,7 @@ impl LiveRegion {
         }
     }
 
-    /// Takes out what will not change: the calls up to the first that runs, and the plan after the last.
+    /// Takes out what is final: the calls before the first running one, and the plan after the last.
     pub(super) fn take_settled(&mut self, paint: PaintMode, terminal: Option<TerminalSize>) -> Vec<String> {
         let n_ended = self.calls.iter().take_while(|call| has_ended(call)).count();
         let mut lines = Vec::new();
@@ -149,7 +144,7 @@ impl LiveRegion {
         lines
     }
 
-    /// Draws everything that is open, in less than a screen: what scrolls away cannot be changed.
+    /// Renders everything open in less than a screen: lines that scroll off cannot be updated.
     pub(super) fn render_lines(&self, size: TerminalSize) -> Vec<String> {
         let paint = PaintMode::Styled;
         let calls = self.calls.iter().map(|call| call_line(call, paint, FRAMES[self.frame]));
@@ -177,7 +172,7 @@ fn has_ended(call: &CallLine) -> bool {
     matches!(call.status, ToolCallStatus::Done | ToolCallStatus::Failed)
 }
 
-/// Cuts a line so that it does not wrap: a line that takes two rows cannot be counted.
+/// Truncates a line so that it does not wrap: wrapped rows cannot be counted.
 fn fit_line(line: String, terminal: Option<TerminalSize>) -> String {
     match terminal {
         Some(size) => truncate_str(&line, size.columns.saturating_sub(1), "…").into_owned(),
@@ -195,7 +190,7 @@ fn call_line(call: &CallLine, paint: PaintMode, running: &str) -> String {
     format!("{} {}", paint.apply_style(style, mark), call.title)
 }
 
-/// Draws a plan: what is new in it since it was written, and how far it is; whole where nothing of it was written.
+/// Renders the entries of a plan that changed since it was last shown, and the progress; all entries the first time.
 fn plan_lines(plan: &[PlanEntry], shown_plan: &[PlanEntry], paint: PaintMode) -> Vec<String> {
     let line = |entry: &PlanEntry| {
         let (mark, style) = match entry.status {
@@ -223,7 +218,7 @@ fn plan_lines(plan: &[PlanEntry], shown_plan: &[PlanEntry], paint: PaintMode) ->
     changed.into_iter().map(line).chain(count).collect()
 }
 
-/// What of a call is worth more than its line: what it changed, and why it failed.
+/// Renders the details of a call: its changes and the reason of its failure.
 fn call_details(call: &CallLine, paint: PaintMode) -> Vec<String> {
     let mut details = Vec::new();
     for content in &call.content {

@@ -6,7 +6,7 @@ use crate::run::fake_terminal::FakeTerminal;
 
 const SIZE: TerminalSize = TerminalSize { columns: 40, rows: 12 };
 
-/// Says a line to the screen. `look` adds what is to be seen so far.
+/// Sends a line to the screen. `look` adds the screen's content so far.
 fn say(screen: &mut TerminalScreen<FakeTerminal, FakeTerminal>, line: &str) -> io::Result<()> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
@@ -81,7 +81,7 @@ fn play(script: &str, terminal: Option<TerminalSize>, seen: &FakeTerminal) -> St
     looked
 }
 
-/// Compares what a person sees on a terminal.
+/// Compares the output on a terminal.
 #[track_caller]
 fn check(script: &str, expected: &Expect) {
     let seen = FakeTerminal::default();
@@ -89,7 +89,7 @@ fn check(script: &str, expected: &Expect) {
     expected.assert_eq(&(looked + &seen.rendered_lines(SIZE.columns)));
 }
 
-/// Compares what lands in a file.
+/// Compares the output in a file.
 #[track_caller]
 fn check_file(script: &str, expected: &Expect) {
     let seen = FakeTerminal::default();

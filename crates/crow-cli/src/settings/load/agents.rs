@@ -1,5 +1,5 @@
-//! `agent_servers` and `agents`: agents that can be driven, in the spelling that editors share, and how far a tree of
-//! them may grow.
+//! `agent_servers` and `agents`: the agents that can be driven, in the format editors share, and the limits of a tree
+//! of agents.
 
 use std::{collections::BTreeMap, fs, path::PathBuf, time::Duration};
 
@@ -15,39 +15,37 @@ use super::{
     ConfigLoader,
 };
 
-/// What carries the token of an agent behind an address.
+/// The header with the token of an agent's server.
 const AUTHORIZATION: &str = "Authorization";
 
-/// What `agent_servers` says.
+/// The section `agent_servers`.
 #[derive(Default)]
 pub(super) struct AgentsSection {
-    /// The agents, in the file's order.
+    /// In the file's order.
     pub(super) servers: Vec<AgentServer>,
-    /// How each is reached, as the file says it.
+    /// The command or address of each agent, as written in the file.
     pub(super) descriptions: BTreeMap<String, String>,
-    /// Why some of them cannot be reached, by their names.
+    /// Reasons why agents cannot be reached, by name.
     pub(super) unreachable: BTreeMap<String, String>,
-    /// Variables that hold their keys.
     pub(super) secret_variables: Vec<String>,
 }
 
-/// What can be said of one agent.
+/// The fields of one agent.
 #[derive(Default)]
 struct AgentFields {
-    /// The program and what follows it.
+    /// The program with its arguments.
     command: Vec<String>,
     args: Vec<String>,
     env: Vec<(String, String)>,
     url: Option<String>,
     headers: Vec<(String, String)>,
     token: Option<String>,
-    /// Why there is no token where there should be one.
+    /// The reason if `token_file` could not be read.
     missing_token_reason: Option<String>,
     cwd: Option<String>,
 }
 
 impl ConfigLoader<'_> {
-    /// Reads the agents.
     pub(super) fn read_agent_servers(&mut self, field: &ConfigField) -> Result<AgentsSection, ConfigError> {
         let mut agents = AgentsSection::default();
         for field in self.read_map(&field.key, &field.node, super::NAMED_MAPS)? {
@@ -91,7 +89,7 @@ impl ConfigLoader<'_> {
                     Some(Err(reason)) => fields.missing_token_reason = Some(reason),
                     None => {}
                 },
-                // Editors write these; a command or a url says as much.
+                // Editors write these; `command` or `url` already imply them.
                 "type" | "transport" => {}
                 _ => self.check_known(&key_path, field, known_keys::AGENT),
             }
@@ -99,7 +97,7 @@ impl ConfigLoader<'_> {
         Ok(fields)
     }
 
-    /// Reads the folder that an agent works in; nobody here can look whether it is there.
+    /// Reads the directory an agent works in, which may be on another machine.
     fn read_remote_dir(
         &self,
         field: &ConfigField,
@@ -125,7 +123,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Reads a token from its file. Without it the agent refuses us, which hinders nothing else.
+    /// Reads a token from its file. Without it only this agent is unusable.
     fn read_token_file(
         &mut self,
         key_path: &str,
@@ -141,7 +139,7 @@ impl ConfigLoader<'_> {
         Ok(Some(token))
     }
 
-    /// Tells why an address leads nowhere, and warns of one where others read the token along.
+    /// Returns why an address cannot be used, and warns of one that exposes the token.
     fn unreachable_reason(&mut self, field: &ConfigField, transport: &AgentTransport) -> Option<String> {
         let AgentTransport::Socket { url, headers } = transport else { return None };
         let key_path = format!("agent_servers.{}", field.key);
@@ -161,7 +159,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Finds a file: `~/` is the home folder, a relative path starts in the configuration folder.
+    /// Resolves a path: `~/` is the home directory, relative paths start in the configuration directory.
     fn resolve_path(&self, path: &str) -> PathBuf {
         match path.strip_prefix("~/").zip(self.merged_env.get("HOME")) {
             Some((below, home)) => PathBuf::from(home).join(below),
@@ -169,7 +167,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Decides how an agent is reached.
+    /// Determines how an agent is reached.
     fn agent_transport(
         &self,
         field: &ConfigField,
@@ -205,7 +203,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Reads how far a tree of agents may grow.
+    /// Reads the limits of a tree of agents.
     pub(super) fn read_tree_limits(&mut self, field: &ConfigField) -> Result<TreeLimits, ConfigError> {
         let mut limits = TreeLimits::default();
         let keys = "a map with max_depth, max_children, max_tokens and max_minutes";
@@ -233,7 +231,7 @@ fn has_authorization(headers: &[(String, String)]) -> bool {
     headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(AUTHORIZATION))
 }
 
-/// Spells how an agent is reached, without what may be a key.
+/// Describes how an agent is reached, without anything that may be a key.
 fn describe_transport(agent: &ConfigNode) -> String {
     let fields = super::map_fields(agent).unwrap_or_default();
     let texts = |key: &str| {
@@ -254,7 +252,7 @@ fn literal_texts(node: &ConfigNode) -> Vec<String> {
     }
 }
 
-/// Takes out who asks and what is asked; what is left is where.
+/// Removes credentials, query and fragment from a URL.
 fn strip_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let (rest, _) = rest.split_once(['?', '#']).unwrap_or((rest, ""));

@@ -1,14 +1,14 @@
-//! Folders that the environment names: where commands in the sandbox may write, where worktrees and recordings go.
+//! Directories from the environment: where sandboxed commands may write, and where worktrees and recordings are stored.
 
 use std::path::{Path, PathBuf};
 
 use super::super::Environment;
 
-/// Temporary folders of every system.
+/// Temporary directories of every system.
 const TEMPORARY: [&str; 2] = ["/tmp", "/var/tmp"];
 
-/// Caches of tools in the folder for caches. None whose programs are run by name later: `pre-commit`, `corepack`,
-/// browsers of test tools.
+/// Caches of tools in the cache directory. None of them has programs that are run by name later, such as `pre-commit`,
+/// `corepack` or browsers of test tools.
 const NAMED_CACHES: [&str; 30] = [
     "Yarn",
     "bazelisk",
@@ -42,8 +42,7 @@ const NAMED_CACHES: [&str; 30] = [
     "zig",
 ];
 
-/// What tools keep elsewhere in the home folder to be faster the next time. Nothing that is run or read at a start: no
-/// folder of programs, no configuration.
+/// Caches elsewhere in the home directory. None of them has programs or configuration that is run or read at a start.
 const HOME_CACHES: [&str; 9] = [
     ".gradle/caches",
     ".m2/repository",
@@ -56,14 +55,13 @@ const HOME_CACHES: [&str; 9] = [
     ".nuget/packages",
 ];
 
-/// What npm keeps that is a cache, in its folder; programs that `npx` runs are there too.
+/// Caches in npm's directory, which also has programs that `npx` runs.
 const NPM_CACHES: [&str; 2] = ["_cacache", "_logs"];
 
-/// What Cargo keeps that is a cache, in its folder; programs that it installed are there too.
-/// Not `git`: tools run Git in the repositories there.
+/// Caches in Cargo's directory, which also has installed programs. Not `git`: tools run Git in the repositories there.
 const CARGO_CACHES: [&str; 4] = ["registry", ".package-cache", ".package-cache-mutate", ".global-cache"];
 
-/// Variables that name a folder for temporary files, or for what is built.
+/// Variables with a directory for temporary files or build output.
 const TEMPORARY_VARIABLES: [&str; 2] = ["TMPDIR", "CARGO_TARGET_DIR"];
 
 /// Variables that move one cache.
@@ -80,8 +78,8 @@ const CACHE_VARIABLES: [&str; 10] = [
     "ZIG_GLOBAL_CACHE_DIR",
 ];
 
-/// Where in a cache tools keep repositories, in which they run Git themselves; with the end of the cache's path, or the
-/// variable that moves it.
+/// Git repositories inside caches, in which tools run Git themselves: the end of the cache's path or the variable that
+/// moves it, and the path below.
 const GIT_STORES: [(&str, &str); 5] = [
     ("go/pkg/mod", "cache/vcs"),
     ("GOMODCACHE", "cache/vcs"),
@@ -90,18 +88,18 @@ const GIT_STORES: [(&str, &str); 5] = [
     ("composer", "vcs"),
 ];
 
-/// The folder that a variable names, if it names one.
+/// Returns the absolute path in a variable.
 pub(super) fn env_dir(env: &Environment, name: &str) -> Option<PathBuf> {
     env.get(name).map(PathBuf::from).filter(|path| path.is_absolute())
 }
 
-/// Lists the temporary folders, there or not.
+/// Lists the temporary directories, existing or not.
 pub(super) fn temporary_dirs(env: &Environment) -> Vec<PathBuf> {
     let fixed = TEMPORARY.iter().map(PathBuf::from);
     fixed.chain(variable_dirs(env, &TEMPORARY_VARIABLES)).collect()
 }
 
-/// Lists the caches, there or not.
+/// Lists the caches, existing or not.
 pub(super) fn cache_dirs(env: &Environment) -> Vec<PathBuf> {
     let home = env_dir(env, "HOME");
     let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
@@ -119,7 +117,7 @@ pub(super) fn cache_dirs(env: &Environment) -> Vec<PathBuf> {
     dirs
 }
 
-/// Lists where in the caches tools keep repositories, there or not.
+/// Lists the Git repositories inside the caches, existing or not.
 pub(super) fn git_store_dirs(env: &Environment) -> Vec<PathBuf> {
     let caches = cache_dirs(env);
     let stores = GIT_STORES.iter().flat_map(|(cache, store)| {
@@ -131,12 +129,12 @@ pub(super) fn git_store_dirs(env: &Environment) -> Vec<PathBuf> {
     stores.collect()
 }
 
-/// The folders that variables name.
+/// Returns the directories in variables.
 fn variable_dirs(env: &Environment, names: &[&str]) -> Vec<PathBuf> {
     let home = env_dir(env, "HOME");
     let in_home = |name: &str| home.as_ref().map(|home| home.join(name));
     let caches = env_dir(env, "XDG_CACHE_HOME").or_else(|| in_home(".cache"));
-    // A variable that makes a cache of everything is a mistake.
+    // A variable that contains the home directory or all caches is a mistake.
     let contains_home = |path: &Path| {
         path.parent().is_none()
             || home.as_ref().is_some_and(|home| home.starts_with(path))
@@ -145,26 +143,26 @@ fn variable_dirs(env: &Environment, names: &[&str]) -> Vec<PathBuf> {
     names.iter().filter_map(|name| env_dir(env, name)).filter(|path| !contains_home(path)).collect()
 }
 
-/// Where git worktrees of tasks are made: no command of another session may write there.
+/// Returns the directory of the tasks' git worktrees, which commands of other sessions must not write to.
 pub(super) fn worktrees_dir(env: &Environment, dir: &Path) -> PathBuf {
     let state = || env_dir(env, "HOME").map(|home| home.join(".local/state"));
     let state = env_dir(env, "XDG_STATE_HOME").or_else(state);
     state.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
 }
 
-/// Where older versions made them.
+/// Returns the directory older versions used for worktrees.
 pub(super) fn legacy_worktrees_dir(env: &Environment, dir: &Path) -> PathBuf {
     let cache =
         env_dir(env, "XDG_CACHE_HOME").or_else(|| env_dir(env, "HOME").map(|home| home.join(".cache")));
     cache.unwrap_or_else(|| dir.to_owned()).join("crow").join("worktrees")
 }
 
-/// Where everything is kept that is asked of models and answered, if anywhere.
+/// Returns the directory for recordings of model requests and responses, if enabled.
 pub(super) fn recordings_dir(env: &Environment) -> Option<PathBuf> {
     env.get("CROW_RECORD").filter(|directory| !directory.is_empty()).map(PathBuf::from)
 }
 
-/// How many levels below a root agent this process was started; whatever cannot be read is deeper than any limit.
+/// Returns the depth of this process below the root agent; an invalid value exceeds every limit.
 pub(super) fn agent_depth(env: &Environment) -> u32 {
     env.get(crow_agent::DEPTH_VARIABLE).map_or(0, |depth| depth.parse().unwrap_or(u32::MAX))
 }

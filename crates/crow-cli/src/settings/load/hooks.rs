@@ -1,4 +1,4 @@
-//! `hooks`: commands for certain moments of a turn, in the spelling that other agents share.
+//! `hooks`: commands that run at events of a turn, in the format other agents share.
 
 use std::time::Duration;
 
@@ -13,33 +13,33 @@ use super::{
     ConfigLoader,
 };
 
-/// Enough for a linter; a person waits for it before anything goes on.
+/// Enough for a linter; the user waits for it.
 const TIMEOUT_S: u64 = 60;
 
-/// As long as a command of the model's own may run.
+/// The limit of a command of the model.
 const TIMEOUT_S_MAX: u64 = 600;
 
-/// Each may take its whole time, one after the other.
+/// Each may take its full timeout, one after the other.
 const HOOKS_MAX: usize = 32;
 
-/// Characters of a matcher that a message about it repeats.
+/// Characters of a matcher that are quoted in a message.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// Every hook may be in a group of its own; each of both may bring a matcher.
+/// Every hook may be in its own group, and both may have a matcher.
 const ENTRIES_MAX: usize = 2 * HOOKS_MAX;
 
-/// What one event has.
+/// The hooks of one event.
 #[derive(Default)]
 struct EventHooks {
     hooks: Vec<HookConfig>,
-    /// Hooks and groups of them.
+    /// Hooks and groups of hooks.
     n_entries: usize,
 }
 
 const HOOK_LIST: &str = "a list of hooks";
 
 impl ConfigLoader<'_> {
-    /// Reads the hooks. One that cannot be read is an error: left out, it would guard nothing.
+    /// Reads the hooks. An invalid one is an error: skipping it would disable a check.
     pub(super) fn read_hooks(&mut self, field: &ConfigField) -> Result<Vec<HookConfig>, ConfigError> {
         let mut hooks = Vec::new();
         for field in self.read_map(&field.key, &field.node, "a map from events to lists of hooks")? {
@@ -56,7 +56,7 @@ impl ConfigLoader<'_> {
         Ok(hooks)
     }
 
-    /// An event of other agents is passed over; one that is mistyped would never guard what it should.
+    /// Skips an event of other agents; a mistyped event is an error, since its hooks would never run.
     fn report_unknown_event(&mut self, field: &ConfigField) -> Result<(), ConfigError> {
         let key = &field.key;
         let events = HookEvent::ALL.map(HookEvent::as_str);
@@ -86,7 +86,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Reads a hook, or a group of them that share a matcher.
+    /// Reads a hook, or a group of hooks that share a matcher.
     fn read_hook(
         &mut self,
         event: HookEvent,
@@ -95,7 +95,7 @@ impl ConfigLoader<'_> {
         event_hooks: &mut EventHooks,
     ) -> Result<(), ConfigError> {
         let key_path = format!("hooks.{}", event.as_str());
-        // Before its matcher is read: each takes memory and time.
+        // Counted before the matcher is parsed, which takes memory and time.
         event_hooks.n_entries += 1;
         if event_hooks.hooks.len() >= HOOKS_MAX || event_hooks.n_entries > ENTRIES_MAX {
             return Err(
@@ -150,7 +150,7 @@ impl ConfigLoader<'_> {
         Ok(())
     }
 
-    /// Reads a text as it is written: its variables are the shell's.
+    /// Reads a text without expanding variables: they belong to the shell.
     fn read_literal(&self, key_path: &str, node: &ConfigNode) -> Result<Option<String>, ConfigError> {
         let text = self.read_scalar(key_path, node)?.map(super::ConfigScalar::literal_text);
         Ok(text.filter(|text| !text.trim().is_empty()))

@@ -1,9 +1,9 @@
-//! Keys of earlier versions that say for all models what is said of each model now.
+//! Keys of earlier versions that apply to all models; now each model has its own.
 
 use crow_model::{ModelApi, ModelSettings};
 use serde_json::Value;
 
-/// What those keys say.
+/// The values of those keys.
 #[derive(Debug, Default)]
 pub(super) struct LegacyModelSettings {
     pub(super) temperature: Option<f64>,
@@ -12,7 +12,7 @@ pub(super) struct LegacyModelSettings {
 }
 
 impl LegacyModelSettings {
-    /// Completes a model that says nothing of its own.
+    /// Fills in what a model does not set itself.
     pub(super) fn apply_to(&self, model: &mut ModelSettings) {
         model.temperature = model.temperature.or(self.temperature);
         model.reasoning_effort = model.reasoning_effort.take().or_else(|| self.reasoning_effort.clone());

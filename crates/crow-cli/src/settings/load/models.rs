@@ -1,4 +1,4 @@
-//! `providers` and `models`: who is asked, and how.
+//! `providers` and `models`.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use super::{
     ConfigLoader, ConfigSections, ProviderSection,
 };
 
-/// What nearly every current model has at least.
+/// The minimum of nearly all current models.
 const CONTEXT_WINDOW: u64 = 128_000;
-/// Most failures of a busy provider are over after three more tries.
+/// Most failures of a busy provider are over after three retries.
 const RETRIES_MAX: u32 = 3;
 
-/// Each costs its tries before the next is asked.
+/// Each is retried before the next is used.
 const FALLBACKS_MAX: usize = 8;
 
-/// What models read, in the words of `modality`.
+/// Values of `modality`.
 const MODALITIES: [&str; 5] = ["text", "image", "audio", "video", "file"];
 
-/// Values of sampling that go into each request as they are.
+/// Sampling parameters that are added to each request unchanged.
 const SAMPLING: [&str; 5] = ["top_p", "top_k", "min_p", "presence_penalty", "repetition_penalty"];
 
-/// What a model's part of the file says.
+/// The fields of a model.
 #[derive(Default)]
 struct ModelFields {
     provider: Option<(u64, String)>,
@@ -49,7 +49,6 @@ struct ModelFields {
 }
 
 impl ConfigLoader<'_> {
-    /// Reads a provider.
     pub(super) fn read_provider(&mut self, field: &ConfigField) -> Result<ProviderSection, ConfigError> {
         let key_path = format!("providers.{}", field.key);
         let mut settings = ProviderSettings {
@@ -110,7 +109,7 @@ impl ConfigLoader<'_> {
         Ok(ProviderSection { settings, secret_variables: variables })
     }
 
-    /// Reads the models, whose providers are known by now.
+    /// Reads the models; the providers must have been read before.
     pub(super) fn read_models(
         &mut self,
         sections: &ConfigSections<'_>,
@@ -159,12 +158,12 @@ impl ConfigLoader<'_> {
         let Some((line, provider)) = fields.provider else {
             return Err(self.error_at(field.line, format!("{key_path} needs a provider")));
         };
-        // What is written out as a request field counts.
+        // `extra_body` overrides the sampling parameters.
         sampling.extend(fields.extra_body);
         let mut model = ModelSettings {
             name: field.key.clone(),
             provider: self.find_provider(&provider, line, sections)?,
-            // Without a name of its own, the model is called at the provider what it is called here.
+            // The default is the model's name in the configuration.
             model: fields.model.unwrap_or_else(|| field.key.clone()),
             context_window: fields.context_window.unwrap_or(CONTEXT_WINDOW),
             reads_images: fields.reads_images.unwrap_or(true),
@@ -184,7 +183,7 @@ impl ConfigLoader<'_> {
         Ok(model)
     }
 
-    /// Reads which kinds of content a model reads; returns whether images are among them.
+    /// Reads the modalities of a model; returns whether images are among them.
     fn read_modality(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<bool>, ConfigError> {
         let modalities = self.read_names(key_path, node)?;
         if let Some((line, unknown)) =
@@ -196,7 +195,7 @@ impl ConfigLoader<'_> {
         Ok((!modalities.is_empty()).then(|| modalities.iter().any(|(_, name)| name == "image")))
     }
 
-    /// Reads the names of other models; the model itself among them says nothing.
+    /// Reads the names of other models; the model itself is ignored.
     fn read_fallbacks(
         &mut self,
         key: &str,
@@ -292,7 +291,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Reads a word that has to be one of a few.
+    /// Reads one of a set of words.
     fn read_one_of<T>(
         &mut self,
         key_path: &str,

@@ -1,4 +1,4 @@
-//! `permissions`: the mode a session starts in, the rules, and how commands are held.
+//! `permissions`: the default mode, the rules, and the sandbox.
 
 use crow_core::{Mode, NetworkAccess, PermissionRule, PermissionRules, SandboxMode, escape_hidden_start};
 
@@ -11,13 +11,13 @@ use super::{
     ConfigLoader,
 };
 
-/// Rules of one list. Each that has a pattern takes memory, and time at every call of a tool.
+/// Rules per list. A pattern takes memory, and time at every tool call.
 const RULES_MAX: usize = 500;
 
-/// Characters of a rule that a message about it repeats.
+/// Characters of a rule that are quoted in a message.
 const QUOTED_CHARS_MAX: usize = 80;
 
-/// What the key says.
+/// The section `permissions`.
 #[derive(Debug, Default)]
 pub(super) struct PermissionsSection {
     pub(super) mode: Option<Mode>,
@@ -27,7 +27,6 @@ pub(super) struct PermissionsSection {
 }
 
 impl ConfigLoader<'_> {
-    /// Reads the whole key.
     pub(super) fn read_permissions(
         &mut self,
         field: &ConfigField,
@@ -70,7 +69,7 @@ impl ConfigLoader<'_> {
         SandboxMode::parse(&text).map(Some).ok_or_else(expected)
     }
 
-    /// Reads a list of rules. One that cannot be read is an error: left out, it would allow too much.
+    /// Reads a list of rules. An invalid rule is an error: skipping it would allow too much.
     fn read_rules(&mut self, key_path: &str, node: &ConfigNode) -> Result<Vec<PermissionRule>, ConfigError> {
         let items = match &node.value {
             ConfigValue::Null => return Ok(Vec::new()),

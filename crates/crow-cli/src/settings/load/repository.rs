@@ -1,5 +1,5 @@
-//! The configuration file of a repository: what it may say of itself, read like the person's own. Everything else in
-//! it is left out and named: a repository sets no provider, no mode and no sandbox.
+//! The configuration file of a repository, read like the user's own. Everything that a repository may not set is
+//! rejected and reported: providers, mode, sandbox.
 
 use std::{collections::BTreeSet, fmt, path::Path};
 
@@ -14,18 +14,18 @@ use super::{
     ConfigLoader, map_fields,
 };
 
-/// Keys of the file that a repository may set.
+/// Keys a repository may set.
 const REPOSITORY_KEYS: [&str; 3] = ["hooks", "mcpServers", "permissions"];
 
-/// Reads what repositories say with the variables of this configuration.
+/// Reads repository files with the variables of this configuration.
 #[derive(Clone, Default)]
 pub(crate) struct RepositoryReader {
     variables: Environment,
-    /// Those of them that no repository gets, beside all whose names are a key's.
+    /// Variables that no repository gets, besides those whose names look like a key's.
     secrets: BTreeSet<String>,
 }
 
-/// The variables hold keys, so they are not shown.
+/// The variables hold keys, so they are not printed.
 impl fmt::Debug for RepositoryReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("RepositoryReader")
@@ -58,7 +58,7 @@ impl RepositoryReader {
         };
         let mut env: Environment =
             variables.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
-        // A key is shown as it is written, and is nothing where it would be used.
+        // A secret variable is shown as written and expands to nothing.
         env.extend(secret_variables.iter().map(|name| match expansion {
             VariableExpansion::AsWritten => (name.clone(), format!("${{{name}}}")),
             VariableExpansion::Only(_) => (name.clone(), String::new()),
@@ -76,7 +76,7 @@ impl RepositoryConfigReader for RepositoryReader {
     fn read_config(&self, path: &Path, text: &str, expansion: VariableExpansion<'_>) -> RepositoryConfig {
         let root = file::parse_config(path, text.strip_prefix('\u{feff}').unwrap_or(text));
         let config = root.and_then(|root| self.read_parsed_config(path, &root, expansion));
-        // Half of what a file says is not what it says.
+        // A file with an error is rejected as a whole.
         config.unwrap_or_else(|error| RepositoryConfig {
             problems: vec![error.to_string()],
             ..RepositoryConfig::default()
@@ -84,7 +84,7 @@ impl RepositoryConfigReader for RepositoryReader {
     }
 }
 
-/// Names the variables in what is used of a file.
+/// Returns the variables in the keys a repository may set.
 fn used_variables(root: &ConfigNode) -> impl Iterator<Item = String> {
     let used =
         map_fields(root).into_iter().flatten().filter(|field| REPOSITORY_KEYS.contains(&field.key.as_str()));
@@ -98,7 +98,7 @@ impl ConfigLoader<'_> {
             match field.key.as_str() {
                 "mcpServers" => {
                     config.servers = self.read_mcp_servers(field)?.servers;
-                    // Nobody is shown it who is asked about the server.
+                    // The trust question does not show the directory.
                     for server in config.servers.iter_mut().filter(|server| server.cwd.is_some()) {
                         server.cwd = None;
                         config.rejected_keys.push(format!("mcpServers.{}.cwd", server.name));
@@ -187,7 +187,7 @@ sandbox: off
         );
     }
 
-    /// Shows what becomes of a file once somebody trusts it who was shown these variables.
+    /// Compares a trusted file, for which these variables were approved.
     #[track_caller]
     fn check_trusted(text: &str, names: &[&str], expected: &Expect) {
         let names = names.iter().map(|&name| name.to_owned()).collect();
@@ -243,7 +243,7 @@ sandbox: off
         );
     }
 
-    /// The parser's own marks for a variable, and its escapes, name variables as well.
+    /// The parser's own markers for variables, and YAML escapes, are variables too.
     #[test]
     fn a_variable_that_is_spelled_oddly_is_listed_too() {
         let text = "mcpServers: { web: { url: \"https://h/\\uE0C0TOKEN\\uE0C1/\u{e0c0}MINE\u{e0c1}/\\x24{TOKEN}\" } }";

@@ -1,4 +1,4 @@
-//! `mcpServers`: the servers a person has configured, in the spelling that other clients share.
+//! `mcpServers`: the user's MCP servers, in the format other clients share.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,23 +16,22 @@ use super::{
     ConfigLoader,
 };
 
-/// What programs cannot do without; naming one of these in a server's settings makes no secret of it.
+/// Variables most programs need; using one in a server's settings does not make it a secret.
 const PLAIN_VARIABLES: &[&str] =
     &["HOME", "LANG", "LOGNAME", "PATH", "PWD", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
 
-/// No server is waited for so many seconds.
+/// Timeouts from this value on are in milliseconds.
 const MILLISECONDS_MIN: f64 = 1000.0;
 
-/// What `mcpServers` says.
+/// The section `mcpServers`.
 #[derive(Default)]
 pub(super) struct McpServersSection {
-    /// Those to connect to.
+    /// The servers to connect to.
     pub(super) servers: Vec<McpServer>,
-    /// Variables that hold their keys.
     pub(super) secret_variables: Vec<String>,
 }
 
-/// What can be said of one server.
+/// The fields of one server.
 #[derive(Default)]
 struct McpServerFields {
     transport: Option<McpTransportKind>,
@@ -48,13 +47,13 @@ struct McpServerFields {
     timeout: Option<Duration>,
 }
 
-/// What `transport` can be.
+/// Values of `transport`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum McpTransportKind {
     Stdio,
     Http,
     Sse,
-    /// Crow's own tools, which it has anyway.
+    /// Crow's own tools, which are always there.
     Builtin,
 }
 
@@ -117,7 +116,7 @@ impl ConfigLoader<'_> {
         Ok(fields)
     }
 
-    /// Spells a server's folder out; a relative one begins in the session's.
+    /// Expands a server's directory; relative paths start in the session's.
     fn expand_server_dir(&self, cwd: &str) -> PathBuf {
         let home = self.merged_env.get("HOME").filter(|_| cwd == "~" || cwd.starts_with("~/"));
         home.map_or_else(
@@ -126,7 +125,7 @@ impl ConfigLoader<'_> {
         )
     }
 
-    /// Reads seconds; so large a number counts milliseconds, as FastMCP does.
+    /// Reads a timeout in seconds; large numbers are milliseconds, as in FastMCP.
     fn read_timeout(&mut self, key_path: &str, node: &ConfigNode) -> Result<Option<Duration>, ConfigError> {
         let expected = "seconds";
         let Some(number) = self.read_number::<f64>(key_path, node, expected)? else { return Ok(None) };
@@ -147,7 +146,7 @@ impl ConfigLoader<'_> {
         kind.ok_or_else(expected).map(Some)
     }
 
-    /// Decides how a server is reached; not at all, when it is disabled or our own.
+    /// Determines how a server is reached; `None` if it is disabled or our own.
     fn server_transport(
         &self,
         field: &ConfigField,
@@ -203,7 +202,7 @@ impl ConfigLoader<'_> {
         }
     }
 
-    /// Reads what each name stands for; the variables in it hold secrets.
+    /// Reads a map of names to texts; variables in the texts hold secrets.
     pub(super) fn read_pairs(
         &mut self,
         key_path: &str,
@@ -218,7 +217,7 @@ impl ConfigLoader<'_> {
         Ok(pairs)
     }
 
-    /// Reads a text that may hold a key, and notes the variables in it.
+    /// Reads a text that may contain a key, and collects its variables.
     pub(super) fn read_secret(
         &mut self,
         key_path: &str,
@@ -230,7 +229,7 @@ impl ConfigLoader<'_> {
     }
 }
 
-/// Names the variables in a text that can hold a secret.
+/// Returns the variables in a text that may hold a secret.
 fn secret_variables(node: &ConfigNode) -> Vec<String> {
     match &node.value {
         ConfigValue::Scalar(scalar) => {
@@ -241,7 +240,7 @@ fn secret_variables(node: &ConfigNode) -> Vec<String> {
     }
 }
 
-/// Tells the server that earlier versions brought along: its tools are ours.
+/// Whether this is the server of earlier versions, whose tools are built in now.
 fn is_own_server(command: &str, args: &[String]) -> bool {
     let program = Path::new(command).file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match program {

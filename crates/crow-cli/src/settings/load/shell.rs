@@ -15,7 +15,7 @@ use super::{
 /// The shell that models write for.
 const PREFERRED: &str = "bash";
 
-/// Where bash is when `PATH` does not say.
+/// Directories searched for bash after `PATH`.
 const FALLBACK_PATH: &str = "/usr/bin:/bin:/usr/local/bin";
 
 impl ConfigLoader<'_> {
@@ -41,13 +41,13 @@ impl ConfigLoader<'_> {
     }
 }
 
-/// Returns bash where there is one, else `/bin/sh`.
+/// Returns bash if it exists, else `/bin/sh`.
 pub(crate) fn default_shell(env: &Environment) -> Shell {
     let found = find_program(PREFERRED, env);
     found.as_deref().and_then(Path::to_str).and_then(|path| Shell::new(PREFERRED, path)).unwrap_or_default()
 }
 
-/// Finds a program by its name. Relative folders of `PATH` are skipped: they may be a repository's.
+/// Finds a program by name. Relative directories of `PATH` are skipped: they may belong to a repository.
 fn find_program(name: &str, env: &Environment) -> Option<PathBuf> {
     if name.contains('/') {
         return None;

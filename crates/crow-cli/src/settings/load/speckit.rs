@@ -1,4 +1,4 @@
-//! `speckit`: where features go, and whether tasks may be done side by side.
+//! `speckit`: the location of features, and whether tasks run in parallel.
 
 use crow_agent::{ParallelMode, PublicEnvironment, WorkflowConfig};
 use crow_speckit::{SpeckitVariables, SpecsLink, SpecsRoot};
@@ -9,7 +9,6 @@ use super::{
 };
 
 impl ConfigLoader<'_> {
-    /// Reads the whole key.
     pub(super) fn read_speckit(&mut self, field: &ConfigField) -> Result<WorkflowConfig, ConfigError> {
         let mut workflow = WorkflowConfig::default();
         for field in
@@ -45,7 +44,7 @@ impl ConfigLoader<'_> {
     }
 }
 
-/// Adds what the environment says, but for its secrets.
+/// Adds the environment without its secrets.
 pub(super) fn add_environment(
     workflow: WorkflowConfig,
     env: &Environment,

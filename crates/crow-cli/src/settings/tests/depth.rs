@@ -1,6 +1,6 @@
 use expect_test::expect;
 
-/// A thread beside the first has 2 MB of stack.
+/// Every thread but the main one has 2 MB of stack.
 #[test]
 fn deep_files_are_errors_and_no_overflow() {
     let aliases = |n: usize| {

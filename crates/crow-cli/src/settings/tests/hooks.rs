@@ -1,6 +1,6 @@
 use expect_test::{Expect, expect};
 
-/// Loads hooks and shows those that came of it, or what is wrong with them.
+/// Loads hooks and compares them or the error.
 #[track_caller]
 fn check(yaml: &str, expect: Expect) {
     let text = super::loaded(yaml, "", &[("VAR", "of crow")]);
