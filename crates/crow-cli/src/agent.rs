@@ -81,13 +81,14 @@ pub(crate) fn build_runtime(settings: Settings) -> Result<AgentRuntime, Failure>
     let store = store.map_err(|error| Failure::new(FailureKind::Store, error.to_string()))?;
     let config_file = settings.dir.join(crate::settings::CONFIG_FILE);
     let setup_hint = format!(
-        "No model is configured. Run `crow-cli init`, or name a provider and a model in {}.",
+        "No model is configured. Run `crow-cli init`, or add a provider and a model to {}.",
         config_file.display()
     );
     // Links are resolved, as they are in the paths that permissions are evaluated for.
     let config_dir = crow_tools::resolve_links(&settings.dir);
     let spill_dir = spill_dir(&settings);
-    let notices = privacy::make_all_private(&settings).into_iter().collect();
+    let notices =
+        privacy::make_all_private(&settings).iter().map(|warning| privacy::to_sentence(warning)).collect();
     let tool_config = builtin_tool_config(&settings);
     let launcher = AgentLauncher::new(tool_config.sandbox.clone());
     let tools = ToolRegistry::with_builtin_tools(tool_config);
@@ -178,7 +179,8 @@ fn config_failure(error: &crate::settings::ConfigError) -> Failure {
 /// Builds a single-threaded runtime, so that no chunk has to wake another thread.
 pub(crate) fn tokio_runtime() -> Result<Runtime, CliError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start: {error}")))
+    runtime
+        .map_err(|error| CliError::new(CliExitCode::Failed, format!("could not start the runtime: {error}")))
 }
 
 /// Serves an editor over stdin and stdout, or clients over WebSocket at an address.
@@ -207,7 +209,7 @@ fn serve_stdio(source: ConfigSource) -> Result<(), CliError> {
         }));
     runtime.shutdown_background();
     if writer_thread.join().is_err() {
-        return Err(CliError::new(CliExitCode::Failed, "could not write the last answers"));
+        return Err(CliError::new(CliExitCode::Failed, "could not write the last messages"));
     }
     result.map_err(|error| CliError::new(CliExitCode::Failed, error.to_string()))
 }
@@ -233,7 +235,7 @@ fn serve_websocket(
                 let served =
                     crow_agent::serve_sessions(transport, info, cancel.clone().cancelled_owned(), load).await;
                 if let Err(error) = served {
-                    tracing::info!(%error, "a client left without a goodbye");
+                    tracing::info!(%error, "the connection to a client was lost");
                 }
                 if cancel.is_cancelled() { CloseReason::GoingAway } else { CloseReason::Over }
             }
@@ -270,7 +272,7 @@ pub(crate) async fn wait_for_stop_signal() {
             }
         }
         (Err(error), _) | (_, Err(error)) => {
-            tracing::warn!(%error, "signals end the process at once");
+            tracing::warn!(%error, "could not handle signals, they will end the process at once");
             std::future::pending::<()>().await;
         }
     }

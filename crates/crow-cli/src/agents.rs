@@ -55,8 +55,8 @@ pub(crate) fn run(
         let agents: Vec<Value> = crow.into_iter().chain(configured).collect();
         return Ok(writeln!(out, "{}", json!({ "agents": agents }))?);
     }
-    let header = ["NAME", "REACHED BY", ""].map(str::to_owned);
-    let crow = (!is_replaced).then(|| [CROW, "itself", "built in"].map(str::to_owned));
+    let header = ["NAME", "COMMAND OR URL", ""].map(str::to_owned);
+    let crow = (!is_replaced).then(|| [CROW, "", "built in"].map(str::to_owned));
     let configured = settings.agent_servers.iter().map(|server| {
         let note = match locate_program(server, lookup) {
             Some(None) => "not found",
@@ -81,9 +81,11 @@ pub(crate) fn find_agent<'a>(
             let names = std::iter::once(CROW).chain(servers.iter().map(|server| server.name.as_str()));
             let suggestion = nearest_name(name, names.clone());
             let suggestion = suggestion.map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-            let error =
-                CliError::new(CliExitCode::Usage, format!("there is no agent {name:?} in agent_servers"));
-            Err(error.with_hint(format!("{suggestion}there is: {}", names.collect::<Vec<_>>().join(", "))))
+            let error = CliError::new(CliExitCode::Usage, format!("unknown agent {name:?}"));
+            Err(error.with_hint(format!(
+                "{suggestion}configured agents: {}",
+                names.collect::<Vec<_>>().join(", ")
+            )))
         }
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatu
             (Some(_), Some(variable)) => format!("from {variable}"),
             (Some(_), None) => "in the configuration".to_owned(),
             (None, Some(variable)) => format!("missing: {variable} is not set"),
-            (None, None) => "none needed".to_owned(),
+            (None, None) => "not required".to_owned(),
         };
         [provider.name.clone(), provider.base_url.clone(), key]
     });
@@ -45,7 +45,7 @@ pub(crate) fn run(settings: &Settings, out: &mut impl Write) -> Result<AuthStatu
         (None, Some(variable)) => {
             let message = format!("the default model has no key: {variable} is not set");
             let hint =
-                format!("put {variable} into {}", settings.dir.join(crate::settings::ENV_FILE).display());
+                format!("set {variable} in {}", settings.dir.join(crate::settings::ENV_FILE).display());
             Err(CliError::new(CliExitCode::Config, message).with_hint(hint))
         }
         (Some(_), _) | (None, None) => Ok(AuthStatus::Ready),

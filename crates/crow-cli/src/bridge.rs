@@ -82,7 +82,10 @@ fn agent_command(
 ) -> Result<CommandSpec, CliError> {
     let cwd = cwd.map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
     if !cwd.is_dir() {
-        return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", cwd.display())));
+        return Err(CliError::new(
+            CliExitCode::Usage,
+            format!("the directory {} does not exist", cwd.display()),
+        ));
     }
     let cwd = crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?;
     let mut args = command_line.into_iter();
@@ -95,8 +98,8 @@ fn agent_command(
     };
     let found = found.filter(is_program).and_then(|path| path.into_os_string().into_string().ok());
     let Some(found) = found else {
-        let error = CliError::new(CliExitCode::Usage, format!("there is no program {program}"));
-        return Err(error.with_hint("name the command that starts the agent, such as `acp-bridge codex-acp`"));
+        let error = CliError::new(CliExitCode::Usage, format!("the program {program} was not found"));
+        return Err(error.with_hint("give the command that starts the agent, such as `acp-bridge codex-acp`"));
     };
     Ok(CommandSpec { program: found, args: args.collect(), cwd, env: Vec::new(), env_removed: Vec::new() })
 }
@@ -132,7 +135,7 @@ async fn serve_client(
             return CloseReason::AgentEnded { how, words: error.to_string() };
         }
     };
-    tracing::info!(name, "a client came");
+    tracing::info!(name, "a client connected");
     let ended_by = {
         let mut splice = Box::pin(splice_transports(transport, agent_lines));
         tokio::select! {
@@ -149,15 +152,15 @@ async fn serve_client(
         }
         None => CloseReason::GoingAway,
     };
-    tracing::info!(name, ?ended_by, "a client is done");
+    tracing::info!(name, ?ended_by, "a client disconnected");
     close_reason
 }
 
 fn describe_end(exit: &AgentExit) -> String {
     match exit.ended {
-        Some(ExitReason::Exited(code)) => format!("the agent ended with exit code {code}"),
-        Some(ExitReason::Signalled(signal)) => format!("the agent was ended by signal {signal}"),
-        Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => "the agent ended".to_owned(),
+        Some(ExitReason::Exited(code)) => format!("the agent exited with code {code}"),
+        Some(ExitReason::Signalled(signal)) => format!("the agent was killed by signal {signal}"),
+        Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => "the agent exited".to_owned(),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{inspect::ExportFormat, run::ReplaySpan, sessions::SessionAge, socket
 #[derive(Debug, Parser)]
 #[command(name = "crow-cli", version, propagate_version = false, arg_required_else_help = true)]
 pub(crate) struct Cli {
-    /// Folder with the configuration, the keys and the sessions [default: ~/.crow]
+    /// Directory for the configuration, keys and sessions [default: ~/.crow]
     #[arg(
         short = 'd',
         long,
@@ -29,7 +29,7 @@ pub(crate) struct Cli {
         value_name = "DIR"
     )]
     pub(crate) config_dir: Option<PathBuf>,
-    /// Say more on stderr
+    /// Also log to stderr
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
     #[command(subcommand)]
@@ -39,47 +39,47 @@ pub(crate) struct Cli {
 /// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CliCommand {
-    /// Serve an editor on stdin and stdout, or clients over WebSocket
+    /// Serve an editor over stdin and stdout, or clients over WebSocket
     Acp(AcpArgs),
-    /// Serve any agent that speaks ACP on stdin and stdout over WebSocket, one program for each client
+    /// Serve a stdio ACP agent over WebSocket, one process per client
     AcpBridge(BridgeArgs),
-    /// Give the agent a task in the terminal
+    /// Run a task in the terminal
     Run(RunArgs),
-    /// See the agent work, without a key and without a network
+    /// Watch the agent fix a small project with a scripted model; needs no key and no network
     Demo,
     /// Set up providers and models
     Init(InitArgs),
-    /// Say how authentication stands; set it up when nothing is configured; sign in at an MCP server
+    /// Show which keys are set, set up a provider, or log in to an MCP server
     Auth(AuthArgs),
-    /// Look at sessions and their messages
+    /// Show sessions and their messages
     Inspect(InspectArgs),
     /// List and delete sessions
     Sessions {
-        /// What to do with them
+        /// The subcommand
         #[command(subcommand)]
         command: SessionsSubcommand,
     },
-    /// Serve Crow's own tools to any MCP client on stdin and stdout
+    /// Serve Crow's built-in tools to an MCP client over stdin and stdout, or over HTTP
     Mcp(McpArgs),
-    /// List the configured models, or those their providers have
+    /// List the configured models, or those the providers offer
     Models(ModelsArgs),
-    /// List the agents that can be driven
+    /// List the agents that Crow can drive
     Agents(AgentsArgs),
-    /// List the tools that every session has
+    /// List the built-in tools
     Tools(ToolsArgs),
-    /// Take back what the last turn of a session did to files
+    /// Undo the file changes of a session's last turn
     Undo(UndoArgs),
-    /// List, show, give and remove trust in what repositories supply
+    /// List, show, add and remove trust in repository files
     Trust(TrustArgs),
-    /// List what you always allow in your projects, and take it back
+    /// List and revoke permanent permissions, by project
     Permissions(PermissionsArgs),
-    /// Number features and check what a step of Spec Kit needs, as its own scripts do
+    /// Create and check Spec Kit features, with the output of Spec Kit's scripts
     Speckit(SpeckitArgs),
-    /// Check the configuration, keys, database, servers, agents, shell and sandbox, and say what to do
+    /// Check the configuration, keys, database, servers, agents, shell and sandbox
     Doctor(DoctorArgs),
-    /// Print completions for a shell
+    /// Print a shell completion script
     Completions {
-        /// The shell
+        /// The shell to complete for
         shell: clap_complete::Shell,
     },
 }
@@ -87,13 +87,13 @@ pub(crate) enum CliCommand {
 /// Arguments of `acp`.
 #[derive(Debug, Args)]
 pub(crate) struct AcpArgs {
-    /// Do what `auth` does instead: editors add this to the command they start the agent with
+    /// Run `auth` instead; editors append this to the command that starts the agent
     #[arg(long, hide = true)]
     pub(crate) set_up: bool,
-    /// Serve clients over WebSocket here instead, to whoever has the token; port 0 is any
+    /// Listen for WebSocket clients that have the token; port 0 picks a free port
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "set_up")]
     pub(crate) listen: Option<ListenAddress>,
-    /// Take the token from this file, or write it there when there is none
+    /// Read the token from this file, or create the file if it does not exist
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) token_file: Option<PathBuf>,
 }
@@ -103,10 +103,10 @@ pub(crate) struct AcpArgs {
 pub(crate) struct BridgeArgs {
     #[command(flatten)]
     pub(crate) options: BridgeOptions,
-    /// The command that starts the agent, with its arguments; the options above may stand among them
+    /// The agent's command line; options of the bridge may appear anywhere in it
     #[arg(value_name = "CMD", required_unless_present = "own", num_args = 1.., allow_hyphen_values = true)]
     pub(crate) command: Vec<String>,
-    /// The command, or the rest of it; nothing of it is taken for an option of the bridge
+    /// The agent's command line, or the rest of it; everything after `--` is passed to the agent unchanged
     #[arg(value_name = "CMD", last = true)]
     pub(crate) own: Vec<String>,
 }
@@ -114,34 +114,34 @@ pub(crate) struct BridgeArgs {
 /// Options of the bridge itself.
 #[derive(Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct BridgeOptions {
-    /// Listen on this address or name [default: 127.0.0.1]
+    /// Listen on this address or host name [default: 127.0.0.1]
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Option<String>,
-    /// Listen on this port; 0 is any [default: 0]
+    /// Listen on this port; 0 picks a free port [default: 0]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Start the agent in this folder instead of the current one
+    /// Run the agent in this directory instead of the current one
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Set a variable for the agent
+    /// Set an environment variable for the agent; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// Log this much: debug, info, warning or error [default: info]
+    /// Set the log level: debug, info, warning or error [default: info]
     #[arg(long, value_name = "LEVEL", value_parser = parse_log_level)]
     pub(crate) log: Option<tracing::Level>,
-    /// Write the log, with what agents say on stderr, to this file
+    /// Write the log and the agents' stderr to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) log_file: Option<PathBuf>,
-    /// Take the token from this file, or write it there when there is none
+    /// Read the token from this file, or create the file if it does not exist
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Ask for no token, on an address that only this machine reaches
+    /// Accept clients without a token; only on a loopback address
     #[arg(long, conflicts_with = "token_file")]
     pub(crate) no_token: bool,
-    /// Serve the agent at this path; `*` is any [default: /acp]
+    /// Serve the agent at this path; `*` accepts any path [default: /acp]
     #[arg(long, value_name = "PATH", value_parser = parse_url_path)]
     pub(crate) path: Option<String>,
-    /// Let pages of this origin in, such as http://localhost:3000
+    /// Accept web pages of this origin, such as http://localhost:3000; can be repeated
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) allow_origin: Vec<String>,
 }
@@ -161,7 +161,7 @@ fn parse_log_level(text: &str) -> Result<tracing::Level, String> {
         "info" => Ok(tracing::Level::INFO),
         "warning" | "warn" => Ok(tracing::Level::WARN),
         "error" => Ok(tracing::Level::ERROR),
-        _ => Err("expected debug, info, warning or error; a file is named with --log-file".to_owned()),
+        _ => Err("expected debug, info, warning or error; the log file is set with --log-file".to_owned()),
     }
 }
 
@@ -173,9 +173,9 @@ fn parse_url_path(text: &str) -> Result<String, String> {
 /// Arguments of `auth`.
 #[derive(Debug, Args)]
 pub(crate) struct AuthArgs {
-    /// Sign in at this MCP server, in a browser
+    /// Log in to this MCP server in a browser
     pub(crate) server: Option<String>,
-    /// Forget the sign-in at the server
+    /// Delete the login at the server
     #[arg(long, requires = "server")]
     pub(crate) forget: bool,
 }
@@ -183,7 +183,7 @@ pub(crate) struct AuthArgs {
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to do; `-` reads it from stdin
+    /// The task; `-` reads it from stdin
     #[arg(conflicts_with = "file")]
     pub(crate) prompt: Option<String>,
     /// Keep asking for prompts
@@ -192,32 +192,32 @@ pub(crate) struct RunArgs {
     /// Continue this session
     #[arg(short, long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Continue in a copy of the session; the original stays as it is
+    /// Continue in a copy of the session and leave the original unchanged
     #[arg(long, requires = "session")]
     pub(crate) fork: bool,
-    /// Show of the session first: all, none, or this many of its last prompts with what followed [default: 1 on a
+    /// Replay this much of the session first: `all`, `none`, or a number of prompts with their replies [default: 1 on a
     /// terminal]
     #[arg(long, value_name = "all|none|N", requires = "session")]
     pub(crate) replay: Option<ReplaySpan>,
-    /// Work in this folder instead of the current one
+    /// Work in this directory instead of the current one
     #[arg(short = 'c', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// Read the prompt from this file; `-` is stdin
+    /// Read the prompt from this file; `-` reads it from stdin
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Use this configured model, or one of the other agent's
+    /// Use this configured model, or a model of the agent given with --agent
     #[arg(short, long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// How much the agent may do on its own; another agent may have other modes
+    /// Set the permission mode; an agent given with --agent may have other modes
     #[arg(long, value_name = "MODE", value_parser = ModeValueParser)]
     pub(crate) mode: Option<String>,
-    /// Drive this agent of `agent_servers` instead of Crow's own
+    /// Drive this agent from `agent_servers` instead of Crow
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// Allow everything without asking
+    /// Approve every permission request
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Print one JSON event a line
+    /// Print one JSON event per line
     #[arg(short, long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -227,10 +227,10 @@ pub(crate) struct RunArgs {
 /// Arguments of `init`.
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
-    /// Take everything from the environment, ask nothing
+    /// Take everything from the environment and ask no questions
     #[arg(short, long)]
     pub(crate) yes: bool,
-    /// Bring over the folder of the Python version, such as ~/.agents/crow, ask nothing
+    /// Import the directory of the Python version, such as ~/.agents/crow, and ask no questions
     #[arg(long, value_name = "DIR")]
     pub(crate) from: Option<PathBuf>,
 }
@@ -238,7 +238,7 @@ pub(crate) struct InitArgs {
 /// Arguments of `inspect`.
 #[derive(Debug, Default, Args)]
 pub(crate) struct InspectArgs {
-    /// Look at this session
+    /// Show this session
     #[arg(short, long, value_name = "ID")]
     pub(crate) session: Option<String>,
     /// Show its messages
@@ -250,17 +250,17 @@ pub(crate) struct InspectArgs {
     /// Show the messages before this one
     #[arg(long, value_name = "N", requires = "messages")]
     pub(crate) before: Option<u64>,
-    /// Show sessions with those they started below them
+    /// Show sessions with the sessions they started
     #[arg(long, conflicts_with_all = ["messages", "search"])]
     pub(crate) tree: bool,
-    /// List the sessions that others started as well
+    /// Include sessions that were started by other sessions
     #[arg(long, conflicts_with_all = ["session", "tree", "search"])]
     pub(crate) all: bool,
     /// Search the messages of all sessions, or of one
     #[arg(long, value_name = "TEXT", conflicts_with = "messages")]
     pub(crate) search: Option<String>,
-    /// Write the whole session
-    #[arg(long, value_name = "FORM", requires = "session", conflicts_with_all = ["messages", "tree", "search", "limit"])]
+    /// Export the whole session in this format
+    #[arg(long, value_name = "FORMAT", requires = "session", conflicts_with_all = ["messages", "tree", "search", "limit"])]
     pub(crate) export: Option<ExportFormat>,
     /// Print JSON
     #[arg(short, long)]
@@ -270,31 +270,31 @@ pub(crate) struct InspectArgs {
 /// Subcommands of `sessions`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SessionsSubcommand {
-    /// List sessions, the newest first
+    /// List sessions, newest first
     List {
         /// Show at most this many
         #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         limit: Option<u32>,
-        /// Show the sessions that others started as well
+        /// Include sessions that were started by other sessions
         #[arg(long)]
         all: bool,
         /// Print JSON
         #[arg(short, long)]
         json: bool,
     },
-    /// Delete sessions in which nobody spoke for some time, with those they started
+    /// Delete old sessions and the sessions they started
     Prune(PruneArgs),
-    /// Delete sessions, with those they started
+    /// Delete sessions and the sessions they started
     Delete(DeleteArgs),
 }
 
 /// Arguments of `sessions prune`.
 #[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// Those whose last message is older: hours, days or weeks, such as 6h, 30d or 12w
+    /// Delete sessions whose last message is older than this many hours, days or weeks: 6h, 30d, 12w
     #[arg(long, value_name = "AGE")]
     pub(crate) older_than: SessionAge,
-    /// Show what would be deleted, and delete nothing
+    /// Show what would be deleted and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]
@@ -304,7 +304,7 @@ pub(crate) struct PruneArgs {
 /// Arguments of `sessions delete`.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteArgs {
-    /// The sessions
+    /// The sessions to delete
     #[arg(value_name = "ID", required = true)]
     pub(crate) sessions: Vec<String>,
     #[command(flatten)]
@@ -314,7 +314,7 @@ pub(crate) struct DeleteArgs {
 /// Options of deleting sessions.
 #[derive(Debug, Args)]
 pub(crate) struct DeleteOptions {
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub(crate) yes: bool,
     /// Print JSON
@@ -325,10 +325,10 @@ pub(crate) struct DeleteOptions {
 /// Arguments of `mcp`.
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
-    /// Serve streamable HTTP here instead, to whoever has the token; port 0 is any
+    /// Serve streamable HTTP on this address to clients that have the token; port 0 picks a free port
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) http: Option<SocketAddr>,
-    /// Work in this folder instead of the current one
+    /// Work in this directory instead of the current one
     #[arg(short = 'c', long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
 }
@@ -336,7 +336,7 @@ pub(crate) struct McpArgs {
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Save what can be read of a damaged database into a new one; no other Crow may run meanwhile
+    /// Save the readable part of a damaged database to a new one; stop all other Crow processes first
     #[arg(long, conflicts_with = "json")]
     pub(crate) salvage: bool,
     /// Print JSON
@@ -347,7 +347,7 @@ pub(crate) struct DoctorArgs {
 /// Arguments of `tools`.
 #[derive(Debug, Args)]
 pub(crate) struct ToolsArgs {
-    /// Print JSON, with descriptions and parameters in full
+    /// Print JSON with full descriptions and parameters
     #[arg(short, long)]
     pub(crate) json: bool,
 }
@@ -355,7 +355,7 @@ pub(crate) struct ToolsArgs {
 /// Arguments of `models`.
 #[derive(Debug, Args)]
 pub(crate) struct ModelsArgs {
-    /// Ask each configured provider which models it has, and list those instead
+    /// Request the model list of each configured provider
     #[arg(short, long)]
     pub(crate) available: bool,
     /// Print JSON
@@ -374,13 +374,13 @@ pub(crate) struct AgentsArgs {
 /// Arguments of `undo`.
 #[derive(Debug, Args)]
 pub(crate) struct UndoArgs {
-    /// In this session instead of the newest one of the current folder
+    /// Undo in this session instead of the newest one of the current directory
     #[arg(short, long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Change nothing, show what would be done
+    /// Show what would be done and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Change no file, leave what stands in the way as it is for good
+    /// Skip files with conflicts for good and change nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) skip: bool,
     /// Print JSON
@@ -391,7 +391,7 @@ pub(crate) struct UndoArgs {
 /// Arguments of `permissions`.
 #[derive(Debug, Args)]
 pub(crate) struct PermissionsArgs {
-    /// What to do; without it the answers are listed
+    /// The subcommand; without one, permissions are listed
     #[command(subcommand)]
     pub(crate) command: Option<PermissionsSubcommand>,
     /// Print JSON
@@ -402,16 +402,19 @@ pub(crate) struct PermissionsArgs {
 /// Subcommands of `permissions`; the default project is that of the current directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PermissionsSubcommand {
-    /// List what is always allowed, by project
+    /// List permanent permissions by project
     List,
-    /// Take one answer back, by its number in the list
+    /// Revoke one permission, by its number in the list
     Remove {
+        /// The number of the permission in the list
         number: usize,
+        /// Use this directory instead of the current one
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
-    /// Take all answers of a project back
+    /// Revoke all permissions of a project
     Clear {
+        /// Use this directory instead of the current one
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
@@ -420,7 +423,7 @@ pub(crate) enum PermissionsSubcommand {
 /// Arguments of `trust`.
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
-    /// What to do; without it the repositories are listed
+    /// The subcommand; without one, repositories are listed
     #[command(subcommand)]
     pub(crate) command: Option<TrustSubcommand>,
     /// Print JSON
@@ -431,23 +434,26 @@ pub(crate) struct TrustArgs {
 /// Subcommands of `trust`; the default is the current directory.
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustSubcommand {
-    /// List the repositories that are trusted or refused
+    /// List the repositories that are trusted or rejected
     List,
-    /// Show what a repository supplies and what of it would run
+    /// Show a repository's files that need trust, and what they would run
     Show {
+        /// Use this directory instead of the current one
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },
-    /// Show it, ask, and trust it until it changes
+    /// Show the files, ask for confirmation, and trust them until they change
     Add {
+        /// Use this directory instead of the current one
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(short, long)]
         yes: bool,
     },
-    /// Forget what was said about a repository
+    /// Remove the stored decision about a repository
     Remove {
+        /// Use this directory instead of the current one
         #[arg(value_name = "DIR")]
         directory: Option<PathBuf>,
     },

@@ -119,7 +119,7 @@ pub(crate) async fn run(
                     report.add(CheckResult::new(
                         "config",
                         CheckState::Warning,
-                        format!("{file} is not there yet"),
+                        format!("{file} does not exist yet"),
                     ))?;
                 }
             }
@@ -151,7 +151,7 @@ fn report_retired_keys<W: Write>(
     }
     let keys: Vec<String> =
         retired.iter().map(|warning| format!("{} (line {})", warning.text, warning.line)).collect();
-    let text = format!("of earlier versions, without effect in this one: {}", keys.join(", "));
+    let text = format!("from earlier versions, without effect: {}", keys.join(", "));
     report.add(CheckResult::new("keys", CheckState::Ok, text))
 }
 
@@ -196,7 +196,7 @@ fn check_python_dir<W: Write>(
     let Some(directory) = init::find_python_config(dir, env) else { return Ok(()) };
     let directory = directory.display();
     let text = format!(
-        "{directory} has a configuration of the Python version; `crow-cli init --from {directory}` brings it over"
+        "{directory} has a configuration of the Python version; import it with `crow-cli init --from {directory}`"
     );
     report.add(CheckResult::new("python version", CheckState::Warning, text))
 }
@@ -210,7 +210,7 @@ async fn check_models<W: Write>(
         return report.add(CheckResult::new(
             "models",
             CheckState::Problem,
-            "none is configured; run `crow-cli init`",
+            "no model is configured; run `crow-cli init`",
         ));
     }
     let http = match HttpClients::new() {
@@ -263,16 +263,16 @@ fn compare_models<'a>(
         }
     }
     let n = listing.models.len();
-    let mut parts = vec![format!("answers, and knows {n} model{}", if n == 1 { "" } else { "s" })];
+    let mut parts = vec![format!("reachable, lists {n} model{}", if n == 1 { "" } else { "s" })];
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        parts.push(format!("does not list {missing}; `crow-cli models --available` shows what it has"));
+        parts.push(format!("does not list {missing}; see `crow-cli models --available`"));
     }
     let state =
         if missing.is_empty() && window_problems.is_empty() { CheckState::Ok } else { CheckState::Warning };
     parts.extend(window_problems);
     if !unknown.is_empty() {
-        parts.push(format!("tells the window of {} when it is loaded", unknown.join(", ")));
+        parts.push(format!("reports the context window of {} once it is loaded", unknown.join(", ")));
     }
     (state, parts.join("; "))
 }
@@ -288,14 +288,14 @@ async fn check_database<W: Write>(
         }
     };
     let (state, text) = match integrity.await {
-        Ok(None) => (CheckState::Ok, format!("{address} is made with the first session")),
-        Ok(Some(problems)) if problems.is_empty() => (CheckState::Ok, format!("{address} is sound")),
+        Ok(None) => (CheckState::Ok, format!("{address} will be created with the first session")),
+        Ok(Some(problems)) if problems.is_empty() => (CheckState::Ok, format!("{address} is intact")),
         Ok(Some(problems)) => {
             let damage = problems.join("; ");
             (
                 CheckState::Problem,
                 format!(
-                    "{address} is damaged ({damage}); `crow-cli doctor --salvage` saves what can be read"
+                    "{address} is damaged ({damage}); `crow-cli doctor --salvage` saves the readable part"
                 ),
             )
         }
@@ -325,10 +325,10 @@ async fn check_mcp_servers<W: Write>(
         connection.wait_until_settled(SERVERS_WAIT_MAX).await;
         let (tools, notices) = (connection.tools(), connection.take_notices());
         let (state, text) = match (tools.len(), notices.as_slice()) {
-            (0, []) => (CheckState::Warning, "brings no tools".to_owned()),
+            (0, []) => (CheckState::Warning, "offers no tools".to_owned()),
             (0, notices) => (CheckState::Problem, notices.join(" ")),
-            (n, []) => (CheckState::Ok, format!("brings {n} tools")),
-            (n, notices) => (CheckState::Warning, format!("brings {n} tools; {}", notices.join(" "))),
+            (n, []) => (CheckState::Ok, format!("offers {n} tools")),
+            (n, notices) => (CheckState::Warning, format!("offers {n} tools; {}", notices.join(" "))),
         };
         report.add(CheckResult::new(format!("mcp {}", server.name), state, text))?;
     }
@@ -345,20 +345,18 @@ fn check_agents<W: Write>(
     for server in &settings.agent_servers {
         let description = &settings.agent_descriptions[&server.name];
         let (state, text) = match agents::locate_program(server, lookup) {
-            Some(Some(program)) => {
-                (CheckState::Ok, format!("{} is there, it was not started", program.display()))
-            }
+            Some(Some(program)) => (CheckState::Ok, format!("found {} (not started)", program.display())),
             Some(None) => {
                 let program = description.split(' ').next().unwrap_or_default();
                 let name = &server.name;
                 let text = format!(
-                    "there is no program {program}; install it, or name its path in agent_servers.{name}.command"
+                    "the program {program} was not found; install it, or give its path in agent_servers.{name}.command"
                 );
                 (CheckState::Problem, text)
             }
             None => match settings.unreachable_agents.get(&server.name) {
                 Some(reason) => (CheckState::Problem, format!("{description} cannot be used: {reason}")),
-                None => (CheckState::Untried, format!("{description} is an address, nobody was asked there")),
+                None => (CheckState::Untried, format!("{description} (not contacted)")),
             },
         };
         report.add(CheckResult::new(format!("agent {}", server.name), state, text))?;
@@ -369,15 +367,16 @@ fn check_agents<W: Write>(
 async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>) -> Result<(), CliError> {
     let (name, program) = (shell.name(), shell.program());
     let (state, text) = match Path::new(program).exists() {
-        true => (CheckState::Ok, format!("{name} runs commands")),
-        false => {
-            (CheckState::Problem, format!("there is no {program}, which runs every command; install a shell"))
-        }
+        true => (CheckState::Ok, format!("commands run in {name}")),
+        false => (
+            CheckState::Problem,
+            format!("{program} was not found; install a shell, which runs every command"),
+        ),
     };
     report.add(CheckResult::new("shell", state, text))?;
     let support = match agent_info().program {
         Some(exe) => SandboxWrapper::new(exe, SandboxDefaults::default()).sandbox_support().await.clone(),
-        None => SandboxSupport::None { reason: "the program that holds commands was not found".into() },
+        None => SandboxSupport::None { reason: "Crow's own program was not found".into() },
     };
     let (state, text) = match support.description() {
         None => (CheckState::Ok, "works: unapproved commands are confined".to_owned()),
@@ -388,13 +387,13 @@ async fn check_machine<W: Write>(shell: &Shell, report: &mut CheckReport<'_, W>)
 
 fn run_salvage(address: &DatabaseAddress, out: &mut impl Write) -> Result<(), CliError> {
     let DatabaseAddress::File(path) = address else {
-        let reason = "a database on a server is mended there; restore a backup of it";
+        let reason = "only a SQLite database can be salvaged; restore a backup on the server";
         return Err(CliError::new(CliExitCode::Failed, reason));
     };
     let SalvageReport { n_sessions, n_messages, damaged } = salvage_database(path)?;
     let (path, damaged) = (path.display(), damaged.display());
     Ok(writeln!(
         out,
-        "saved {n_sessions} sessions with {n_messages} messages into {path}; what was there is {damaged}"
+        "saved {n_sessions} sessions with {n_messages} messages to {path}; the damaged database is {damaged}"
     )?)
 }

@@ -94,6 +94,6 @@ impl From<io::Error> for CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::without_message(CliExitCode::Success);
         }
-        Self::new(CliExitCode::Failed, format!("could not write the result: {error}"))
+        Self::new(CliExitCode::Failed, format!("could not write the output: {error}"))
     }
 }

@@ -64,13 +64,13 @@ where
             let directory = directory.display();
             writeln!(
                 log,
-                "note: the Python version is configured in {directory}; `--from {directory}` brings that over"
+                "note: {directory} has a configuration of the Python version; import it with `--from {directory}`"
             )?;
         }
         return init_from_environment(dir, env, context, log).await;
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        let message = "init asks questions and there is no terminal to ask them in";
+        let message = "init asks questions, but there is no terminal";
         return Err(CliError::new(CliExitCode::Usage, message)
             .with_hint("`crow-cli init -y` takes the keys from the environment"));
     }
@@ -93,9 +93,9 @@ where
 {
     let config = dir.join(CONFIG_FILE);
     if config.exists() {
-        let message = format!("{} exists and is left as it is", config.display());
+        let message = format!("{} already exists", config.display());
         return Err(CliError::new(CliExitCode::Config, message)
-            .with_hint("edit it, move it away, or run `crow-cli init` to be asked"));
+            .with_hint("edit it, move it away, or replace it with `crow-cli init`"));
     }
     let (merged_env, file_variables) = settings::merge_env_file(dir, env)?;
     let EnvironmentScan { mut providers, notes } = environment_scan::scan_environment(&merged_env);
@@ -107,14 +107,19 @@ where
     if providers.is_empty() && servers.is_empty() {
         let hint = "set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, \
                     or start a server such as Ollama on this machine";
-        return Err(CliError::new(CliExitCode::Config, "the environment names no provider").with_hint(hint));
+        return Err(
+            CliError::new(CliExitCode::Config, "no provider was found in the environment").with_hint(hint)
+        );
     }
     for provider in providers.iter_mut().filter(|provider| provider.models.is_empty()) {
         match (context.list)(provider.to_settings(), LIST_WAIT).await {
             Ok(listing) => choose_models(provider, &listing, log)?,
             Err(failure) => {
                 let (name, reason, variable) = (&provider.name, failure.sentence, provider.model_variable());
-                writeln!(log, "note: could not list the models of {name}: {reason}; {variable} names one")?;
+                writeln!(
+                    log,
+                    "note: could not list the models of {name}: {reason}; choose one with {variable}"
+                )?;
             }
         }
     }
@@ -124,9 +129,10 @@ where
     }
     if providers.iter().all(|provider| provider.models.is_empty()) {
         let variables: Vec<String> = providers.iter().map(|provider| provider.model_variable()).collect();
-        let hint = format!("name a model in {} and run it again", variables.join(" or "));
-        return Err(CliError::new(CliExitCode::Failed, "no provider named a model, so nothing was written")
-            .with_hint(hint));
+        let hint = format!("set {} to a model and run it again", variables.join(" or "));
+        return Err(
+            CliError::new(CliExitCode::Failed, "no model was found, so nothing was written").with_hint(hint)
+        );
     }
     let search = SearchChoice::from_environment(&merged_env);
     config_files::write_config_files(
@@ -137,7 +143,7 @@ where
     )?;
     report_written(&config, &providers, log)?;
     if search == SearchChoice::Docker && web_search::write_search_files(dir, ExistingFiles::Keep)? {
-        writeln!(log, "to search the web, start the SearXNG it set up: {}", web_search::start_command(dir))?;
+        writeln!(log, "to search the web, start SearXNG: {}", web_search::start_command(dir))?;
     }
     Ok(())
 }
@@ -153,7 +159,7 @@ fn choose_models(
     models.sort_by_key(|model| model.takes_tools == Some(false));
     let (models, notes) = model_choice::select_models(listing, models.into_iter().take(MODELS_MAX));
     if models.is_empty() {
-        writeln!(log, "note: {} lists no model that chats", provider.name)?;
+        writeln!(log, "note: {} lists no chat model", provider.name)?;
     }
     provider.models = models;
     notes.iter().try_for_each(|note| writeln!(log, "note: {note}"))

@@ -115,7 +115,7 @@ pub(crate) fn write_session_table(
     if rows.is_empty() {
         return Ok(writeln!(out, "no sessions yet")?);
     }
-    let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "FOLDER"].map(str::to_owned);
+    let header = ["SESSION", "UPDATED", "MESSAGES", "MODEL", "TITLE", "DIRECTORY"].map(str::to_owned);
     let lines = rows.iter().map(|row| {
         let n_messages = row.n_messages.to_string();
         let (age, title) = (format_age(row.updated, now), short_title(row));
@@ -148,7 +148,7 @@ fn show_overview(
     let mut lines = vec![
         ("session", row.id.to_string()),
         ("title", row.title.clone().unwrap_or_else(|| "-".to_owned())),
-        ("folder", row.cwd.clone()),
+        ("directory", row.cwd.clone()),
         ("model", row.model.clone()),
         ("mode", row.mode.as_str().to_owned()),
         ("messages", row.n_messages.to_string()),
@@ -157,14 +157,14 @@ fn show_overview(
     ];
     let usage = stored.total_usage();
     if usage.total_tokens() > 0 {
-        lines.push(("tokens", format!("{} read, {} written", usage.input, usage.output)));
+        lines.push(("tokens", format!("{} input, {} output", usage.input, usage.output)));
     }
     lines.extend(usage.cost.map(|cost| ("cost", money::format_dollars(cost))));
     lines.extend(row.parent.as_ref().map(|parent| ("child of", parent.to_string())));
     if row.parent.is_some() || row.agent_type.is_some() {
         lines.push(("agent", tasks::agent_name(row).to_owned()));
     }
-    lines.extend(row.agent_session_id.as_ref().map(|name| ("known there as", name.clone())));
+    lines.extend(row.agent_session_id.as_ref().map(|name| ("agent session", name.clone())));
     lines.extend(task.map(|task| ("task", tasks::describe_task(task))));
     lines.extend(task.and_then(|task| task.branch.clone()).map(|branch| ("branch", branch)));
     lines.extend(row.forked_from.as_ref().map(|origin| ("copy of", origin.to_string())));
@@ -189,7 +189,7 @@ fn show_hits(args: &InspectArgs, hits: &[SearchHit], out: &mut impl Write) -> Re
         return Ok(writeln!(out, "{}", table::json_line(&document))?);
     }
     if hits.is_empty() {
-        return Ok(writeln!(out, "nothing found")?);
+        return Ok(writeln!(out, "no matches")?);
     }
     let header = ["SESSION", "MESSAGE", "TEXT"].map(str::to_owned);
     let rows =

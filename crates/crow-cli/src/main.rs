@@ -199,7 +199,7 @@ fn write_completions(shell: clap_complete::Shell, out: &mut impl Write) -> io::R
 #[expect(clippy::disallowed_methods, reason = "asked once, before anything runs")]
 fn current_dir() -> Result<PathBuf, CliError> {
     let dir = std::env::current_dir().map_err(|error| {
-        CliError::new(CliExitCode::Failed, format!("could not find the current folder: {error}"))
+        CliError::new(CliExitCode::Failed, format!("could not determine the current directory: {error}"))
     })?;
     require_utf8_dir(dir)
 }
@@ -209,9 +209,11 @@ pub(crate) fn require_utf8_dir(dir: PathBuf) -> Result<PathBuf, CliError> {
     if dir.to_str().is_some() {
         return Ok(dir);
     }
-    let error =
-        CliError::new(CliExitCode::Usage, format!("the name of the folder {} is not UTF-8", dir.display()));
-    Err(error.with_hint("rename it, or the one above it that is not, or work in another"))
+    let error = CliError::new(
+        CliExitCode::Usage,
+        format!("the path of the directory {} is not UTF-8", dir.display()),
+    );
+    Err(error.with_hint("rename it or its parent directory, or work in another one"))
 }
 
 /// Loads the settings and prints new warnings on stderr.
@@ -222,8 +224,8 @@ fn load_settings(dir: &Path, env: &Environment) -> Result<Settings, CliError> {
         // A closed stderr is not an error.
         let _ = writeln!(stderr, "warning: {warning}");
     }
-    if let Some(notice) = privacy::make_all_private(&settings) {
-        let _ = writeln!(stderr, "warning: {}", table::sanitize_line(&notice));
+    if let Some(warning) = privacy::make_all_private(&settings) {
+        let _ = writeln!(stderr, "warning: {}", table::sanitize_line(&warning));
     }
     Ok(settings)
 }

@@ -21,7 +21,10 @@ use crate::{
 pub(crate) fn run(args: &McpArgs, settings: &Settings, current_dir: &Path) -> Result<(), CliError> {
     let cwd = args.cwd.as_ref().map_or_else(|| current_dir.to_owned(), |cwd| current_dir.join(cwd));
     if !cwd.is_dir() {
-        return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", cwd.display())));
+        return Err(CliError::new(
+            CliExitCode::Usage,
+            format!("the directory {} does not exist", cwd.display()),
+        ));
     }
     let config =
         mcp_serve_config(settings, crate::require_utf8_dir(crow_tools::resolve_links(&cwd)).map(|_| cwd)?);
@@ -63,11 +66,8 @@ async fn serve_over_http(
     cancel: CancellationToken,
 ) -> Result<(), CliError> {
     if !address.ip().is_loopback() {
-        let error =
-            CliError::new(CliExitCode::Usage, format!("{address} can be reached from other machines"));
-        return Err(
-            error.with_hint("use 127.0.0.1, and a tunnel with encryption where others have to reach it")
-        );
+        let error = CliError::new(CliExitCode::Usage, format!("{address} is reachable from other machines"));
+        return Err(error.with_hint("use 127.0.0.1, with an encrypted tunnel for other machines"));
     }
     let failed = |what: &str, error: &dyn std::fmt::Display| {
         CliError::new(CliExitCode::Failed, format!("could not {what}: {error}"))

@@ -32,8 +32,8 @@ impl MigrationNotice {
             // A closed stderr is not an error.
             let _ = writeln!(
                 err,
-                "note: the sessions of the Python version came over into {}; what could not be read is in the old \
-                 database only, which is kept as {}",
+                "note: the sessions of the Python version were imported into {}; the old database is kept as {}, \
+                 including anything that could not be read",
                 path.display(),
                 copy.display()
             );
@@ -84,7 +84,7 @@ mod tests {
         }
         let said = String::from_utf8(said).unwrap().replace(&directory.path().display().to_string(), "~");
         expect_test::expect![[r#"
-            note: the sessions of the Python version came over into ~/crow.db; what could not be read is in the old database only, which is kept as ~/crow.db.python
+            note: the sessions of the Python version were imported into ~/crow.db; the old database is kept as ~/crow.db.python, including anything that could not be read
         "#]]
         .assert_eq(&said);
     }

@@ -29,9 +29,9 @@ pub(crate) fn run(
             let grants = grants_in(dir, &project)?;
             let found = number.checked_sub(1).and_then(|index| grants.iter().nth(index)).cloned();
             let Some(grant) = found else {
-                let message = format!("{} has no answer number {number}", display_path(&project));
+                let message = format!("{} has no permission number {number}", display_path(&project));
                 return Err(CliError::new(CliExitCode::Usage, message)
-                    .with_hint("`crow-cli permissions` lists the answers"));
+                    .with_hint("`crow-cli permissions` lists the permissions"));
             };
             let mut remaining = grants;
             remaining.remove(&grant);
@@ -66,7 +66,7 @@ fn list_grants(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliEr
         }
     }
     if n_listed == 0 && !json {
-        writeln!(out, "nothing is always allowed yet; a question offers it")?;
+        writeln!(out, "no permanent permissions yet; permission requests offer them")?;
     }
     match unreadable.as_slice() {
         [] => Ok(()),
@@ -75,7 +75,7 @@ fn list_grants(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliEr
                 CliExitCode::Failed,
                 format!("could not read {}", table::sanitize_line(&unreadable.join(", "))),
             );
-            Err(error.with_hint("nothing in it counts; remove the file to begin anew"))
+            Err(error.with_hint("the file is ignored; remove it to start over"))
         }
     }
 }
@@ -85,7 +85,7 @@ fn grants_in(dir: &Path, project: &Path) -> Result<GrantSet, CliError> {
     match listed.find(|listed| listed.project == project) {
         Some(listed) => Ok(listed.grants),
         None => {
-            let message = format!("nothing is always allowed in {}", display_path(project));
+            let message = format!("there are no permanent permissions in {}", display_path(project));
             Err(CliError::new(CliExitCode::Failed, message)
                 .with_hint("`crow-cli permissions` lists the projects"))
         }
@@ -106,7 +106,7 @@ fn revoke_grants(
     out: &mut impl Write,
 ) -> Result<(), CliError> {
     set_permissions(dir, project, &change.remaining).map_err(|error| {
-        CliError::new(CliExitCode::Failed, format!("could not take the answers back: {error}"))
+        CliError::new(CliExitCode::Failed, format!("could not revoke the permissions: {error}"))
     })?;
     if json {
         let removed: Vec<_> = change.removed.iter().map(Grant::to_json).collect();
@@ -116,7 +116,7 @@ fn revoke_grants(
     for grant in &change.removed {
         writeln!(
             out,
-            "{} asks again in {}",
+            "{} needs permission again in {}",
             table::sanitize_line(&grant.description()),
             display_path(project)
         )?;

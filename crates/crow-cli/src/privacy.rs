@@ -39,7 +39,7 @@ pub(crate) fn find_exposed(settings: &Settings) -> Vec<ExposedPath> {
     exposed.filter(|exposed| exposed.exposure != FileExposure::Nobody).collect()
 }
 
-/// Makes the user's own paths private. Returns what was changed and what could not be, or nothing if all was private.
+/// Makes the user's own paths private. Returns a warning about what was exposed.
 pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
     let user = crow_process::effective_uid();
     let (mut fixed, mut remaining) = (Vec::new(), Vec::new());
@@ -56,12 +56,19 @@ pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
             }
         }
     }
-    let list_sentence =
-        |what: &str, paths: &[String]| (!paths.is_empty()).then(|| format!("{what}: {}.", paths.join(", ")));
-    let fixed = list_sentence("Other users could read these, which are private now", &fixed);
-    let remaining = list_sentence("Other users can read these, which Crow leaves as they are", &remaining);
-    let sentences: Vec<String> = fixed.into_iter().chain(remaining).collect();
-    (!sentences.is_empty()).then(|| sentences.join(" "))
+    let list_clause =
+        |what: &str, paths: &[String]| (!paths.is_empty()).then(|| format!("{what}: {}", paths.join(", ")));
+    let fixed = list_clause("other users could read these paths, which are private now", &fixed);
+    let remaining = list_clause("other users can read these paths, which Crow leaves unchanged", &remaining);
+    let clauses: Vec<String> = fixed.into_iter().chain(remaining).collect();
+    (!clauses.is_empty()).then(|| clauses.join("; "))
+}
+
+/// Turns a warning into a sentence for the conversation.
+pub(crate) fn to_sentence(warning: &str) -> String {
+    let mut letters = warning.chars();
+    let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
 }
 
 /// Describes who can read a path.
@@ -69,8 +76,8 @@ pub(crate) fn describe_exposure(exposure: FileExposure) -> &'static str {
     match exposure {
         FileExposure::Nobody => "only you can read it",
         FileExposure::Others => "other users can read it",
-        FileExposure::OthersByLink => "it is a link to what other users can read",
+        FileExposure::OthersByLink => "it is a link to something that other users can read",
         FileExposure::ItsOwner => "it belongs to another user",
-        FileExposure::Everybody => "it is a folder for everybody",
+        FileExposure::Everybody => "it is a directory shared by all users",
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn window_problem(
         Some(remedy) => format!("{setting}, or {remedy}"),
         None => setting,
     };
-    Some(format!("{name} is configured with {configured} tokens and may read {limit}: {advice}"))
+    Some(format!("{name} is configured with {configured} tokens but may read only {limit}: {advice}"))
 }
 
 /// Whether a server chooses a model's window itself and reports it only once the model is loaded.
@@ -48,9 +48,7 @@ pub(crate) fn has_window_only_when_loaded(server: Option<ModelServerKind>, liste
 /// Describes how a server is configured to give a model this many tokens.
 pub(crate) fn window_remedy(server: ModelServerKind, tokens: u64) -> Option<String> {
     match server {
-        ModelServerKind::LlamaCpp => {
-            Some(format!("start llama.cpp with `-c {tokens}` for each of its slots"))
-        }
+        ModelServerKind::LlamaCpp => Some(format!("start llama.cpp with `-c {tokens}` per slot")),
         ModelServerKind::LmStudio => Some(format!("load it in LM Studio with a context length of {tokens}")),
         ModelServerKind::Ollama => Some(format!("start Ollama with OLLAMA_CONTEXT_LENGTH={tokens}")),
         ModelServerKind::Vllm => Some(format!("start vLLM with `--max-model-len {tokens}`")),

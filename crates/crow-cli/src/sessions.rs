@@ -120,8 +120,8 @@ fn confirm_deletion(
         return Ok(());
     }
     let question = match n_rows {
-        1 => "Delete this session and those it started?".to_owned(),
-        n_rows => format!("Delete these {n_rows} sessions and those they started?"),
+        1 => "Delete this session and the sessions it started?".to_owned(),
+        n_rows => format!("Delete these {n_rows} sessions and the sessions they started?"),
     };
     // With JSON output, the list to confirm is not shown.
     let answer = if options.json { ConfirmAnswer::Unavailable } else { confirm(&question)? };
@@ -129,8 +129,11 @@ fn confirm_deletion(
         ConfirmAnswer::Yes => Ok(()),
         ConfirmAnswer::No => Err(CliError::new(CliExitCode::Failed, "nothing was deleted")),
         ConfirmAnswer::Unavailable => {
-            let error = CliError::new(CliExitCode::Denied, "nobody could be asked, so nothing was deleted");
-            Err(error.with_hint("say yes with -y"))
+            let error = CliError::new(
+                CliExitCode::Denied,
+                "there is no terminal to ask for confirmation, so nothing was deleted",
+            );
+            Err(error.with_hint("confirm with -y"))
         }
     }
 }
@@ -186,7 +189,7 @@ impl DeleteReport {
             return Ok(writeln!(out, "{}", table::json_line(&document))?);
         }
         for session in busy_sessions {
-            writeln!(out, "left out {session}, which is at work in another process")?;
+            writeln!(out, "skipped {session}, which is running in another process")?;
         }
         if !would_delete.is_empty() {
             return Ok(writeln!(out, "would delete {}", describe_count(would_delete))?);

@@ -46,8 +46,8 @@ impl ListenAddress {
             CliError::new(CliExitCode::Usage, format!("could not listen on {}: {reason}", self.host))
         };
         let mut addresses = lookup_host((self.host.as_str(), self.port)).await;
-        let addresses = addresses.as_mut().map_err(|_| invalid("there is no such host"))?;
-        addresses.next().ok_or_else(|| invalid("it has no address"))
+        let addresses = addresses.as_mut().map_err(|_| invalid("unknown host"))?;
+        addresses.next().ok_or_else(|| invalid("the host has no address"))
     }
 }
 
@@ -79,12 +79,12 @@ impl ListenOptions {
         if !address.ip().is_loopback() {
             let error = CliError::new(
                 CliExitCode::Usage,
-                format!("{} can be reached from other machines, so a token is needed", address.ip()),
+                format!("{} is reachable from other machines, so a token is required", address.ip()),
             );
             return Err(error.with_hint("leave out --no-token, or listen on 127.0.0.1"));
         }
         let warning =
-            "warning: no token is asked for: every program on this machine, of any user, can drive the agent";
+            "warning: no token is required: every program of every user on this machine can drive the agent";
         // A closed stderr is not an error.
         let _ = writeln!(io::stderr(), "{warning}");
         Ok(())
@@ -109,13 +109,13 @@ where
     let address = listener.local_addr().map_err(failed)?;
     if !address.ip().is_loopback() {
         let warning = format!(
-            "warning: {address} can be reached from other machines, and nothing is encrypted: whoever reads along has the token"
+            "warning: {address} is reachable from other machines without encryption: the token can be read on the network"
         );
         // A closed stderr is not an error.
         let _ = writeln!(io::stderr(), "{warning}");
     }
     for origin in &listen_options.origins {
-        let _ = writeln!(io::stderr(), "warning: pages of {origin} can drive the agent");
+        let _ = writeln!(io::stderr(), "warning: web pages of {origin} can drive the agent");
     }
     let name = listen_address.host.parse::<IpAddr>().is_err().then(|| listen_address.host.clone());
     let admission = AdmissionPolicy {

@@ -44,9 +44,9 @@ pub(crate) fn run(
         return step.new_feature(new, is_json, out, stderr);
     }
     let project = found.ok_or_else(|| {
-        let missing = format!("there is no .specify/ in {} or above", cwd.display());
+        let missing = format!("there is no .specify/ in {} or its parent directories", cwd.display());
         let hint =
-            "`/speckit init` begins a project, `crow-cli speckit new-feature` begins it with a feature";
+            "create a project with `/speckit init`, or with its first feature: `crow-cli speckit new-feature`";
         CliError::new(CliExitCode::Failed, missing).with_hint(hint)
     })?;
     let step = SpeckitStep { project, prompts_dir: &prompts_dir, workflow, feature: args.feature.as_deref() };
@@ -135,7 +135,10 @@ impl SpeckitStep<'_> {
         let feature = self.find_feature()?;
         let is_new = setup_plan(&self.project, &feature, &jiff::Zoned::now(), &|name| self.load_page(name))?;
         let plan = self.project.display_path(&feature.plan_path());
-        print_note(stderr, &if is_new { format!("{plan} is new") } else { format!("{plan} stays as it is") });
+        print_note(
+            stderr,
+            &if is_new { format!("created {plan}") } else { format!("{plan} already exists") },
+        );
         Ok(json!({
             "FEATURE_SPEC": feature.spec_path(),
             "IMPL_PLAN": feature.plan_path(),
@@ -196,7 +199,7 @@ impl SpeckitStep<'_> {
         let numbering = match (&args.number, args.timestamp) {
             (number, true) => {
                 if number.is_some() {
-                    print_note(stderr, "the number is not used: a timestamp stands in its place");
+                    print_note(stderr, "the number is ignored because a timestamp is used");
                 }
                 FeatureNumbering::Timestamp
             }

@@ -104,7 +104,7 @@ pub(crate) fn announce_server(url: &str, token: Option<&ServerToken>) -> Result<
     let mut out = io::stdout();
     // Without this line no client can connect.
     writeln!(out, "{line}").and_then(|()| out.flush()).map_err(|error| {
-        CliError::new(CliExitCode::Failed, format!("could not say on stdout where clients find us: {error}"))
+        CliError::new(CliExitCode::Failed, format!("could not announce the address on stdout: {error}"))
     })
 }
 
@@ -135,16 +135,16 @@ fn random_token() -> io::Result<String> {
 fn read_token(path: &Path) -> io::Result<String> {
     let metadata = fs::metadata(path)?;
     if !metadata.is_file() {
-        return Err(io::Error::other("it is no file"));
+        return Err(io::Error::other("it is not a file"));
     }
     if metadata.permissions().mode() & 0o077 != 0 {
-        return Err(io::Error::other("others may read it; `chmod 600` it"));
+        return Err(io::Error::other("other users can read it; run `chmod 600` on it"));
     }
     let mut text = String::new();
     File::open(path)?.take(CHARS_MAX as u64 + 1).read_to_string(&mut text)?;
     let token = text.trim();
     if !(CHARS_MIN..=CHARS_MAX).contains(&token.len()) || !token.chars().all(|c| c.is_ascii_graphic()) {
-        return Err(io::Error::other("a token is 16 to 4096 letters, digits and signs, without a space"));
+        return Err(io::Error::other("a token has 16 to 4096 printable ASCII characters and no spaces"));
     }
     Ok(token.to_owned())
 }
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn a_file_with_a_token_is_read() {
-        let odd = "a token is 16 to 4096 letters, digits and signs, without a space";
+        let odd = "a token has 16 to 4096 printable ASCII characters and no spaces";
         check("0123456789abcdef\n", 0o600, "true");
         check("0123456789abcdef\n", 0o400, "true");
-        check("0123456789abcdef\n", 0o640, "others may read it; `chmod 600` it");
+        check("0123456789abcdef\n", 0o640, "other users can read it; run `chmod 600` on it");
         check("0123456789abcde\n", 0o600, odd);
         check("", 0o600, odd);
         check("0123456789 abcdef", 0o600, odd);

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &ToolsArgs, settings: &Settings, out: &mut impl Write) -
         );
         return Ok(writeln!(out, "{}", json!({ "tools": tools.collect::<Vec<_>>() }))?);
     }
-    let header = ["NAME", "WHAT IT DOES"].map(str::to_owned);
+    let header = ["NAME", "DESCRIPTION"].map(str::to_owned);
     let rows = specs.iter().map(|spec| [spec.name.clone(), first_sentence(&spec.description).to_owned()]);
     table::write_table(out, std::iter::once(header).chain(rows))?;
     Ok(())

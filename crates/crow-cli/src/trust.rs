@@ -39,7 +39,7 @@ pub(crate) fn run(
         Some(TrustSubcommand::Remove { directory }) => {
             let repository = find_repository_root(&target_dir(current_dir, directory.as_deref()));
             let is_forgotten = forget_trust(&settings.dir, &repository).map_err(|error| {
-                CliError::new(CliExitCode::Failed, format!("could not remove the trust: {error}"))
+                CliError::new(CliExitCode::Failed, format!("could not remove the decision: {error}"))
             })?;
             let repository_path = repository.display().to_string();
             match (is_forgotten, args.json) {
@@ -51,10 +51,10 @@ pub(crate) fn run(
                     )?;
                 }
                 (true, false) => {
-                    writeln!(out, "removed the trust in {}", table::sanitize_line(&repository_path))?
+                    writeln!(out, "removed the decision about {}", table::sanitize_line(&repository_path))?
                 }
                 (false, false) => {
-                    writeln!(out, "nothing was trusted in {}", table::sanitize_line(&repository_path))?
+                    writeln!(out, "there is no decision about {}", table::sanitize_line(&repository_path))?
                 }
             }
             Ok(())
@@ -74,7 +74,10 @@ fn load_trust(
 ) -> Result<RepositoryTrust, CliError> {
     let directory = target_dir(current_dir, directory);
     if !directory.is_dir() {
-        return Err(CliError::new(CliExitCode::Usage, format!("there is no folder {}", directory.display())));
+        return Err(CliError::new(
+            CliExitCode::Usage,
+            format!("the directory {} does not exist", directory.display()),
+        ));
     }
     let directory = crate::require_utf8_dir(crow_tools::resolve_links(&directory))?;
     let repositories = Arc::new(settings.repositories.clone());
@@ -101,7 +104,7 @@ fn list_trusted(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliE
             }
             Ok(trusted) => {
                 writeln!(out, "{}", table::sanitize_line(&trusted.repository))?;
-                for (label, paths) in [("trusted", &trusted.trusted), ("refused", &trusted.rejected)] {
+                for (label, paths) in [("trusted", &trusted.trusted), ("rejected", &trusted.rejected)] {
                     for path in paths {
                         writeln!(out, "  {label}  {}", table::sanitize_line(path))?;
                     }
@@ -121,7 +124,7 @@ fn list_trusted(dir: &Path, json: bool, out: &mut impl Write) -> Result<(), CliE
                 CliExitCode::Failed,
                 format!("could not read {}", table::sanitize_line(&unreadable.join(", "))),
             );
-            Err(error.with_hint("what it says counts as nothing; remove the file to be asked again"))
+            Err(error.with_hint("the file is ignored; remove it to be asked again"))
         }
     }
 }
@@ -130,11 +133,15 @@ fn show_trust(scan: &RepositoryTrust, out: &mut impl Write) -> Result<(), CliErr
     let files = scan.list_files();
     if files.is_empty() {
         let repository = scan.repository().display().to_string();
-        writeln!(out, "{} supplies nothing that needs trust", table::sanitize_line(&repository))?;
+        writeln!(out, "{} has no files that need trust", table::sanitize_line(&repository))?;
         return Ok(());
     }
     for RepositoryFileTrust { path, trust, .. } in &files {
-        writeln!(out, "{:<9}{}", trust_label(*trust), table::sanitize_line(path))?;
+        let label = match trust {
+            TrustState::Refused => "rejected",
+            TrustState::Trusted | TrustState::Unknown => trust_label(*trust),
+        };
+        writeln!(out, "{label:<9}{}", table::sanitize_line(path))?;
     }
     if let Some(text) = scan.untrusted_text() {
         write!(out, "\n{text}")?;
@@ -157,6 +164,7 @@ fn show_trust_json(scan: &RepositoryTrust, out: &mut impl Write) -> Result<(), C
     Ok(())
 }
 
+/// The state as in JSON output.
 fn trust_label(trust: TrustState) -> &'static str {
     match trust {
         TrustState::Trusted => "trusted",
@@ -178,26 +186,27 @@ fn add_trust(
             return show_trust_json(scan, out);
         }
         let repository = scan.repository().display().to_string();
-        writeln!(out, "{} supplies nothing that is not trusted already", table::sanitize_line(&repository))?;
+        writeln!(out, "all files of {} are already trusted", table::sanitize_line(&repository))?;
         return Ok(());
     };
     if !json {
         writeln!(out, "{text}")?;
         out.flush()?;
     }
-    let answer = if yes { ConfirmAnswer::Yes } else { confirm("Use all of this until it changes?")? };
+    let answer = if yes { ConfirmAnswer::Yes } else { confirm("Trust all of this until it changes?")? };
     match answer {
         ConfirmAnswer::Yes => {}
         ConfirmAnswer::No => return Err(CliError::new(CliExitCode::Failed, "nothing was trusted")),
         ConfirmAnswer::Unavailable => {
-            let error = CliError::new(CliExitCode::Denied, "nobody can be asked here");
+            let error = CliError::new(CliExitCode::Denied, "there is no terminal to ask for confirmation");
             return Err(
-                error.with_hint("look at it with `crow-cli trust show`, then use `crow-cli trust add --yes`")
+                error.with_hint("review it with `crow-cli trust show`, then run `crow-cli trust add --yes`")
             );
         }
     }
-    scan.trust_all()
-        .map_err(|error| CliError::new(CliExitCode::Failed, format!("could not keep the trust: {error}")))?;
+    scan.trust_all().map_err(|error| {
+        CliError::new(CliExitCode::Failed, format!("could not store the decision: {error}"))
+    })?;
     let repository = scan.repository().display().to_string();
     match json {
         true => {

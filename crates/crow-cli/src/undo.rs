@@ -88,7 +88,7 @@ async fn find_session(store: &Store, requested: Option<&str>, cwd: &Path) -> Res
 
 fn no_session_in(cwd: &Path) -> CliError {
     let error = CliError::new(CliExitCode::NoSession, format!("there is no session in {}", cwd.display()));
-    error.with_hint("`crow-cli inspect` lists the sessions; name one with -s")
+    error.with_hint("`crow-cli inspect` lists the sessions; choose one with -s")
 }
 
 fn report_file(
@@ -103,16 +103,16 @@ fn report_file(
     let shown = sanitize_line(&path.strip_prefix(root).unwrap_or(path).display().to_string());
     let prefix = if mode == UndoMode::Preview { "would be " } else { "" };
     match file.status {
-        UndoStatus::Restored => writeln!(out, "{shown}: {prefix}put back")?,
+        UndoStatus::Restored => writeln!(out, "{shown}: {prefix}restored")?,
         UndoStatus::Removed => writeln!(out, "{shown}: {prefix}removed")?,
-        UndoStatus::AlreadyRestored => writeln!(out, "{shown}: is as it was already")?,
+        UndoStatus::AlreadyRestored => writeln!(out, "{shown}: restored already")?,
         UndoStatus::Skipped => {
             let reason = sanitize_line(file.reason.as_deref().unwrap_or_default());
-            writeln!(out, "{shown}: skipped, {reason}; it stays as it is")?;
+            writeln!(out, "{shown}: skipped, {reason}; it is unchanged")?;
         }
         UndoStatus::Conflict => {
             let reason = sanitize_line(file.reason.as_deref().unwrap_or_default());
-            writeln!(out, "{shown}: {prefix}left alone, {reason}")?;
+            writeln!(out, "{shown}: {prefix}left unchanged, {reason}")?;
             // Keeps the order of both streams.
             out.flush()?;
             for line in file.diff.iter().flat_map(|diff| diff.lines()) {

@@ -122,7 +122,7 @@ mod tests {
         check(
             "agent --log bridge.log",
             &expect![
-                "error: invalid value 'bridge.log' for '--log <LEVEL>': expected debug, info, warning or error; a file is named with --log-file"
+                "error: invalid value 'bridge.log' for '--log <LEVEL>': expected debug, info, warning or error; the log file is set with --log-file"
             ],
         );
         check("--port", &expect!["error: a value is required for '--port <PORT>' but none was supplied"]);

@@ -8,19 +8,19 @@ use crow_core::PermissionRule;
 /// Overrides of the configuration for one run.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct RunOverrides {
-    /// Allow what this rule covers without asking, as `permissions.allow` does; may be given more than once
+    /// Allow tool calls that match this rule, as `permissions.allow` does; can be repeated
     #[arg(long, value_name = "RULE", value_parser = parse_rule, conflicts_with = "agent")]
     pub(crate) allow: Vec<PermissionRule>,
-    /// End a turn after this many requests to the model
+    /// End a turn after this many model requests
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "agent")]
     pub(crate) max_turns: Option<u32>,
-    /// Add this to the end of the system prompt of the new session
+    /// Append this text to the system prompt of the new session
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["agent", "session"])]
     pub(crate) append_system_prompt: Option<String>,
-    /// Send this image with the first prompt; may be given more than once
+    /// Send this image with the first prompt; can be repeated
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,
-    /// How to print: `text`, one document with the result as `json`, or each event as a line of `stream-json`, which is `-j`
+    /// Set the output format; `stream-json` is the same as --json
     #[arg(long, value_name = "FORMAT", conflicts_with = "json")]
     pub(crate) output_format: Option<OutputFormat>,
 }
@@ -28,11 +28,11 @@ pub(crate) struct RunOverrides {
 /// Output format of `run`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OutputFormat {
-    /// For people
+    /// Text for a terminal
     Text,
-    /// One JSON document with the result
+    /// One JSON document with the result of each turn
     Json,
-    /// One JSON event a line
+    /// One JSON event per line
     StreamJson,
 }
 

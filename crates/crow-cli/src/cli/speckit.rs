@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 /// Arguments of `speckit`.
 #[derive(Debug, Args)]
 pub(crate) struct SpeckitArgs {
-    /// Work in the project of this folder instead of the current one
+    /// Work in the project of this directory instead of the current one
     #[arg(short = 'C', value_name = "DIR", global = true)]
     pub(crate) dir: Option<PathBuf>,
-    /// Mean this feature: a number, a name or a folder
+    /// Use this feature: a number, name or directory
     #[arg(long, value_name = "FEATURE", global = true)]
     pub(crate) feature: Option<String>,
     /// Print JSON
@@ -23,21 +23,21 @@ pub(crate) struct SpeckitArgs {
 /// Subcommands of `speckit`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum SpeckitSubcommand {
-    /// Print where the files of the feature are, there or not
+    /// Print the paths of the feature's files, whether they exist or not
     Paths,
-    /// Check that the feature is planned, and list what was written for it
+    /// Check that the feature has a plan, and list its documents
     Prereq(PrereqArgs),
-    /// Begin the plan of the feature
+    /// Create the feature's plan from its template
     SetupPlan,
-    /// Check that tasks can be made of the plan, and print the page they begin as
+    /// Check that the feature is ready for tasks, and print the tasks template
     SetupTasks,
-    /// List the tasks of the feature
+    /// List the feature's tasks
     Tasks,
-    /// Make the folder of a new feature, with its number and its first pages
+    /// Create the directory and spec of a new feature
     NewFeature(NewFeatureArgs),
-    /// Print a page template, composed of all its layers
+    /// Print a template, composed of all its layers
     ResolveTemplate {
-        /// Which, such as `spec-template`
+        /// The template's name, such as `spec-template`
         name: String,
     },
 }
@@ -45,16 +45,16 @@ pub(crate) enum SpeckitSubcommand {
 /// Arguments of `speckit prereq`.
 #[derive(Debug, Args)]
 pub(crate) struct PrereqArgs {
-    /// The spec must be there
+    /// Require the spec
     #[arg(long)]
     pub(crate) require_spec: bool,
-    /// The task list must be there
+    /// Require the task list
     #[arg(long)]
     pub(crate) require_tasks: bool,
-    /// List the task list as well
+    /// Include the task list in the documents
     #[arg(long)]
     pub(crate) include_tasks: bool,
-    /// Print this page template as well
+    /// Also print this template
     #[arg(long, value_name = "NAME")]
     pub(crate) template: Option<String>,
 }
@@ -62,22 +62,22 @@ pub(crate) struct PrereqArgs {
 /// Arguments of `speckit new-feature`.
 #[derive(Debug, Args)]
 pub(crate) struct NewFeatureArgs {
-    /// What to build and why
+    /// Description of the feature and its purpose
     #[arg(value_name = "DESCRIPTION", required = true)]
     pub(crate) description: Vec<String>,
-    /// Print its name, write nothing
+    /// Print the feature's name and paths and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Call it this, two to four words
+    /// Use this short name, of two to four words
     #[arg(long, value_name = "NAME")]
     pub(crate) short_name: Option<String>,
-    /// Take this number when it is free
+    /// Use this number if it is free
     #[arg(long, value_name = "N")]
     pub(crate) number: Option<String>,
-    /// Take the local time instead of a number
+    /// Use a timestamp instead of a number
     #[arg(long)]
     pub(crate) timestamp: bool,
-    /// Take the feature of that number and name when it is there; what it has stays
+    /// Use the existing feature with that number and name, and keep its files
     #[arg(long)]
     pub(crate) allow_existing_branch: bool,
 }

@@ -32,7 +32,7 @@ use crate::{
 
 const PRICE: &str = include_str!("../../demo/price.sh");
 const TEST: &str = include_str!("../../demo/test.sh");
-const TASK: &str = "The tests of this project fail. Find out why, mend it, and show that they pass.";
+const TASK: &str = "The tests of this project fail. Find out why, fix it, and show that they pass.";
 
 /// Far more tokens than the script needs.
 const WINDOW: u64 = 32_000;
@@ -53,7 +53,7 @@ pub(crate) fn choose_pace() -> DemoPace {
 /// Runs the demo in a temporary directory.
 pub(crate) fn run(output: Box<dyn RunOutput>, pace: DemoPace, out: &mut impl Write) -> Result<(), CliError> {
     let home = tempfile::tempdir()
-        .map_err(|error| demo_error(format!("could not make a folder to work in: {error}")))?;
+        .map_err(|error| demo_error(format!("could not create a temporary directory: {error}")))?;
     // Links are resolved, so that displayed and evaluated paths are the same.
     let home_path = fs::canonicalize(home.path()).map_err(|error| demo_error(error.to_string()))?;
     let project = home_path.join("shop");
@@ -76,8 +76,8 @@ async fn run_scripted_session(
 ) -> Result<(), CliError> {
     let model = ScriptedModel::start(pace).await;
     let model = model.map_err(|error| demo_error(format!("could not listen on loopback: {error}")))?;
-    writeln!(out, "demo: a scripted model on {} stands in for a real one;", model.base_url())?;
-    writeln!(out, "      the agent, its tools, its store and this client are the real ones")?;
+    writeln!(out, "demo: a scripted model at {} replaces the real one;", model.base_url())?;
+    writeln!(out, "      the agent, its tools, its store and this client are real")?;
     writeln!(out, "task: {TASK}\n")?;
     out.flush()?;
     let settings = Arc::new(demo_settings(home, model.base_url()));
@@ -130,8 +130,8 @@ async fn check_tests_pass(project: &Path, out: &mut impl Write) -> Result<(), Cl
     writeln!(out, "\n$ sh test.sh\n{}", run_result.output.text.trim_end())?;
     match run_result.ended {
         ExitReason::Exited(0) => {
-            writeln!(out, "\ndone: the tests pass. The folder and its database are gone now;")?;
-            writeln!(out, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` gives it work")?;
+            writeln!(out, "\ndone: the tests pass; the directory and its database have been deleted")?;
+            writeln!(out, "      `crow-cli init` sets up a real model, `crow-cli run \"…\"` starts a task")?;
             Ok(())
         }
         ExitReason::Exited(_) | ExitReason::Signalled(_) | ExitReason::TimedOut | ExitReason::Cancelled => {

@@ -41,8 +41,8 @@ fn script_step(step: usize) -> ScriptStep {
                 (
                     "todo",
                     json!({"entries": [
-                        {"content": "See the failure", "status": "in_progress"},
-                        {"content": "Mend it", "status": "pending"},
+                        {"content": "Reproduce the failure", "status": "in_progress"},
+                        {"content": "Fix it", "status": "pending"},
                         {"content": "Show that the tests pass", "status": "pending"},
                     ]}),
                 ),
@@ -50,7 +50,7 @@ fn script_step(step: usize) -> ScriptStep {
             ],
         },
         1 => ScriptStep {
-            text: "The discount is wrong. Where is it worked out?",
+            text: "The discount is wrong. Where is it calculated?",
             calls: vec![("grep", json!({"pattern": "full"})), ("read", json!({"file_path": "price.sh"}))],
         },
         2 => ScriptStep {

@@ -7,7 +7,7 @@ use super::{environment_scan::ProviderChoice, model_choice::ModelChoice};
 /// Renders the configuration; keys are referenced by variable.
 pub(super) fn render_config(providers: &[ProviderChoice]) -> String {
     let mut text = String::from(
-        "# Where models are asked. Keys are read from the environment and from .env beside this file.\nproviders:\n",
+        "# Model providers. Keys are read from the environment and from .env next to this file.\nproviders:\n",
     );
     for provider in providers {
         let _ = writeln!(

@@ -89,9 +89,9 @@ pub(super) fn scan_environment(env: &Environment) -> EnvironmentScan {
                 name,
             }),
             (Some(_), None) => {
-                scan.notes.push(format!("{key_variable} is left out: {url_variable} is not set"));
+                scan.notes.push(format!("{key_variable} is ignored: {url_variable} is not set"));
             }
-            (None, _) => scan.notes.push(format!("{key_variable} is left out: it is empty")),
+            (None, _) => scan.notes.push(format!("{key_variable} is ignored: it is empty")),
         }
     }
     // A local server has an address and needs no key.

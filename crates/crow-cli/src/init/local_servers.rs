@@ -59,12 +59,12 @@ pub(super) async fn scan_local_servers(
         match answer {
             Ok(listing) if listing.models.is_empty() => {
                 let title = server_title(server, &listing);
-                scan.notes.push(format!("{title} is at {url} and has no model yet"));
+                scan.notes.push(format!("{title} at {url} has no model yet"));
             }
             Ok(listing) => {
                 let (title, n) = (server_title(server, &listing), listing.models.len());
                 let plural = if n == 1 { "" } else { "s" };
-                scan.notes.push(format!("{title} is at {url} and has {n} model{plural}"));
+                scan.notes.push(format!("{title} at {url} has {n} model{plural}"));
                 let providers: Vec<&ProviderChoice> =
                     configured.iter().chain(scan.servers.iter().map(|server| &server.provider)).collect();
                 let mut provider = server.to_provider();
@@ -77,9 +77,9 @@ pub(super) async fn scan_local_servers(
                 unreachable.push(format!("{} ({})", server.title, server.port));
             }
             Err(failure) if failure.kind == FailureKind::ProviderAuth => scan.notes.push(format!(
-                "the server at {url} wants a key; LLM_LOCAL_BASE_URL and LLM_LOCAL_API_KEY name both"
+                "the server at {url} requires a key; set LLM_LOCAL_BASE_URL and LLM_LOCAL_API_KEY"
             )),
-            Err(_) => scan.notes.push(format!("what answers at {url} is no server of models")),
+            Err(_) => scan.notes.push(format!("{url} is not a model server")),
         }
     }
     if !unreachable.is_empty() {

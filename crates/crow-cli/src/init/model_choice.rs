@@ -67,14 +67,14 @@ pub(super) fn select_models<'a>(
     if !unreported.is_empty() {
         let names = unreported.join(", ");
         notes.push(format!(
-            "{title} tells the window of {names} only when it is loaded, and may give it less than is configured: \
-             {remedy}, and let `crow-cli doctor` compare"
+            "{title} reports the context window of {names} only once it is loaded, and it may be smaller than configured: \
+             {remedy}, and compare with `crow-cli doctor`"
         ));
     }
     if !narrow.is_empty() {
         let names = narrow.join(", ");
         notes.push(format!(
-            "{title} gives {names} few tokens to work with: {remedy}, and raise its context_window to that"
+            "{title} gives {names} a small context window: {remedy}, and raise its context_window to that"
         ));
     }
     (choices, notes)

@@ -49,17 +49,17 @@ pub(super) fn import_python_config(
 ) -> Result<(), CliError> {
     let config = dir.join(CONFIG_FILE);
     if fs::symlink_metadata(&config).is_ok() {
-        let message = format!("{} exists and is left as it is", config.display());
+        let message = format!("{} already exists", config.display());
         return Err(CliError::new(CliExitCode::Config, message)
-            .with_hint("move it away, or name another --config-dir"));
+            .with_hint("move it away, or give another --config-dir"));
     }
     let source = SourceDirectory::open(from).map_err(|error| {
-        CliError::new(CliExitCode::Config, format!("could not look into {}: {error}", from.display()))
+        CliError::new(CliExitCode::Config, format!("could not open {}: {error}", from.display()))
     })?;
     let text = source.read_text(CONFIG_FILE).map_err(|error| {
         let message = format!("could not read {}: {error}", from.join(CONFIG_FILE).display());
         CliError::new(CliExitCode::Config, message)
-            .with_hint("name the folder of the Python version with --from")
+            .with_hint("give the directory of the Python version with --from")
     })?;
     let database = locate_database(&source, &text, env)?;
     let text = match database {
@@ -67,7 +67,7 @@ pub(super) fn import_python_config(
         OldDatabase::Elsewhere(_) | OldDatabase::Unknown => text,
     };
     let failed = |error: &io::Error| {
-        CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
+        CliError::new(CliExitCode::Failed, format!("could not write to {}: {error}", dir.display()))
     };
     config_files::create_private_dir(dir).map_err(|error| failed(&error))?;
     report_copy(log, ENV_FILE, &source.copy_file(ENV_FILE, dir).map_err(|error| failed(&error))?)?;
@@ -78,14 +78,14 @@ pub(super) fn import_python_config(
     match database {
         OldDatabase::Inside(path) => report_copy(log, DATABASE, &copy_database(&source, &path, dir)?)?,
         OldDatabase::Elsewhere(path) => {
-            writeln!(log, "note: the sessions stay in {}, which db_uri names", path.display())?;
+            writeln!(log, "note: the sessions stay in {}, as configured in db_uri", path.display())?;
         }
         OldDatabase::Unknown => {}
     }
     config_files::write_atomically(dir, CONFIG_FILE, &text).map_err(|error| failed(&error))?;
-    writeln!(log, "brought over {CONFIG_FILE}")?;
+    writeln!(log, "imported {CONFIG_FILE}")?;
     review_config(dir, env, log)?;
-    Ok(writeln!(log, "{} stays as it was", from.display())?)
+    Ok(writeln!(log, "{} is unchanged", from.display())?)
 }
 
 /// Copies the files that the Python version shared with other agents.
@@ -96,7 +96,7 @@ fn import_shared_files(
 ) -> Result<(), CliError> {
     let parent = source.parent().filter(|around| around.path().ends_with(SHARED_DIR));
     let failed = |error: io::Error| {
-        CliError::new(CliExitCode::Failed, format!("could not write into {}: {error}", dir.display()))
+        CliError::new(CliExitCode::Failed, format!("could not write to {}: {error}", dir.display()))
     };
     for parent in [Some(source), parent.as_ref()].into_iter().flatten() {
         report_copy(log, SKILLS, &parent.copy_dir(SKILLS, dir).map_err(failed)?)?;
@@ -164,9 +164,9 @@ fn remove_database_key(source: &SourceDirectory, text: &str, env: &Environment) 
     let Some((line, _)) = remaining else { return Ok(text) };
     let config = source.path().join(CONFIG_FILE);
     let message =
-        format!("could not take db_uri out of {}, line {line}; nothing was brought over", config.display());
+        format!("could not remove db_uri from {}, line {line}; nothing was imported", config.display());
     Err(CliError::new(CliExitCode::Config, message)
-        .with_hint("write db_uri on a line of its own there, or take it out"))
+        .with_hint("put db_uri on its own line there, or remove it"))
 }
 
 /// Comments out the lines that give the database.
@@ -186,7 +186,7 @@ fn comment_out_database(text: &str) -> String {
 fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io::Result<()> {
     let (settings, warnings) = match Settings::load(dir, env) {
         Ok(read) => read,
-        Err(error) => return writeln!(log, "note: it needs a change: {error}"),
+        Err(error) => return writeln!(log, "note: the configuration needs a change: {error}"),
     };
     for warning in warnings {
         match warning.kind {
@@ -195,7 +195,7 @@ fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io:
         }
     }
     if settings.models.is_empty() {
-        writeln!(log, "note: it names no model; `crow-cli init` sets one up")?;
+        writeln!(log, "note: no model is configured; `crow-cli init` sets one up")?;
     }
     Ok(())
 }
@@ -203,24 +203,24 @@ fn review_config(dir: &Path, env: &Environment, log: &mut impl io::Write) -> io:
 fn report_copy(log: &mut impl io::Write, name: &str, outcome: &CopyOutcome) -> io::Result<()> {
     match outcome {
         CopyOutcome::Missing => Ok(()),
-        CopyOutcome::Copied => writeln!(log, "brought over {name}"),
+        CopyOutcome::Copied => writeln!(log, "imported {name}"),
         CopyOutcome::Partial { n_copied: 0, n_skipped: 1, unreadable } if unreadable.is_empty() => {
-            writeln!(log, "note: {name} is there already and is left as it is")
+            writeln!(log, "note: {name} already exists and is unchanged")
         }
         CopyOutcome::Partial { n_copied, n_skipped, unreadable } => {
             let n_files = n_copied + n_skipped;
-            writeln!(log, "brought over {n_copied} of the {n_files} files of {name}")?;
+            writeln!(log, "imported {n_copied} of the {n_files} files of {name}")?;
             for reason in unreadable {
-                writeln!(log, "note: left {reason}")?;
+                writeln!(log, "note: skipped {reason}")?;
             }
             match *n_skipped > unreadable.len() as u64 {
                 true if unreadable.is_empty() => {
-                    writeln!(log, "note: the others are there already, or they are links")
+                    writeln!(log, "note: the others already exist or are links")
                 }
-                true => writeln!(log, "note: others are there already, are links, or cannot be read either"),
+                true => writeln!(log, "note: others already exist, are links, or cannot be read either"),
                 false => Ok(()),
             }
         }
-        CopyOutcome::Skipped(reason) => writeln!(log, "note: {name} was left: {reason}"),
+        CopyOutcome::Skipped(reason) => writeln!(log, "note: {name} was skipped: {reason}"),
     }
 }

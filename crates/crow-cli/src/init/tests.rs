@@ -73,7 +73,7 @@ fn nothing_in_the_environment_says_what_to_set() {
         &[],
         &[],
         expect![[r#"
-            error: the environment names no provider
+            error: no provider was found in the environment
             hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
             ExitCode(unix_exit_status(3))
             --- .env
@@ -98,18 +98,18 @@ fn well_known_keys_and_pairs_become_providers() {
         &env,
         &[],
         expect![[r#"
-            note: LLM_HALF_API_KEY is left out: LLM_HALF_BASE_URL is not set
+            note: LLM_HALF_API_KEY is ignored: LLM_HALF_BASE_URL is not set
             wrote $DIR/config.yaml
               work: gpt-oss:120b
               local: big:70b, no, small/1
               openrouter: big:70b, no, small/1
             the first model is the default; edit the file to change it
-            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             LLM_WORK_API_KEY="it's \$5 \"odd\""
             OPENROUTER_API_KEY=sk-or-1
             --- config.yaml
-            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               work:
                 base_url: "https://llm.work/v1/"
@@ -154,9 +154,9 @@ fn a_server_that_is_down_is_named_with_what_to_do() {
         &down,
         &[],
         expect![[r#"
-        note: could not list the models of far: the connection was refused; LLM_FAR_MODEL names one
-        error: no provider named a model, so nothing was written
-        hint: name a model in LLM_FAR_MODEL and run it again
+        note: could not list the models of far: the connection was refused; choose one with LLM_FAR_MODEL
+        error: no model was found, so nothing was written
+        hint: set LLM_FAR_MODEL to a model and run it again
         ExitCode(unix_exit_status(1))
         --- .env
         none
@@ -168,16 +168,16 @@ fn a_server_that_is_down_is_named_with_what_to_do() {
         &[down[0], down[1], ("OPENAI_API_KEY", "sk")],
         &[],
         expect![[r#"
-            note: could not list the models of far: the connection was refused; LLM_FAR_MODEL names one
+            note: could not list the models of far: the connection was refused; choose one with LLM_FAR_MODEL
             wrote $DIR/config.yaml
               openai: big:70b, no, small/1
             the first model is the default; edit the file to change it
-            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             LLM_FAR_API_KEY=k
             OPENAI_API_KEY=sk
             --- config.yaml
-            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               far:
                 base_url: "https://down/v1"
@@ -207,8 +207,8 @@ fn what_is_there_is_kept() {
         &[("OPENAI_API_KEY", "sk")],
         &[("config.yaml", "models: {}\n")],
         expect![[r#"
-        error: $DIR/config.yaml exists and is left as it is
-        hint: edit it, move it away, or run `crow-cli init` to be asked
+        error: $DIR/config.yaml already exists
+        hint: edit it, move it away, or replace it with `crow-cli init`
         ExitCode(unix_exit_status(3))
         --- .env
         none
@@ -224,7 +224,7 @@ fn what_is_there_is_kept() {
               a: m
               openai: big:70b, no, small/1
             the first model is the default; edit the file to change it
-            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             # mine
             LLM_A_API_KEY=a
@@ -232,7 +232,7 @@ fn what_is_there_is_kept() {
             LLM_A_MODEL=m
             OPENAI_API_KEY=sk
             --- config.yaml
-            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               a:
                 base_url: "http://a"
@@ -348,20 +348,20 @@ fn servers_on_this_machine_become_providers() {
         &[],
         &InitContext { list: &ask, servers: &places },
         expect![[r#"
-            note: Ollama is at http://127.0.0.1:$PORT0/v1 and has 3 models
-            note: llama.cpp is at http://127.0.0.1:$PORT2/v1 and has 1 model
-            note: what answers at http://127.0.0.1:$PORT3/v1 is no server of models
+            note: Ollama at http://127.0.0.1:$PORT0/v1 has 3 models
+            note: llama.cpp at http://127.0.0.1:$PORT2/v1 has 1 model
+            note: http://127.0.0.1:$PORT3/v1 is not a model server
             note: not found on this machine: LM Studio ($PORT1)
-            note: Ollama tells the window of qwen3:8b, gemma:2b only when it is loaded, and may give it less than is configured: start Ollama with OLLAMA_CONTEXT_LENGTH=32768, and let `crow-cli doctor` compare
-            note: llama.cpp gives /models/q.gguf few tokens to work with: start llama.cpp with `-c 32768` for each of its slots, and raise its context_window to that
+            note: Ollama reports the context window of qwen3:8b, gemma:2b only once it is loaded, and it may be smaller than configured: start Ollama with OLLAMA_CONTEXT_LENGTH=32768, and compare with `crow-cli doctor`
+            note: llama.cpp gives /models/q.gguf a small context window: start llama.cpp with `-c 32768` per slot, and raise its context_window to that
             wrote $DIR/config.yaml
               ollama: qwen3:8b, gemma:2b
               llamacpp: /models/q.gguf
             the first model is the default; edit the file to change it
-            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             --- config.yaml
-            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               ollama:
                 base_url: "http://127.0.0.1:$PORT0/v1"
@@ -404,15 +404,15 @@ fn one_that_the_environment_names_is_not_looked_for() {
         &[],
         &InitContext { list: &ask, servers: &places },
         expect![[r#"
-            note: vLLM is at http://127.0.0.1:$PORT1/v1 and has 1 model
+            note: vLLM at http://127.0.0.1:$PORT1/v1 has 1 model
             wrote $DIR/config.yaml
               mine: qwen3:8b
               mine-$PORT1: m
             the first model is the default; edit the file to change it
-            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             --- config.yaml
-            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               mine:
                 base_url: "http://localhost:$PORT0/v1"
@@ -452,11 +452,11 @@ fn what_is_known_of_a_model_is_written() {
             wrote $DIR/config.yaml
               gate: a/worker, a/talker
             the first model is the default; edit the file to change it
-            to search the web, start the SearXNG it set up: docker compose -f $DIR/searxng/compose.yaml up -d
+            to search the web, start SearXNG: docker compose -f $DIR/searxng/compose.yaml up -d
             --- .env
             LLM_GATE_API_KEY=k
             --- config.yaml
-            # Where models are asked. Keys are read from the environment and from .env beside this file.
+            # Model providers. Keys are read from the environment and from .env next to this file.
             providers:
               gate:
                 base_url: "https://gate/v1"

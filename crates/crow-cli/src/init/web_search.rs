@@ -53,7 +53,7 @@ impl SearchChoice {
 
     pub(super) fn label(&self) -> &str {
         match self {
-            Self::Docker => "a SearXNG of your own in Docker",
+            Self::Docker => "a new SearXNG in Docker",
             Self::Url(url) => url,
             Self::Disabled => "none",
         }
@@ -107,7 +107,7 @@ fn make_readable(_path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-const COMPOSE: &str = r#"# Web search for Crow: a SearXNG that only this machine reaches.
+const COMPOSE: &str = r#"# Web search for Crow: a SearXNG that is reachable from this machine only.
 name: crow-searxng
 services:
   searxng:

@@ -23,7 +23,7 @@ use crate::{
 /// Longer lists scroll.
 const ROWS_MAX: usize = 12;
 const OTHER: &str = "other";
-const OUTRO: &str = "Done. Try: crow-cli run \"what is in this folder?\"";
+const OUTRO: &str = "Done. Try: crow-cli run \"what is in this directory?\"";
 
 /// Asks for providers, keys and models, shows a review, and writes the files.
 pub(super) async fn run_wizard<List>(
@@ -38,11 +38,11 @@ where
     cliclack::intro("crow-cli init").map_err(prompt_error)?;
     if let Some(directory) = find_python_config(dir, env) {
         let question =
-            format!("The Python version is configured in {}. Bring that over?", directory.display());
+            format!("{} has a configuration of the Python version. Import it?", directory.display());
         if ask_yes_no(&question)? {
             let mut messages = Vec::new();
             python::import_python_config(&directory, dir, env, &mut messages)?;
-            cliclack::note("Brought over", String::from_utf8_lossy(&messages).trim_end())
+            cliclack::note("Imported", String::from_utf8_lossy(&messages).trim_end())
                 .map_err(prompt_error)?;
             return cliclack::outro(OUTRO).map_err(prompt_error);
         }
@@ -82,7 +82,7 @@ where
     config_files::write_config_files(dir, &providers, url.as_deref(), &file_variables)?;
     if search == SearchChoice::Docker {
         web_search::write_search_files(dir, existing)?;
-        cliclack::log::info(format!("Start the search with: {}", web_search::start_command(dir)))
+        cliclack::log::info(format!("Start SearXNG with: {}", web_search::start_command(dir)))
             .map_err(prompt_error)?;
     }
     cliclack::outro(OUTRO).map_err(prompt_error)
@@ -98,23 +98,23 @@ fn ask_search(dir: &Path, env: &Environment) -> Result<(SearchChoice, ExistingFi
     let configured = SearchChoice::from_environment(env);
     let mut select = cliclack::select("Web search (SearXNG)");
     if let SearchChoice::Url(url) = &configured {
-        select = select.item(configured.clone(), url, "it is in SEARXNG_URL");
+        select = select.item(configured.clone(), url, "from SEARXNG_URL");
     }
     let other = SearchChoice::Url(String::new());
     let choice = select
-        .item(SearchChoice::Docker, "one of your own", "in Docker; the files for it are written")
-        .item(other.clone(), "another one that runs already", "")
+        .item(SearchChoice::Docker, "a new one in Docker", "writes its compose file")
+        .item(other.clone(), "one that already runs", "")
         .item(SearchChoice::Disabled, "none for now", "")
         .interact()
         .map_err(prompt_error)?;
     if choice == other {
-        let address = cliclack::input("Its address").placeholder("http://localhost:8080");
+        let address = cliclack::input("Address").placeholder("http://localhost:8080");
         let url: String =
             address.validate(|address: &String| check_address(address)).interact().map_err(prompt_error)?;
         return Ok((SearchChoice::Url(url), ExistingFiles::Keep));
     }
     let may_replace = choice == SearchChoice::Docker && web_search::has_compose_file(dir);
-    let question = format!("{} is there already. Replace it?", dir.join(SEARCH_COMPOSE).display());
+    let question = format!("{} exists. Replace it?", dir.join(SEARCH_COMPOSE).display());
     let existing =
         if may_replace && ask_yes_no(&question)? { ExistingFiles::Replace } else { ExistingFiles::Keep };
     Ok((choice, existing))
@@ -126,10 +126,10 @@ where
     List: AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 {
     let spinner = cliclack::spinner();
-    spinner.start("Looking for servers of models on this machine");
+    spinner.start("Looking for model servers on this machine");
     let LocalScan { servers, notes } =
         local_servers::scan_local_servers(context.servers, &[], context.list).await;
-    spinner.stop(format!("Servers of models on this machine: {}", servers.len()));
+    spinner.stop(format!("Model servers on this machine: {}", servers.len()));
     for note in notes {
         cliclack::log::info(note).map_err(prompt_error)?;
     }
@@ -139,8 +139,11 @@ where
 fn ask_provider(env: &Environment, servers: &[ProviderChoice]) -> Result<ProviderChoice, CliError> {
     let mut select = cliclack::select("Provider");
     for server in servers {
-        select =
-            select.item(server.base_url.as_str(), &server.name, format!("{}, needs no key", server.base_url));
+        select = select.item(
+            server.base_url.as_str(),
+            &server.name,
+            format!("{}, no key required", server.base_url),
+        );
     }
     for (name, url) in environment_scan::WELL_KNOWN {
         select = select.item(name, name, url.to_owned());
@@ -161,9 +164,9 @@ fn ask_provider(env: &Environment, servers: &[ProviderChoice]) -> Result<Provide
         ),
         None => {
             let name: String =
-                cliclack::input("Its name").placeholder("local").interact().map_err(prompt_error)?;
-            let address = cliclack::input("Its address, up to and including /v1")
-                .placeholder("http://localhost:11434/v1");
+                cliclack::input("Name").placeholder("local").interact().map_err(prompt_error)?;
+            let address =
+                cliclack::input("Base URL, up to and including /v1").placeholder("http://localhost:11434/v1");
             let url: String = address
                 .validate(|address: &String| check_address(address))
                 .interact()
@@ -178,7 +181,7 @@ fn ask_provider(env: &Environment, servers: &[ProviderChoice]) -> Result<Provide
 
 fn check_address(address: &str) -> Result<(), &'static str> {
     let is_http = address.starts_with("http://") || address.starts_with("https://");
-    is_http.then_some(()).ok_or("an address starts with https:// or http://")
+    is_http.then_some(()).ok_or("the address must start with https:// or http://")
 }
 
 /// Takes the key from the environment if the user agrees, else asks for it with hidden input.
@@ -188,7 +191,7 @@ fn ask_key(variable: &str, env: &Environment) -> Result<Option<String>, CliError
     {
         return Ok(Some(key.clone()));
     }
-    let question = "Key (hidden; leave it empty when none is needed)";
+    let question = "API key (hidden; leave empty if none is required)";
     let key: String =
         cliclack::password(question).mask('•').allow_empty().interact().map_err(prompt_error)?;
     let key = key.trim().to_owned();
@@ -200,7 +203,7 @@ async fn ask_models(
     list: &impl AsyncFn(ProviderSettings, Duration) -> Result<ModelListing, Failure>,
 ) -> Result<Vec<ModelChoice>, CliError> {
     let spinner = cliclack::spinner();
-    spinner.start("Asking for the models");
+    spinner.start("Fetching the model list");
     let listing = match list(provider.to_settings(), LIST_WAIT).await {
         Ok(listing) => {
             spinner.stop(format!("{} models", listing.models.len()));
@@ -212,12 +215,11 @@ async fn ask_models(
         }
     };
     if listing.models.is_empty() {
-        let name: String =
-            cliclack::input("The model's name at the provider").interact().map_err(prompt_error)?;
+        let name: String = cliclack::input("Model name at the provider").interact().map_err(prompt_error)?;
         return Ok(vec![ModelChoice::from_name(name.trim())]);
     }
     let question =
-        format!("Models (space chooses, typing filters; {MODELS_MAX} or fewer are easy to switch between)");
+        format!("Models (space selects, typing filters; {MODELS_MAX} or fewer are easy to switch between)");
     let mut select = cliclack::multiselect(question).filter_mode().max_rows(ROWS_MAX);
     for (n, model) in listing.models.iter().enumerate() {
         select = select.item(n, &model.id, model_hint(model));
@@ -237,8 +239,8 @@ fn model_hint(model: &ListedModel) -> String {
         (Some(window), _) => Some(format!("{window} tokens")),
         (None, max) => max.map(|max| format!("up to {max} tokens")),
     };
-    let price = model.price.map(|price| format!("{} / {} USD a million", price.input, price.output));
-    let tools = (model.takes_tools == Some(false)).then(|| "takes no tools".to_owned());
+    let price = model.price.map(|price| format!("{} / {} USD per million", price.input, price.output));
+    let tools = (model.takes_tools == Some(false)).then(|| "no tool support".to_owned());
     [window, price, tools].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
@@ -251,5 +253,5 @@ fn prompt_error(error: io::Error) -> CliError {
     if error.kind() == io::ErrorKind::Interrupted {
         return CliError::without_message(CliExitCode::Interrupted);
     }
-    CliError::new(CliExitCode::Failed, format!("could not ask: {error}"))
+    CliError::new(CliExitCode::Failed, format!("could not read the answer: {error}"))
 }

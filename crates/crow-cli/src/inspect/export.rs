@@ -23,7 +23,7 @@ const CONTEXT_LINES: usize = 3;
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Markdown, for people
+    /// Readable markdown
     Md,
     /// One JSON document with everything
     Json,
@@ -54,10 +54,10 @@ fn write_markdown(stored: &LoadedSession, times: &[Timestamp], out: &mut impl Wr
     writeln!(out, "# {}\n", table::sanitize_line(row.title.as_deref().unwrap_or("(no title)")))?;
     let fields = [
         ("session", Some(row.id.to_string())),
-        ("folder", Some(row.cwd.clone())),
+        ("directory", Some(row.cwd.clone())),
         ("model", Some(row.model.clone())),
         ("mode", Some(row.mode.as_str().to_owned())),
-        ("began", Some(format_minute(row.created))),
+        ("created", Some(format_minute(row.created))),
         ("last message", Some(format_minute(row.updated))),
         ("cost", stored.total_usage().cost.map(money::format_dollars)),
         ("child of", row.parent.as_ref().map(SessionId::to_string)),
@@ -137,10 +137,10 @@ fn write_reply(reply: &Reply, out: &mut impl Write) -> Result<(), CliError> {
 fn describe_ending(reply_end: &ReplyEnd) -> Option<Cow<'_, str>> {
     match reply_end {
         ReplyEnd::Normally => None,
-        ReplyEnd::OutputLimit => Some("cut by the output limit".into()),
-        ReplyEnd::SizeLimit => Some("cut by Crow at 16 MiB".into()),
+        ReplyEnd::OutputLimit => Some("truncated at the output limit".into()),
+        ReplyEnd::SizeLimit => Some("truncated by Crow at 16 MiB".into()),
         ReplyEnd::Refused => Some("withheld by the provider".into()),
-        ReplyEnd::Cancelled => Some("stopped".into()),
+        ReplyEnd::Cancelled => Some("cancelled".into()),
         ReplyEnd::Failed(failure) => Some(format!("failed: {failure}").into()),
     }
 }

@@ -33,7 +33,7 @@ pub(super) async fn show_messages(
     }
     if from > 0 {
         let messages = if from == 1 { "message" } else { "messages" };
-        writeln!(out, "({from} earlier {messages}; --before {from} goes on)\n")?;
+        writeln!(out, "({from} earlier {messages}; --before {from} shows them)\n")?;
     }
     for_each_page(store, row, from..end, |page| {
         page.iter().try_for_each(|message| show_entry(&message.entry, out))

@@ -27,8 +27,7 @@ pub(super) async fn refresh_task_state(store: &Store, mut task: TaskRow) -> Task
 /// Describes a task on one line.
 pub(super) fn describe_task(task: &TaskRow) -> String {
     let format_count = |n: u64, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let (rounds, tokens) =
-        (format_count(task.n_rounds.into(), "round"), format_count(task.n_tokens, "token"));
+    let (rounds, tokens) = (format_count(task.n_rounds.into(), "turn"), format_count(task.n_tokens, "token"));
     format!("{}, {rounds}, {tokens}", task.state.as_str())
 }
 

@@ -202,16 +202,16 @@ fn families_are_shown_as_trees() {
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
             $D  yesterday  3  sonnet  Change `it` [2J  $A
             $A  yesterday  3  sonnet  Change `it` [2J
-            └ $B  yesterday  3  sonnet  List  codex: done, 2 rounds, 1234 tokens
-              └ $C  yesterday  0  sonnet  Look  codex: running, 1 round, 0 tokens
+            └ $B  yesterday  3  sonnet  List  codex: done, 2 turns, 1234 tokens
+              └ $C  yesterday  0  sonnet  Look  codex: running, 1 turn, 0 tokens
         "#]],
     );
     check_family(
         "crow-cli inspect -s $B --tree",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
-            $B  yesterday  3  sonnet  List  codex: done, 2 rounds, 1234 tokens
-            └ $C  yesterday  0  sonnet  Look  codex: running, 1 round, 0 tokens
+            $B  yesterday  3  sonnet  List  codex: done, 2 turns, 1234 tokens
+            └ $C  yesterday  0  sonnet  Look  codex: running, 1 turn, 0 tokens
         "#]],
     );
     check_family(
@@ -236,13 +236,13 @@ fn a_session_shows_its_compactions_and_its_origin() {
         expect![[r#"
             session  $D
             title  Change `it` [2J
-            folder  /work/a
+            directory  /work/a
             model  sonnet
             mode  ask
             messages  3
             created  yesterday
             updated  yesterday
-            tokens  7 read, 3 written
+            tokens  7 input, 3 output
             cost  $0.0123
             copy of  $A
             compacted  before msg-2, 900 to 300 tokens; the model sees msg-1 and later
@@ -272,25 +272,25 @@ fn a_task_that_nobody_attends_is_lost() {
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
             $A  yesterday  0  sonnet  -
-            └ $B  yesterday  0  sonnet  Look  codex: lost, 1 round, 0 tokens
+            └ $B  yesterday  0  sonnet  Look  codex: lost, 1 turn, 0 tokens
         "#]],
     );
     check_in(
         "crow-cli inspect -s $B",
         fill,
         expect![[r#"
-        session  $B
-        title  Look
-        folder  /work/a
-        model  sonnet
-        mode  ask
-        messages  0
-        created  yesterday
-        updated  yesterday
-        child of  $A
-        agent  codex
-        task  lost, 1 round, 0 tokens
-    "#]],
+            session  $B
+            title  Look
+            directory  /work/a
+            model  sonnet
+            mode  ask
+            messages  0
+            created  yesterday
+            updated  yesterday
+            child of  $A
+            agent  codex
+            task  lost, 1 turn, 0 tokens
+        "#]],
     );
 }
 
@@ -299,20 +299,20 @@ fn a_task_shows_whose_it_is_and_what_became_of_it() {
     check_family(
         "crow-cli inspect -s $B",
         expect![[r#"
-        session  $B
-        title  List
-        folder  /work/a
-        model  sonnet
-        mode  ask
-        messages  3
-        created  yesterday
-        updated  yesterday
-        child of  $A
-        agent  codex
-        known there as  theirs-7 [2J
-        task  done, 2 rounds, 1234 tokens
-        branch  crow/lister
-    "#]],
+            session  $B
+            title  List
+            directory  /work/a
+            model  sonnet
+            mode  ask
+            messages  3
+            created  yesterday
+            updated  yesterday
+            child of  $A
+            agent  codex
+            agent session  theirs-7 [2J
+            task  done, 2 turns, 1234 tokens
+            branch  crow/lister
+        "#]],
     );
     check_family(
         "crow-cli inspect -s $B -j",
@@ -327,19 +327,19 @@ fn sessions_that_others_started_are_listed_when_they_are_wanted() {
     check_family(
         "crow-cli inspect",
         expect![[r#"
-        SESSION  UPDATED  MESSAGES  MODEL  TITLE  FOLDER
-        $D  yesterday  3  sonnet  Change `it` [2J  /work/a
-        $A  yesterday  3  sonnet  Change `it` [2J  /work/a
-    "#]],
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  DIRECTORY
+            $D  yesterday  3  sonnet  Change `it` [2J  /work/a
+            $A  yesterday  3  sonnet  Change `it` [2J  /work/a
+        "#]],
     );
     check_family(
         "crow-cli inspect --all",
         expect![[r#"
-        SESSION  UPDATED  MESSAGES  MODEL  TITLE  FOLDER
-        $D  yesterday  3  sonnet  Change `it` [2J  /work/a
-        $B  yesterday  3  sonnet  List  /work/a
-        $A  yesterday  3  sonnet  Change `it` [2J  /work/a
-    "#]],
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  DIRECTORY
+            $D  yesterday  3  sonnet  Change `it` [2J  /work/a
+            $B  yesterday  3  sonnet  List  /work/a
+            $A  yesterday  3  sonnet  Change `it` [2J  /work/a
+        "#]],
     );
 }
 
@@ -351,10 +351,10 @@ fn a_session_is_exported_as_markdown() {
             # Change `it` [2J
 
             - session: $A
-            - folder: /work/a
+            - directory: /work/a
             - model: sonnet
             - mode: ask
-            - began: 1970-01-01 01:00 UTC
+            - created: 1970-01-01 01:00 UTC
             - last message: 1970-01-01 02:00 UTC
             - cost: $0.0123
 
@@ -378,7 +378,7 @@ fn a_session_is_exported_as_markdown() {
             }
             ```
 
-            (cut by the output limit)
+            (truncated at the output limit)
 
             ---
 
@@ -411,7 +411,7 @@ fn a_session_is_exported_as_json_with_everything() {
     check_family(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
-            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z","system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"cut by the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123},"answered_by":null},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
+            {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z","system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"truncated at the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123},"answered_by":null},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
         "#]],
     );
 }
@@ -421,13 +421,13 @@ fn messages_are_paged() {
     check(
         "crow-cli inspect -s $A -m -l 1 --before 2",
         expect![[r#"
-        (1 earlier message; --before 1 goes on)
+            (1 earlier message; --before 1 shows them)
 
-        assistant msg-1
-          I look.
-          call-1-0 terminal {"command":"ls"}
+            assistant msg-1
+              I look.
+              call-1-0 terminal {"command":"ls"}
 
-    "#]],
+        "#]],
     );
     check(
         "crow-cli inspect -s $A -m -l 1 --before 1 -j",
@@ -446,9 +446,9 @@ fn a_mistyped_name_is_told_what_it_meant() {
         "#]],
     );
     check_family(
-        "crow-cli inspect -s nobody --search it",
+        "crow-cli inspect -s missing --search it",
         expect![[r#"
-            CliError { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
+            CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions") }
         "#]],
     );
 }
@@ -465,8 +465,8 @@ fn a_search_stays_in_a_session() {
     check_family(
         "crow-cli inspect -s $A --search files",
         expect![[r#"
-        nothing found
-    "#]],
+            no matches
+        "#]],
     );
 }
 
@@ -475,7 +475,7 @@ fn sessions_are_listed_newest_first() {
     check(
         "crow-cli inspect",
         expect![[r#"
-            SESSION  UPDATED  MESSAGES  MODEL  TITLE  FOLDER
+            SESSION  UPDATED  MESSAGES  MODEL  TITLE  DIRECTORY
             $A  yesterday  3  sonnet  List the files  /work/a
         "#]],
     );
@@ -494,7 +494,7 @@ fn a_session_is_shown() {
         expect![[r#"
             session  $A
             title  List the files
-            folder  /work/a
+            directory  /work/a
             model  sonnet
             mode  ask
             messages  3
@@ -503,9 +503,9 @@ fn a_session_is_shown() {
         "#]],
     );
     check(
-        "crow-cli inspect -s nobody",
+        "crow-cli inspect -s missing",
         expect![[r#"
-            CliError { code: NoSession, message: Some("there is no session nobody"), hint: Some("`crow-cli inspect` lists the sessions") }
+            CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions") }
         "#]],
     );
 }
@@ -531,7 +531,7 @@ fn messages_are_shown_without_moving_the_cursor() {
     check(
         "crow-cli inspect -s $A -m -l 1",
         expect![[r#"
-            (2 earlier messages; --before 2 goes on)
+            (2 earlier messages; --before 2 shows them)
 
             tool call-1-0: ls (completed)
               a.txt
@@ -565,8 +565,8 @@ fn messages_are_found() {
     check(
         "crow-cli inspect --search nothing",
         expect![[r#"
-        nothing found
-    "#]],
+            no matches
+        "#]],
     );
 }
 

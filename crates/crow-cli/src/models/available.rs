@@ -71,7 +71,8 @@ impl ProviderModels<'_> {
                 model.price.as_ref().map_or_else(String::new, |price| part(price).to_string())
             };
             let names = self.configured_names(listing, model);
-            let mark = if names.is_empty() { String::new() } else { format!("is {}", names.join(", ")) };
+            let mark =
+                if names.is_empty() { String::new() } else { format!("configured as {}", names.join(", ")) };
             let (input, output) = (price(|price| price.input), price(|price| price.output));
             [self.provider.name.clone(), model.id.clone(), window, input, output, mark]
         };

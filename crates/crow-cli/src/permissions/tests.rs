@@ -45,21 +45,21 @@ fn permissions_are_listed_and_taken_back() {
           2. `npm run build …`
           3. edits
         $ permissions remove 2
-        `npm run build …` asks again in $ROOT/project
+        `npm run build …` needs permission again in $ROOT/project
         $ permissions list
         $ROOT/project
           1. `cargo test …`
           2. edits
         $ permissions remove 7
-        error: $ROOT/project has no answer number 7
-        hint: `crow-cli permissions` lists the answers
+        error: $ROOT/project has no permission number 7
+        hint: `crow-cli permissions` lists the permissions
         $ permissions clear
-        `cargo test …` asks again in $ROOT/project
-        edits asks again in $ROOT/project
+        `cargo test …` needs permission again in $ROOT/project
+        edits needs permission again in $ROOT/project
         $ permissions 
-        nothing is always allowed yet; a question offers it
+        no permanent permissions yet; permission requests offer them
         $ permissions clear
-        error: nothing is always allowed in $ROOT/project
+        error: there are no permanent permissions in $ROOT/project
         hint: `crow-cli permissions` lists the projects
     "#]],
     );

@@ -119,7 +119,7 @@ fn interrupted_error() -> Result<CliError, CliError> {
 }
 
 fn agent_gone_error() -> CliError {
-    CliError::new(CliExitCode::Failed, "the agent has gone")
+    CliError::new(CliExitCode::Failed, "the connection to the agent was lost")
 }
 
 /// Whether an event shows on the screen; lists and counts do not.

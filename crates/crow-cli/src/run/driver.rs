@@ -24,7 +24,7 @@ const DEFERRED_QUESTIONS_MAX: usize = 64;
 
 /// Shown when typed lines cannot be the answer to a question.
 const NOT_AN_ANSWER: &str =
-    "\n  What was typed before the question, or several lines at once, is no answer to it.\n";
+    "\n  Lines typed before the question, or several lines at once, do not answer it.\n";
 
 /// The result of one turn; the user may continue after a failed one.
 type TurnResult = Result<(), CliError>;
@@ -85,8 +85,8 @@ impl RunDriver {
     /// Opens the session and runs its prompts.
     pub(super) async fn run(mut self) -> Result<(), CliError> {
         if !self.plan.images.is_empty() && !self.connection.capabilities().reads_images {
-            let error = CliError::new(CliExitCode::Usage, "the agent takes no images");
-            return Err(error.with_hint("leave --image out, or use another agent"));
+            let error = CliError::new(CliExitCode::Usage, "the agent does not accept images");
+            return Err(error.with_hint("leave out --image, or use another agent"));
         }
         let (session, replay) = self.open_session().await?;
         self.plan.output.on_session_opened(&session)?;
@@ -254,7 +254,7 @@ impl RunDriver {
             ClientEvent::Permission { question, answer, .. } => PendingQuestion::Call { question, answer },
             ClientEvent::Form { form, answer, .. } => PendingQuestion::Form { form, answer },
             ClientEvent::Wanted(request) => {
-                request.reject("a terminal has no files and terminals to lend");
+                request.reject("this client provides no files or terminals");
                 return Ok(None);
             }
             // A dropped claim is rejected: an agent counts the children it starts itself.
@@ -271,7 +271,7 @@ impl RunDriver {
         }
         // `-y` approves calls, but trust requires that the user has seen the files.
         if self.plan.args.yes && pending.is_about_trust() {
-            pending.answer_unavailable("-y answers no question about trust");
+            pending.answer_unavailable("-y does not answer questions about trust");
             return Ok(None);
         }
         if !typed_input::is_interactive() {
@@ -322,14 +322,18 @@ impl RunDriver {
         Ok(match (reason, self.has_rejected_call) {
             (StopReason::Cancelled, _) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
-                let error =
-                    CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
-                Err(error.with_hint("go on with the same session, or raise max_turn_requests"))
+                let error = CliError::new(
+                    CliExitCode::Limit,
+                    "the turn reached its request limit before the model was done",
+                );
+                Err(error.with_hint("continue the session, or raise max_turn_requests"))
             }
             (_, true) => {
-                let error =
-                    CliError::new(CliExitCode::Denied, "a call needed permission and nobody could be asked");
-                Err(error.with_hint("allow it with -y, or choose a --mode"))
+                let error = CliError::new(
+                    CliExitCode::Denied,
+                    "a tool call needed permission and there was no terminal to ask on",
+                );
+                Err(error.with_hint("approve it with -y, or choose another --mode"))
             }
             (StopReason::EndTurn, false) => match self.outcome {
                 // The report has stated what is missing.
@@ -339,9 +343,11 @@ impl RunDriver {
                 Some(ReportOutcome::Done) | None => Ok(()),
             },
             (StopReason::MaxTokens, false) => {
-                Err(CliError::new(CliExitCode::Failed, "the answer was cut because it became too long"))
+                Err(CliError::new(CliExitCode::Failed, "the answer was truncated at the token limit"))
             }
-            (StopReason::Refusal, false) => Err(CliError::new(CliExitCode::Failed, "the model refused")),
+            (StopReason::Refusal, false) => {
+                Err(CliError::new(CliExitCode::Failed, "the model refused to answer"))
+            }
         })
     }
 }
@@ -352,7 +358,7 @@ async fn open_or_load_session(connection: &AgentConnection, plan: &RunPlan) -> R
         (None, _) => connection.new_session(&plan.cwd).await,
         (Some(_), true) if !capabilities.forks => return Err(unsupported_error(plan, "copy sessions")),
         (Some(_), false) if !capabilities.loads => {
-            return Err(unsupported_error(plan, "go on with a session"));
+            return Err(unsupported_error(plan, "continue a session"));
         }
         (Some(id), true) => fork_session(connection, plan, id).await,
         (Some(id), false) => connection.load_session(&SessionId::new(id), &plan.cwd).await,
@@ -391,8 +397,8 @@ fn open_error(plan: &RunPlan, failure: &Failure) -> CliError {
     match &plan.args.agent {
         Some(name) if failure.kind == FailureKind::AuthRequired => {
             let error =
-                CliError::new(CliExitCode::Config, format!("the agent {name} wants to know who asks"));
-            error.with_hint("sign in with its own program, or give it a key in its env in agent_servers")
+                CliError::new(CliExitCode::Config, format!("the agent {name} requires authentication"));
+            error.with_hint("log in with its own program, or set a key in its env in agent_servers")
         }
         Some(_) | None => exit_for_failure(failure),
     }
@@ -407,14 +413,11 @@ fn find_option<'a>(
 ) -> Result<&'a str, CliError> {
     let Some(name) = &plan.args.agent else { return Ok(kind) };
     let Some(option) = opened.find_option(kind) else {
-        return Err(CliError::new(
-            CliExitCode::Usage,
-            format!("the agent {name} offers no {kind} to choose"),
-        ));
+        return Err(CliError::new(CliExitCode::Usage, format!("the agent {name} has no {kind} option")));
     };
     if option.values.iter().any(|offered| offered == value) {
         return Ok(&option.id);
     }
     let error = CliError::new(CliExitCode::Usage, format!("the agent {name} has no {kind} {value:?}"));
-    Err(error.with_hint(to_one_line(&format!("there is: {}", option.values.join(", ")))))
+    Err(error.with_hint(to_one_line(&format!("available: {}", option.values.join(", ")))))
 }

@@ -75,7 +75,7 @@ async fn drive_over_socket(
             let (phase, reason) = (loss.phase(), to_clause(&loss.failure().sentence));
             Err(CliError::new(
                 CliExitCode::Failed,
-                to_one_line(&format!("the agent {name} was lost {phase}: {reason}")),
+                to_one_line(&format!("the connection to the agent {name} was lost {phase}: {reason}")),
             ))
         }
     }
@@ -85,9 +85,9 @@ fn missing_program_error(server: &AgentServer, command: &str) -> CliError {
     let name = &server.name;
     let error = CliError::new(
         CliExitCode::Failed,
-        format!("the agent {name} cannot be started: there is no {command}"),
+        format!("the agent {name} could not be started: {command} was not found"),
     );
-    error.with_hint(format!("install it, or name its path in agent_servers.{name}.command"))
+    error.with_hint(format!("install it, or give its path in agent_servers.{name}.command"))
 }
 
 async fn drive_program(
@@ -99,7 +99,7 @@ async fn drive_program(
     let early_signals = SignalListener::listen()?;
     let started = launcher.start(name, command).await;
     let (transport, mut program) = started.map_err(|error| {
-        CliError::new(CliExitCode::Failed, format!("the agent {name} cannot be started: {error}"))
+        CliError::new(CliExitCode::Failed, format!("the agent {name} could not be started: {error}"))
     })?;
     let loss = match run_conversation(plan, transport, early_signals).await? {
         ConversationEnd::Completed(result) => {
@@ -126,11 +126,13 @@ fn agent_lost_error(
 ) -> CliError {
     let phase = loss.phase();
     let mut text = match exit_reason {
-        Some(ExitReason::Exited(code)) => format!("the agent {name} ended {phase}, with exit code {code}"),
-        Some(ExitReason::Signalled(signal)) => format!("the agent {name} ended {phase}, by signal {signal}"),
+        Some(ExitReason::Exited(code)) => format!("the agent {name} exited {phase} with code {code}"),
+        Some(ExitReason::Signalled(signal)) => {
+            format!("the agent {name} was killed {phase} by signal {signal}")
+        }
         Some(ExitReason::TimedOut | ExitReason::Cancelled) | None => {
             let reason = to_clause(&loss.failure().sentence);
-            format!("the agent {name} cannot be driven: {reason}")
+            format!("the agent {name} cannot be used: {reason}")
         }
     };
     let lines: Vec<&str> = exit.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -141,14 +143,14 @@ fn agent_lost_error(
     };
     match (last_lines, &exit.stray) {
         ([], Some(stray)) if !is_in_message(stray) => {
-            text += &format!("; it said {stray:?}, which is no message of the protocol");
+            text += &format!("; it printed {stray:?}, which is not a protocol message");
         }
         ([], _) => {}
-        (last_lines, _) => text += &format!("; it complained: {}", last_lines.join("; ")),
+        (last_lines, _) => text += &format!("; its stderr: {}", last_lines.join("; ")),
     }
     let error = CliError::new(CliExitCode::Failed, to_one_line(&text));
     error.with_hint(format!(
-        "does agent_servers.{name} start an agent that speaks ACP? `crow-cli -v` shows all it says"
+        "check that agent_servers.{name} starts an ACP agent; `crow-cli -v` shows all of its output"
     ))
 }
 

@@ -13,7 +13,7 @@ const CANCEL: &str = "cancel";
 
 /// Renders the question and its answers, one per line.
 pub(super) fn render_form(form: &ElicitationForm, paint: PaintMode) -> Vec<String> {
-    let heading = if form.is_about_trust { "Do you trust this?" } else { "A question:" };
+    let heading = if form.is_about_trust { "Do you trust this?" } else { "Question:" };
     let heading = paint.apply_style(Style::new().yellow().bold(), heading);
     let message = reveal_control_chars(&form.message);
     let mut message_lines = message.lines();
@@ -38,7 +38,7 @@ pub(super) fn describe_answers(form: &ElicitationForm) -> String {
         1 => Some("1 or Enter".to_owned()),
         n_options => Some(format!("1-{n_options}, Enter for 1")),
     };
-    let own_answer = form.free_text.then(|| "your own words".to_owned());
+    let own_answer = form.free_text.then(|| "your own answer".to_owned());
     let cancel = form.free_text.then(|| format!("{CANCEL} to stop"));
     let ways =
         numbers.into_iter().chain(own_answer).chain([format!("{DONE} to leave it open")]).chain(cancel);

@@ -70,8 +70,8 @@ pub(crate) fn run(
     }
     let first_prompt = read_first_prompt(&args)?;
     if first_prompt.is_none() && !args.interactive {
-        let error = CliError::new(CliExitCode::Usage, "there is no prompt");
-        return Err(error.with_hint("give one as an argument, with -f FILE, or use -i to type"));
+        let error = CliError::new(CliExitCode::Usage, "no prompt was given");
+        return Err(error.with_hint("pass it as an argument or with -f FILE, or type prompts with -i"));
     }
     let images =
         args.overrides.images.iter().map(|path| read_image(current_dir, path)).collect::<Result<_, _>>()?;
@@ -103,8 +103,8 @@ pub(crate) fn run(
 fn check_mode(mode: Option<&str>) -> Result<(), CliError> {
     match mode {
         Some(mode) if Mode::parse(mode).is_none() => {
-            let error = CliError::new(CliExitCode::Usage, format!("there is no mode {mode:?}"));
-            Err(error.with_hint(format!("there is: {}", Mode::ALL.map(Mode::as_str).join(", "))))
+            let error = CliError::new(CliExitCode::Usage, format!("unknown mode {mode:?}"));
+            Err(error.with_hint(format!("known modes: {}", Mode::ALL.map(Mode::as_str).join(", "))))
         }
         Some(_) | None => Ok(()),
     }
@@ -182,7 +182,7 @@ where
         Ok(Ok(())) => result,
         Ok(Err(error)) => result.and(Err(CliError::new(CliExitCode::Failed, error.to_string()))),
         Err(error) => {
-            result.and(Err(CliError::new(CliExitCode::Failed, format!("the agent broke: {error}"))))
+            result.and(Err(CliError::new(CliExitCode::Failed, format!("the agent crashed: {error}"))))
         }
     }
 }
@@ -202,8 +202,8 @@ enum ConnectionLoss {
 impl ConnectionLoss {
     fn phase(&self) -> &'static str {
         match self {
-            Self::BeforeInitialize(_) => "before it said hello",
-            Self::AfterInitialize(_) => "while it was needed",
+            Self::BeforeInitialize(_) => "during initialization",
+            Self::AfterInitialize(_) => "during the session",
         }
     }
 
@@ -299,13 +299,13 @@ fn remote_dir(dir: &Path) -> Result<PathBuf, CliError> {
         return crate::require_utf8_dir(dir.to_owned());
     }
     let error = CliError::new(CliExitCode::Usage, format!("{} is not an absolute path", dir.display()));
-    Err(error.with_hint("the agent has a cwd in agent_servers, so -c names a folder of its machine"))
+    Err(error.with_hint("the agent has a cwd in agent_servers, so -c is a directory on its machine"))
 }
 
 fn local_dir(dir: &Path) -> Result<PathBuf, CliError> {
     match fs::canonicalize(dir) {
         Ok(dir) if dir.is_dir() => crate::require_utf8_dir(dir),
-        Ok(_) => Err(CliError::new(CliExitCode::Usage, format!("{} is not a folder", dir.display()))),
+        Ok(_) => Err(CliError::new(CliExitCode::Usage, format!("{} is not a directory", dir.display()))),
         Err(error) => {
             Err(CliError::new(CliExitCode::Usage, format!("could not work in {}: {error}", dir.display())))
         }
@@ -314,16 +314,18 @@ fn local_dir(dir: &Path) -> Result<PathBuf, CliError> {
 
 fn read_image(current_dir: &Path, path: &Path) -> Result<ContentPart, CliError> {
     crow_tools::read_image(&current_dir.join(path)).map_err(|reason| {
-        CliError::new(CliExitCode::Usage, format!("could not send {}: {reason}", path.display()))
+        CliError::new(CliExitCode::Usage, format!("could not attach the image {}: {reason}", path.display()))
     })
 }
 
 fn read_first_prompt(args: &RunArgs) -> Result<Option<String>, CliError> {
     let from_stdin = || {
         if io::stdin().is_terminal() {
-            let error =
-                CliError::new(CliExitCode::Usage, "the prompt was to come from stdin, which is a terminal");
-            return Err(error.with_hint("pipe it in, or use -i to type"));
+            let error = CliError::new(
+                CliExitCode::Usage,
+                "the prompt should come from stdin, but stdin is a terminal",
+            );
+            return Err(error.with_hint("pipe it in, or type prompts with -i"));
         }
         let mut text = String::new();
         let result = io::stdin().read_to_string(&mut text);

@@ -13,9 +13,9 @@ use super::{
 /// Renders the request. A command is never shortened: the user approves all of it.
 pub(super) fn render_question(question: &AgentPermissionRequest, paint: PaintMode) -> Vec<String> {
     match question.subject {
-        PermissionSubject::Call => render_call(question, "May Crow do this?", paint),
-        PermissionSubject::Offer => render_call(question, "Shall Crow do this?", paint),
-        PermissionSubject::GoOn => render_call(question, "Shall it go on?", paint),
+        PermissionSubject::Call => render_call(question, "Allow this?", paint),
+        PermissionSubject::Offer => render_call(question, "Do this?", paint),
+        PermissionSubject::GoOn => render_call(question, "Continue?", paint),
     }
 }
 

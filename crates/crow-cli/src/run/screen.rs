@@ -266,7 +266,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
     fn on_first_prompt(&mut self) -> io::Result<()> {
         match self.terminal {
             Some(_) => {
-                self.write_line(Style::new().dim(), "Say what to do. /help lists commands, Ctrl-D leaves.")
+                self.write_line(Style::new().dim(), "Type a task. /help lists commands, Ctrl-D exits.")
             }
             None => Ok(()),
         }
@@ -330,7 +330,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
 
     fn on_replay_end(&mut self) -> io::Result<()> {
         self.end_turn()?;
-        self.write_line(Style::new().dim(), "(said before; what follows is new)")?;
+        self.write_line(Style::new().dim(), "(end of the replay)")?;
         self.prepare_for_input()
     }
 
@@ -351,7 +351,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
                     // The terminal echoed `^C` at the cursor.
                     write!(self.err, "\r\x1b[K")?;
                 }
-                self.write_line(Style::new().yellow(), "stopped")
+                self.write_line(Style::new().yellow(), "cancelled")
             }
             StopReason::EndTurn
             | StopReason::MaxTokens
@@ -386,7 +386,7 @@ impl<O: Write + Send, E: Write + Send> RunOutput for TerminalScreen<O, E> {
         let agent = agent.map(|name| format!("--agent {name} ")).unwrap_or_default();
         match retention {
             SessionRetention::Stored => {
-                self.write_line(dim, &format!("go on with  crow-cli run {agent}-s {session} \"…\""))
+                self.write_line(dim, &format!("continue    crow-cli run {agent}-s {session} \"…\""))
             }
             SessionRetention::Gone => Ok(()),
         }

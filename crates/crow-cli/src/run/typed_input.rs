@@ -108,7 +108,7 @@ impl TypedLines {
             }
         }
         if keyboard.drop_overflow() {
-            write_prompt("\n  More was typed ahead than there is room for; it is dropped.\n")
+            write_prompt("\n  Too much was typed ahead; it was discarded.\n")
                 .map_err(|error| input_error(&error))?;
         }
         Ok(())
@@ -223,5 +223,5 @@ fn line_or_exit(line: InputLine) -> Result<Option<String>, CliError> {
 }
 
 fn input_error(error: &io::Error) -> CliError {
-    CliError::new(CliExitCode::Failed, format!("could not read what was typed: {error}"))
+    CliError::new(CliExitCode::Failed, format!("could not read the input: {error}"))
 }

@@ -29,7 +29,7 @@ impl FromStr for SessionAge {
             Some(_) | None => return Err(EXPECTED),
         };
         let number: u32 = number.parse().map_err(|_| EXPECTED)?;
-        let hours = number.checked_mul(hours).ok_or("no session is that old")?;
+        let hours = number.checked_mul(hours).ok_or("the age is too large")?;
         Ok(Self { hours })
     }
 }
@@ -52,6 +52,6 @@ mod tests {
         for wrong in ["", "d", "30", "-1d", "1.5d", "30 days", "1ü"] {
             check(wrong, Err("expected"));
         }
-        check("4000000000w", Err("no sessi"));
+        check("4000000000w", Err("the age "));
     }
 }

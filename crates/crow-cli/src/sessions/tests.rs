@@ -90,11 +90,11 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
         "crow-cli sessions prune --older-than 30d",
         ConfirmAnswer::Yes,
         expect![[r#"
-            ? Delete these 2 sessions and those they started?
-            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            ? Delete these 2 sessions and the sessions they started?
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
-            left out busy, which is at work in another process
+            skipped busy, which is running in another process
             deleted 1 session with 1 message; 24 kB freed
             left: young
             left: busy
@@ -104,7 +104,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
         "crow-cli sessions prune --older-than 8w -y",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             deleted 1 session with 1 message; 24 kB freed
             left: young
@@ -128,8 +128,8 @@ fn nothing_is_deleted_without_a_yes() {
         "crow-cli sessions prune --older-than 30d",
         ConfirmAnswer::No,
         expect![[r#"
-            ? Delete these 2 sessions and those they started?
-            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            ? Delete these 2 sessions and the sessions they started?
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
             CliError { code: Failed, message: Some("nothing was deleted"), hint: None }
@@ -142,7 +142,7 @@ fn nothing_is_deleted_without_a_yes() {
         "crow-cli sessions prune --older-than 30d -j",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            CliError { code: Denied, message: Some("nobody could be asked, so nothing was deleted"), hint: Some("say yes with -y") }
+            CliError { code: Denied, message: Some("there is no terminal to ask for confirmation, so nothing was deleted"), hint: Some("confirm with -y") }
             left: young
             left: busy
             left: old
@@ -156,14 +156,14 @@ fn what_would_go_or_is_not_there_is_said() {
         "crow-cli sessions prune --older-than 30d --dry-run",
         ConfirmAnswer::Yes,
         expect![[r#"
-        SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
-        old      90 days ago  1         sonnet  of day 10  /work
-        busy     50 days ago  1         sonnet  of day 50  /work
-        would delete 2 sessions with 2 messages
-        left: young
-        left: busy
-        left: old
-    "#]],
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
+            old      90 days ago  1         sonnet  of day 10  /work
+            busy     50 days ago  1         sonnet  of day 50  /work
+            would delete 2 sessions with 2 messages
+            left: young
+            left: busy
+            left: old
+        "#]],
     );
     check(
         "crow-cli sessions prune --older-than 30d --dry-run -j",
@@ -203,8 +203,8 @@ fn those_named_are_deleted_or_none() {
         "crow-cli sessions delete old",
         ConfirmAnswer::Yes,
         expect![[r#"
-            ? Delete this session and those it started?
-            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            ? Delete this session and the sessions it started?
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             deleted 1 session with 1 message; 24 kB freed
             left: young
@@ -215,7 +215,7 @@ fn those_named_are_deleted_or_none() {
         "crow-cli sessions delete old old young -y",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             young    yesterday    1         sonnet  of day 99  /work
             deleted 2 sessions with 2 messages; 73 kB freed
@@ -226,7 +226,7 @@ fn those_named_are_deleted_or_none() {
         "crow-cli sessions delete old busy -y",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-            SESSION  UPDATED      MESSAGES  MODEL   TITLE      FOLDER
+            SESSION  UPDATED      MESSAGES  MODEL   TITLE      DIRECTORY
             old      90 days ago  1         sonnet  of day 10  /work
             busy     50 days ago  1         sonnet  of day 50  /work
             CliError { code: Failed, message: Some("session busy is at work for another client of this Crow; wait until its turn has ended, or stop it there"), hint: None }
@@ -253,11 +253,11 @@ fn sessions_are_listed_as_inspect_lists_them() {
         "crow-cli sessions list -l 1",
         ConfirmAnswer::Unavailable,
         expect![[r#"
-        SESSION  UPDATED    MESSAGES  MODEL   TITLE      FOLDER
-        young    yesterday  1         sonnet  of day 99  /work
-        left: young
-        left: busy
-        left: old
-    "#]],
+            SESSION  UPDATED    MESSAGES  MODEL   TITLE      DIRECTORY
+            young    yesterday  1         sonnet  of day 99  /work
+            left: young
+            left: busy
+            left: old
+        "#]],
     );
 }

@@ -20,7 +20,7 @@ pub(crate) enum ConfigError {
         /// The configuration file that is missing or empty.
         path: PathBuf,
     },
-    #[error("there is no model {name:?} in the configuration")]
+    #[error("unknown model {name:?}")]
     UnknownModel {
         /// The requested model.
         name: String,
@@ -30,10 +30,10 @@ pub(crate) enum ConfigError {
         names: Vec<String>,
     },
     /// HOME is not set and no directory was given.
-    #[error("the configuration folder is unknown because HOME is not set, or is not UTF-8")]
+    #[error("the configuration directory is unknown because HOME is not set or is not UTF-8")]
     NoHome,
     /// Such a directory cannot be used in a database, a command line or a message.
-    #[error("the name of the configuration folder {} is not UTF-8", path.display())]
+    #[error("the path of the configuration directory {} is not UTF-8", path.display())]
     NotUtf8 { path: PathBuf },
 }
 
@@ -50,10 +50,10 @@ impl ConfigError {
             Self::UnknownModel { nearest, names, .. } => {
                 let suggestion =
                     nearest.as_ref().map(|name| format!("did you mean {name}? ")).unwrap_or_default();
-                Some(format!("{suggestion}there is: {}", names.join(", ")))
+                Some(format!("{suggestion}configured models: {}", names.join(", ")))
             }
             Self::NoHome | Self::NotUtf8 { .. } => {
-                Some("name the folder with --config-dir or CROW_CONFIG_DIR".to_owned())
+                Some("give the directory with --config-dir or CROW_CONFIG_DIR".to_owned())
             }
         }
     }
@@ -63,11 +63,11 @@ impl ConfigError {
 fn unreadable_hint(kind: io::ErrorKind) -> &'static str {
     match kind {
         io::ErrorKind::NotADirectory => {
-            "a file is where a folder should be; move it away, or name another folder with --config-dir"
+            "there is a file in the place of a directory; move it away, or give another directory with --config-dir"
         }
-        io::ErrorKind::IsADirectory => "a folder is where a file should be; move it away",
+        io::ErrorKind::IsADirectory => "there is a directory in the place of a file; move it away",
         io::ErrorKind::InvalidData => "save the file as UTF-8 text",
-        _ => "check who owns the file and its permissions",
+        _ => "check the owner and the permissions of the file",
     }
 }
 

@@ -75,7 +75,7 @@ pub(super) fn parse_config(path: &Path, text: &str) -> Result<ConfigNode, Config
             // The rest is advice to callers of the parser.
             let problem = problem.split(", set ").next().unwrap_or_default();
             let is_limit = LIMIT_ERRORS.iter().any(|prefix| problem.starts_with(prefix));
-            let problem = if is_limit { "it is nested too deeply, or says too much" } else { problem };
+            let problem = if is_limit { "it is nested too deeply or too large" } else { problem };
             ConfigError::Invalid {
                 path: path.to_owned(),
                 line,
@@ -163,8 +163,8 @@ impl ConfigValue {
     /// Names the type of the value for messages.
     pub(super) fn kind_name(&self) -> &'static str {
         match self {
-            Self::Null => "nothing",
-            Self::Scalar(ConfigScalar { kind: ScalarType::Text, .. }) => "text",
+            Self::Null => "no value",
+            Self::Scalar(ConfigScalar { kind: ScalarType::Text, .. }) => "a string",
             Self::Scalar(ConfigScalar { kind: ScalarType::Bool(_), .. }) => "true or false",
             Self::Scalar(ConfigScalar { kind: ScalarType::Number(_), .. }) => "a number",
             Self::List(_) => "a list",

@@ -171,7 +171,7 @@ pub(super) fn read_env_file(path: &Path) -> Result<(Environment, Vec<ConfigWarni
         match pair {
             Ok((name, value)) => drop(pairs.insert(name, value)),
             Err(error) => {
-                let advice = "expected NAME=value; quote a value that has spaces or a # in it".to_owned();
+                let advice = "expected NAME=value; quote a value that contains spaces or #".to_owned();
                 let line = error_line(&text, &error);
                 let (path, text) = (path.to_owned(), advice);
                 warnings.push(ConfigWarning { path, line, text, kind: ConfigWarningKind::Suspicious });
@@ -275,7 +275,7 @@ impl ConfigLoader<'_> {
                 }
                 "hooks" => sections.hooks = self.read_hooks(field)?,
                 "sandbox" => {
-                    let problem = "sandbox: it belongs under permissions; write permissions.sandbox";
+                    let problem = "sandbox: this key belongs to permissions; use permissions.sandbox";
                     return Err(self.error_at(field.line, problem.to_owned()));
                 }
                 "permissions" => sections.permissions = self.read_permissions(field)?,
@@ -367,7 +367,9 @@ impl ConfigLoader<'_> {
         match &node.value {
             ConfigValue::Null => Ok(None),
             ConfigValue::Scalar(scalar) => Ok(Some(scalar)),
-            ConfigValue::List(_) | ConfigValue::Map(_) => Err(self.expected_error(key_path, node, "text")),
+            ConfigValue::List(_) | ConfigValue::Map(_) => {
+                Err(self.expected_error(key_path, node, "a string"))
+            }
         }
     }
 
@@ -410,7 +412,7 @@ impl ConfigLoader<'_> {
         key_path: &str,
         node: &ConfigNode,
     ) -> Result<Option<T>, ConfigError> {
-        let expected = "a whole number from 1";
+        let expected = "a positive whole number";
         let count = self.read_number(key_path, node, expected)?;
         if count == Some(T::default()) {
             Err(self.expected_error(key_path, node, expected))

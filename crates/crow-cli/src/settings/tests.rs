@@ -262,21 +262,21 @@ fn wrong_types_are_errors_that_show_no_value() {
         &with_model("context_window: big"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:5: models.m.context_window: expected a whole number from 1, found text
-    "#]],
+            error: $DIR/config.yaml:5: models.m.context_window: expected a positive whole number, found a string
+        "#]],
     );
     check(
         &with_model("context_window: 0"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:5: models.m.context_window: expected a whole number from 1, found a number
+        error: $DIR/config.yaml:5: models.m.context_window: expected a positive whole number, found a number
     "#]],
     );
     check(
         &with_model("max_tokens: -1"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:5: models.m.max_tokens: expected a whole number from 1, found a number
+        error: $DIR/config.yaml:5: models.m.max_tokens: expected a positive whole number, found a number
     "#]],
     );
     check(
@@ -290,8 +290,8 @@ fn wrong_types_are_errors_that_show_no_value() {
         &with_model("extra_body: secret"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:5: models.m.extra_body: expected a map of request fields, found text
-    "#]],
+            error: $DIR/config.yaml:5: models.m.extra_body: expected a map of request fields, found a string
+        "#]],
     );
 }
 
@@ -308,21 +308,21 @@ fn wrong_shapes_are_errors_that_show_no_value() {
         "providers:\n  p:\n    api_key: [secret]\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:3: providers.p.api_key: expected text, found a list
-    "#]],
+            error: $DIR/config.yaml:3: providers.p.api_key: expected a string, found a list
+        "#]],
     );
     check(
         "just words\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:1: the file: expected a map of keys, found text
-    "#]],
+            error: $DIR/config.yaml:1: the file: expected a map of keys, found a string
+        "#]],
     );
     check(
         "max_turn_requests: 99999999999\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:1: max_turn_requests: expected a whole number from 1, found a number
+        error: $DIR/config.yaml:1: max_turn_requests: expected a positive whole number, found a number
     "#]],
     );
     check(
@@ -352,8 +352,8 @@ fn rules_are_read_and_a_broken_one_is_an_error() {
         "permissions: { allow: git status }\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:1: permissions.allow: expected a list of rules, found text
-    "#]],
+            error: $DIR/config.yaml:1: permissions.allow: expected a list of rules, found a string
+        "#]],
     );
     check(
         "permissions:\n  deny:\n  - rm\n  - git push; ls\n",
@@ -398,7 +398,7 @@ fn how_commands_are_held_is_read() {
     check_held("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
     check_held(
         "sandbox: always\n",
-        expect!["$DIR/config.yaml:1: sandbox: it belongs under permissions; write permissions.sandbox"],
+        expect!["$DIR/config.yaml:1: sandbox: this key belongs to permissions; use permissions.sandbox"],
     );
     check_held(
         "permissions:\n  sandbox: on\n",
@@ -406,7 +406,7 @@ fn how_commands_are_held_is_read() {
     );
     check_held(
         "permissions:\n  network: closed\n",
-        expect!["$DIR/config.yaml:2: permissions.network: expected true or false, found text"],
+        expect!["$DIR/config.yaml:2: permissions.network: expected true or false, found a string"],
     );
 }
 
@@ -481,7 +481,7 @@ fn a_broken_env_file_names_the_line_without_quoting_it() {
         "A=1\nB=secret with spaces\n",
         &[],
         expect![[r#"
-        warning: $DIR/.env:2: expected NAME=value; quote a value that has spaces or a # in it
+        warning: $DIR/.env:2: expected NAME=value; quote a value that contains spaces or #
         db $DIR/crow.db requests 200 mode ask secrets ["A"]
     "#]],
     );
@@ -552,15 +552,15 @@ fn mcp_servers_that_cannot_be_meant() {
     }
     expect![[r#"
         error: $DIR/config.yaml:1: mcpServers: expected a map from names to settings, found a list
-        error: $DIR/config.yaml:1: mcpServers.a: expected a map with command or url, found text
+        error: $DIR/config.yaml:1: mcpServers.a: expected a map with command or url, found a string
         error: $DIR/config.yaml:1: mcpServers.a needs a command or a url
-        error: $DIR/config.yaml:1: mcpServers.a has both a command and a url; keep one of them
-        error: $DIR/config.yaml:1: mcpServers.a.command: expected text, found a list
-        error: $DIR/config.yaml:1: mcpServers.a.args: expected a list of texts, found text
-        error: $DIR/config.yaml:1: mcpServers.a.args: expected text, found a map
-        error: $DIR/config.yaml:1: mcpServers.a.env: expected a map from names to texts, found a list
+        error: $DIR/config.yaml:1: mcpServers.a has both a command and a url; remove one of them
+        error: $DIR/config.yaml:1: mcpServers.a.command: expected a string, found a list
+        error: $DIR/config.yaml:1: mcpServers.a.args: expected a list of strings, found a string
+        error: $DIR/config.yaml:1: mcpServers.a.args: expected a string, found a map
+        error: $DIR/config.yaml:1: mcpServers.a.env: expected a map from names to strings, found a list
         error: $DIR/config.yaml:1: mcpServers.a.disabled: expected true or false, found a number
-        error: $DIR/config.yaml:1: mcpServers.a.disabled_tools: expected a list of texts, found text
+        error: $DIR/config.yaml:1: mcpServers.a.disabled_tools: expected a list of strings, found a string
         error: $DIR/config.yaml:1: mcpServers.a.transport: expected stdio, http, sse or builtin
         error: $DIR/config.yaml:1: mcpServers.a needs a url that starts with https:// or http://
         error: $DIR/config.yaml:1: mcpServers.a needs a command

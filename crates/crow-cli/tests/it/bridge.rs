@@ -180,10 +180,10 @@ async fn an_agent_that_ends_says_why_in_the_close_frame() {
         &heard,
         &expect![[r#"
         {"last":1}
-        close 1011: the agent ended with exit code 3: no key for the model
-        close 1011: the agent ended with exit code 0
-        close 1011: the agent was ended by signal 9
-        close 1011: the agent ended with exit code 2: usage: agent --stdio
+        close 1011: the agent exited with code 3: no key for the model
+        close 1011: the agent exited with code 0
+        close 1011: the agent was killed by signal 9
+        close 1011: the agent exited with code 2: usage: agent --stdio
     "#]],
     );
 }
@@ -306,27 +306,27 @@ fn what_cannot_be_served_ends_with_a_sentence() {
     refused(
         &["no-such-agent", "acp"],
         &expect![[r#"
-        Some(2) error: there is no program no-such-agent
-        hint: name the command that starts the agent, such as `acp-bridge codex-acp`
-    "#]],
+            Some(2) error: the program no-such-agent was not found
+            hint: give the command that starts the agent, such as `acp-bridge codex-acp`
+        "#]],
     );
     refused(
         &["./missing"],
         &expect![[r#"
-        Some(2) error: there is no program ./missing
-        hint: name the command that starts the agent, such as `acp-bridge codex-acp`
-    "#]],
+            Some(2) error: the program ./missing was not found
+            hint: give the command that starts the agent, such as `acp-bridge codex-acp`
+        "#]],
     );
     refused(
         &["--cwd", "missing", "cat"],
         &expect![[r#"
-        Some(2) error: there is no folder $HOME/project/missing
-    "#]],
+            Some(2) error: the directory $HOME/project/missing does not exist
+        "#]],
     );
     refused(
         &["--host", "no host", "cat"],
         &expect![[r#"
-        Some(2) error: could not listen on no host: there is no such host
+        Some(2) error: could not listen on no host: unknown host
     "#]],
     );
     refused(
@@ -347,7 +347,7 @@ fn what_cannot_be_served_ends_with_a_sentence() {
     refused(
         &["--token-file", &short.display().to_string(), "cat"],
         &expect![[r#"
-        Some(1) error: could not use the token file $HOME/short: a token is 16 to 4096 letters, digits and signs, without a space
+        Some(1) error: could not use the token file $HOME/short: a token has 16 to 4096 printable ASCII characters and no spaces
     "#]],
     );
 }
@@ -518,7 +518,7 @@ fn who_cannot_say_where_it_is_does_not_serve() {
         check(
             &format!("{:?} {said}", output.status.code()),
             &expect![[r#"
-            Some(1) error: could not say on stdout where clients find us: Broken pipe (os error 32)
+            Some(1) error: could not announce the address on stdout: Broken pipe (os error 32)
         "#]],
         );
     }
@@ -535,7 +535,7 @@ fn what_can_be_reached_from_elsewhere_is_said() {
     check(
         &said.replace(&port, "PORT"),
         &expect![[r#"
-        warning: 0.0.0.0:PORT can be reached from other machines, and nothing is encrypted: whoever reads along has the token
-    "#]],
+            warning: 0.0.0.0:PORT is reachable from other machines without encryption: the token can be read on the network
+        "#]],
     );
 }

@@ -205,8 +205,8 @@ fn arguments_that_cannot_be_used() {
         "crow run",
         &expect![[r#"
         exit 2
-        error: there is no prompt
-        hint: give one as an argument, with -f FILE, or use -i to type
+        error: no prompt was given
+        hint: pass it as an argument or with -f FILE, or type prompts with -i
     "#]],
     );
     check(
@@ -259,8 +259,8 @@ fn files_that_are_not_there_and_words_nobody_knows() {
         "crow run --mode yolo hi",
         &expect![[r#"
             exit 2
-            error: there is no mode "yolo"
-            hint: there is: ask, accept-edits, plan, auto
+            error: unknown mode "yolo"
+            hint: known modes: ask, accept-edits, plan, auto
         "#]],
     );
     check(
@@ -328,8 +328,8 @@ fn a_call_that_nobody_can_allow() {
         &expect![[r#"
         exit 5
         It was refused.
-        error: a call needed permission and nobody could be asked
-        hint: allow it with -y, or choose a --mode
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
     "#]],
     );
     assert!(!stage.world.project().join("ran").exists());
@@ -397,7 +397,7 @@ fn a_full_device() {
         "crow models > /dev/full",
         &expect![[r#"
         exit 1
-        error: could not write the result: No space left on device (os error 28)
+        error: could not write the output: No space left on device (os error 28)
     "#]],
     );
 }
@@ -413,8 +413,8 @@ fn the_limit_of_requests() {
         "crow run loop",
         &expect![[r#"
         exit 6
-        error: the turn reached a limit before the model was done
-        hint: go on with the same session, or raise max_turn_requests
+        error: the turn reached its request limit before the model was done
+        hint: continue the session, or raise max_turn_requests
     "#]],
     );
 }

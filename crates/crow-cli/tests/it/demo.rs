@@ -27,7 +27,7 @@ fn the_demo_mends_the_project_and_leaves_nothing() {
     assert!(out.contains(green), "{out}");
     assert!(err.contains("✗ `sh test.sh`") && err.contains("✓ `sh test.sh`"), "{err}");
     let session = err.lines().find_map(|line| line.strip_prefix("session ")).unwrap().trim();
-    assert!(session.contains('-') && !err.contains("go on with"), "{err}");
+    assert!(session.contains('-') && !err.contains("continue    crow-cli"), "{err}");
     assert!(!format!("{out}{err}").contains('\x1b'), "escape codes in a file:\n{out}\n{err}");
     assert_eq!((names(home.path()), names(temp.path())), (Vec::new(), Vec::new()));
 }

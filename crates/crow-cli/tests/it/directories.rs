@@ -123,7 +123,11 @@ async fn what_others_can_read_is_made_private_with_a_notice() {
     }
     assert_eq!((mode(&folder), mode(&keys)), (0o700, 0o600));
     let log = client.log();
-    assert_eq!(log.matches("Other users could read these, which are private now: ").count(), 1, "{log}");
+    assert_eq!(
+        log.matches("Other users could read these paths, which are private now: ").count(),
+        1,
+        "{log}"
+    );
     let doctor = run(&world.home(), &world.project(), &[OsStr::new("doctor")]);
     assert!(!doctor.contains("other users"), "{doctor}");
 }
@@ -138,7 +142,7 @@ fn a_link_to_what_others_can_read_is_left_and_said() {
     symlink(&real, &keys).expect("a link can be made");
     let ran = run(&world.home(), &world.project(), &[OsStr::new("run"), OsStr::new("hello")]);
     assert!(ran.starts_with("exit 0 "), "{ran}");
-    let left = format!("which Crow leaves as they are: {} (it is a link", keys.display());
+    let left = format!("which Crow leaves unchanged: {} (it is a link", keys.display());
     assert!(ran.contains(&left), "{ran}");
     assert_eq!(mode(&real), 0o644);
 }

@@ -490,8 +490,8 @@ fn an_address_that_others_reach_is_refused() {
         command.args(["mcp", "--http", "0.0.0.0:0"]).env("HOME", world.home()).output().expect("it runs");
     assert_eq!(ended.status.code(), Some(2));
     expect![[r#"
-        error: 0.0.0.0:0 can be reached from other machines
-        hint: use 127.0.0.1, and a tunnel with encryption where others have to reach it
+        error: 0.0.0.0:0 is reachable from other machines
+        hint: use 127.0.0.1, with an encrypted tunnel for other machines
     "#]]
     .assert_eq(&String::from_utf8_lossy(&ended.stderr));
 }

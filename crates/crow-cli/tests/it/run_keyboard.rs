@@ -103,7 +103,7 @@ fn a_paste_that_leads_to_a_question_does_not_answer_it() {
     let mut stage = Stage::start(script, &["run", "-i"]);
     stage.until("› ");
     stage.type_in(&paste("go"));
-    stage.until("May Crow do this?");
+    stage.until("Allow this?");
     stage.until("› ");
     // What waited behind the question would have answered it by now: each line stands before what is typed next.
     stage.type_in("what?\n");
@@ -121,10 +121,10 @@ fn a_paste_that_leads_to_a_question_does_not_answer_it() {
 fn a_paste_at_a_question_does_not_answer_it_and_a_line_does() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "do it"]);
-    stage.until("May Crow do this?");
+    stage.until("Allow this?");
     stage.until("› ");
     stage.type_in("y\ny\n");
-    stage.until("no answer to it");
+    stage.until("do not answer it");
     stage.until("› ");
     assert!(!stage.has("approved"), "a pasted line was taken for an answer");
     stage.type_in("y\n");
@@ -138,7 +138,7 @@ fn what_was_typed_before_the_first_question_of_a_run_does_not_answer_it() {
     let mut stage = Stage::start(script, &["run", "do it"]);
     // It is there before the program has begun.
     stage.type_in("y\n");
-    stage.until("May Crow do this?");
+    stage.until("Allow this?");
     stage.until("› ");
     stage.type_in("\u{4}");
     stage.until("Done.");
@@ -152,7 +152,7 @@ fn a_line_begun_before_the_question_does_not_answer_it() {
         let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
         let mut stage = Stage::start(script, &["run", "do it"]);
         stage.type_in(begun);
-        stage.until("May Crow do this?");
+        stage.until("Allow this?");
         stage.until("› ");
         stage.type_in("\n");
         // No answer: it is asked again.
@@ -167,10 +167,10 @@ fn a_line_begun_before_the_question_does_not_answer_it() {
 fn a_line_begun_by_a_paste_at_a_question_does_not_answer_it() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "do it"]);
-    stage.until("May Crow do this?");
+    stage.until("Allow this?");
     stage.until("› ");
     stage.type_in("y\ny\ny");
-    stage.until("no answer to it");
+    stage.until("do not answer it");
     stage.until("› ");
     stage.type_in("\n");
     stage.until("› ");

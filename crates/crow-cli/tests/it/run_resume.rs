@@ -40,7 +40,7 @@ async fn what_was_said_before_is_shown_as_far_as_it_is_wanted() {
         (1 earlier prompt; --replay all shows them)
         > second
         > third
-        (said before; what follows is new)
+        (end of the replay)
         --
         Two.
 
@@ -57,7 +57,7 @@ async fn what_was_said_before_is_shown_as_far_as_it_is_wanted() {
         > second
         > third
         > fourth
-        (said before; what follows is new)
+        (end of the replay)
         --
         One.
 

@@ -146,8 +146,8 @@ fn what_is_missing_is_said_with_the_command_that_makes_it() {
         "",
         "paths",
         &expect![[r#"
-        error: there is no .specify/ in $ROOT or above
-        hint: `/speckit init` begins a project, `crow-cli speckit new-feature` begins it with a feature
+        error: there is no .specify/ in $ROOT or its parent directories
+        hint: create a project with `/speckit init`, or with its first feature: `crow-cli speckit new-feature`
         exit 1
     "#]],
     );

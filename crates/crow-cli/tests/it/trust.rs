@@ -394,7 +394,10 @@ fn the_command_line_shows_gives_and_removes_trust() {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let refused = run(&world, &["trust", "add"]);
-    assert!(refused.contains("nobody can be asked here") && refused.contains("exit 5"), "{refused}");
+    assert!(
+        refused.contains("there is no terminal to ask for confirmation") && refused.contains("exit 5"),
+        "{refused}"
+    );
     assert!(!world.home().join(".crow/trust").exists());
     assert!(run(&world, &["trust", "add", "--yes"]).contains("trusted until it changes: "));
     let listed = run(&world, &["trust", "list"]);
@@ -407,8 +410,8 @@ fn the_command_line_shows_gives_and_removes_trust() {
     // What changes is open again.
     fs::write(world.project().join(".crow/prompts/review.md"), "Run evil.").expect("written");
     assert!(run(&world, &["trust", "show"]).contains("open     .crow/prompts/review.md"));
-    assert!(run(&world, &["trust", "remove"]).contains("removed the trust in"));
-    assert!(run(&world, &["trust", "remove"]).contains("nothing was trusted in"));
+    assert!(run(&world, &["trust", "remove"]).contains("removed the decision about"));
+    assert!(run(&world, &["trust", "remove"]).contains("there is no decision about"));
     assert!(run(&world, &["trust", "-j"]).starts_with("exit 0"));
 }
 

@@ -225,24 +225,24 @@ fn another_process_does_it_too() {
         let tried = stage.crow(&["undo", "--dry-run"]);
         says(
             &format!("{:?}\n{}{}", tried.code, tried.stdout, tried.stderr),
-            &expect![[r"
-            Some(0)
-            a.txt: would be put back
-            new/b.txt: would be removed
-        "]],
+            &expect![[r#"
+                Some(0)
+                a.txt: would be restored
+                new/b.txt: would be removed
+            "#]],
         );
         assert_eq!(stage.read("a.txt"), "one\nfour\n");
         stage.world.write_file("new/b.txt", "pears\n");
         let done = stage.crow(&["undo"]);
         says(
             &format!("{:?}\n{}{}", done.code, done.stdout, done.stderr),
-            &expect![[r"
-            Some(1)
-            a.txt: put back
-            new/b.txt: left alone, it has changed since the agent left it
-                @@ -1 +0,0 @@
-                -pears
-        "]],
+            &expect![[r#"
+                Some(1)
+                a.txt: restored
+                new/b.txt: left unchanged, it has changed since the agent left it
+                    @@ -1 +0,0 @@
+                    -pears
+            "#]],
         );
         assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\ntwo\n".into(), "pears\n".into()));
         stage.world.write_file("new/b.txt", "apples\n");
@@ -275,11 +275,11 @@ fn a_folder_without_sessions_has_nothing_to_undo() {
     let none = ran(&world, &["undo"]);
     says(
         &format!("{:?}\n{}{}", none.code, none.stdout, none.stderr),
-        &expect![[r"
-        Some(4)
-        error: there is no session in $HOME/project
-        hint: `crow-cli inspect` lists the sessions; name one with -s
-    "]],
+        &expect![[r#"
+            Some(4)
+            error: there is no session in $HOME/project
+            hint: `crow-cli inspect` lists the sessions; choose one with -s
+        "#]],
     );
     assert!(
         fs::read_dir(world.home().join(".crow")).expect("a folder").count() == 1,
@@ -437,7 +437,7 @@ fn what_was_skipped_is_in_the_way_of_nothing_older() {
                 What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
                 - `d.txt`: skipped, it has changed since the agent left it; it stays as it is
                 Some(0)
-                c.txt: skipped, it has changed since the agent left it; it stays as it is
+                c.txt: skipped, it has changed since the agent left it; it is unchanged
                 nothing to skip in SESSION
                 - `a.txt`: put back
                 - `new/b.txt`: removed
@@ -482,7 +482,7 @@ fn an_agent_that_is_killed_before_it_writes_leaves_nothing_to_do() {
         let done = ran(&world, &["undo", "-s", &session]);
         assert_eq!(
             (done.code, done.stdout.as_str()),
-            (Some(0), "a.txt: is as it was already\n"),
+            (Some(0), "a.txt: restored already\n"),
             "{}",
             done.stderr
         );
@@ -508,9 +508,9 @@ fn links_and_folders_that_refuse() {
         let is_root = nix::unistd::geteuid().is_root();
         let of_folder = match is_root {
             true => "in/b.txt: removed",
-            false => "in/b.txt: left alone, could not remove it: Permission denied (os error 13)",
+            false => "in/b.txt: left unchanged, could not remove it: Permission denied (os error 13)",
         };
-        let of_link = "a.txt: left alone, a link in its path is circular or was created just now";
+        let of_link = "a.txt: left unchanged, a link in its path is circular or was created just now";
         assert_eq!(done.stdout.lines().collect::<Vec<_>>(), [of_link, of_folder]);
         assert_eq!(done.code, Some(1));
         assert_eq!(fs::read_to_string(stage.world.home().join("outside")).expect("a file"), "agent\n");

@@ -69,7 +69,7 @@ impl SourceDirectory {
             Err(error) => return Err(error),
         };
         if !resolved.starts_with(&self.path) {
-            return Err(io::Error::other("it is a link out of the folder"));
+            return Err(io::Error::other("it is a link out of the directory"));
         }
         if !resolved.is_file() {
             return Err(io::Error::other("it is not a file"));
@@ -79,7 +79,7 @@ impl SourceDirectory {
 
     /// Reads a file that must exist.
     pub(super) fn read_text(&self, name: &str) -> io::Result<String> {
-        let path = self.find_file(Path::new(name))?.ok_or_else(|| io::Error::other("it is not there"))?;
+        let path = self.find_file(Path::new(name))?.ok_or_else(|| io::Error::other("it does not exist"))?;
         if fs::metadata(&path)?.len() > TEXT_BYTES_MAX {
             return Err(io::Error::other("it is too long"));
         }
@@ -106,7 +106,7 @@ impl SourceDirectory {
         let source = self.path.join(name);
         match fs::symlink_metadata(&source) {
             Ok(metadata) if metadata.is_dir() => {}
-            Ok(_) => return Ok(CopyOutcome::Skipped("it is not a folder".to_owned())),
+            Ok(_) => return Ok(CopyOutcome::Skipped("it is not a directory".to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(CopyOutcome::Missing),
             Err(error) => return Ok(CopyOutcome::Skipped(error.to_string())),
         }

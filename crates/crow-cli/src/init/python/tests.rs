@@ -150,14 +150,14 @@ fn everything_comes_over() {
     check(
         &home,
         expect![[r#"
-            brought over .env
-            brought over prompts
-            brought over images
-            brought over skills
-            brought over AGENTS.md
-            brought over crow.db
-            brought over config.yaml
-            ~/.agents/crow stays as it was
+            imported .env
+            imported prompts
+            imported images
+            imported skills
+            imported AGENTS.md
+            imported crow.db
+            imported config.yaml
+            ~/.agents/crow is unchanged
             --- ~/.crow
             ~/.crow/.env 600: WORK_API_KEY=sk-very-secret
             ~/.crow/AGENTS.md 600: Be brief.
@@ -190,12 +190,12 @@ fn what_is_there_already_stays() {
     check(
         &home,
         expect![[r#"
-            note: .env is there already and is left as it is
-            brought over 1 of the 2 files of prompts
-            note: the others are there already, or they are links
-            note: crow.db is there already and is left as it is
-            brought over config.yaml
-            ~/.agents/crow stays as it was
+            note: .env already exists and is unchanged
+            imported 1 of the 2 files of prompts
+            note: the others already exist or are links
+            note: crow.db already exists and is unchanged
+            imported config.yaml
+            ~/.agents/crow is unchanged
             --- ~/.crow
             ~/.crow/.env 644: MINE=1
             ~/.crow/config.yaml 600: the same without its db_uri
@@ -207,8 +207,8 @@ fn what_is_there_already_stays() {
     check(
         &home,
         expect![[r#"
-            error: ~/.crow/config.yaml exists and is left as it is
-            hint: move it away, or name another --config-dir
+            error: ~/.crow/config.yaml already exists
+            hint: move it away, or give another --config-dir
             ExitCode(unix_exit_status(3))
             --- ~/.crow
             ~/.crow/.env 644: MINE=1
@@ -223,22 +223,22 @@ fn what_is_there_already_stays() {
 #[test]
 fn a_folder_with_nothing_but_a_configuration_that_needs_a_change() {
     check(
-        &Home::new("models:\n  big: { provider: nobody }\n"),
+        &Home::new("models:\n  big: { provider: missing }\n"),
         expect![[r#"
-        brought over config.yaml
-        note: it needs a change: ~/.crow/config.yaml:2: there is no provider "nobody"; `providers` is empty
-        ~/.agents/crow stays as it was
+        imported config.yaml
+        note: the configuration needs a change: ~/.crow/config.yaml:2: unknown provider "missing"; `providers` is empty
+        ~/.agents/crow is unchanged
         --- ~/.crow
         ~/.crow/config.yaml 600: models:
-          big: { provider: nobody }
+          big: { provider: missing }
     "#]],
     );
     check(
         &Home::new("skills_dir: ~/x\n"),
         expect![[r#"
-            brought over config.yaml
-            note: it names no model; `crow-cli init` sets one up
-            ~/.agents/crow stays as it was
+            imported config.yaml
+            note: no model is configured; `crow-cli init` sets one up
+            ~/.agents/crow is unchanged
             --- ~/.crow
             ~/.crow/config.yaml 600: skills_dir: ~/x
         "#]],
@@ -252,10 +252,10 @@ fn a_database_elsewhere_stays_there() {
     check(
         &home,
         expect![[r#"
-        note: the sessions stay in ~/data/crow.db, which db_uri names
-        brought over config.yaml
-        note: it names no model; `crow-cli init` sets one up
-        ~/.agents/crow stays as it was
+        note: the sessions stay in ~/data/crow.db, as configured in db_uri
+        imported config.yaml
+        note: no model is configured; `crow-cli init` sets one up
+        ~/.agents/crow is unchanged
         --- ~/.crow
         ~/.crow/config.yaml 600: db_uri: sqlite:///~/data/crow.db
     "#]],
@@ -272,9 +272,9 @@ fn a_file_that_is_no_database_of_the_python_version_is_left() {
     check(
         &home,
         expect![[r#"
-            note: crow.db was left: ~/.agents/crow/crow.db is not a database; move it away or name another file
-            brought over config.yaml
-            ~/.agents/crow stays as it was
+            note: crow.db was skipped: ~/.agents/crow/crow.db is not a database; move it away or name another file
+            imported config.yaml
+            ~/.agents/crow is unchanged
             --- ~/.crow
             ~/.crow/config.yaml 600: the same without its db_uri
         "#]],
@@ -295,13 +295,13 @@ fn links_out_of_the_folder_are_not_followed() {
     check(
         &home,
         expect![[r#"
-            note: .env was left: it is a link out of the folder
-            brought over 1 of the 2 files of prompts
-            note: the others are there already, or they are links
-            note: images was left: it is not a folder
-            note: crow.db was left: it is a link out of the folder
-            brought over config.yaml
-            ~/.agents/crow stays as it was
+            note: .env was skipped: it is a link out of the directory
+            imported 1 of the 2 files of prompts
+            note: the others already exist or are links
+            note: images was skipped: it is not a directory
+            note: crow.db was skipped: it is a link out of the directory
+            imported config.yaml
+            ~/.agents/crow is unchanged
             --- ~/.crow
             ~/.crow/config.yaml 600: the same without its db_uri
             ~/.crow/prompts/real.md 600: Real.
@@ -317,7 +317,7 @@ fn there_is_nothing_to_bring_over() {
     check(
         &home,
         expect![[r#"
-        error: could not look into ~/.agents/crow: No such file or directory (os error 2)
+        error: could not open ~/.agents/crow: No such file or directory (os error 2)
         ExitCode(unix_exit_status(3))
         --- ~/.crow
     "#]],
@@ -326,8 +326,8 @@ fn there_is_nothing_to_bring_over() {
     check(
         &home,
         expect![[r#"
-            error: could not read ~/.agents/crow/config.yaml: it is not there
-            hint: name the folder of the Python version with --from
+            error: could not read ~/.agents/crow/config.yaml: it does not exist
+            hint: give the directory of the Python version with --from
             ExitCode(unix_exit_status(3))
             --- ~/.crow
         "#]],
@@ -339,8 +339,8 @@ fn without_the_flag_it_is_only_named() {
     let home = Home::new(CONFIG);
     let said = home.run(InitArgs { yes: true, from: None });
     expect![[r#"
-        note: the Python version is configured in ~/.agents/crow; `--from ~/.agents/crow` brings that over
-        error: the environment names no provider
+        note: ~/.agents/crow has a configuration of the Python version; import it with `--from ~/.agents/crow`
+        error: no provider was found in the environment
         hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
         ExitCode(unix_exit_status(3))
     "#]]
@@ -370,7 +370,7 @@ fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() 
         home.database(".agents/crow/crow.db");
         let from = home.directory.path().join(".agents/crow");
         let said = home.run(InitArgs { yes: false, from: Some(from) });
-        assert!(said.contains("brought over crow.db"), "{said}");
+        assert!(said.contains("imported crow.db"), "{said}");
         let text = fs::read_to_string(home.directory.path().join(".crow/config.yaml")).unwrap();
         assert_eq!(text, format!("# {line}"));
     }
@@ -382,7 +382,8 @@ fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() 
         home.database(".agents/crow/crow.db");
         let from = home.directory.path().join(".agents/crow");
         let said = home.run(InitArgs { yes: false, from: Some(from) });
-        let wanted = "error: could not take db_uri out of ~/.agents/crow/config.yaml, line 2; nothing was brought over\n";
+        let wanted =
+            "error: could not remove db_uri from ~/.agents/crow/config.yaml, line 2; nothing was imported\n";
         assert!(said.starts_with(wanted), "{said}");
         assert_eq!(home.files(".crow"), "");
     }
@@ -399,10 +400,10 @@ fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
     check(
         &home,
         expect![[r#"
-            brought over skills
-            brought over config.yaml
-            note: it names no model; `crow-cli init` sets one up
-            ~/.agents/crow stays as it was
+            imported skills
+            imported config.yaml
+            note: no model is configured; `crow-cli init` sets one up
+            ~/.agents/crow is unchanged
             --- ~/.crow
             ~/.crow/config.yaml 600: skills_dir: ~/x
             ~/.crow/skills/lint/SKILL.md 600: # Lints

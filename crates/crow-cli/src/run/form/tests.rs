@@ -28,7 +28,7 @@ fn a_choice_is_a_number_or_its_label() {
         &["oak: The old one,\u{1b}[8m hidden.", "Elm"],
         &["", "1", " 2 ", "elm", "0", "3", "-1", "done", "DONE ", "a beech"],
         &expect![[r#"
-            A question: Which nest?
+            Question: Which nest?
               There are two.
               1 oak — The old one,␛[8m hidden.
               2 Elm
@@ -54,9 +54,9 @@ fn own_words_are_taken_where_they_are_wanted() {
         &["oak", "…"],
         &["", "oak", "2", "0", "a beech", "2 nests", "cancel", "done"],
         &expect![[r#"
-            A question: Which nest?
+            Question: Which nest?
               1 oak
-            1 or Enter · your own words · done to leave it open · cancel to stop
+            1 or Enter · your own answer · done to leave it open · cancel to stop
             "" Some(Chosen("oak"))
             "oak" Some(Chosen("oak"))
             "2" Some(Chosen("2"))
@@ -72,8 +72,8 @@ fn own_words_are_taken_where_they_are_wanted() {
         &["…"],
         &["", "7", "  ", "done", "many"],
         &expect![[r#"
-            A question: How many?
-            your own words · done to leave it open · cancel to stop
+            Question: How many?
+            your own answer · done to leave it open · cancel to stop
             "" None
             "7" Some(Chosen("7"))
             "  " None
@@ -90,13 +90,13 @@ fn a_label_that_says_done_is_a_label() {
         &["begun", "done"],
         &["done", "2"],
         &expect![[r#"
-        A question: How is it?
-          1 begun
-          2 done
-        1-2, Enter for 1 · done to leave it open
-        "done" Some(Chosen("done"))
-        "2" Some(Chosen("done"))
-    "#]],
+            Question: How is it?
+              1 begun
+              2 done
+            1-2, Enter for 1 · done to leave it open
+            "done" Some(Chosen("done"))
+            "2" Some(Chosen("done"))
+        "#]],
     );
 }
 
@@ -107,17 +107,17 @@ fn a_label_that_is_a_number_is_no_place() {
         &["2", "1", "7", "…"],
         &["1", "2", "3", "7", "8"],
         &expect![[r#"
-        A question: How many?
-          1 2
-          2 1
-          3 7
-        1-3, Enter for 1 · your own words · done to leave it open · cancel to stop
-        "1" Some(Chosen("1"))
-        "2" Some(Chosen("2"))
-        "3" Some(Chosen("7"))
-        "7" Some(Chosen("7"))
-        "8" Some(Chosen("8"))
-    "#]],
+            Question: How many?
+              1 2
+              2 1
+              3 7
+            1-3, Enter for 1 · your own answer · done to leave it open · cancel to stop
+            "1" Some(Chosen("1"))
+            "2" Some(Chosen("2"))
+            "3" Some(Chosen("7"))
+            "7" Some(Chosen("7"))
+            "8" Some(Chosen("8"))
+        "#]],
     );
 }
 

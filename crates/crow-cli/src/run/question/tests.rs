@@ -40,7 +40,7 @@ fn a_command_is_shown_whole() {
         "`cd /tmp…`",
         json!({"command": command, "timeout": 5}),
         &expect![[r#"
-        May Crow do this? Run a command
+        Allow this? Run a command
           cd /tmp
           xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
           echo ␛[8mhidden�txt.exe
@@ -58,11 +58,11 @@ fn who_asks_and_why_is_shown() {
     asked.input = Some(json!({"url": "https://example.com"}));
     asked.title = "ALPHA: Fetch".into();
     expect![[r#"
-        May Crow do this? Run a command
+        Allow this? Run a command
           Asked by ALPHA␛[8m.
           Why this is asked: it leads out of the folder.
           rm -rf build
-        May Crow do this? ALPHA: Fetch
+        Allow this? ALPHA: Fetch
           Asked by ALPHA␛[8m.
           Why this is asked: it leads out of the folder.
           url: https://example.com
@@ -78,7 +78,7 @@ fn an_edit_is_shown_as_a_diff() {
         "Edit a.txt",
         input,
         &expect![[r#"
-        May Crow do this? Edit a.txt
+        Allow this? Edit a.txt
           replace_all: true
             one
           - two
@@ -93,7 +93,7 @@ fn a_new_file_is_shown_with_its_text() {
         "Write a.txt",
         json!({"file_path": "a.txt", "content": "one\ntwo\n"}),
         &expect![[r#"
-        May Crow do this? Write a.txt
+        Allow this? Write a.txt
           + one
           + two
     "#]],
@@ -106,7 +106,7 @@ fn anything_else_is_shown_by_its_input() {
         "Fetch",
         json!({"url": "https://example.com", "headers": {"a": 1}}),
         &expect![[r#"
-        May Crow do this? Fetch
+        Allow this? Fetch
           url: https://example.com
           headers: {"a":1}
     "#]],
@@ -146,7 +146,7 @@ fn what_can_be_left_is_asked_otherwise() {
     let mut asked = question("Go on with /speckit.plan", json!({}));
     asked.subject = PermissionSubject::Offer;
     expect![[r#"
-        Shall Crow do this? Go on with /speckit.plan
+        Do this? Go on with /speckit.plan
     "#]]
     .assert_eq(&(render_question(&asked, PaintMode::Plain).join("\n") + "\n"));
 }

@@ -152,7 +152,7 @@ impl LiveRegion {
         let wait = match self.wait {
             WaitState::Idle | WaitState::Starting => None,
             WaitState::Visible => Some("waiting for the model"),
-            WaitState::Stopping => Some("stopping; Ctrl-C again leaves at once"),
+            WaitState::Stopping => Some("cancelling; press Ctrl-C again to exit now"),
         };
         if let Some(wait) = wait {
             let text = format!("{} {wait}", FRAMES[self.frame]);
@@ -231,7 +231,7 @@ fn call_details(call: &CallLine, paint: PaintMode) -> Vec<String> {
                 let lines: Vec<&str> = text.lines().collect();
                 let n_hidden = lines.len().saturating_sub(FAILURE_LINES_MAX);
                 let dim = |line: &str| paint.apply_style(Style::new().dim(), line);
-                details.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} lines before"))));
+                details.extend((n_hidden > 0).then(|| dim(&format!("… {n_hidden} earlier lines"))));
                 details.extend(lines[n_hidden..].iter().map(|line| dim(line)));
             }
             ToolCallContent::Text(_) | ToolCallContent::Image { .. } => {}

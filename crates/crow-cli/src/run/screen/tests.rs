@@ -127,7 +127,7 @@ fn what_was_said_before_stands_apart() {
 
         Nothing.
 
-        (said before; what follows is new)
+        (end of the replay)
 
         New words.
     "#]],
@@ -163,7 +163,7 @@ fn a_turn_from_the_first_thought_to_goodbye() {
         Done.
 
         session     brave-otter
-        go on with  crow-cli run -s brave-otter
+        continue    crow-cli run -s brave-otter
         "…"
     "#]],
     );
@@ -178,7 +178,7 @@ fn a_turn_from_the_first_thought_to_goodbye() {
         Two lines.
         Done.
         session     brave-otter
-        go on with  crow-cli run -s brave-otter "…"
+        continue    crow-cli run -s brave-otter "…"
     "#]],
     );
 }
@@ -522,12 +522,12 @@ fn a_turn_that_is_stopped() {
             I wait
 
             ⠙ `sleep 9`
-            ⠙ stopping; Ctrl-C again leaves at once
+            ⠙ cancelling; press Ctrl-C again to ex…
             ----
             I wait
 
             ✗ `sleep 9`
-            stopped
+            cancelled
 
             Again.
         "#]],
@@ -568,7 +568,7 @@ fn a_session_of_another_agent_is_gone_on_with_there() {
         Done.
 
         session     brave-otter
-        go on with  crow-cli run --agent codex -
+        continue    crow-cli run --agent codex -
         s brave-otter "…"
     "#]]
     .assert_eq(&seen.rendered_lines(SIZE.columns));

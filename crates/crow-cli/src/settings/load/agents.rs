@@ -80,7 +80,7 @@ impl ConfigLoader<'_> {
                 "headers" => fields.headers = self.read_pairs(&key, node, variables)?,
                 "token" | "token_file" if fields.token.is_some() => {
                     return Err(
-                        self.error_at(field.line, format!("{key_path} has two tokens; keep one of them"))
+                        self.error_at(field.line, format!("{key_path} has two tokens; remove one of them"))
                     );
                 }
                 "token" => fields.token = self.read_secret(&key, node, variables)?,
@@ -148,7 +148,7 @@ impl ConfigLoader<'_> {
         match crow_acp::classify_address(url, headers) {
             Ok(TransportSecurity::Open) if has_authorization(headers) => {
                 let advice = "use wss://, or a tunnel such as `ssh -L`";
-                self.warn_at(line, format!("{key_path}.url: whoever reads along has the token; {advice}"));
+                self.warn_at(line, format!("{key_path}.url: the token is sent unencrypted; {advice}"));
                 None
             }
             Ok(TransportSecurity::Open | TransportSecurity::Encrypted | TransportSecurity::Here) => None,
@@ -176,7 +176,7 @@ impl ConfigLoader<'_> {
         let invalid = |what: &str| self.error_at(field.line, format!("agent_servers.{} {what}", field.key));
         let mut command_line = fields.command.into_iter();
         match (command_line.next().filter(|program| !program.is_empty()), fields.url) {
-            (Some(_), Some(_)) => Err(invalid("has both a command and a url; keep one of them")),
+            (Some(_), Some(_)) => Err(invalid("has both a command and a url; remove one of them")),
             (None, None) => Err(invalid("needs a command or a url")),
             (Some(command), None) => {
                 let args = command_line.chain(fields.args).collect();
@@ -190,7 +190,7 @@ impl ConfigLoader<'_> {
                 match fields.token {
                     Some(_) if has_authorization(&headers) => {
                         return Err(invalid(
-                            "has both a token and an Authorization header; keep one of them",
+                            "has both a token and an Authorization header; remove one of them",
                         ));
                     }
                     Some(token) => {

@@ -62,12 +62,12 @@ impl ConfigLoader<'_> {
         let events = HookEvent::ALL.map(HookEvent::as_str);
         if let Some(nearest) = known_keys::nearest_name(key, events.into_iter()) {
             return Err(
-                self.error_at(field.line, format!("hooks: there is no event {key}; did you mean {nearest}?"))
+                self.error_at(field.line, format!("hooks: unknown event {key}; did you mean {nearest}?"))
             );
         }
         self.warn_at(
             field.line,
-            format!("hooks: there is no event {key}, its hooks never run; there is: {}", events.join(", ")),
+            format!("hooks: unknown event {key}, its hooks never run; known events: {}", events.join(", ")),
         );
         Ok(())
     }
@@ -118,7 +118,7 @@ impl ConfigLoader<'_> {
                 "hooks" => group = Some(self.hook_nodes(event, &field.node)?),
                 "type" => {
                     if self.read_literal(&key, &field.node)?.is_some_and(|kind| kind != "command") {
-                        let message = format!("{key}: only commands can be hooks");
+                        let message = format!("{key}: only hooks of type command are supported");
                         return Err(self.error_at(field.line, message));
                     }
                 }
@@ -143,7 +143,7 @@ impl ConfigLoader<'_> {
                 return Err(self.error_at(node.line, format!("{key_path}: a hook needs a command")));
             }
             (Some(_), Some(_)) => {
-                let message = format!("{key_path}: a hook has either a command or more hooks");
+                let message = format!("{key_path}: a hook has either a command or hooks, not both");
                 return Err(self.error_at(node.line, message));
             }
         }

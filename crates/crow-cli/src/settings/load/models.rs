@@ -87,7 +87,7 @@ impl ConfigLoader<'_> {
                     for header in self.read_map(
                         &format!("{key_path}.headers"),
                         &field.node,
-                        "a map from header names to texts",
+                        "a map from header names to strings",
                     )? {
                         let key_path = format!("{key_path}.headers.{}", header.key);
                         let Some(value) = self.read_text(&key_path, &header.node)? else { continue };
@@ -189,7 +189,10 @@ impl ConfigLoader<'_> {
         if let Some((line, unknown)) =
             modalities.iter().find(|(_, name)| !MODALITIES.contains(&name.as_str()))
         {
-            let problem = format!("{key_path}: there is no {unknown:?}; there is: {}", MODALITIES.join(", "));
+            let problem = format!(
+                "{key_path}: unknown modality {unknown:?}; known modalities: {}",
+                MODALITIES.join(", ")
+            );
             return Err(self.error_at(*line, problem));
         }
         Ok((!modalities.is_empty()).then(|| modalities.iter().any(|(_, name)| name == "image")))
@@ -210,9 +213,9 @@ impl ConfigLoader<'_> {
                 let nearest = known_keys::nearest_name(&name, models.iter().copied());
                 let hint = match nearest {
                     Some(nearest) => format!("did you mean {nearest}?"),
-                    None => format!("there is: {}", models.join(", ")),
+                    None => format!("configured models: {}", models.join(", ")),
                 };
-                return Err(self.error_at(line, format!("{key}: there is no model {name:?}; {hint}")));
+                return Err(self.error_at(line, format!("{key}: unknown model {name:?}; {hint}")));
             }
             if format!("models.{name}") != key_path && !fallbacks.contains(&name) {
                 fallbacks.push(name);
@@ -257,7 +260,7 @@ impl ConfigLoader<'_> {
         for field in self.read_map(key_path, node, "a map from thought levels to request fields")? {
             if ThoughtLevel::parse(&field.key).is_none() {
                 let accepted = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
-                let problem = format!("{key_path}: there is no level {:?}; there is: {accepted}", field.key);
+                let problem = format!("{key_path}: unknown level {:?}; known levels: {accepted}", field.key);
                 return Err(self.error_at(field.line, problem));
             }
             let fields = self.read_request_fields(&format!("{key_path}.{}", field.key), &field.node)?;
@@ -279,7 +282,7 @@ impl ConfigLoader<'_> {
                     continue;
                 }
             };
-            let (key, expected) = (format!("{key_path}.{}", field.key), "US dollars for a million tokens");
+            let (key, expected) = (format!("{key_path}.{}", field.key), "US dollars per million tokens");
             *kind = self.read_number(&key, &field.node, expected)?;
             if kind.is_some_and(|dollars: f64| !dollars.is_finite() || dollars < 0.0) {
                 return Err(self.expected_error(&key, &field.node, expected));
@@ -314,9 +317,9 @@ impl ConfigLoader<'_> {
         provider.ok_or_else(|| {
             let names: Vec<&str> = sections.providers.keys().map(String::as_str).collect();
             let problem = match known_keys::nearest_name(name, names.iter().copied()) {
-                Some(nearest) => format!("there is no provider {name:?}; did you mean {nearest}?"),
-                None if names.is_empty() => format!("there is no provider {name:?}; `providers` is empty"),
-                None => format!("there is no provider {name:?}; there is: {}", names.join(", ")),
+                Some(nearest) => format!("unknown provider {name:?}; did you mean {nearest}?"),
+                None if names.is_empty() => format!("unknown provider {name:?}; `providers` is empty"),
+                None => format!("unknown provider {name:?}; configured providers: {}", names.join(", ")),
             };
             self.error_at(line, problem)
         })

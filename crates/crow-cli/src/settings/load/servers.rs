@@ -158,7 +158,7 @@ impl ConfigLoader<'_> {
             (None, Some(_), None) => McpTransportKind::Stdio,
             (None, None, Some(_)) => McpTransportKind::Http,
             (None, Some(_), Some(_)) => {
-                return Err(invalid("has both a command and a url; keep one of them"));
+                return Err(invalid("has both a command and a url; remove one of them"));
             }
             (None, None, None) => return Err(invalid("needs a command or a url")),
         };
@@ -197,7 +197,7 @@ impl ConfigLoader<'_> {
                 items.iter().map(|item| Ok(self.read_text(key_path, item)?.unwrap_or_default())).collect()
             }
             ConfigValue::Scalar(_) | ConfigValue::Map(_) => {
-                Err(self.expected_error(key_path, node, "a list of texts"))
+                Err(self.expected_error(key_path, node, "a list of strings"))
             }
         }
     }
@@ -210,7 +210,7 @@ impl ConfigLoader<'_> {
         variables: &mut Vec<String>,
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let mut pairs = Vec::new();
-        for field in self.read_map(key_path, node, "a map from names to texts")? {
+        for field in self.read_map(key_path, node, "a map from names to strings")? {
             let value = self.read_secret(&format!("{key_path}.{}", field.key), &field.node, variables)?;
             pairs.push((field.key.clone(), value.unwrap_or_default()));
         }

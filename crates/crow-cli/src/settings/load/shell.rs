@@ -31,12 +31,10 @@ impl ConfigLoader<'_> {
             false => find_program(&name, self.merged_env),
         };
         let Some(program) = program.as_deref().and_then(Path::to_str) else {
-            return Err(invalid(
-                "there is no such program; expected bash, sh or dash, or the path of one".into(),
-            ));
+            return Err(invalid("program not found; expected bash, sh or dash, or the path of one".into()));
         };
         let expected =
-            "expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
+            "expected bash, sh or dash, or the path of one: commands of other shells cannot be evaluated";
         Shell::new(name.as_str(), program).map(Some).ok_or_else(|| invalid(expected.into()))
     }
 }

@@ -79,14 +79,14 @@ fn limits_of_a_tree() {
         "agents:\n  max_children: 0\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agents.max_children: expected a whole number from 1, found a number
+        error: $DIR/config.yaml:2: agents.max_children: expected a positive whole number, found a number
     "#]],
     );
     check(
         "agents:\n  max_minutes: 99999999999\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agents.max_minutes: expected a whole number from 1, found a number
+        error: $DIR/config.yaml:2: agents.max_minutes: expected a positive whole number, found a number
     "#]],
     );
 }
@@ -119,7 +119,7 @@ fn agents_that_cannot_be_reached_are_errors() {
         &agent("command: x, url: 'ws://h'"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a has both a command and a url; keep one of them
+        error: $DIR/config.yaml:2: agent_servers.a has both a command and a url; remove one of them
     "#]],
     );
     check(
@@ -138,28 +138,28 @@ fn agents_that_say_too_much_or_wrongly_are_errors() {
         &agent("url: 'ws://h', token: a, token_file: b"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a has two tokens; keep one of them
+        error: $DIR/config.yaml:2: agent_servers.a has two tokens; remove one of them
     "#]],
     );
     check(
         &agent("url: 'ws://h', token: a, headers: {authorization: b}"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a has both a token and an Authorization header; keep one of them
+        error: $DIR/config.yaml:2: agent_servers.a has both a token and an Authorization header; remove one of them
     "#]],
     );
     check(
         &agent("command: {a: b}"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a.command: expected text, found a map
-    "#]],
+            error: $DIR/config.yaml:2: agent_servers.a.command: expected a string, found a map
+        "#]],
     );
     check(
         &agent("command: x, env: [A]"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: agent_servers.a.env: expected a map from names to texts, found a list
+        error: $DIR/config.yaml:2: agent_servers.a.env: expected a map from names to strings, found a list
     "#]],
     );
     check(
@@ -201,7 +201,7 @@ fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
     check(
         "agent_servers:
   user: { url: 'wss://me:pass@h/acp' }
-  nobody: { url: 'wss://${UNSET}/acp' }
+  unset: { url: 'wss://${UNSET}/acp' }
   header: { url: 'wss://h', headers: { Host: evil } }
   open:
     token: very-secret
@@ -215,14 +215,14 @@ fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
         &[],
         expect![[r#"
             warning: $DIR/config.yaml:2: agent_servers.user.url: the address holds a name or password; put the token into a header instead
-            warning: $DIR/config.yaml:3: agent_servers.nobody.url: the variable UNSET is not set
-            warning: $DIR/config.yaml:3: agent_servers.nobody.url: the address is no URL
+            warning: $DIR/config.yaml:3: agent_servers.unset.url: the variable UNSET is not set
+            warning: $DIR/config.yaml:3: agent_servers.unset.url: the address is no URL
             warning: $DIR/config.yaml:4: agent_servers.header.url: the header "Host" cannot be sent, it has a name or characters that may not stand there
-            warning: $DIR/config.yaml:7: agent_servers.open.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
-            warning: $DIR/config.yaml:8: agent_servers.signed.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
+            warning: $DIR/config.yaml:7: agent_servers.open.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
+            warning: $DIR/config.yaml:8: agent_servers.signed.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
             agent user: wss://me:pass@h/acp []
               written wss://h/acp
-            agent nobody: wss:///acp []
+            agent unset: wss:///acp []
               written wss://${UNSET}/acp
             agent header: wss://h [("Host", "evil")]
               written wss://h
@@ -250,7 +250,7 @@ fn a_token_can_be_in_a_file() {
     fs::write(&file, "very-secret\n").unwrap();
     let yaml = format!("agent_servers: {{ a: {{ url: 'ws://h', token_file: '{}' }} }}\n", file.display());
     expect![[r#"
-        warning: $DIR/config.yaml:1: agent_servers.a.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
+        warning: $DIR/config.yaml:1: agent_servers.a.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
         agent a: ws://h [("Authorization", "Bearer very-secret")]
           written ws://h
         db $DIR/crow.db requests 200 mode ask secrets []
@@ -258,7 +258,7 @@ fn a_token_can_be_in_a_file() {
     .assert_eq(&loaded(&yaml, "", &[]));
     let below_home = "agent_servers: { a: { url: 'ws://h', token_file: ~/token } }\n";
     expect![[r#"
-        warning: $DIR/config.yaml:1: agent_servers.a.url: whoever reads along has the token; use wss://, or a tunnel such as `ssh -L`
+        warning: $DIR/config.yaml:1: agent_servers.a.url: the token is sent unencrypted; use wss://, or a tunnel such as `ssh -L`
         agent a: ws://h [("Authorization", "Bearer very-secret")]
           written ws://h
         db $DIR/crow.db requests 200 mode ask secrets []

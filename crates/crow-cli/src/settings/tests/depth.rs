@@ -26,12 +26,12 @@ fn deep_files_are_errors_and_no_overflow() {
     let thread = std::thread::Builder::new().stack_size(2 * 1024 * 1024).spawn(read).unwrap();
     let (wrong, n_fine) = thread.join().unwrap();
     expect![[r#"
-        config.yaml:1: it is nested too deeply, or says too much
-        config.yaml:1: it is nested too deeply, or says too much
-        config.yaml:1: it is nested too deeply, or says too much
-        config.yaml:33: it is nested too deeply, or says too much
-        config.yaml:1: it is nested too deeply, or says too much
-        config.yaml:8: it is nested too deeply, or says too much
+        config.yaml:1: it is nested too deeply or too large
+        config.yaml:1: it is nested too deeply or too large
+        config.yaml:1: it is nested too deeply or too large
+        config.yaml:33: it is nested too deeply or too large
+        config.yaml:1: it is nested too deeply or too large
+        config.yaml:8: it is nested too deeply or too large
     "#]]
     .assert_eq(&wrong);
     assert_eq!(n_fine, 3);

@@ -133,9 +133,8 @@ fn the_shell_that_runs_commands() {
     assert_eq!(shell("", "relative:/usr/bin"), "bash /usr/bin/bash");
     assert_eq!(shell("shell: sh", "/bin"), "sh /bin/sh");
     assert_eq!(shell("shell: /bin/bash", ""), "/bin/bash /bin/bash");
-    let none =
-        "$DIR/config.yaml:1: shell: there is no such program; expected bash, sh or dash, or the path of one";
+    let none = "$DIR/config.yaml:1: shell: program not found; expected bash, sh or dash, or the path of one";
     assert_eq!(shell("shell: no-such-shell", "/bin"), none);
-    let other = "$DIR/config.yaml:1: shell: expected bash, sh or dash, or the path of one: lines of other shells cannot be judged";
+    let other = "$DIR/config.yaml:1: shell: expected bash, sh or dash, or the path of one: commands of other shells cannot be evaluated";
     assert_eq!(shell("shell: /usr/bin/env", "/bin"), other);
 }

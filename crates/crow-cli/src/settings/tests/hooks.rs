@@ -50,19 +50,19 @@ fn events_of_other_agents_are_passed_over_and_mistyped_ones_are_not() {
     check(
         "hooks:\n  SessionStart: [{command: x}]\n",
         expect![[r#"
-        warning: $DIR/config.yaml:2: hooks: there is no event SessionStart, its hooks never run; there is: PreToolUse, PostToolUse, UserPromptSubmit, Stop
+        warning: $DIR/config.yaml:2: hooks: unknown event SessionStart, its hooks never run; known events: PreToolUse, PostToolUse, UserPromptSubmit, Stop
     "#]],
     );
     check(
         "hooks:\n  preToolUse: [{command: x}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks: there is no event preToolUse; did you mean PreToolUse?
+        error: $DIR/config.yaml:2: hooks: unknown event preToolUse; did you mean PreToolUse?
     "#]],
     );
     check(
         "hooks:\n  PreToolUses: [{command: x}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks: there is no event PreToolUses; did you mean PreToolUse?
+        error: $DIR/config.yaml:2: hooks: unknown event PreToolUses; did you mean PreToolUse?
     "#]],
     );
 }
@@ -73,20 +73,20 @@ fn what_cannot_be_meant() {
     check(
         "hooks: ./check.sh\n",
         expect![[r#"
-        error: $DIR/config.yaml:1: hooks: expected a map from events to lists of hooks, found text
-    "#]],
+            error: $DIR/config.yaml:1: hooks: expected a map from events to lists of hooks, found a string
+        "#]],
     );
     check(
         "hooks:\n  Stop: ./check.sh\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop: expected a list of hooks, found text
-    "#]],
+            error: $DIR/config.yaml:2: hooks.Stop: expected a list of hooks, found a string
+        "#]],
     );
     check(
         "hooks:\n  Stop: [./check.sh]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop: expected a map with matcher and command, found text
-    "#]],
+            error: $DIR/config.yaml:2: hooks.Stop: expected a map with matcher and command, found a string
+        "#]],
     );
     check(
         "hooks:\n  Stop:\n    - matcher: x\n",
@@ -103,13 +103,13 @@ fn what_cannot_be_meant() {
     check(
         "hooks:\n  Stop: [{command: [ls]}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop.command: expected text, found a list
-    "#]],
+            error: $DIR/config.yaml:2: hooks.Stop.command: expected a string, found a list
+        "#]],
     );
     check(
         "hooks:\n  Stop: [{command: ls, hooks: []}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop: a hook has either a command or more hooks
+        error: $DIR/config.yaml:2: hooks.Stop: a hook has either a command or hooks, not both
     "#]],
     );
     check(
@@ -121,7 +121,7 @@ fn what_cannot_be_meant() {
     check(
         "hooks:\n  Stop: [{command: ls, type: http}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop.type: only commands can be hooks
+        error: $DIR/config.yaml:2: hooks.Stop.type: only hooks of type command are supported
     "#]],
     );
     check(
@@ -139,8 +139,8 @@ fn what_cannot_be_meant() {
     check(
         "hooks:\n  Stop: [{command: ls, timeout: soon}]\n",
         expect![[r#"
-        error: $DIR/config.yaml:2: hooks.Stop.timeout: expected a whole number of seconds from 1 to 600, found text
-    "#]],
+            error: $DIR/config.yaml:2: hooks.Stop.timeout: expected a whole number of seconds from 1 to 600, found a string
+        "#]],
     );
     check(
         "hooks:\n  Stop: [{command: ls, macher: edit}]\n",

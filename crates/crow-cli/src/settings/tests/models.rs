@@ -6,14 +6,14 @@ fn providers_must_exist_and_say_where_they_are() {
         "providers: {openai: {base_url: http://h}}\nmodels:\n  m: {provider: opnai}\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:3: there is no provider "opnai"; did you mean openai?
+        error: $DIR/config.yaml:3: unknown provider "opnai"; did you mean openai?
     "#]],
     );
     check(
         "models:\n  m: {provider: openai}\n",
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:2: there is no provider "openai"; `providers` is empty
+        error: $DIR/config.yaml:2: unknown provider "openai"; `providers` is empty
     "#]],
     );
     check(
@@ -43,8 +43,8 @@ fn a_wrong_model_name_gets_a_suggestion() {
     assert_eq!(settings.find_model(Some("haiku")).unwrap().name, "haiku");
     let error = settings.find_model(Some("sonet")).unwrap_err();
     expect![[r#"
-        there is no model "sonet" in the configuration
-        did you mean sonnet? there is: sonnet, haiku"#]]
+        unknown model "sonet"
+        did you mean sonnet? configured models: sonnet, haiku"#]]
     .assert_eq(&format!("{error}\n{}", error.hint().unwrap()));
 }
 
@@ -115,15 +115,15 @@ fn how_a_model_is_spoken_to() {
         &yaml("", "price: { input: -1, output: 2 }"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:4: models.m.price.input: expected US dollars for a million tokens, found a number
+        error: $DIR/config.yaml:4: models.m.price.input: expected US dollars per million tokens, found a number
     "#]],
     );
     check(
         &yaml("", "thought_levels: { huge: {} }"),
         &[],
         expect![[r#"
-        error: $DIR/config.yaml:4: models.m.thought_levels: there is no level "huge"; there is: default, minimal, low, medium, high
-    "#]],
+            error: $DIR/config.yaml:4: models.m.thought_levels: unknown level "huge"; known levels: default, minimal, low, medium, high
+        "#]],
     );
 }
 
@@ -150,7 +150,7 @@ fn what_a_model_reads() {
         let expected = match model {
             "modality: [text]" | "modality: text" | "modalities: [text, audio]" => "false",
             "modality: [text, vision]" => {
-                "$DIR/config.yaml:3: models.m.modality: there is no \"vision\"; there is: text, image, audio, video, file"
+                "$DIR/config.yaml:3: models.m.modality: unknown modality \"vision\"; known modalities: text, image, audio, video, file"
             }
             "modality: { input: [text] }" => {
                 "$DIR/config.yaml:3: models.m.modality: expected a name or a list of names, found a map"
@@ -175,11 +175,11 @@ fn fallbacks_are_models_of_the_configuration() {
         ("", ""),
         (
             "[small, smal]",
-            "$DIR/config.yaml:3: models.big.fallbacks: there is no model \"smal\"; did you mean small?",
+            "$DIR/config.yaml:3: models.big.fallbacks: unknown model \"smal\"; did you mean small?",
         ),
         (
             "[elsewhere]",
-            "$DIR/config.yaml:3: models.big.fallbacks: there is no model \"elsewhere\"; there is: big, small",
+            "$DIR/config.yaml:3: models.big.fallbacks: unknown model \"elsewhere\"; configured models: big, small",
         ),
         (
             "{ small: 1 }",

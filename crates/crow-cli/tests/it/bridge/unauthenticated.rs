@@ -25,7 +25,7 @@ async fn a_trusted_loopback_asks_for_no_token() {
     check(
         &said,
         &expect![[r#"
-        warning: no token is asked for: every program on this machine, of any user, can drive the agent
+        warning: no token is required: every program of every user on this machine can drive the agent
     "#]],
     );
     assert!(!server.world.project().join("debug").exists(), "--log is a level");
@@ -63,7 +63,7 @@ fn without_a_token_other_machines_are_not_let_in() {
         &nowhere(),
         &["acp-bridge", "--no-token", "--host", "0.0.0.0", "--port", "0", "cat"],
         &expect![[r#"
-            Some(2) error: 0.0.0.0 can be reached from other machines, so a token is needed
+            Some(2) error: 0.0.0.0 is reachable from other machines, so a token is required
             hint: leave out --no-token, or listen on 127.0.0.1
         "#]],
     );

@@ -52,9 +52,9 @@ fn a_question_of_the_deepest_is_answered_at_the_root() {
             = end_turn
             $ SESSION UPDATED MESSAGES MODEL TITLE TASK COPY OF
             $ $SESSION just now 4 scripted go
-            $ └ $TASK just now 4 scripted ALPHA crow: done, 1 round, 0 tokens
-            $ └ $TASK just now 4 scripted BETA crow: done, 1 round, 0 tokens
-            $ └ $TASK just now 4 scripted GAMMA crow: done, 1 round, 0 tokens
+            $ └ $TASK just now 4 scripted ALPHA crow: done, 1 turn, 0 tokens
+            $ └ $TASK just now 4 scripted BETA crow: done, 1 turn, 0 tokens
+            $ └ $TASK just now 4 scripted GAMMA crow: done, 1 turn, 0 tokens
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"ALPHA\"}")
             model saw tool: "Task $TASK (ALPHA) is done.\n\nBeta had it written.\n\nIt changed 1 file with its tools (+1 -0):\n  $HOME/project/a.txt (+1 -"
@@ -93,9 +93,9 @@ fn without_a_terminal_nobody_can_answer() {
         expect![[r#"
             ✓ Task: ALPHA
             session     $TASK
-            go on with  crow-cli run -s $TASK "…"
-            error: a call needed permission and nobody could be asked
-            hint: allow it with -y, or choose a --mode
+            continue    crow-cli run -s $TASK "…"
+            error: a tool call needed permission and there was no terminal to ask on
+            hint: approve it with -y, or choose another --mode
         "#]]
         .assert_eq(&stage.hidden(&String::from_utf8_lossy(&ran.stderr)));
         assert_eq!(ran.status.code(), Some(5));

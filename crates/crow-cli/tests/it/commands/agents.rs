@@ -47,13 +47,13 @@ fn agents_are_listed() {
         "crow agents",
         &expect![[r#"
             exit 0
-            NAME   REACHED BY
-            crow   itself                        built in
+            NAME   COMMAND OR URL
+            crow                                 built in
             codex  no-such-program --key ${KEY}  not found
             shell  /bin/sh -c x
             far    wss://host/acp
             warning: $HOME/.crow/config.yaml:4: agent_servers.far.url: the address holds a name or password; put the token into a header instead
-            warning: Other users could read these, which are private now: $HOME/.crow/.env.
+            warning: other users could read these paths, which are private now: $HOME/.crow/.env
         "#]],
     );
     check(
@@ -68,32 +68,32 @@ fn agents_are_listed() {
         &Stage::configured("", ""),
         "crow agents",
         &expect![[r#"
-        exit 0
-        NAME  REACHED BY
-        crow  itself      built in
-    "#]],
+            exit 0
+            NAME  COMMAND OR URL
+            crow                  built in
+        "#]],
     );
     let replaced = Stage::configured("", "agent_servers: { crow: { command: /bin/sh } }\n");
     check(
         &replaced,
         "crow agents",
         &expect![[r#"
-        exit 0
-        NAME  REACHED BY
-        crow  /bin/sh
-    "#]],
+            exit 0
+            NAME  COMMAND OR URL
+            crow  /bin/sh
+        "#]],
     );
     let broken = "agent_servers:\n  far: { url: 'wss://host/acp', token_file: nowhere }\n  user: { url: 'wss://me:pass@host/acp' }\n  cloud: { url: 'wss://host/acp', token: x }\n";
     let doctors = [stage, Stage::configured("", broken)].map(|stage| stage.crow("crow doctor").stdout);
     let lines = doctors.iter().flat_map(|said| said.lines()).filter(|line| line.contains(" agent "));
     let doctor: String = lines.map(|line| format!("{line}\n")).collect();
     expect![[r#"
-        problem  agent codex      there is no program no-such-program; install it, or name its path in agent_servers.codex.command
-        ok       agent shell      /bin/sh is there, it was not started
+        problem  agent codex      the program no-such-program was not found; install it, or give its path in agent_servers.codex.command
+        ok       agent shell      found /bin/sh (not started)
         problem  agent far        wss://host/acp cannot be used: the address holds a name or password; put the token into a header instead
         problem  agent far        wss://host/acp cannot be used: could not read $HOME/.crow/nowhere: No such file or directory (os error 2)
         problem  agent user       wss://host/acp cannot be used: the address holds a name or password; put the token into a header instead
-        untried  agent cloud      wss://host/acp is an address, nobody was asked there
+        untried  agent cloud      wss://host/acp (not contacted)
     "#]].assert_eq(&doctor);
 }
 
@@ -138,8 +138,8 @@ fn a_program_that_is_no_agent_is_given_up_at_once() {
         "crow run --agent other hi",
         &expect![[r#"
         exit 1
-        error: the agent other cannot be driven: the agent does not speak ACP: it printed 20 lines, and none is a message of the protocol; the first: a 1; b; c
-        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+        error: the agent other cannot be used: the agent does not speak ACP: it printed 20 lines, and none is a message of the protocol; the first: a 1; b; c
+        hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
     "#]],
     );
 }
@@ -160,7 +160,7 @@ fn the_folder_of_an_agent_elsewhere() {
         : /far/project/notes.txt
         -c /far/else: /far/else/notes.txt
         -c else: error: else is not an absolute path
-        hint: the agent has a cwd in agent_servers, so -c names a folder of its machine
+        hint: the agent has a cwd in agent_servers, so -c is a directory on its machine
 
     "#]]
     .assert_eq(&heard);
@@ -213,19 +213,19 @@ fn what_crow_does_not_have_as_another() {
         &stage,
         "crow run --agent other -m nope hi",
         &expect![[r#"
-        exit 2
-        error: the agent other has no model "nope"
-        hint: there is: scripted
-    "#]],
+            exit 2
+            error: the agent other has no model "nope"
+            hint: available: scripted
+        "#]],
     );
     check(
         &stage,
         "crow run --agent other --mode yolo hi",
         &expect![[r#"
-        exit 2
-        error: the agent other has no mode "yolo"
-        hint: there is: ask, accept-edits, plan, auto
-    "#]],
+            exit 2
+            error: the agent other has no mode "yolo"
+            hint: available: ask, accept-edits, plan, auto
+        "#]],
     );
     check(
         &stage,
@@ -262,7 +262,7 @@ fn secrets_are_kept_from_agents() {
             echo: hi
 
             ; FAKE_API_KEY: (not set); MINE: given; started in $HOME/project/below, works in $HOME/project/below
-            warning: Other users could read these, which are private now: $HOME/.crow/.env.
+            warning: other users could read these paths, which are private now: $HOME/.crow/.env
         "#]],
     );
 }
@@ -277,8 +277,8 @@ fn a_question_of_an_agent() {
         echo: hi
 
         ; session/request_permission: error -32603: there is no terminal to ask on
-        error: a call needed permission and nobody could be asked
-        hint: allow it with -y, or choose a --mode
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
     "#]],
     );
     check_run(
@@ -307,26 +307,26 @@ fn what_an_agent_offers_can_be_chosen() {
         &["options"],
         "--mode yolo hi",
         &expect![[r#"
-        exit 2
-        error: the agent other has no mode "yolo"
-        hint: there is: ask, auto
-    "#]],
+            exit 2
+            error: the agent other has no mode "yolo"
+            hint: available: ask, auto
+        "#]],
     );
     check_run(
         &["options"],
         "-m gpt hi",
         &expect![[r#"
-        exit 2
-        error: the agent other has no model "gpt"
-        hint: there is: small, large
-    "#]],
+            exit 2
+            error: the agent other has no model "gpt"
+            hint: available: small, large
+        "#]],
     );
     check_run(
         &[],
         "-m gpt hi",
         &expect![[r#"
         exit 2
-        error: the agent other offers no model to choose
+        error: the agent other has no model option
     "#]],
     );
     check_run(
@@ -342,7 +342,7 @@ fn what_an_agent_offers_can_be_chosen() {
         "-s session-1 hi",
         &expect![[r#"
         exit 2
-        error: the agent other cannot go on with a session
+        error: the agent other cannot continue a session
         hint: leave out --session
     "#]],
     );
@@ -363,20 +363,20 @@ fn agents_that_are_broken() {
         &["broken"],
         "hi",
         &expect![[r#"
-        exit 1
-        error: the agent other ended before it said hello, with exit code 3; it complained: cannot find the frobnicator
-        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
-    "#]],
+            exit 1
+            error: the agent other exited during initialization with code 3; its stderr: cannot find the frobnicator
+            hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
+        "#]],
     );
     check_run(
         &["dies"],
         "hi",
         &expect![[r#"
-        exit 1
-        echo:
-        error: the agent other ended while it was needed, with exit code 9; it complained: the wings fell off
-        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
-    "#]],
+            exit 1
+            echo:
+            error: the agent other exited during the session with code 9; its stderr: the wings fell off
+            hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
+        "#]],
     );
     check_run(
         &["fails"],
@@ -392,8 +392,8 @@ fn agents_that_are_broken() {
         "hi",
         &expect![[r#"
         exit 3
-        error: the agent other wants to know who asks
-        hint: sign in with its own program, or give it a key in its env in agent_servers
+        error: the agent other requires authentication
+        hint: log in with its own program, or set a key in its env in agent_servers
     "#]],
     );
     check_run(
@@ -401,16 +401,16 @@ fn agents_that_are_broken() {
         "hi",
         &expect![[r#"
             exit 1
-            error: the agent other cannot be driven: invalid request: unsupported ACP protocol version 7; this endpoint only supports ACP protocol version 1
-            hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+            error: the agent other cannot be used: invalid request: unsupported ACP protocol version 7; this endpoint only supports ACP protocol version 1
+            hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
         "#]],
     );
     let stage = with(&["dies"], "");
     expect![[r#"
         exit 1
         echo:
-        error: the agent other ended while it was needed, with exit code 9; it complained: the wings fell off
-        hint: does agent_servers.other start an agent that speaks ACP? `crow-cli -v` shows all it says
+        error: the agent other exited during the session with code 9; its stderr: the wings fell off
+        hint: check that agent_servers.other starts an ACP agent; `crow-cli -v` shows all of its output
     "#]]
     .assert_eq(&stage.crow_hears("crow run --agent other -i", "one\ntwo\n").told());
 }
@@ -428,34 +428,34 @@ fn agents_that_are_none() {
         (
             "nobody",
             expect![[r#"
-            exit 2
-            error: there is no agent "nobody" in agent_servers
-            hint: there is: crow, gone, here, exits, says, complains, killed
-        "#]],
+                exit 2
+                error: unknown agent "nobody"
+                hint: configured agents: crow, gone, here, exits, says, complains, killed
+            "#]],
         ),
         (
             "complain",
             expect![[r#"
-            exit 2
-            error: there is no agent "complain" in agent_servers
-            hint: did you mean complains? there is: crow, gone, here, exits, says, complains, killed
-        "#]],
+                exit 2
+                error: unknown agent "complain"
+                hint: did you mean complains? configured agents: crow, gone, here, exits, says, complains, killed
+            "#]],
         ),
         (
             "gone",
             expect![[r#"
-            exit 1
-            error: the agent gone cannot be started: there is no no-such-program
-            hint: install it, or name its path in agent_servers.gone.command
-        "#]],
+                exit 1
+                error: the agent gone could not be started: no-such-program was not found
+                hint: install it, or give its path in agent_servers.gone.command
+            "#]],
         ),
         (
             "here",
             expect![[r#"
-            exit 1
-            error: the agent here cannot be started: there is no ./no-such-file
-            hint: install it, or name its path in agent_servers.here.command
-        "#]],
+                exit 1
+                error: the agent here could not be started: ./no-such-file was not found
+                hint: install it, or give its path in agent_servers.here.command
+            "#]],
         ),
     ] {
         check(&stage, &format!("crow run --agent {name} hi"), &told);
@@ -470,32 +470,32 @@ fn agents_that_end_at_once() {
             "exits",
             expect![[r#"
             exit 1
-            error: the agent exits ended before it said hello, with exit code 0
-            hint: does agent_servers.exits start an agent that speaks ACP? `crow-cli -v` shows all it says
+            error: the agent exits exited during initialization with code 0
+            hint: check that agent_servers.exits starts an ACP agent; `crow-cli -v` shows all of its output
         "#]],
         ),
         (
             "says",
             expect![[r#"
             exit 1
-            error: the agent says ended before it said hello, with exit code 0; it said "hello", which is no message of the protocol
-            hint: does agent_servers.says start an agent that speaks ACP? `crow-cli -v` shows all it says
+            error: the agent says exited during initialization with code 0; it printed "hello", which is not a protocol message
+            hint: check that agent_servers.says starts an ACP agent; `crow-cli -v` shows all of its output
         "#]],
         ),
         (
             "complains",
             expect![[r#"
-            exit 1
-            error: the agent complains ended before it said hello, with exit code 4; it complained: one; two
-            hint: does agent_servers.complains start an agent that speaks ACP? `crow-cli -v` shows all it says
-        "#]],
+                exit 1
+                error: the agent complains exited during initialization with code 4; its stderr: one; two
+                hint: check that agent_servers.complains starts an ACP agent; `crow-cli -v` shows all of its output
+            "#]],
         ),
         (
             "killed",
             expect![[r#"
             exit 1
-            error: the agent killed ended before it said hello, by signal 9
-            hint: does agent_servers.killed start an agent that speaks ACP? `crow-cli -v` shows all it says
+            error: the agent killed was killed during initialization by signal 9
+            hint: check that agent_servers.killed starts an ACP agent; `crow-cli -v` shows all of its output
         "#]],
         ),
     ] {
@@ -530,7 +530,7 @@ fn served(words: &'static [&'static str]) -> String {
                 let (agent, program) = started.expect("it starts");
                 splice_transports(lines, agent).await;
                 let words = program.shut_down().await.stderr;
-                CloseReason::AgentEnded { how: "the agent ended".into(), words }
+                CloseReason::AgentEnded { how: "the agent exited".into(), words }
             };
             serve_socket(door, CancellationToken::new(), agent).await;
         });
@@ -561,7 +561,7 @@ fn agents_behind_an_address() {
             expect![[r#"
                 exit 1
                 echo:
-                error: the agent dying was lost while it was needed: the agent has gone: the other side closed it (1011): the agent ended: the wings fell off
+                error: the connection to the agent dying was lost during the session: the agent has gone: the other side closed it (1011): the agent exited: the wings fell off
             "#]],
         ),
         (

@@ -91,7 +91,7 @@ fn nothing_configured() {
         "crow run hi",
         &expect![[r#"
         exit 3
-        error: No model is configured. Run `crow-cli init`, or name a provider and a model in $HOME/.crow/config.yaml.
+        error: No model is configured. Run `crow-cli init`, or add a provider and a model to $HOME/.crow/config.yaml.
     "#]],
     );
     check(
@@ -105,7 +105,7 @@ fn nothing_configured() {
     );
     expect![[r#"
         new: ok
-        prompt: -32603 config: No model is configured. Run `crow-cli init`, or name a provider and a model in $HOME/.crow/config.yaml.
+        prompt: -32603 config: No model is configured. Run `crow-cli init`, or add a provider and a model to $HOME/.crow/config.yaml.
         list: ok
     "#]].assert_eq(&in_an_editor(&stage));
 }
@@ -133,7 +133,7 @@ fn a_wrong_key_is_named_and_never_shown() {
         "crow run hi",
         &expect![[r#"
             exit 1
-            warning: Other users could read these, which are private now: $HOME/.crow/.env.
+            warning: other users could read these paths, which are private now: $HOME/.crow/.env
             error: `acme` refused the key in ACME_API_KEY (401): Incorrect API key provided: …; check that it is valid and may use `scripted`
         "#]],
     );
@@ -167,8 +167,8 @@ fn no_home() {
         "unset HOME; crow run hi",
         &expect![[r#"
             exit 3
-            error: the configuration folder is unknown because HOME is not set, or is not UTF-8
-            hint: name the folder with --config-dir or CROW_CONFIG_DIR
+            error: the configuration directory is unknown because HOME is not set or is not UTF-8
+            hint: give the directory with --config-dir or CROW_CONFIG_DIR
         "#]],
     );
     check(
@@ -176,8 +176,8 @@ fn no_home() {
         "HOME=; export HOME; crow models",
         &expect![[r#"
             exit 3
-            error: the configuration folder is unknown because HOME is not set, or is not UTF-8
-            hint: name the folder with --config-dir or CROW_CONFIG_DIR
+            error: the configuration directory is unknown because HOME is not set or is not UTF-8
+            hint: give the directory with --config-dir or CROW_CONFIG_DIR
         "#]],
     );
     check(
@@ -185,8 +185,8 @@ fn no_home() {
         "unset HOME; crow acp < /dev/null",
         &expect![[r#"
             exit 3
-            error: the configuration folder is unknown because HOME is not set, or is not UTF-8
-            hint: name the folder with --config-dir or CROW_CONFIG_DIR
+            error: the configuration directory is unknown because HOME is not set or is not UTF-8
+            hint: give the directory with --config-dir or CROW_CONFIG_DIR
         "#]],
     );
     check(
@@ -212,7 +212,7 @@ fn a_file_in_place_of_the_folder() {
         &expect![[r#"
             exit 3
             error: could not read $HOME/.crow/.env: Not a directory (os error 20)
-            hint: a file is where a folder should be; move it away, or name another folder with --config-dir
+            hint: there is a file in the place of a directory; move it away, or give another directory with --config-dir
         "#]],
     );
     check(
@@ -221,12 +221,12 @@ fn a_file_in_place_of_the_folder() {
         &expect![[r#"
             exit 3
             error: could not read $HOME/.crow/.env: Not a directory (os error 20)
-            hint: a file is where a folder should be; move it away, or name another folder with --config-dir
+            hint: there is a file in the place of a directory; move it away, or give another directory with --config-dir
         "#]],
     );
     expect![[r#"
-        new: -32603 config: could not read $HOME/.crow/.env: Not a directory (os error 20) (a file is where a folder should be; move it away, or name another folder with --config-dir)
-        list: -32603 config: could not read $HOME/.crow/.env: Not a directory (os error 20) (a file is where a folder should be; move it away, or name another folder with --config-dir)
+        new: -32603 config: could not read $HOME/.crow/.env: Not a directory (os error 20) (there is a file in the place of a directory; move it away, or give another directory with --config-dir)
+        list: -32603 config: could not read $HOME/.crow/.env: Not a directory (os error 20) (there is a file in the place of a directory; move it away, or give another directory with --config-dir)
     "#]].assert_eq(&in_an_editor(&stage));
 }
 
@@ -239,7 +239,7 @@ fn a_database_that_is_none() {
         "crow run hi",
         &expect![[r#"
             exit 1
-            warning: Other users could read these, which are private now: $HOME/.crow/crow.db.
+            warning: other users could read these paths, which are private now: $HOME/.crow/crow.db
             error: $HOME/.crow/crow.db is not a database; move it away or name another file
         "#]],
     );
@@ -328,23 +328,23 @@ fn how_authentication_stands() {
         &stage,
         "crow auth",
         &expect![[r#"
-        exit 3
-        PROVIDER  ADDRESS                KEY
-        one       http://127.0.0.1:1/v1  missing: ONE_KEY is not set
-        two       http://127.0.0.1:2/v1  none needed
-        error: the default model has no key: ONE_KEY is not set
-        hint: put ONE_KEY into $HOME/.crow/.env
-    "#]],
+            exit 3
+            PROVIDER  ADDRESS                KEY
+            one       http://127.0.0.1:1/v1  missing: ONE_KEY is not set
+            two       http://127.0.0.1:2/v1  not required
+            error: the default model has no key: ONE_KEY is not set
+            hint: set ONE_KEY in $HOME/.crow/.env
+        "#]],
     );
     check(
         &stage,
         "ONE_KEY=sk-secret crow acp --set-up",
         &expect![[r#"
-        exit 0
-        PROVIDER  ADDRESS                KEY
-        one       http://127.0.0.1:1/v1  from ONE_KEY
-        two       http://127.0.0.1:2/v1  none needed
-    "#]],
+            exit 0
+            PROVIDER  ADDRESS                KEY
+            one       http://127.0.0.1:1/v1  from ONE_KEY
+            two       http://127.0.0.1:2/v1  not required
+        "#]],
     );
     stage.world.configure("");
     check(

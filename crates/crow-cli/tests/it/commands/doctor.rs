@@ -20,10 +20,10 @@ fn a_configuration_that_is_wrong() {
         &Stage::configured("", "models: {\n"),
         "crow doctor",
         &expect![[r#"
-        exit 3
-        problem  config           $HOME/.crow/config.yaml:1: unclosed bracket '{'
-        ok       shell            bash runs commands
-    "#]],
+            exit 3
+            problem  config           $HOME/.crow/config.yaml:1: unclosed bracket '{'
+            ok       shell            commands run in bash
+        "#]],
     );
 }
 
@@ -35,9 +35,9 @@ fn nothing_is_configured() {
         &expect![[r#"
             exit 3
             ok       config           $HOME/.crow/config.yaml
-            problem  models           none is configured; run `crow-cli init`
-            ok       database         $HOME/.crow/crow.db is made with the first session
-            ok       shell            bash runs commands
+            problem  models           no model is configured; run `crow-cli init`
+            ok       database         $HOME/.crow/crow.db will be created with the first session
+            ok       shell            commands run in bash
         "#]],
     );
 }
@@ -50,13 +50,13 @@ fn a_provider_that_is_not_there_and_a_server_that_does_not_start() {
         &Stage::configured("", yaml),
         "crow doctor",
         &expect![[r#"
-        exit 1
-        warning  config           $HOME/.crow/config.yaml:4: unknown key modles; did you mean models?
-        problem  gone             `gone` cannot be reached at http://127.0.0.1:1/v1: connection refused; is it running, and is `base_url` right?
-        ok       database         $HOME/.crow/crow.db is made with the first session
-        problem  mcp lost         The MCP server lost did not start: it ended before it answered, with exit code 127: crow-cli sandbox-exec: there is no program no-such-program. Its tools are not available.
-        ok       shell            bash runs commands
-    "#]],
+            exit 1
+            warning  config           $HOME/.crow/config.yaml:4: unknown key modles; did you mean models?
+            problem  gone             `gone` cannot be reached at http://127.0.0.1:1/v1: connection refused; is it running, and is `base_url` right?
+            ok       database         $HOME/.crow/crow.db will be created with the first session
+            problem  mcp lost         The MCP server lost did not start: it ended before it answered, with exit code 127: crow-cli sandbox-exec: there is no program no-such-program. Its tools are not available.
+            ok       shell            commands run in bash
+        "#]],
     );
 }
 
@@ -72,11 +72,11 @@ fn a_folder_of_the_python_version() {
         "crow doctor",
         &expect![[r#"
             exit 3
-            warning  config           $HOME/.crow/config.yaml is not there yet
-            warning  python version   $HOME/.agents/crow has a configuration of the Python version; `crow-cli init --from $HOME/.agents/crow` brings it over
-            problem  models           none is configured; run `crow-cli init`
-            ok       database         $HOME/.crow/crow.db is made with the first session
-            ok       shell            bash runs commands
+            warning  config           $HOME/.crow/config.yaml does not exist yet
+            warning  python version   $HOME/.agents/crow has a configuration of the Python version; import it with `crow-cli init --from $HOME/.agents/crow`
+            problem  models           no model is configured; run `crow-cli init`
+            ok       database         $HOME/.crow/crow.db will be created with the first session
+            ok       shell            commands run in bash
         "#]],
     );
 }
@@ -101,7 +101,7 @@ fn a_damaged_database_is_found_and_saved() {
     let saved = stage.crow("crow doctor --salvage");
     assert_eq!(saved.code, Some(0), "{}", saved.stderr);
     assert!(saved.stdout.contains("saved 40 sessions"), "{}", saved.stdout);
-    assert!(stage.crow("crow doctor").stdout.contains("is sound"));
+    assert!(stage.crow("crow doctor").stdout.contains("is intact"));
     assert!(stage.world.home().join(".crow/crow.db.damaged-1").exists());
     stage.server.replace_answers("text \"Again.\"");
     let session = &stage.sessions()[0];

@@ -32,12 +32,12 @@ fn each_provider_is_asked_and_fails_alone() {
         &stage,
         "crow models --available",
         &expect![[r#"
-        exit 0
-        PROVIDER  MODEL         WINDOW       USD/M IN  OUT
-        near      qwen3:latest  4096                        is main
-        near      gemma:2b      up to 40960
-        warning: `dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?
-    "#]],
+            exit 0
+            PROVIDER  MODEL         WINDOW       USD/M IN  OUT
+            near      qwen3:latest  4096                        configured as main
+            near      gemma:2b      up to 40960
+            warning: `dead` cannot be reached at http://127.0.0.1:9/v1: connection refused; is it running, and is `base_url` right?
+        "#]],
     );
     check(
         &stage,
@@ -59,10 +59,10 @@ fn prices_and_names_of_a_gateway() {
         &stage,
         "crow models -a",
         &expect![[r#"
-        exit 0
-        PROVIDER  MODEL  WINDOW  USD/M IN  OUT
-        gate      z/glm  200000  0.6       2.2  is main
-    "#]],
+            exit 0
+            PROVIDER  MODEL  WINDOW  USD/M IN  OUT
+            gate      z/glm  200000  0.6       2.2  configured as main
+        "#]],
     );
     check(
         &stage,
@@ -140,7 +140,7 @@ fn the_doctor_compares_windows() {
         &stage,
         "near",
         &expect![[r#"
-        warning  near             answers, and knows 2 models; main is configured with 32000 tokens and may read 4096: set models.main.context_window to 4096, or start Ollama with OLLAMA_CONTEXT_LENGTH=32000
+        warning  near             reachable, lists 2 models; main is configured with 32000 tokens but may read only 4096: set models.main.context_window to 4096, or start Ollama with OLLAMA_CONTEXT_LENGTH=32000
     "#]],
     );
     let stage = ollama(&TWO.replace("32000", "4096"), LOADED);
@@ -148,7 +148,7 @@ fn the_doctor_compares_windows() {
         &stage,
         "near",
         &expect![[r#"
-        ok       near             answers, and knows 2 models
+        ok       near             reachable, lists 2 models
     "#]],
     );
     let stage = ollama(TWO, r#"{"models":[]}"#);
@@ -156,7 +156,7 @@ fn the_doctor_compares_windows() {
         &stage,
         "near",
         &expect![[r#"
-        ok       near             answers, and knows 2 models; tells the window of qwen3:latest when it is loaded
+        ok       near             reachable, lists 2 models; reports the context window of qwen3:latest once it is loaded
     "#]],
     );
     let stage = ollama(&TWO.replace("32000", "64000"), r#"{"models":[]}"#);
@@ -164,7 +164,7 @@ fn the_doctor_compares_windows() {
         &stage,
         "near",
         &expect![[r#"
-        warning  near             answers, and knows 2 models; main is configured with 64000 tokens and may read 40960: set models.main.context_window to 40960
+        warning  near             reachable, lists 2 models; main is configured with 64000 tokens but may read only 40960: set models.main.context_window to 40960
     "#]],
     );
 }
@@ -176,7 +176,7 @@ fn the_doctor_names_models_that_are_not_there() {
         &stage,
         "near",
         &expect![[r#"
-        warning  near             answers, and knows 2 models; does not list qwen4; `crow-cli models --available` shows what it has
+        warning  near             reachable, lists 2 models; does not list qwen4; see `crow-cli models --available`
     "#]],
     );
 }
@@ -203,7 +203,7 @@ fn the_doctor_tries_a_key_where_the_list_is_open_to_everybody() {
         &stage,
         "gate",
         &expect![[r#"
-        ok       gate             answers, and knows 1 model
+        ok       gate             reachable, lists 1 model
     "#]],
     );
 }

@@ -32,8 +32,8 @@ fn what_holds_for_one_run_only() {
         "crow run --max-turns 1 loop",
         &expect![[r#"
         exit 6
-        error: the turn reached a limit before the model was done
-        hint: go on with the same session, or raise max_turn_requests
+        error: the turn reached its request limit before the model was done
+        hint: continue the session, or raise max_turn_requests
     "#]],
     );
     assert_eq!(stage.server.n_requests(), 1);
@@ -84,7 +84,7 @@ fn a_run_adds_images_and_words_of_its_own() {
         "echo no image > b.png; crow run --image b.png x",
         &expect![[r#"
         exit 2
-        error: could not send b.png: the image has bytes that are no PNG, JPEG, GIF or WebP
+        error: could not attach the image b.png: the image has bytes that are no PNG, JPEG, GIF or WebP
     "#]],
     );
     check(
@@ -92,7 +92,7 @@ fn a_run_adds_images_and_words_of_its_own() {
         "crow run --image c.png x",
         &expect![[r#"
         exit 2
-        error: could not send c.png: it does not exist
+        error: could not attach the image c.png: it does not exist
     "#]],
     );
     check(

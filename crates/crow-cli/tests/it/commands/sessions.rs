@@ -58,7 +58,7 @@ fn a_copy_goes_on_and_the_original_stays() {
             assistant msg-1
               I see.
 
-            copy of   $S2
+            copy of    $S2
         "#]],
     );
     check(
@@ -123,8 +123,8 @@ fn nothing_is_deleted_when_nobody_can_say_yes() {
         "crow sessions delete $S1 > /dev/null",
         &expect![[r#"
         exit 5
-        error: nobody could be asked, so nothing was deleted
-        hint: say yes with -y
+        error: there is no terminal to ask for confirmation, so nothing was deleted
+        hint: confirm with -y
     "#]],
     );
     check(
@@ -132,8 +132,8 @@ fn nothing_is_deleted_when_nobody_can_say_yes() {
         "crow sessions prune --older-than 0h > /dev/null",
         &expect![[r#"
         exit 5
-        error: nobody could be asked, so nothing was deleted
-        hint: say yes with -y
+        error: there is no terminal to ask for confirmation, so nothing was deleted
+        hint: confirm with -y
     "#]],
     );
     check(

@@ -23,9 +23,9 @@ fn servers_and_their_sign_ins() {
         "crow auth | tail -n 3",
         &expect![[r#"
             exit 0
-            MCP SERVER  SIGN-IN
-            web         none; where it wants one: crow-cli auth web
-            keyed       a key among its headers
+            MCP SERVER  LOGIN
+            web         not logged in; if it requires a login: crow-cli auth web
+            keyed       key in its headers
         "#]],
     );
     check(
@@ -33,7 +33,7 @@ fn servers_and_their_sign_ins() {
         "crow auth wep",
         &expect![[r#"
             exit 3
-            error: there is no MCP server wep
+            error: unknown MCP server wep
             hint: did you mean web?
         "#]],
     );
@@ -42,8 +42,8 @@ fn servers_and_their_sign_ins() {
         "crow auth nobody",
         &expect![[r#"
             exit 3
-            error: there is no MCP server nobody
-            hint: name it under `mcpServers` in $HOME/.crow/config.yaml
+            error: unknown MCP server nobody
+            hint: add it to `mcpServers` in $HOME/.crow/config.yaml
         "#]],
     );
     check(
@@ -51,7 +51,7 @@ fn servers_and_their_sign_ins() {
         "crow auth program",
         &expect![[r#"
             exit 1
-            error: could not sign in at the MCP server program: it is a program, which needs no login
+            error: could not log in to the MCP server program: it is a program, which needs no login
         "#]],
     );
     check(
@@ -59,7 +59,7 @@ fn servers_and_their_sign_ins() {
         "crow auth keyed",
         &expect![[r#"
             exit 1
-            error: could not sign in at the MCP server keyed: its headers already have an `Authorization`
+            error: could not log in to the MCP server keyed: its headers already have an `Authorization`
         "#]],
     );
     check(
@@ -67,7 +67,7 @@ fn servers_and_their_sign_ins() {
         "crow auth web --forget",
         &expect![[r#"
             exit 0
-            there was no sign-in at web
+            there was no login at web
         "#]],
     );
     check(

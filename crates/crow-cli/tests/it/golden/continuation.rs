@@ -271,35 +271,35 @@ fn nobody_answers_for_a_model_in_circles() {
     check(
         &script,
         &expect![[r#"
-        $ ✓ Find `*`
-        $ ✓ Find `*.rs`
-        $ ✓ Find `*`
-        $ ✓ Find `*.rs`
-        $ ✓ Find `*`
-        $ ✓ Find `*.rs`
-        $ ✓ Find `*`
-        $ ✓ Find `*.rs`
-        $ ✓ Find `*`
-        $ ✓ Find `*.rs`
-        $ ✗ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result
-        $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result; the turn was stopped
-        $ session $TASK
-        $ go on with crow-cli run -s $TASK "…"
-        $ error: the turn reached a limit before the model was done
-        $ hint: go on with the same session, or raise max_turn_requests
-        model saw user: "look"
-        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-        model saw tool: "no files match\n"
-        model saw tool: "no files match\n"
-        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-        model saw tool: "no files match\n"
-        model saw tool: "no files match\n"
-        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-        model saw tool: "no files match\n"
-        model saw tool: "no files match\n"
-        model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
-        model saw tool: "no files match\n"
-        model saw tool: "no files match\n"
-    "#]],
+            $ ✓ Find `*`
+            $ ✓ Find `*.rs`
+            $ ✓ Find `*`
+            $ ✓ Find `*.rs`
+            $ ✓ Find `*`
+            $ ✓ Find `*.rs`
+            $ ✓ Find `*`
+            $ ✓ Find `*.rs`
+            $ ✓ Find `*`
+            $ ✓ Find `*.rs`
+            $ ✗ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result
+            $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result; the turn was stopped
+            $ session $TASK
+            $ continue crow-cli run -s $TASK "…"
+            $ error: the turn reached its request limit before the model was done
+            $ hint: continue the session, or raise max_turn_requests
+            model saw user: "look"
+            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+            model saw tool: "no files match\n"
+            model saw tool: "no files match\n"
+            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+            model saw tool: "no files match\n"
+            model saw tool: "no files match\n"
+            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+            model saw tool: "no files match\n"
+            model saw tool: "no files match\n"
+            model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
+            model saw tool: "no files match\n"
+            model saw tool: "no files match\n"
+        "#]],
     );
 }

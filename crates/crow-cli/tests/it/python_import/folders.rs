@@ -165,38 +165,11 @@ fn of_0_1_22() {
     check(
         &OF_0_1_22,
         &expect![[r#"
-        ok       config           $HOME/.crow/config.yaml
-        ok       keys             of earlier versions, without effect in this one: N_STEPS_BACK_COMPACT (line 20)
-        ok       work             answers, and knows 1 model
-        ok       database         $HOME/.crow/crow.db is sound
-        ok       shell            bash runs commands
-        < prompt[msg-0] what is in a.txt?
-        < usage 130/128000
-        < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "1\talpha"
-        < text[msg-3] The word alpha.
-        < usage 150/128000
-        < title what is in a.txt?
-        < text[msg-5] Still here.
-        < text[msg-1] Here too.
-        < title and here?
-        And here.
-        session     wise-otter
-        go on with  crow-cli run -s wise-otter "…"
-    "#]],
-    );
-}
-
-#[test]
-fn of_0_1_48() {
-    check(
-        &OF_0_1_48,
-        &expect![[r#"
             ok       config           $HOME/.crow/config.yaml
-            ok       keys             of earlier versions, without effect in this one: image_store (line 19)
-            ok       work             answers, and knows 1 model
-            ok       database         $HOME/.crow/crow.db is sound
-            ok       agent crow-cli   /usr/bin/env is there, it was not started
-            ok       shell            bash runs commands
+            ok       keys             from earlier versions, without effect: N_STEPS_BACK_COMPACT (line 20)
+            ok       work             reachable, lists 1 model
+            ok       database         $HOME/.crow/crow.db is intact
+            ok       shell            commands run in bash
             < prompt[msg-0] what is in a.txt?
             < usage 130/128000
             < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "1\talpha"
@@ -208,7 +181,34 @@ fn of_0_1_48() {
             < title and here?
             And here.
             session     wise-otter
-            go on with  crow-cli run -s wise-otter "…"
+            continue    crow-cli run -s wise-otter "…"
+        "#]],
+    );
+}
+
+#[test]
+fn of_0_1_48() {
+    check(
+        &OF_0_1_48,
+        &expect![[r#"
+            ok       config           $HOME/.crow/config.yaml
+            ok       keys             from earlier versions, without effect: image_store (line 19)
+            ok       work             reachable, lists 1 model
+            ok       database         $HOME/.crow/crow.db is intact
+            ok       agent crow-cli   found /usr/bin/env (not started)
+            ok       shell            commands run in bash
+            < prompt[msg-0] what is in a.txt?
+            < usage 130/128000
+            < call call-1-0 read "Read a.txt" completed {"file_path":"a.txt"} "1\talpha"
+            < text[msg-3] The word alpha.
+            < usage 150/128000
+            < title what is in a.txt?
+            < text[msg-5] Still here.
+            < text[msg-1] Here too.
+            < title and here?
+            And here.
+            session     wise-otter
+            continue    crow-cli run -s wise-otter "…"
         "#]],
     );
 }

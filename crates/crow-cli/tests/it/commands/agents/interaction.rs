@@ -225,6 +225,6 @@ fn a_person_hears_and_answers_an_agent_between_turns() {
         person.sees("\"optionId\":\"reject_once\"").await;
         person.sees("› ").await;
         person.types("exit\n").await;
-        person.sees("go on with  crow-cli run --agent other -s session-1").await;
+        person.sees("continue    crow-cli run --agent other -s session-1").await;
     });
 }

@@ -50,8 +50,8 @@ fn the_end_of_reported_work_is_the_end_of_the_run() {
         ; session/request_permission: error -32603: there is no terminal to ask on
 
         It is over.
-        error: a call needed permission and nobody could be asked
-        hint: allow it with -y, or choose a --mode
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
     "#]],
     );
 }
@@ -66,8 +66,8 @@ fn an_offer_that_nobody_hears_is_no_error() {
         echo: hi
 
         ; session/request_permission: error -32603: there is no terminal to ask on
-        error: a call needed permission and nobody could be asked
-        hint: allow it with -y, or choose a --mode
+        error: a tool call needed permission and there was no terminal to ask on
+        hint: approve it with -y, or choose another --mode
     "#]],
     );
     check_run(
