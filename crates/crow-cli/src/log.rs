@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_file_becomes_an_old_one_and_the_oldest_goes() {
+    fn full_file_is_rotated_and_the_oldest_removed() {
         let directory = tempfile::tempdir().unwrap();
         let log = RotatingLog { file: default_log_file(directory.path()), current: Mutex::default() };
         let full = vec![b'x'; usize::try_from(FILE_BYTES_MAX).unwrap()];
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_owner_may_read() {
+    fn files_are_readable_by_their_owner_only() {
         use std::os::unix::fs::PermissionsExt;
         let directory = tempfile::tempdir().unwrap();
         let log = RotatingLog { file: default_log_file(directory.path()), current: Mutex::default() };

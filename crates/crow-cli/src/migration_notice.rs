@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_that_came_over_is_told_of_once() {
+    fn imported_database_is_reported_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("crow.db");
         fs::write(&path, include_bytes!("init/python/tests/python.db")).unwrap();

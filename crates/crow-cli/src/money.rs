@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_spelled_plainly() {
+    fn amounts_are_rounded_for_display() {
         check(0, "$0");
         check(1, "<$0.0001");
         check(99_999, "<$0.0001");

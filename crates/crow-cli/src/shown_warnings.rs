@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_shown_once_until_something_changes() {
+    fn warnings_are_shown_once_until_something_changes() {
         let dir = tempfile::tempdir().unwrap();
         let shown = |warnings: &[&str]| {
             unseen_warnings(dir.path(), warnings.iter().map(|text| warning(text)).collect()).len()
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_earlier_versions_are_never_shown() {
+    fn retired_keys_are_never_shown() {
         let dir = tempfile::tempdir().unwrap();
         let retired = ConfigWarning { kind: ConfigWarningKind::Retired, ..warning("goal") };
         assert_eq!(unseen_warnings(dir.path(), vec![retired]), []);

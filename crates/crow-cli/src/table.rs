@@ -61,7 +61,7 @@ pub(crate) fn json_line(document: &serde_json::Value) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn columns_are_aligned_by_what_is_seen() {
+    fn columns_are_aligned_by_display_width() {
         let rows = [["NAME", "N", "TEXT"], ["日本", "1", ""], ["a\u{1b}[31m", "22", "long enough"]];
         let mut out = Vec::new();
         super::write_table(&mut out, rows.into_iter().map(|row| row.map(str::to_owned)))

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_token_is_read() {
+    fn file_with_a_token_is_read() {
         let odd = "a token has 16 to 4096 printable ASCII characters and no spaces";
         check("0123456789abcdef\n", 0o600, "true");
         check("0123456789abcdef\n", 0o400, "true");
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_is_written_for_its_owner_and_stays() {
+    fn missing_file_is_created_private_and_kept() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("token");
         let token = ServerToken::from_file(&file).unwrap().bearer;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_dead_server_goes_with_the_next_start() {
+    fn stale_token_is_removed_at_the_next_start() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| directory.path().join(name);
         let names = ["acp-0123456789abcdef.token", "acp-mine.token", "acp-bridge-0123456789abcdef.token"];
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_ours_goes_with_us() {
+    fn temporary_token_is_removed_on_drop() {
         let directory = tempfile::tempdir().unwrap();
         let key = ServerToken::create_temporary(directory.path(), "acp").unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn options_may_stand_anywhere() {
+    fn options_may_be_anywhere() {
         check("uv run something acp --port 8766", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
         check("--port 8766 uv run something acp", &expect!["- Some(8766) [-, -, -] uv run something acp"]);
         check(
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_python_bridge_took_is_taken() {
+    fn options_of_the_python_bridge_are_accepted() {
         let line = "acp-bridge uv run agent --port 8766 --log debug --env A=1 --env B=x=y --no-token --path * \
                     --allow-origin http://localhost:3000";
         let cli = Cli::try_parse_from(["crow-cli"].into_iter().chain(line.split_whitespace())).unwrap();
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_is_the_agents() {
+    fn other_arguments_are_passed_to_the_agent() {
         check(
             "agent -d x -v --help --version --model=m -- --port 1",
             &expect!["- - [-, -, -] agent -d x -v --help --version --model=m --port 1"],
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_options_are_rejected() {
         check("", &expect!["error: the following required arguments were not provided:"]);
         check(
             "agent --log bridge.log",

@@ -68,7 +68,7 @@ fn check_outside<List>(
 }
 
 #[test]
-fn nothing_in_the_environment_says_what_to_set() {
+fn empty_environment_gets_a_hint() {
     check(
         &[],
         &[],
@@ -85,7 +85,7 @@ fn nothing_in_the_environment_says_what_to_set() {
 }
 
 #[test]
-fn well_known_keys_and_pairs_become_providers() {
+fn keys_in_the_environment_become_providers() {
     let env = [
         ("OPENROUTER_API_KEY", "sk-or-1"),
         ("LLM_WORK_API_KEY", "it's $5 \"odd\""),
@@ -148,7 +148,7 @@ fn well_known_keys_and_pairs_become_providers() {
 }
 
 #[test]
-fn a_server_that_is_down_is_named_with_what_to_do() {
+fn unreachable_provider_is_reported_with_a_hint() {
     let down = [("LLM_FAR_API_KEY", "k"), ("LLM_FAR_BASE_URL", "https://down/v1")];
     check(
         &down,
@@ -202,7 +202,7 @@ fn a_server_that_is_down_is_named_with_what_to_do() {
 }
 
 #[test]
-fn what_is_there_is_kept() {
+fn existing_files_are_kept() {
     check(
         &[("OPENAI_API_KEY", "sk")],
         &[("config.yaml", "models: {}\n")],
@@ -260,7 +260,7 @@ fn what_is_there_is_kept() {
 }
 
 #[test]
-fn what_is_written_is_read_back() {
+fn written_configuration_is_read_back() {
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join("deep/.crow");
     let env = [
@@ -289,7 +289,7 @@ fn what_is_written_is_read_back() {
 
 #[cfg(unix)]
 #[test]
-fn only_the_owner_reads_what_is_written() {
+fn written_files_are_readable_by_their_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let home = tempfile::tempdir().unwrap();
     let dir = home.path().join(".crow");
@@ -328,7 +328,7 @@ const OLLAMA: &str = r#"{"object":"list","data":[{"id":"qwen3:8b","object":"mode
 const SHOWN: &str = r#"{"parameters":"","model_info":{"general.architecture":"qwen3","qwen3.context_length":40960},"capabilities":["completion","tools"]}"#;
 
 #[test]
-fn servers_on_this_machine_become_providers() {
+fn local_servers_become_providers() {
     let (_ollama, ollama) = serve(&[("/v1/models", OLLAMA), ("/api/show", SHOWN)]);
     let llama_cpp = r#"{"object":"list","data":[{"id":"/models/q.gguf","object":"model","owned_by":"llamacpp","meta":{"n_ctx":8192,"n_ctx_train":32768}}]}"#;
     let (_llama_cpp, llama_cpp) = serve(&[("/v1/models", llama_cpp)]);
@@ -389,7 +389,7 @@ fn servers_on_this_machine_become_providers() {
 }
 
 #[test]
-fn one_that_the_environment_names_is_not_looked_for() {
+fn local_server_in_the_environment_is_not_scanned() {
     let (_ollama, ollama) = serve(&[("/v1/models", OLLAMA), ("/api/show", SHOWN)]);
     let url = format!("http://localhost:{ollama}/v1");
     let env = [("LLM_MINE_BASE_URL", url.as_str()), ("LLM_MINE_MODEL", "qwen3:8b")];
@@ -433,7 +433,7 @@ fn one_that_the_environment_names_is_not_looked_for() {
 }
 
 #[test]
-fn what_is_known_of_a_model_is_written() {
+fn model_details_are_written() {
     let list = r#"{"data":[{"id":"a/talker","context_length":8000,"architecture":{"input_modalities":["text"]},"pricing":{"prompt":"0","completion":"0"},"top_provider":{},"supported_parameters":["max_tokens"]},{"id":"a/painter","context_length":8000,"architecture":{"output_modalities":["image"]}},{"id":"a/worker","context_length":200000,"pricing":{"prompt":"0.000003","completion":"0.000015","input_cache_read":"0.0000003","input_cache_write":"0.00000375"},"top_provider":{},"supported_parameters":["tools"]}]}"#;
     let (server, _) = serve(&[("/v1/models", list)]);
     let env = [("LLM_GATE_BASE_URL", server.base_url()), ("LLM_GATE_API_KEY", "k")];
@@ -481,7 +481,7 @@ fn what_is_known_of_a_model_is_written() {
 }
 
 #[test]
-fn the_example_of_an_env_file_names_what_providers_are_found_by() {
+fn env_example_lists_the_provider_variables() {
     let example = include_str!("../../../../.env.example");
     assert!(example.lines().all(|line| line.is_empty() || line.starts_with('#')), "nothing is set in it");
     let variables = example.lines().filter_map(|line| line.strip_prefix('#')?.split_once('='));

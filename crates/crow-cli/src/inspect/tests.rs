@@ -195,7 +195,7 @@ fn change() -> [TranscriptEntry; 3] {
 }
 
 #[test]
-fn families_are_shown_as_trees() {
+fn trees_show_children_below_their_parents() {
     check_family(
         "crow-cli inspect --tree",
         expect![[r#"
@@ -230,7 +230,7 @@ fn families_are_shown_as_trees() {
 }
 
 #[test]
-fn a_session_shows_its_compactions_and_its_origin() {
+fn session_shows_its_compactions_and_its_origin() {
     check_family(
         "crow-cli inspect -s $D",
         expect![[r#"
@@ -257,7 +257,7 @@ fn a_session_shows_its_compactions_and_its_origin() {
 }
 
 #[test]
-fn a_task_that_nobody_attends_is_lost() {
+fn task_without_a_lease_is_lost() {
     let fill = async |store: &Store| {
         let parent = session(store, "/work/a", None, HOUR).await;
         let child = session(store, "/work/a", Some(&parent), HOUR).await;
@@ -295,7 +295,7 @@ fn a_task_that_nobody_attends_is_lost() {
 }
 
 #[test]
-fn a_task_shows_whose_it_is_and_what_became_of_it() {
+fn task_shows_its_agent_and_its_state() {
     check_family(
         "crow-cli inspect -s $B",
         expect![[r#"
@@ -323,7 +323,7 @@ fn a_task_shows_whose_it_is_and_what_became_of_it() {
 }
 
 #[test]
-fn sessions_that_others_started_are_listed_when_they_are_wanted() {
+fn child_sessions_are_listed_on_request() {
     check_family(
         "crow-cli inspect",
         expect![[r#"
@@ -344,7 +344,7 @@ fn sessions_that_others_started_are_listed_when_they_are_wanted() {
 }
 
 #[test]
-fn a_session_is_exported_as_markdown() {
+fn export_writes_markdown() {
     check_family(
         "crow-cli inspect -s $A --export md",
         expect![[r##"
@@ -407,7 +407,7 @@ fn a_session_is_exported_as_markdown() {
 }
 
 #[test]
-fn a_session_is_exported_as_json_with_everything() {
+fn export_writes_json_with_everything() {
     check_family(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
@@ -438,7 +438,7 @@ fn messages_are_paged() {
 }
 
 #[test]
-fn a_mistyped_name_is_told_what_it_meant() {
+fn mistyped_name_gets_a_suggestion() {
     check_family(
         "crow-cli inspect -s $Ax",
         expect![[r#"
@@ -454,7 +454,7 @@ fn a_mistyped_name_is_told_what_it_meant() {
 }
 
 #[test]
-fn a_search_stays_in_a_session() {
+fn search_can_be_limited_to_a_session() {
     check_family(
         "crow-cli inspect --search files",
         expect![[r#"
@@ -488,7 +488,7 @@ fn sessions_are_listed_newest_first() {
 }
 
 #[test]
-fn a_session_is_shown() {
+fn session_is_shown() {
     check(
         "crow-cli inspect -s $A",
         expect![[r#"
@@ -511,7 +511,7 @@ fn a_session_is_shown() {
 }
 
 #[test]
-fn messages_are_shown_without_moving_the_cursor() {
+fn messages_are_shown_without_control_characters() {
     check(
         "crow-cli inspect -s $A -m",
         expect![[r#"
@@ -548,7 +548,7 @@ fn messages_are_shown_without_moving_the_cursor() {
 }
 
 #[test]
-fn messages_are_found() {
+fn search_finds_messages() {
     check(
         "crow-cli inspect --search files",
         expect![[r#"
@@ -571,7 +571,7 @@ fn messages_are_found() {
 }
 
 #[test]
-fn a_store_that_is_not_there_is_empty_and_stays_away() {
+fn missing_store_counts_as_empty_and_is_not_created() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("crow.db");
     let db = DatabaseAddress::File(file.clone());

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_private_and_there_are_only_so_many() {
+    fn files_are_private_and_limited_in_number() {
         let home = tempfile::tempdir().unwrap();
         let directory = home.path().join("sessions");
         let logs = SessionLogs::in_dir(directory.clone());

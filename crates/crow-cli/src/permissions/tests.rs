@@ -35,7 +35,7 @@ fn check(commands: &[&str], expected: &Expect) {
 }
 
 #[test]
-fn permissions_are_listed_and_taken_back() {
+fn permissions_are_listed_and_revoked() {
     check(
         &["", "remove 2", "list", "remove 7", "clear", "", "clear"],
         &expect![[r#"

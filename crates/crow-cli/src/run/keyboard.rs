@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_in_together_is_one_burst() {
+    fn simultaneous_input_is_one_burst() {
         check(
             &[(0, "one\ntwo\n"), (5, "three\n"), (80, "four\n")],
             &[("one", 1), ("two", 1), ("three", 1), ("four", 1)],
@@ -288,13 +288,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_may_come_in_pieces_and_without_its_end() {
+    fn line_may_arrive_in_pieces_and_without_its_end() {
         check(&[(0, "on"), (500, "e\ntw"), (500, "")], &[("one", 2), ("tw", 3)]);
         check(&[(0, "a\r\n"), (500, ""), (500, "\n")], &[("a", 1), ("(end)", 2), ("", 3)]);
     }
 
     #[test]
-    fn there_is_room_for_so_much() {
+    fn queue_is_limited_in_size() {
         let mut queue = InputQueue::default();
         let line = format!("{}\n", "x".repeat(CHUNK_BYTES - 1));
         let n_lines = (0..1000).take_while(|_| {

@@ -155,7 +155,7 @@ mod tests {
     const EVENTS: [&str; 8] = ["pone", "tOne.", "ptwo", "tTwo", "t.", "-title", "pthree", "p and four"];
 
     #[test]
-    fn the_last_prompts_come_with_what_followed_them() {
+    fn last_prompts_are_replayed_with_their_replies() {
         check("none", &EVENTS, &expect![[""]]);
         check(
             "1",
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_sees_the_last_exchange_and_a_script_nothing() {
+    fn default_is_one_exchange_on_a_terminal_and_none_for_scripts() {
         let usual = [(false, true), (false, false), (true, true)]
             .map(|(is_json, is_terminal)| ReplaySpan::default_for(is_json, is_terminal));
         assert_eq!(usual, [ReplaySpan::Last(1), ReplaySpan::NONE, ReplaySpan::NONE]);

@@ -85,7 +85,7 @@ fn check(line: &str, said: ConfirmAnswer, expect: Expect) {
 }
 
 #[test]
-fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
+fn prune_deletes_old_sessions_and_skips_busy_ones() {
     check(
         "crow-cli sessions prune --older-than 30d",
         ConfirmAnswer::Yes,
@@ -123,7 +123,7 @@ fn what_is_old_is_pruned_and_what_is_at_work_is_left_out() {
 }
 
 #[test]
-fn nothing_is_deleted_without_a_yes() {
+fn deletion_requires_confirmation() {
     check(
         "crow-cli sessions prune --older-than 30d",
         ConfirmAnswer::No,
@@ -151,7 +151,7 @@ fn nothing_is_deleted_without_a_yes() {
 }
 
 #[test]
-fn what_would_go_or_is_not_there_is_said() {
+fn dry_run_and_unknown_sessions_are_reported() {
     check(
         "crow-cli sessions prune --older-than 30d --dry-run",
         ConfirmAnswer::Yes,
@@ -198,7 +198,7 @@ fn what_would_go_or_is_not_there_is_said() {
 }
 
 #[test]
-fn those_named_are_deleted_or_none() {
+fn delete_removes_all_given_sessions_or_none() {
     check(
         "crow-cli sessions delete old",
         ConfirmAnswer::Yes,
@@ -248,7 +248,7 @@ fn those_named_are_deleted_or_none() {
 }
 
 #[test]
-fn sessions_are_listed_as_inspect_lists_them() {
+fn list_prints_the_same_as_inspect() {
     check(
         "crow-cli sessions list -l 1",
         ConfirmAnswer::Unavailable,

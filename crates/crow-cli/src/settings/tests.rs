@@ -127,7 +127,7 @@ fn show(settings: &Settings, text: &mut String) {
 }
 
 #[test]
-fn nothing_is_a_configuration_without_models() {
+fn empty_directory_is_a_configuration_without_models() {
     check(
         "",
         &[],
@@ -138,7 +138,7 @@ fn nothing_is_a_configuration_without_models() {
 }
 
 #[test]
-fn everything_is_read() {
+fn complete_configuration_is_read() {
     check(
         "
 providers:
@@ -178,7 +178,7 @@ agents: { max_depth: 2, max_children: 8 }
 }
 
 #[test]
-fn older_upper_case_keys_are_read() {
+fn upper_case_keys_of_older_versions_are_read() {
     check(
         "MAX_TURN_REQUESTS: 7\nMAX_RETRIES_PER_STEP: 0\nMAX_TOKENS: '12'\nproviders: {p: {base_url: http://h/v1}}\nmodels: {m: {provider: p}}\n",
         &[],
@@ -192,7 +192,7 @@ fn older_upper_case_keys_are_read() {
 }
 
 #[test]
-fn the_real_environment_wins_over_the_env_file() {
+fn environment_overrides_the_env_file() {
     check_folder(
         "providers: {p: {base_url: '${BASE}/v1', api_key: \"${KEY}\"}}\nmodels: {m: {provider: p, model: '${MODEL}'}}\n",
         "# keys\nexport KEY=\"from file\"\nBASE=https://file\nMODEL=small\n",
@@ -207,7 +207,7 @@ fn the_real_environment_wins_over_the_env_file() {
 }
 
 #[test]
-fn an_unset_key_is_no_key_and_an_unset_text_is_warned_of() {
+fn unset_variables_are_no_key_or_a_warning() {
     check(
         "providers:\n  p:\n    base_url: http://h/v1\n    api_key: ${P_KEY}\n    headers: { X-Who: '${WHO}' }\nmodels:\n  m: { provider: p }\n",
         &[],
@@ -222,7 +222,7 @@ fn an_unset_key_is_no_key_and_an_unset_text_is_warned_of() {
 }
 
 #[test]
-fn unknown_keys_are_warned_of_with_the_nearest() {
+fn unknown_keys_get_a_warning_with_a_suggestion() {
     check(
         "provders: {}\npermissions:\n  mod: ask\nzebra: 1\nproviders:\n  p:\n    base_ulr: x\n    base_url: http://h\n",
         &[],
@@ -237,7 +237,7 @@ fn unknown_keys_are_warned_of_with_the_nearest() {
 }
 
 #[test]
-fn a_suggested_key_is_in_the_case_that_was_written() {
+fn suggested_key_has_the_case_of_the_file() {
     check(
         "max_turn_request: 3\nMAX_TURN_REQUEST: 3\nmax_token: 9\nMax_Compact_Token: 9\nmax_retry_per_step: 1\nUSE_ACP_TERMINL: true\n",
         &[],
@@ -254,7 +254,7 @@ fn a_suggested_key_is_in_the_case_that_was_written() {
 }
 
 #[test]
-fn wrong_types_are_errors_that_show_no_value() {
+fn wrong_types_are_errors_without_the_value() {
     let with_model = |model: &str| {
         format!("providers: {{p: {{base_url: http://h/v1}}}}\nmodels:\n  m:\n    provider: p\n    {model}\n")
     };
@@ -296,7 +296,7 @@ fn wrong_types_are_errors_that_show_no_value() {
 }
 
 #[test]
-fn wrong_shapes_are_errors_that_show_no_value() {
+fn wrong_shapes_are_errors_without_the_value() {
     check(
         "models:\n  - m\n",
         &[],
@@ -335,7 +335,7 @@ fn wrong_shapes_are_errors_that_show_no_value() {
 }
 
 #[test]
-fn rules_are_read_and_a_broken_one_is_an_error() {
+fn rules_are_read_and_an_invalid_one_is_an_error() {
     check(
         "permissions:\n  allow: [git status, 'tool(read)', \"path(docs/**)\"]\n  deny:\n  - rm -rf\n  - mcp(web)\n",
         &[],
@@ -392,7 +392,7 @@ fn check_held(yaml: &str, expect: Expect) {
 }
 
 #[test]
-fn how_commands_are_held_is_read() {
+fn sandbox_settings_are_read() {
     check_held("", expect!["Unapproved Open 0"]);
     check_held("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
     check_held("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
@@ -411,7 +411,7 @@ fn how_commands_are_held_is_read() {
 }
 
 #[test]
-fn broken_yaml_names_the_line() {
+fn invalid_yaml_is_reported_with_its_line() {
     check(
         "providers: {}\nmodels: {a: [\n",
         &[],
@@ -429,7 +429,7 @@ fn broken_yaml_names_the_line() {
 }
 
 #[test]
-fn the_database_is_named_by_a_uri() {
+fn database_is_given_by_a_uri() {
     check(
         "db_uri: sqlite:////var/crow.db",
         &[],
@@ -475,7 +475,7 @@ fn the_database_is_named_by_a_uri() {
 }
 
 #[test]
-fn a_broken_env_file_names_the_line_without_quoting_it() {
+fn invalid_env_file_is_reported_with_its_line_only() {
     check_folder(
         "",
         "A=1\nB=secret with spaces\n",
@@ -488,7 +488,7 @@ fn a_broken_env_file_names_the_line_without_quoting_it() {
 }
 
 #[test]
-fn keys_are_kept_from_commands_by_their_name() {
+fn keys_are_hidden_from_commands_by_name() {
     check(
         "",
         &[("ANTHROPIC_API_KEY", "x"), ("my_api_key", "x"), ("API_KEYS", "x"), ("PATH", "x")],
@@ -528,7 +528,7 @@ mcpServers:
 }
 
 #[test]
-fn mcp_servers_that_cannot_be_meant() {
+fn invalid_mcp_servers_are_errors() {
     let cases = [
         "mcpServers: [a]",
         "mcpServers: { a: text }",

@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_names_the_search_and_the_proxies() {
+    fn search_and_proxies_are_read_from_the_environment() {
         let merged_env =
             environment(&[("SEARXNG_URL", " http://search.lan/ "), ("all_proxy", "from-file:1")]);
         let env =
@@ -56,13 +56,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_name_is_none() {
+    fn empty_address_is_ignored() {
         let none = web_access(Path::new("/c"), &environment(&[("SEARXNG_URL", " ")]), &Environment::new());
         assert_eq!(none.search_url, "http://localhost:2946");
     }
 
     #[test]
-    fn a_port_alone_is_one_of_this_machine() {
+    fn port_alone_is_on_this_machine() {
         let url = |pairs: &[(&str, &str)]| {
             web_access(Path::new("/c"), &environment(pairs), &Environment::new()).search_url
         };

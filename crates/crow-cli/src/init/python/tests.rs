@@ -135,7 +135,7 @@ fn check(home: &Home, wanted: Expect) {
 }
 
 #[test]
-fn everything_comes_over() {
+fn import_copies_everything() {
     let home = Home::new(CONFIG);
     home.write(".agents/crow/.env", ENV)
         .database(".agents/crow/crow.db")
@@ -178,7 +178,7 @@ fn everything_comes_over() {
 }
 
 #[test]
-fn what_is_there_already_stays() {
+fn existing_files_are_unchanged() {
     let home = Home::new(CONFIG);
     home.write(".agents/crow/.env", ENV)
         .database(".agents/crow/crow.db")
@@ -221,7 +221,7 @@ fn what_is_there_already_stays() {
 }
 
 #[test]
-fn a_folder_with_nothing_but_a_configuration_that_needs_a_change() {
+fn configuration_that_needs_a_change_is_reported() {
     check(
         &Home::new("models:\n  big: { provider: missing }\n"),
         expect![[r#"
@@ -246,7 +246,7 @@ fn a_folder_with_nothing_but_a_configuration_that_needs_a_change() {
 }
 
 #[test]
-fn a_database_elsewhere_stays_there() {
+fn database_elsewhere_is_not_copied() {
     let home = Home::new("db_uri: sqlite:///~/data/crow.db\n");
     home.database("data/crow.db");
     check(
@@ -263,7 +263,7 @@ fn a_database_elsewhere_stays_there() {
 }
 
 #[test]
-fn a_file_that_is_no_database_of_the_python_version_is_left() {
+fn foreign_database_is_skipped() {
     let home = Home::new(CONFIG);
     home.write(
         ".agents/crow/crow.db",
@@ -283,7 +283,7 @@ fn a_file_that_is_no_database_of_the_python_version_is_left() {
 
 #[cfg(unix)]
 #[test]
-fn links_out_of_the_folder_are_not_followed() {
+fn links_out_of_the_directory_are_not_followed() {
     use std::os::unix::fs::symlink;
     let home = Home::new(CONFIG);
     home.write("secret", "secret").database("other.db").write(".agents/crow/prompts/real.md", "Real.");
@@ -310,7 +310,7 @@ fn links_out_of_the_folder_are_not_followed() {
 }
 
 #[test]
-fn there_is_nothing_to_bring_over() {
+fn import_without_a_source_fails() {
     let home = Home { directory: TempDir::new().unwrap() };
     assert_eq!(find_python_config(&home.directory.path().join(".crow"), &home.env()), None);
     assert_eq!(find_python_config(&home.directory.path().join(".crow"), &Environment::new()), None);
@@ -335,7 +335,7 @@ fn there_is_nothing_to_bring_over() {
 }
 
 #[test]
-fn without_the_flag_it_is_only_named() {
+fn python_configuration_is_only_mentioned_without_the_flag() {
     let home = Home::new(CONFIG);
     let said = home.run(InitArgs { yes: true, from: None });
     expect![[r#"
@@ -349,7 +349,7 @@ fn without_the_flag_it_is_only_named() {
 }
 
 #[test]
-fn a_long_place_of_the_database_is_taken_out_whole() {
+fn multi_line_database_key_is_removed() {
     let text = "a: 1\ndb_uri: sqlite:////home/some\n  body/crow.db\nb: 2\n  # end\n";
     expect![[r#"
         a: 1
@@ -362,7 +362,7 @@ fn a_long_place_of_the_database_is_taken_out_whole() {
 }
 
 #[test]
-fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() {
+fn database_key_is_removed_or_nothing_is_imported() {
     for line in
         ["\"db_uri\": sqlite:///crow.db\n", "'db_uri' : sqlite:///crow.db\n", "db_uri : sqlite:///crow.db\n"]
     {
@@ -391,7 +391,7 @@ fn a_database_that_is_named_in_another_way_is_taken_out_or_nothing_comes_over() 
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
+fn unreadable_files_are_listed_and_scripts_stay_executable() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new("skills_dir: ~/x\n");
     home.write(".agents/skills/lint/run.sh", "#!/bin/sh").write(".agents/skills/lint/SKILL.md", "# Lints");
@@ -413,7 +413,7 @@ fn what_cannot_be_read_is_named_and_scripts_stay_scripts() {
 }
 
 #[test]
-fn a_copy_ends_at_errors_of_the_new_folder_only() {
+fn copy_fails_only_on_errors_of_the_target() {
     let directory = TempDir::new().unwrap();
     let name = |name: &str| directory.path().join(name);
     let unread = super::files::copy_new_file(&name("missing"), directory.path(), "new").unwrap();

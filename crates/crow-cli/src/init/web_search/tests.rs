@@ -7,7 +7,7 @@ fn yaml(path: &Path) -> Value {
 }
 
 #[test]
-fn what_is_written_is_yaml_and_closed_to_the_network() {
+fn written_files_are_yaml_and_bind_to_loopback() {
     let home = tempfile::tempdir().unwrap();
     assert!(write_search_files(home.path(), ExistingFiles::Keep).unwrap());
     let compose = yaml(&home.path().join("searxng/compose.yaml"));
@@ -23,7 +23,7 @@ fn what_is_written_is_yaml_and_closed_to_the_network() {
 }
 
 #[test]
-fn what_is_there_stays_unless_a_person_says_otherwise() {
+fn existing_files_stay_unless_replaced() {
     let home = tempfile::tempdir().unwrap();
     let settings = home.path().join("searxng/settings.yml");
     write_search_files(home.path(), ExistingFiles::Keep).unwrap();
@@ -39,7 +39,7 @@ fn what_is_there_stays_unless_a_person_says_otherwise() {
 
 #[cfg(unix)]
 #[test]
-fn the_service_can_read_its_settings_and_nobody_can_reach_them() {
+fn settings_are_readable_in_a_private_directory() {
     use std::os::unix::fs::PermissionsExt;
     let home = tempfile::tempdir().unwrap();
     write_search_files(home.path(), ExistingFiles::Keep).unwrap();

@@ -22,7 +22,7 @@ fn check(message: &str, options: &[&str], typed: &[&str], expected: &Expect) {
 }
 
 #[test]
-fn a_choice_is_a_number_or_its_label() {
+fn choice_is_a_number_or_a_label() {
     check(
         "Which nest?\nThere are two.",
         &["oak: The old one,\u{1b}[8m hidden.", "Elm"],
@@ -48,7 +48,7 @@ fn a_choice_is_a_number_or_its_label() {
 }
 
 #[test]
-fn own_words_are_taken_where_they_are_wanted() {
+fn free_text_is_accepted_where_the_form_allows_it() {
     check(
         "Which nest?",
         &["oak", "…"],
@@ -84,7 +84,7 @@ fn own_words_are_taken_where_they_are_wanted() {
 }
 
 #[test]
-fn a_label_that_says_done_is_a_label() {
+fn label_done_is_a_label() {
     check(
         "How is it?",
         &["begun", "done"],
@@ -101,7 +101,7 @@ fn a_label_that_says_done_is_a_label() {
 }
 
 #[test]
-fn a_label_that_is_a_number_is_no_place() {
+fn numeric_label_is_not_an_index() {
     check(
         "How many?",
         &["2", "1", "7", "…"],
@@ -122,7 +122,7 @@ fn a_label_that_is_a_number_is_no_place() {
 }
 
 #[test]
-fn words_have_an_end() {
+fn free_text_is_limited_in_length() {
     let form = ElicitationForm {
         message: String::new(),
         options: Vec::new(),

@@ -25,7 +25,7 @@ fn call(title: Option<&str>, status: ToolCallStatus, content: Option<Vec<ToolCal
 }
 
 #[test]
-fn every_event_is_a_line_and_the_result_is_the_answer() {
+fn events_are_lines_and_the_result_is_the_answer() {
     check(
         |lines| {
             lines.on_update(AgentUpdate::Thought("Hm.\n".into()))?;
@@ -73,7 +73,7 @@ fn every_event_is_a_line_and_the_result_is_the_answer() {
 }
 
 #[test]
-fn a_failed_turn_leaves_no_words_to_the_next() {
+fn failed_turn_leaves_no_text_to_the_next() {
     check(
         |lines| {
             lines.on_update(AgentUpdate::Text("Half".into()))?;
@@ -92,7 +92,7 @@ fn a_failed_turn_leaves_no_words_to_the_next() {
 }
 
 #[test]
-fn the_result_says_how_reported_work_ended() {
+fn result_has_the_outcome_of_reported_work() {
     check(
         |lines| {
             lines.on_update(AgentUpdate::Text("T001 failed.".into()))?;

@@ -23,7 +23,7 @@ fn check_looks(line: &str, expected: &Expect) {
 }
 
 #[test]
-fn lines_are_drawn_again_once_they_are_whole() {
+fn complete_lines_are_redrawn() {
     check(
         "# Title\n\n- **one** and `two`\n  - *three*\n> said\n\n---\n2. second\n",
         &expect![[r#"
@@ -40,7 +40,7 @@ fn lines_are_drawn_again_once_they_are_whole() {
 }
 
 #[test]
-fn a_wrapped_line_is_drawn_again_in_its_rows() {
+fn wrapped_line_is_redrawn_in_its_rows() {
     check(
         "above\nA **long** line that takes `three` rows of it.\nbelow",
         &expect![[r#"
@@ -53,7 +53,7 @@ fn a_wrapped_line_is_drawn_again_in_its_rows() {
 }
 
 #[test]
-fn wide_letters_wrap_where_the_terminal_wraps_them() {
+fn wide_letters_wrap_as_on_the_terminal() {
     check(
         "above\na日本語日本語日本語日 **太い**\nbelow",
         &expect![[r#"
@@ -66,7 +66,7 @@ fn wide_letters_wrap_where_the_terminal_wraps_them() {
 }
 
 #[test]
-fn a_line_higher_than_the_screen_stays_as_it_came() {
+fn line_higher_than_the_screen_is_not_redrawn() {
     check(
         &format!("above\n{}**bold**\nbelow", "0123456789".repeat(12)),
         &expect![[r#"
@@ -102,7 +102,7 @@ fn code_is_not_markdown() {
 }
 
 #[test]
-fn nothing_is_lost() {
+fn text_is_never_lost() {
     check(
         "[a]: http://b.c\n[d](http://e.f)\n<g>\nVec<T> & &amp;\n\\*h\\*\n\ti\n",
         &expect![[r#"
@@ -117,7 +117,7 @@ fn nothing_is_lost() {
 }
 
 #[test]
-fn looks() {
+fn styles_match_the_markdown() {
     check_looks(
         "**bold** *italic* ***both*** `code` [a](b)",
         &expect!["^[[1mbold^[[0m ^[[3mitalic^[[0m ^[[1m^[[3mboth^[[0m ^[[36mcode^[[0m a^[[2m (b)^[[0m"],
@@ -126,7 +126,7 @@ fn looks() {
 }
 
 #[test]
-fn without_looks_a_text_passes_as_it_is() {
+fn plain_style_passes_text_unchanged() {
     let mut seen = FakeTerminal::default();
     let mut markdown = MarkdownWriter::new(MarkdownStyle::Plain);
     markdown.push("# a **b**\n```\nc", &mut seen).unwrap();

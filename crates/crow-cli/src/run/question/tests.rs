@@ -34,7 +34,7 @@ fn check(title: &str, input: Value, expected: &Expect) {
 }
 
 #[test]
-fn a_command_is_shown_whole() {
+fn command_is_shown_completely() {
     let command = format!("cd /tmp\n{}\necho \u{1b}[8mhidden\u{202e}txt.exe", "x".repeat(100));
     check(
         "`cd /tmp…`",
@@ -50,7 +50,7 @@ fn a_command_is_shown_whole() {
 }
 
 #[test]
-fn who_asks_and_why_is_shown() {
+fn origin_and_reason_are_shown() {
     let mut asked = question("ALPHA: `rm -rf build`", json!({"command": "rm -rf build"}));
     let said = ["Asked by ALPHA\u{1b}[8m.", "Why this is asked: it leads out of the folder."];
     asked.content = said.map(|text| ToolCallContent::Text(text.into())).to_vec();
@@ -71,7 +71,7 @@ fn who_asks_and_why_is_shown() {
 }
 
 #[test]
-fn an_edit_is_shown_as_a_diff() {
+fn edit_is_shown_as_a_diff() {
     let input =
         json!({"file_path": "a.txt", "old_string": "one\ntwo", "new_string": "one\n2", "replace_all": true});
     check(
@@ -88,7 +88,7 @@ fn an_edit_is_shown_as_a_diff() {
 }
 
 #[test]
-fn a_new_file_is_shown_with_its_text() {
+fn new_file_is_shown_with_its_text() {
     check(
         "Write a.txt",
         json!({"file_path": "a.txt", "content": "one\ntwo\n"}),
@@ -101,7 +101,7 @@ fn a_new_file_is_shown_with_its_text() {
 }
 
 #[test]
-fn anything_else_is_shown_by_its_input() {
+fn other_calls_are_shown_with_their_input() {
     check(
         "Fetch",
         json!({"url": "https://example.com", "headers": {"a": 1}}),
@@ -142,7 +142,7 @@ fn answers_are_numbers_letters_or_words() {
 }
 
 #[test]
-fn what_can_be_left_is_asked_otherwise() {
+fn offers_have_their_own_heading() {
     let mut asked = question("Go on with /speckit.plan", json!({}));
     asked.subject = PermissionSubject::Offer;
     expect![[r#"
@@ -152,7 +152,7 @@ fn what_can_be_left_is_asked_otherwise() {
 }
 
 #[test]
-fn each_answer_of_crow_has_a_letter() {
+fn answers_of_crow_have_letters() {
     let choice = |id: &str, name: &str, (allows, always)| PermissionOption {
         id: id.into(),
         name: name.into(),

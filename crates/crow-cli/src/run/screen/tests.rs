@@ -98,7 +98,7 @@ fn check_file(script: &str, expected: &Expect) {
 }
 
 #[test]
-fn what_was_said_before_stands_apart() {
+fn replay_is_separated() {
     check(
         r"
         before 3
@@ -135,7 +135,7 @@ fn what_was_said_before_stands_apart() {
 }
 
 #[test]
-fn a_turn_from_the_first_thought_to_goodbye() {
+fn turn_is_shown_from_the_first_thought_to_the_end() {
     let script = r"
         begin
         thought Let me\n
@@ -218,7 +218,7 @@ fn calls_settle_in_place_and_in_order() {
 }
 
 #[test]
-fn the_plan_stands_below_the_calls_until_they_end() {
+fn plan_is_below_the_calls_until_they_end() {
     check(
         r"
         call 1 Plan
@@ -247,7 +247,7 @@ fn the_plan_stands_below_the_calls_until_they_end() {
 }
 
 #[test]
-fn a_plan_is_written_whole_once() {
+fn plan_is_written_completely_once() {
     let script = r"
         plan .See,.Mend,.See
         plan >See,.Mend,.See
@@ -306,7 +306,7 @@ fn a_plan_is_written_whole_once() {
 }
 
 #[test]
-fn messages_do_not_run_together() {
+fn messages_are_separated() {
     let script = r"
         part
         text Spec written.
@@ -356,7 +356,7 @@ fn messages_do_not_run_together() {
 }
 
 #[test]
-fn the_model_is_waited_for_only_on_the_screen() {
+fn wait_for_the_model_is_shown_on_terminals_only() {
     check(
         r"
         begin
@@ -385,7 +385,7 @@ fn the_model_is_waited_for_only_on_the_screen() {
 }
 
 #[test]
-fn words_between_running_calls_stay() {
+fn text_between_running_calls_stays() {
     check(
         r"
         call 1 `sleep 9`
@@ -418,7 +418,7 @@ fn words_between_running_calls_stay() {
 }
 
 #[test]
-fn wide_and_long_titles_take_one_row() {
+fn titles_are_truncated_to_one_row() {
     check(
         r"
         call 1 日本語のとても長い題名日本語のとても長い題名
@@ -443,7 +443,7 @@ fn wide_and_long_titles_take_one_row() {
 }
 
 #[test]
-fn more_calls_than_rows() {
+fn calls_beyond_the_screen_are_counted() {
     let calls: String = (1..=20).map(|n| format!("call {n} Read {n}\n")).collect();
     let ends: String = (1..=20).rev().map(|n| format!("done {n}\n")).collect();
     check(
@@ -485,7 +485,7 @@ fn more_calls_than_rows() {
 }
 
 #[test]
-fn an_edit_shows_its_diff() {
+fn edit_shows_its_diff() {
     let script = r"
         call 1 Edit a
         edit 1 one\ntwo\nthree\nfour\n|one\n2\nthree\nfour\n
@@ -504,7 +504,7 @@ fn an_edit_shows_its_diff() {
 }
 
 #[test]
-fn a_turn_that_is_stopped() {
+fn cancelled_turn_is_marked() {
     check(
         r"
         text I wait
@@ -535,7 +535,7 @@ fn a_turn_that_is_stopped() {
 }
 
 #[test]
-fn nobody_elses_escape_codes_reach_the_terminal() {
+fn escape_codes_of_others_are_removed() {
     let hostile = r"\e[2Jclear \e]0;title\x07 \e[31mred \e\e[[5A \u{9b}2J half \e[";
     let hostile = hostile.replace("\\x07", "\x07").replace("\\u{9b}", "\u{9b}");
     let lines =
@@ -554,14 +554,14 @@ fn nobody_elses_escape_codes_reach_the_terminal() {
 }
 
 #[test]
-fn a_session_without_a_prompt_gets_no_hint() {
+fn session_without_a_prompt_gets_no_hint() {
     let seen = FakeTerminal::default();
     play("goodbye", Some(SIZE), &seen);
     assert_eq!(seen.raw_text(), "");
 }
 
 #[test]
-fn a_session_of_another_agent_is_gone_on_with_there() {
+fn session_of_another_agent_is_continued_with_that_agent() {
     let seen = FakeTerminal::default();
     play("begin\ntext Done.\nend\ngoodbye codex", Some(SIZE), &seen);
     expect![[r#"
@@ -575,7 +575,7 @@ fn a_session_of_another_agent_is_gone_on_with_there() {
 }
 
 #[test]
-fn what_a_session_cost_is_told_where_it_is_known() {
+fn cost_is_shown_if_known() {
     let seen = FakeTerminal::default();
     play("begin\ncost 5\ntext Done.\ncost 12300000\ncost\nend\ngoodbye gone", Some(SIZE), &seen);
     expect![[r#"
@@ -588,7 +588,7 @@ fn what_a_session_cost_is_told_where_it_is_known() {
 }
 
 #[test]
-fn a_session_that_goes_away_gets_no_hint() {
+fn temporary_session_gets_no_hint() {
     let seen = FakeTerminal::default();
     play("begin\ntext Done.\nend\ngoodbye gone", Some(SIZE), &seen);
     expect![[r#"

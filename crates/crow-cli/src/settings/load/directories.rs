@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn caches_are_where_variables_say() {
+    fn caches_follow_their_variables() {
         let home = ("HOME", "/home/me");
         check(&[home], "/tmp", true);
         check(&[home], "/home/me/.cache/pip", true);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn where_tools_keep_repositories_is_known() {
+    fn git_stores_are_known() {
         let env =
             [("HOME", "/h"), ("UV_CACHE_DIR", "/u")].map(|(name, value)| (name.to_owned(), value.to_owned()));
         let stores: Vec<String> = git_store_dirs(&env.into_iter().collect())
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn no_command_may_write_where_worktrees_are() {
+    fn worktrees_are_never_writable() {
         for extra in [None, Some(("XDG_CACHE_HOME", "/c")), Some(("XDG_STATE_HOME", "/s"))] {
             let variables = [("HOME", "/home/me")].into_iter().chain(extra);
             let env = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();

@@ -167,7 +167,7 @@ sandbox: off
 ";
 
     #[test]
-    fn variables_stay_as_they_are_written_until_somebody_trusts_the_file() {
+    fn variables_are_not_expanded_in_an_untrusted_file() {
         check(
             FULL_CONFIG,
             VariableExpansion::AsWritten,
@@ -195,7 +195,7 @@ sandbox: off
     }
 
     #[test]
-    fn variables_are_replaced_in_what_is_used() {
+    fn variables_are_expanded_in_a_trusted_file() {
         check_trusted(
             "mcpServers: { web: { url: 'https://h/${TOKEN}/${GONE}' } }",
             &["TOKEN", "GONE"],
@@ -208,7 +208,7 @@ sandbox: off
     }
 
     #[test]
-    fn keys_and_what_nobody_was_shown_never_reach_a_repository() {
+    fn secrets_and_unlisted_variables_never_reach_a_repository() {
         let text = "mcpServers:\n  web: { url: 'https://h/${TOKEN}/${MINE}/${GITHUB_TOKEN}', headers: { A: '${MINE}' } }\n  run: { command: x, args: ['${GITHUB_TOKEN}'] }\n";
         check(
             text,
@@ -245,7 +245,7 @@ sandbox: off
 
     /// The parser's own markers for variables, and YAML escapes, are variables too.
     #[test]
-    fn a_variable_that_is_spelled_oddly_is_listed_too() {
+    fn escaped_variables_are_listed_too() {
         let text = "mcpServers: { web: { url: \"https://h/\\uE0C0TOKEN\\uE0C1/\u{e0c0}MINE\u{e0c1}/\\x24{TOKEN}\" } }";
         check(
             text,
@@ -269,7 +269,7 @@ sandbox: off
     }
 
     #[test]
-    fn the_json_of_other_agents_is_read() {
+    fn json_of_other_agents_is_read() {
         check(
             "{\n\t\"mcpServers\": {\n\t\t\"a\": { \"type\": \"stdio\", \"command\": \"npx\", \"args\": [\"-y\", \"x\"], \"env\": {} }\n\t}\n}\n",
             VariableExpansion::AsWritten,
@@ -280,7 +280,7 @@ sandbox: off
     }
 
     #[test]
-    fn a_file_with_a_mistake_says_nothing() {
+    fn invalid_file_is_rejected_as_a_whole() {
         check(
             "mcpServers: { a: { command: x } }\npermissions: { allow: ['git *'] }",
             VariableExpansion::AsWritten,

@@ -58,7 +58,7 @@ agent_servers:
 }
 
 #[test]
-fn limits_of_a_tree() {
+fn tree_limits_are_read() {
     check(
         "agents: { max_depth: 0, max_children: 3, max_tokens: 2000000, max_minutes: 5 }",
         &[],
@@ -92,7 +92,7 @@ fn limits_of_a_tree() {
 }
 
 #[test]
-fn agents_that_cannot_be_reached_are_errors() {
+fn agents_without_a_transport_are_errors() {
     let agent = |said: &str| format!("agent_servers:\n  a: {{ {said} }}\n");
     check(
         &agent(""),
@@ -132,7 +132,7 @@ fn agents_that_cannot_be_reached_are_errors() {
 }
 
 #[test]
-fn agents_that_say_too_much_or_wrongly_are_errors() {
+fn invalid_agents_are_errors() {
     let agent = |said: &str| format!("agent_servers:\n  a: {{ {said} }}\n");
     check(
         &agent("url: 'ws://h', token: a, token_file: b"),
@@ -172,7 +172,7 @@ fn agents_that_say_too_much_or_wrongly_are_errors() {
 }
 
 #[test]
-fn odd_agents_are_warned_of() {
+fn suspicious_agents_get_warnings() {
     check(
         "agent_servers:\n  a:\n    command: x\n    arg: [y]\n    zebra: 1\n",
         &[],
@@ -197,7 +197,7 @@ fn odd_agents_are_warned_of() {
 }
 
 #[test]
-fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
+fn invalid_and_unencrypted_addresses_get_warnings() {
     check(
         "agent_servers:
   user: { url: 'wss://me:pass@h/acp' }
@@ -244,7 +244,7 @@ fn addresses_that_lead_nowhere_and_tokens_that_others_read_are_warned_of() {
 }
 
 #[test]
-fn a_token_can_be_in_a_file() {
+fn token_can_be_in_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("token");
     fs::write(&file, "very-secret\n").unwrap();

@@ -2,7 +2,7 @@ use expect_test::expect;
 
 /// Every thread but the main one has 2 MB of stack.
 #[test]
-fn deep_files_are_errors_and_no_overflow() {
+fn deep_files_are_errors_without_a_stack_overflow() {
     let aliases = |n: usize| {
         let deeper = (1..n).map(|at| format!("a{at}: &a{at} [[[[[*a{}]]]]]\n", at - 1));
         format!("a0: &a0 [x]\n{}", deeper.collect::<String>())

@@ -8,7 +8,7 @@ use super::super::{Environment, Settings};
 use super::check;
 
 #[test]
-fn a_database_of_earlier_versions_is_a_plain_path() {
+fn database_of_earlier_versions_is_a_plain_path() {
     let database = |yaml: &str, env: &[(&str, &str)]| {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("config.yaml"), yaml).unwrap();
@@ -27,7 +27,7 @@ fn a_database_of_earlier_versions_is_a_plain_path() {
 }
 
 #[test]
-fn a_configuration_of_0_1_22() {
+fn configuration_of_0_1_22_is_read() {
     check(
         "mcpServers:
   crow-mcp: { transport: stdio, command: uv, args: [--project, /x/crow-mcp, run, crow-mcp] }
@@ -70,7 +70,7 @@ TEMPERATURE: 0.2
 }
 
 #[test]
-fn a_configuration_of_0_1_48() {
+fn configuration_of_0_1_48_is_read() {
     check(
         "mcpServers:
   crow-mcp: { transport: stdio, command: crow-cli, args: [mcp] }
@@ -120,7 +120,7 @@ max_retries_per_step: 3
 }
 
 #[test]
-fn the_shell_that_runs_commands() {
+fn shell_is_chosen_from_the_configuration_or_path() {
     let shell = |yaml: &str, path: &str| {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("config.yaml"), yaml).unwrap();

@@ -34,7 +34,7 @@ hooks:
 }
 
 #[test]
-fn groups_as_other_agents_write_them() {
+fn groups_of_other_agents_are_read() {
     check(
         r#"{"hooks": {"PreToolUse": [{"matcher": "edit", "hooks": [
             {"type": "command", "command": "one"}, {"type": "command", "command": "two", "timeout": 3}]}]}}"#,
@@ -46,7 +46,7 @@ fn groups_as_other_agents_write_them() {
 }
 
 #[test]
-fn events_of_other_agents_are_passed_over_and_mistyped_ones_are_not() {
+fn events_of_other_agents_are_skipped_and_mistyped_ones_are_errors() {
     check(
         "hooks:\n  SessionStart: [{command: x}]\n",
         expect![[r#"
@@ -69,7 +69,7 @@ fn events_of_other_agents_are_passed_over_and_mistyped_ones_are_not() {
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[test]
-fn what_cannot_be_meant() {
+fn invalid_hooks_are_errors() {
     check(
         "hooks: ./check.sh\n",
         expect![[r#"
@@ -152,7 +152,7 @@ fn what_cannot_be_meant() {
 }
 
 #[test]
-fn one_event_has_only_so_many() {
+fn hooks_per_event_are_limited() {
     let hooks = |n_hooks: usize| format!("hooks:\n  Stop: [{}]\n", vec!["{command: ls}"; n_hooks].join(", "));
     assert_eq!(super::loaded(&hooks(32), "", &[]).matches("\"ls\"").count(), 32);
     check(

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn providers_must_exist_and_say_where_they_are() {
+fn providers_must_exist_and_have_an_address() {
     check(
         "providers: {openai: {base_url: http://h}}\nmodels:\n  m: {provider: opnai}\n",
         &[],
@@ -33,7 +33,7 @@ fn providers_must_exist_and_say_where_they_are() {
 }
 
 #[test]
-fn a_wrong_model_name_gets_a_suggestion() {
+fn wrong_model_name_gets_a_suggestion() {
     let directory = tempfile::tempdir().unwrap();
     let yaml =
         "providers: {p: {base_url: http://h}}\nmodels: {sonnet: {provider: p}, haiku: {provider: p}}\n";
@@ -66,7 +66,7 @@ fn numbers_and_words_can_be_keys_and_names() {
 }
 
 #[test]
-fn how_a_model_is_spoken_to() {
+fn model_api_settings_are_read() {
     let yaml = |provider: &str, model: &str| {
         format!(
             "providers:\n  a: {{ base_url: 'https://a.test/v1', {provider} }}\nmodels:\n  m: {{ provider: a, {model} }}\n"
@@ -128,7 +128,7 @@ fn how_a_model_is_spoken_to() {
 }
 
 #[test]
-fn what_a_model_reads() {
+fn modalities_are_read() {
     let yaml = |model: &str| {
         format!("providers: {{ a: {{ base_url: 'http://h' }} }}\nmodels:\n  m: {{ provider: a, {model} }}\n")
     };
@@ -162,7 +162,7 @@ fn what_a_model_reads() {
 }
 
 #[test]
-fn fallbacks_are_models_of_the_configuration() {
+fn fallbacks_are_configured_models() {
     let yaml = |fallbacks: &str| {
         format!(
             "providers: {{ a: {{ base_url: 'http://h' }} }}\nmodels:\n  big: {{ provider: a, fallbacks: {fallbacks} }}\n  small: {{ provider: a, fallbacks: [big] }}\n"
