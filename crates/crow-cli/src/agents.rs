@@ -56,7 +56,7 @@ pub(crate) fn run(
         return Ok(writeln!(out, "{}", json!({ "agents": agents }))?);
     }
     let header = ["NAME", "COMMAND OR URL", ""].map(str::to_owned);
-    let crow = (!is_replaced).then(|| [CROW, "", "built in"].map(str::to_owned));
+    let crow = (!is_replaced).then(|| [CROW, "(built in)", ""].map(str::to_owned));
     let configured = settings.agent_servers.iter().map(|server| {
         let note = match locate_program(server, lookup) {
             Some(None) => "not found",

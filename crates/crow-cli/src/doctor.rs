@@ -112,7 +112,7 @@ pub(crate) async fn run(
             }
             match dir.join(crate::settings::CONFIG_FILE).exists() {
                 true if suspicious.is_empty() => {
-                    report.add(CheckResult::new("config", CheckState::Ok, file))?
+                    report.add(CheckResult::new("config", CheckState::Ok, file))?;
                 }
                 true => {}
                 false => {

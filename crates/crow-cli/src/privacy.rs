@@ -64,13 +64,6 @@ pub(crate) fn make_all_private(settings: &Settings) -> Option<String> {
     (!clauses.is_empty()).then(|| clauses.join("; "))
 }
 
-/// Turns a warning into a sentence for the conversation.
-pub(crate) fn to_sentence(warning: &str) -> String {
-    let mut letters = warning.chars();
-    let first = letters.next().map(|first| first.to_uppercase().collect::<String>()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
-}
-
 /// Describes who can read a path.
 pub(crate) fn describe_exposure(exposure: FileExposure) -> &'static str {
     match exposure {

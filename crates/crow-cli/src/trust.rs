@@ -51,10 +51,10 @@ pub(crate) fn run(
                     )?;
                 }
                 (true, false) => {
-                    writeln!(out, "removed the decision about {}", table::sanitize_line(&repository_path))?
+                    writeln!(out, "removed the decision about {}", table::sanitize_line(&repository_path))?;
                 }
                 (false, false) => {
-                    writeln!(out, "there is no decision about {}", table::sanitize_line(&repository_path))?
+                    writeln!(out, "there is no decision about {}", table::sanitize_line(&repository_path))?;
                 }
             }
             Ok(())

@@ -322,10 +322,8 @@ impl RunDriver {
         Ok(match (reason, self.has_rejected_call) {
             (StopReason::Cancelled, _) => Err(CliError::without_message(CliExitCode::Interrupted)),
             (StopReason::MaxTurnRequests, _) => {
-                let error = CliError::new(
-                    CliExitCode::Limit,
-                    "the turn reached its request limit before the model was done",
-                );
+                let error =
+                    CliError::new(CliExitCode::Limit, "the turn reached a limit before the model was done");
                 Err(error.with_hint("continue the session, or raise max_turn_requests"))
             }
             (_, true) => {

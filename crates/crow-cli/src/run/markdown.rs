@@ -157,7 +157,7 @@ fn style_line(line: &str) -> String {
             }
             Event::Start(_) | Event::End(_) => {}
             Event::Code(code) => {
-                rendered.push_str(&PaintMode::Styled.apply_style(Style::new().cyan(), &code))
+                rendered.push_str(&PaintMode::Styled.apply_style(Style::new().cyan(), &code));
             }
             Event::Rule => rendered.push_str("────"),
             Event::Text(text) | Event::Html(text) | Event::InlineHtml(text) => {

@@ -68,7 +68,7 @@ impl PendingQuestion {
         match self {
             Self::Call { answer, .. } => send_answer(answer, PermissionAnswer::Nobody { why: reason.into() }),
             Self::Form { answer, .. } => {
-                send_answer(answer, ElicitationOutcome::Nobody { why: reason.into() })
+                send_answer(answer, ElicitationOutcome::Nobody { why: reason.into() });
             }
         }
     }

@@ -65,10 +65,7 @@ pub(super) fn load_settings(
     };
     let mut loader = ConfigLoader { path, merged_env: &merged_env, warnings };
     let mut sections = loader.read_sections(&root)?;
-    secrets
-        .extend(sections.providers.values().flat_map(|provider| provider.secret_variables.iter().cloned()));
-    secrets
-        .extend(sections.servers.secret_variables.iter().chain(&sections.agents.secret_variables).cloned());
+    secrets.extend(sections.secret_variables().cloned());
     let database = loader.database_address(dir, &sections)?;
     if let DatabaseAddress::Server { .. } = database {
         secrets.extend(sections.database_variables.iter().cloned());
@@ -215,6 +212,14 @@ struct ConfigSections<'a> {
     hooks: Vec<HookConfig>,
 }
 
+impl ConfigSections<'_> {
+    /// Returns the variables that hold keys of providers, servers and agents.
+    fn secret_variables(&self) -> impl Iterator<Item = &String> {
+        let providers = self.providers.values().flat_map(|provider| &provider.secret_variables);
+        providers.chain(&self.servers.secret_variables).chain(&self.agents.secret_variables)
+    }
+}
+
 struct ProviderSection {
     settings: ProviderSettings,
     secret_variables: Vec<String>,
@@ -267,7 +272,7 @@ impl ConfigLoader<'_> {
                 "system_prompt_path" => sections.system_prompt_path = self.read_text(key, &field.node)?,
                 "skills_dir" => sections.skills_dir = self.read_text(key, &field.node)?,
                 "TEMPERATURE" => {
-                    sections.legacy.temperature = self.read_number(key, &field.node, "a number")?
+                    sections.legacy.temperature = self.read_number(key, &field.node, "a number")?;
                 }
                 "reasoning_effort" => sections.legacy.reasoning_effort = self.read_text(key, &field.node)?,
                 "parallel_tool_calls" => {

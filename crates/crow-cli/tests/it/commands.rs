@@ -413,7 +413,7 @@ fn the_limit_of_requests() {
         "crow run loop",
         &expect![[r#"
         exit 6
-        error: the turn reached its request limit before the model was done
+        error: the turn reached a limit before the model was done
         hint: continue the session, or raise max_turn_requests
     "#]],
     );

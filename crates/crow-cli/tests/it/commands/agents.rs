@@ -48,7 +48,7 @@ fn agents_are_listed() {
         &expect![[r#"
             exit 0
             NAME   COMMAND OR URL
-            crow                                 built in
+            crow   (built in)
             codex  no-such-program --key ${KEY}  not found
             shell  /bin/sh -c x
             far    wss://host/acp
@@ -70,7 +70,7 @@ fn agents_are_listed() {
         &expect![[r#"
             exit 0
             NAME  COMMAND OR URL
-            crow                  built in
+            crow  (built in)
         "#]],
     );
     let replaced = Stage::configured("", "agent_servers: { crow: { command: /bin/sh } }\n");

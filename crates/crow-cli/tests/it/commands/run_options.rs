@@ -32,7 +32,7 @@ fn what_holds_for_one_run_only() {
         "crow run --max-turns 1 loop",
         &expect![[r#"
         exit 6
-        error: the turn reached its request limit before the model was done
+        error: the turn reached a limit before the model was done
         hint: continue the session, or raise max_turn_requests
     "#]],
     );

@@ -95,14 +95,14 @@ fn an_export_is_one_document() {
         &stage,
         "crow inspect --export json",
         &expect![[r#"
-        exit 2
-        error: the following required arguments were not provided:
-          --session <ID>
+            exit 2
+            error: the following required arguments were not provided:
+              --session <ID>
 
-        Usage: crow-cli inspect --session <ID> --export <FORM>
+            Usage: crow-cli inspect --session <ID> --export <FORMAT>
 
-        For more information, try '--help'.
-    "#]],
+            For more information, try '--help'.
+        "#]],
     );
     check(
         &stage,

@@ -285,7 +285,7 @@ fn nobody_answers_for_a_model_in_circles() {
             $ The model repeats itself: Find `*` and 1 more, 5 times in a row with the same result; the turn was stopped
             $ session $TASK
             $ continue crow-cli run -s $TASK "…"
-            $ error: the turn reached its request limit before the model was done
+            $ error: the turn reached a limit before the model was done
             $ hint: continue the session, or raise max_turn_requests
             model saw user: "look"
             model saw assistant: glob("{\"pattern\":\"*\"}") glob("{\"pattern\":\"*.rs\"}")
