@@ -16,13 +16,13 @@ const HOUR: i64 = 3_600_000;
 /// Inspects a store with two sessions, one of them empty; `$A` and `$B` are their names.
 #[track_caller]
 fn check(line: &str, expect: Expect) {
-    check_in(line, two, expect);
+    check_in(line, two_sessions, expect);
 }
 
 /// Inspects a store with a session `$A` that started `$B`, which started `$C`, and its copy `$D`.
 #[track_caller]
-fn check_family(line: &str, expect: Expect) {
-    check_in(line, family, expect);
+fn check_tree(line: &str, expect: Expect) {
+    check_in(line, session_family, expect);
 }
 
 #[track_caller]
@@ -51,16 +51,16 @@ fn check_in(line: &str, fill: impl AsyncFnOnce(&Store) -> Vec<SessionId>, expect
     expect.assert_eq(&text);
 }
 
-async fn two(store: &Store) -> Vec<SessionId> {
+async fn two_sessions(store: &Store) -> Vec<SessionId> {
     let first = session(store, "/work/a", None, HOUR).await;
-    say(store, &first, &entries()).await;
+    append_entries(store, &first, &entries()).await;
     store.set_title(&first, "List the files").await.unwrap();
     vec![first, session(store, "/work/b", None, 40 * HOUR).await]
 }
 
-async fn family(store: &Store) -> Vec<SessionId> {
+async fn session_family(store: &Store) -> Vec<SessionId> {
     let first = session(store, "/work/a", None, HOUR).await;
-    let writer = say(store, &first, &change()).await;
+    let writer = append_entries(store, &first, &change()).await;
     let compaction = Compaction {
         at: 2,
         keep_from: 1,
@@ -73,7 +73,7 @@ async fn family(store: &Store) -> Vec<SessionId> {
     store.record_compaction(&writer, &compaction, Timestamp(3 * HOUR)).await.unwrap();
     store.set_title(&first, "Change `it`\u{1b}[2J").await.unwrap();
     let child = session(store, "/work/a", Some(&first), 4 * HOUR).await;
-    say(store, &child, &entries()).await;
+    append_entries(store, &child, &entries()).await;
     store.set_agent_session(&child, "theirs-7\u{1b}[2J").await.unwrap();
     let task = store.acquire_task_lease(&child).await.unwrap();
     for (n_tokens, branch) in [(1, None), (1_233, Some("crow/lister".to_owned()))] {
@@ -92,7 +92,7 @@ async fn family(store: &Store) -> Vec<SessionId> {
     vec![first, child, grandchild, copy]
 }
 
-async fn say(store: &Store, id: &SessionId, entries: &[TranscriptEntry]) -> SessionLease {
+async fn append_entries(store: &Store, id: &SessionId, entries: &[TranscriptEntry]) -> SessionLease {
     let writer = store.acquire_session_lease(id).await.unwrap();
     for (seq, entry) in entries.iter().enumerate() {
         store.append_entry(&writer, seq as u64, entry, Timestamp(2 * HOUR)).await.unwrap();
@@ -196,7 +196,7 @@ fn change() -> [TranscriptEntry; 3] {
 
 #[test]
 fn trees_show_children_below_their_parents() {
-    check_family(
+    check_tree(
         "crow-cli inspect --tree",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
@@ -206,7 +206,7 @@ fn trees_show_children_below_their_parents() {
               └ $C  yesterday  0  sonnet  Look  codex: running, 1 turn, 0 tokens
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -s $B --tree",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
@@ -214,13 +214,13 @@ fn trees_show_children_below_their_parents() {
             └ $C  yesterday  0  sonnet  Look  codex: running, 1 turn, 0 tokens
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -s $B --tree -j",
         expect![[r#"
             {"sessions":[{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null,"session_id":"$B","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T04:00:00Z","task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"children":[{"id":"$C","title":"Look","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":0,"created":"1970-01-01T05:00:00Z","updated":"1970-01-01T05:00:00Z","parent":"$B","agent_type":"codex","agent_session_id":null,"forked_from":null,"session_id":"$C","model_identifier":"sonnet","message_count":0,"created_at":"1970-01-01T05:00:00Z","task":{"state":"running","rounds":1,"tokens":0,"started":"1970-01-01T05:00:00Z","ended":null,"branch":null},"children":[]}]}]}
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -l 1 --tree",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  TASK  COPY OF
@@ -231,7 +231,7 @@ fn trees_show_children_below_their_parents() {
 
 #[test]
 fn session_shows_its_compactions_and_its_origin() {
-    check_family(
+    check_tree(
         "crow-cli inspect -s $D",
         expect![[r#"
             session  $D
@@ -248,7 +248,7 @@ fn session_shows_its_compactions_and_its_origin() {
             compacted  before msg-2, 900 to 300 tokens; the model sees msg-1 and later
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -s $A -j",
         expect![[r#"
             {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z"},"task":null,"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
@@ -296,7 +296,7 @@ fn task_without_a_lease_is_lost() {
 
 #[test]
 fn task_shows_its_agent_and_its_state() {
-    check_family(
+    check_tree(
         "crow-cli inspect -s $B",
         expect![[r#"
             session  $B
@@ -314,7 +314,7 @@ fn task_shows_its_agent_and_its_state() {
             branch  crow/lister
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -s $B -j",
         expect![[r#"
             {"session":{"id":"$B","title":"List","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T04:00:00Z","updated":"1970-01-01T04:00:00Z","parent":"$A","agent_type":"codex","agent_session_id":"theirs-7\u001b[2J","forked_from":null,"session_id":"$B","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T04:00:00Z"},"task":{"state":"done","rounds":2,"tokens":1234,"started":"1970-01-01T04:00:00Z","ended":"1970-01-01T05:00:00Z","branch":"crow/lister"},"compactions":[],"usage":{"input":0,"output":0,"cached":0,"cache_written":0,"cost":null}}
@@ -324,7 +324,7 @@ fn task_shows_its_agent_and_its_state() {
 
 #[test]
 fn child_sessions_are_listed_on_request() {
-    check_family(
+    check_tree(
         "crow-cli inspect",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  DIRECTORY
@@ -332,7 +332,7 @@ fn child_sessions_are_listed_on_request() {
             $A  yesterday  3  sonnet  Change `it` [2J  /work/a
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect --all",
         expect![[r#"
             SESSION  UPDATED  MESSAGES  MODEL  TITLE  DIRECTORY
@@ -345,7 +345,7 @@ fn child_sessions_are_listed_on_request() {
 
 #[test]
 fn export_writes_markdown() {
-    check_family(
+    check_tree(
         "crow-cli inspect -s $A --export md",
         expect![[r##"
             # Change `it` [2J
@@ -408,7 +408,7 @@ fn export_writes_markdown() {
 
 #[test]
 fn export_writes_json_with_everything() {
-    check_family(
+    check_tree(
         "crow-cli inspect -s $A --export json",
         expect![[r#"
             {"session":{"id":"$A","title":"Change `it`\u001b[2J","cwd":"/work/a","model":"sonnet","mode":"ask","thought_level":"default","messages":3,"created":"1970-01-01T01:00:00Z","updated":"1970-01-01T02:00:00Z","parent":null,"agent_type":"crow-cli","agent_session_id":null,"forked_from":null,"session_id":"$A","model_identifier":"sonnet","message_count":3,"created_at":"1970-01-01T01:00:00Z","system_prompt":""},"messages":[{"role":"user","id":"msg-0","text":"change it\nlike\u001b[2J this\n[image image/png]","seq":0,"created":"1970-01-01T02:00:00Z","parts":[{"type":"text","text":"change it\nlike\u001b[2J this"},{"type":"image","mime":"image/png","data":"iVBORw=="}]},{"role":"assistant","id":"msg-1","thought":"how?","text":"I change it.","calls":[{"id":"call-1-0","name":"edit","arguments":{"file_path":"/work/a/x"}}],"seq":1,"created":"1970-01-01T02:00:00Z","ended":"truncated at the output limit","usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123},"answered_by":null},{"role":"tool","call":"call-1-0","title":"Edit x","status":"completed","text":"changed; see ```x```","seq":2,"created":"1970-01-01T02:00:00Z","locations":[],"parts":[{"type":"text","text":"changed; see ```x```"}],"shown":[{"type":"diff","path":"/work/a/x","old":"one\ntwo\n","new":"one\n2\u009b2J\n"}],"plan":null}],"compactions":[{"at":2,"keep_from":1,"said":[0],"summary":"A change\nwas wanted.","pruned":["call-1-0"],"tokens_before":900,"tokens_after":300}],"usage":{"input":7,"output":3,"cached":0,"cache_written":0,"cost":0.0123}}
@@ -439,13 +439,13 @@ fn messages_are_paged() {
 
 #[test]
 fn mistyped_name_gets_a_suggestion() {
-    check_family(
+    check_tree(
         "crow-cli inspect -s $Ax",
         expect![[r#"
             CliError { code: NoSession, message: Some("there is no session $Ax"), hint: Some("did you mean $A?") }
         "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -s missing --search it",
         expect![[r#"
             CliError { code: NoSession, message: Some("there is no session missing"), hint: Some("`crow-cli inspect` lists the sessions") }
@@ -455,14 +455,14 @@ fn mistyped_name_gets_a_suggestion() {
 
 #[test]
 fn search_can_be_limited_to_a_session() {
-    check_family(
+    check_tree(
         "crow-cli inspect --search files",
         expect![[r#"
         SESSION  MESSAGE  TEXT
         $B  msg-0  list the files
     "#]],
     );
-    check_family(
+    check_tree(
         "crow-cli inspect -s $A --search files",
         expect![[r#"
             no matches

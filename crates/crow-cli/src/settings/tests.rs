@@ -17,11 +17,11 @@ use super::{ConfigWarningKind, Environment, Settings};
 /// Loads a directory and compares the result; `$DIR` is the directory.
 #[track_caller]
 fn check(yaml: &str, env: &[(&str, &str)], expect: Expect) {
-    check_folder(yaml, "", env, expect);
+    check_directory(yaml, "", env, expect);
 }
 
 #[track_caller]
-fn check_folder(yaml: &str, dotenv: &str, env: &[(&str, &str)], expect: Expect) {
+fn check_directory(yaml: &str, dotenv: &str, env: &[(&str, &str)], expect: Expect) {
     expect.assert_eq(&loaded(yaml, dotenv, env));
 }
 
@@ -47,7 +47,7 @@ fn loaded(yaml: &str, dotenv: &str, env: &[(&str, &str)]) -> String {
 }
 
 /// Shows how a model is called, where that differs from the default.
-fn show_dialect(model: &ModelSettings, text: &mut String) {
+fn show_model_api(model: &ModelSettings, text: &mut String) {
     if model.provider.api != ModelApi::default() {
         writeln!(text, "  api {}", model.provider.api.as_str()).unwrap();
     }
@@ -83,7 +83,7 @@ fn show(settings: &Settings, text: &mut String) {
         if !model.reads_images {
             writeln!(text, "  reads text only").unwrap();
         }
-        show_dialect(model, text);
+        show_model_api(model, text);
     }
     for server in &settings.mcp_servers {
         match &server.transport {
@@ -193,7 +193,7 @@ fn upper_case_keys_of_older_versions_are_read() {
 
 #[test]
 fn environment_overrides_the_env_file() {
-    check_folder(
+    check_directory(
         "providers: {p: {base_url: '${BASE}/v1', api_key: \"${KEY}\"}}\nmodels: {m: {provider: p, model: '${MODEL}'}}\n",
         "# keys\nexport KEY=\"from file\"\nBASE=https://file\nMODEL=small\n",
         &[("BASE", "https://real")],
@@ -379,7 +379,7 @@ fn rules_are_read_and_an_invalid_one_is_an_error() {
 }
 
 #[track_caller]
-fn check_held(yaml: &str, expect: Expect) {
+fn check_sandbox(yaml: &str, expect: Expect) {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("config.yaml"), yaml).unwrap();
     let shown = match Settings::load(directory.path(), &Environment::new()) {
@@ -393,18 +393,18 @@ fn check_held(yaml: &str, expect: Expect) {
 
 #[test]
 fn sandbox_settings_are_read() {
-    check_held("", expect!["Unapproved Open 0"]);
-    check_held("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
-    check_held("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
-    check_held(
+    check_sandbox("", expect!["Unapproved Open 0"]);
+    check_sandbox("permissions: { sandbox: always, network: false }\n", expect!["Always Closed 0"]);
+    check_sandbox("permissions: { sandbox: off, network: true }\n", expect!["Off Open 0"]);
+    check_sandbox(
         "sandbox: always\n",
         expect!["$DIR/config.yaml:1: sandbox: this key belongs to permissions; use permissions.sandbox"],
     );
-    check_held(
+    check_sandbox(
         "permissions:\n  sandbox: on\n",
         expect!["$DIR/config.yaml:2: permissions.sandbox: expected off, unapproved or always"],
     );
-    check_held(
+    check_sandbox(
         "permissions:\n  network: closed\n",
         expect!["$DIR/config.yaml:2: permissions.network: expected true or false, found a string"],
     );
@@ -476,7 +476,7 @@ fn database_is_given_by_a_uri() {
 
 #[test]
 fn invalid_env_file_is_reported_with_its_line_only() {
-    check_folder(
+    check_directory(
         "",
         "A=1\nB=secret with spaces\n",
         &[],

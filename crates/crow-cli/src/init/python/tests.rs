@@ -129,9 +129,9 @@ fn mode(_path: &Path) -> String {
 fn check(home: &Home, wanted: Expect) {
     let before = home.files(".agents");
     let from = home.directory.path().join(".agents/crow");
-    let said = home.run(InitArgs { yes: false, from: Some(from) });
+    let output = home.run(InitArgs { yes: false, from: Some(from) });
     assert_eq!(home.files(".agents"), before);
-    wanted.assert_eq(&format!("{said}--- ~/.crow\n{}", home.files(".crow")));
+    wanted.assert_eq(&format!("{output}--- ~/.crow\n{}", home.files(".crow")));
 }
 
 #[test]
@@ -337,14 +337,14 @@ fn import_without_a_source_fails() {
 #[test]
 fn python_configuration_is_only_mentioned_without_the_flag() {
     let home = Home::new(CONFIG);
-    let said = home.run(InitArgs { yes: true, from: None });
+    let output = home.run(InitArgs { yes: true, from: None });
     expect![[r#"
         note: ~/.agents/crow has a configuration of the Python version; import it with `--from ~/.agents/crow`
         error: no provider was found in the environment
         hint: set OPENAI_API_KEY or OPENROUTER_API_KEY, or LLM_<NAME>_API_KEY and LLM_<NAME>_BASE_URL, or start a server such as Ollama on this machine
         ExitCode(unix_exit_status(3))
     "#]]
-    .assert_eq(&said);
+    .assert_eq(&output);
     assert_eq!(home.files(".crow"), "");
 }
 
@@ -369,8 +369,8 @@ fn database_key_is_removed_or_nothing_is_imported() {
         let home = Home::new(line);
         home.database(".agents/crow/crow.db");
         let from = home.directory.path().join(".agents/crow");
-        let said = home.run(InitArgs { yes: false, from: Some(from) });
-        assert!(said.contains("imported crow.db"), "{said}");
+        let output = home.run(InitArgs { yes: false, from: Some(from) });
+        assert!(output.contains("imported crow.db"), "{output}");
         let text = fs::read_to_string(home.directory.path().join(".crow/config.yaml")).unwrap();
         assert_eq!(text, format!("# {line}"));
     }
@@ -381,10 +381,10 @@ fn database_key_is_removed_or_nothing_is_imported() {
         let home = Home::new(text);
         home.database(".agents/crow/crow.db");
         let from = home.directory.path().join(".agents/crow");
-        let said = home.run(InitArgs { yes: false, from: Some(from) });
+        let output = home.run(InitArgs { yes: false, from: Some(from) });
         let wanted =
             "error: could not remove db_uri from ~/.agents/crow/config.yaml, line 2; nothing was imported\n";
-        assert!(said.starts_with(wanted), "{said}");
+        assert!(output.starts_with(wanted), "{output}");
         assert_eq!(home.files(".crow"), "");
     }
 }

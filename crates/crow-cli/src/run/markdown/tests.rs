@@ -18,7 +18,7 @@ fn check(text: &str, expected: &Expect) {
 }
 
 #[track_caller]
-fn check_looks(line: &str, expected: &Expect) {
+fn check_styles(line: &str, expected: &Expect) {
     expected.assert_eq(&style_line(line).replace('\x1b', "^["));
 }
 
@@ -118,11 +118,11 @@ fn text_is_never_lost() {
 
 #[test]
 fn styles_match_the_markdown() {
-    check_looks(
+    check_styles(
         "**bold** *italic* ***both*** `code` [a](b)",
         &expect!["^[[1mbold^[[0m ^[[3mitalic^[[0m ^[[1m^[[3mboth^[[0m ^[[36mcode^[[0m a^[[2m (b)^[[0m"],
     );
-    check_looks("## Title", &expect!["^[[1mTitle^[[0m"]);
+    check_styles("## Title", &expect!["^[[1mTitle^[[0m"]);
 }
 
 #[test]

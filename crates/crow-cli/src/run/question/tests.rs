@@ -52,7 +52,7 @@ fn command_is_shown_completely() {
 #[test]
 fn origin_and_reason_are_shown() {
     let mut asked = question("ALPHA: `rm -rf build`", json!({"command": "rm -rf build"}));
-    let said = ["Asked by ALPHA\u{1b}[8m.", "Why this is asked: it leads out of the folder."];
+    let said = ["Asked by ALPHA\u{1b}[8m.", "Why this is asked: it leads out of the directory."];
     asked.content = said.map(|text| ToolCallContent::Text(text.into())).to_vec();
     let command = render_question(&asked, PaintMode::Plain).join("\n");
     asked.input = Some(json!({"url": "https://example.com"}));
@@ -60,11 +60,11 @@ fn origin_and_reason_are_shown() {
     expect![[r#"
         Allow this? Run a command
           Asked by ALPHA␛[8m.
-          Why this is asked: it leads out of the folder.
+          Why this is asked: it leads out of the directory.
           rm -rf build
         Allow this? ALPHA: Fetch
           Asked by ALPHA␛[8m.
-          Why this is asked: it leads out of the folder.
+          Why this is asked: it leads out of the directory.
           url: https://example.com
     "#]]
     .assert_eq(&format!("{command}\n{}\n", render_question(&asked, PaintMode::Plain).join("\n")));
