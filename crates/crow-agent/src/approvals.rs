@@ -1,5 +1,5 @@
-//! What the person allowed beyond single calls: for a session, stored with it, and always in a project, stored in the
-//! person's own folder. A session's turns and its children share one [`GrantStore`].
+//! Stores what the user allowed beyond single calls: for a session, stored with the session, and for a project, stored
+//! in the user's own configuration directory. A session's turns and its children share one [`GrantStore`].
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::project_config::repository_root;
 use crate::project_records::ProjectRecords;
 use crate::runtime::AgentRuntime;
 
-/// Where a session's configuration in the store holds its grants.
+/// Key of the grants in a session's stored configuration.
 const CONFIG_KEY: &str = "approvals";
 
-/// Far beyond what as many grants come to as are kept.
+/// Far larger than the record of any realistic number of grants.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
 /// The grants of a session and of the project it works in.
@@ -26,42 +26,40 @@ const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 pub(crate) struct GrantStore {
     runtime: Arc<AgentRuntime>,
     session: SessionId,
-    /// A parent asks in its place, and keeps what holds in the project.
+    /// True if a parent asks on behalf of this session and stores the project grants.
     is_child: bool,
     state: Mutex<GrantState>,
 }
 
 #[derive(Debug, Default)]
 struct GrantState {
-    /// Nothing before the first turn.
+    /// `None` before the first turn.
     project: Option<PathBuf>,
     session_grants: GrantSet,
     project_grants: GrantSet,
-    /// What is wrong with the project's record, as it was said.
+    /// The last reported problem with the project's record.
     problem: Option<String>,
-    /// What `/permissions` listed last, in its order.
+    /// The last list shown by `/permissions`, in its order.
     listed: Vec<(GrantScope, Grant)>,
 }
 
-/// What a person says with `/permissions`.
+/// An action of the `/permissions` command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PermissionsAction {
-    /// Lists what is allowed.
     List,
-    /// Takes one back, by its number in the list.
+    /// Removes one grant, by its number in the list.
     Remove(usize),
-    /// Takes all back.
     Clear,
 }
 
 impl GrantStore {
-    /// Knows of no grants yet.
+    /// Creates a store without grants.
     pub(crate) fn new(runtime: Arc<AgentRuntime>, session: SessionId, is_child: bool) -> Self {
         Self { runtime, session, is_child, state: Mutex::default() }
     }
 
-    /// Reads what is stored with the session and for the project around its folder. Returns what is wrong with that,
-    /// the first time.
+    /// Loads the grants of the session and of the project around `cwd`. Returns a problem with them the first time it
+    /// occurs.
     pub(crate) async fn load_grants(&self, config: Option<&str>, cwd: &Path) -> Option<String> {
         let config: Option<Value> = config.and_then(|config| serde_json::from_str(config).ok());
         let session_grants = config.and_then(|config| config.get(CONFIG_KEY).map(GrantSet::from_json));
@@ -76,7 +74,7 @@ impl GrantStore {
             Err(error) => (None, Err(error.to_string())),
         };
         let mut state = self.lock_state();
-        // What could not be stored holds as long as the process.
+        // Grants that could not be stored are valid until the process ends.
         state.session_grants.extend(session_grants.iter().flat_map(GrantSet::iter).cloned());
         state.project = project;
         let problem = match project_grants {
@@ -94,13 +92,13 @@ impl GrantStore {
         problem.filter(|_| is_new_problem)
     }
 
-    /// Everything that is allowed here.
+    /// Returns the grants of the session and of the project.
     pub(crate) fn all_grants(&self) -> GrantSet {
         let state = self.lock_state();
         state.session_grants.iter().chain(state.project_grants.iter()).cloned().collect()
     }
 
-    /// Tells whether a question with this offer was answered before.
+    /// Whether a question with this offer was allowed before.
     pub(crate) fn covers_offer(&self, offer: &GrantOffer) -> bool {
         let granted = self.all_grants();
         let covers =
@@ -108,7 +106,7 @@ impl GrantStore {
         covers(&offer.session) || covers(&offer.project)
     }
 
-    /// Remembers a yes. What cannot be stored holds until the process ends; the other side says so.
+    /// Stores an approval. An approval that cannot be stored is valid until the process ends; the error says so.
     pub(crate) async fn remember_grant(&self, scope: GrantScope, offer: &GrantOffer) -> Result<(), String> {
         let scope = if self.is_child { GrantScope::Session } else { scope };
         let for_session = offer.session.iter().filter(|grant| match scope {
@@ -141,7 +139,7 @@ impl GrantStore {
             .map_err(|reason| format!("The answer holds until Crow ends, and is then forgotten: {reason}."))
     }
 
-    /// Adds grants to the record of a project; returns all that it holds then.
+    /// Adds grants to the record of a project and returns all grants in it.
     pub(crate) async fn remember_for_project(
         &self,
         project: &Path,
@@ -151,7 +149,7 @@ impl GrantStore {
         self.change_project_grants(project, move |stored_grants| stored_grants.extend(grants)).await
     }
 
-    /// Does what the person says with `/permissions`, and returns the answer.
+    /// Runs a `/permissions` action and returns the answer.
     pub(crate) async fn run_permissions_action(&self, action: PermissionsAction, cwd: &Path) -> String {
         let tip = match self.runtime.store.session_tip(&self.session).await {
             Ok(tip) => tip,
@@ -204,7 +202,7 @@ impl GrantStore {
         let project = {
             let mut state = self.lock_state();
             for (_, grant) in removed {
-                // An answer for the project holds in the session that it was given in as well.
+                // A grant for the project is also stored in the session in which it was given.
                 state.session_grants.remove(grant);
             }
             for grant in &project_grants {
@@ -258,7 +256,7 @@ impl GrantStore {
     async fn store_session_grants(&self) -> Result<(), String> {
         let grants = self.lock_state().session_grants.to_json();
         match self.runtime.store.set_config(&self.session, CONFIG_KEY, Some(grants)).await {
-            // Its first prompt has not come yet, and nothing was granted in it.
+            // The session has no first prompt yet, so nothing was granted in it.
             Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
@@ -287,16 +285,16 @@ struct ProjectGrantsRecord {
     allow: Value,
 }
 
-/// What is always allowed in one project.
+/// The permanent grants of one project.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ProjectPermissions {
-    /// The project's folder.
+    /// The project's directory.
     pub project: PathBuf,
-    /// What is allowed there.
+    /// The grants of the project.
     pub grants: GrantSet,
 }
 
-/// The project that a folder is in: the repository around it, or the folder itself.
+/// Returns the project of a directory: the repository around it, or the directory itself.
 pub(crate) fn project_root(directory: &Path) -> PathBuf {
     repository_root(&crow_tools::resolve_links(directory)).to_owned()
 }
@@ -317,13 +315,13 @@ fn read_grants(config_dir: &Path, project: &Path) -> Result<GrantSet, String> {
     Ok(GrantSet::from_json(&record.allow))
 }
 
-/// Changes the record of a project and returns what it holds then. One that cannot be read stays as it is.
+/// Changes the record of a project and returns the grants in it. A record that cannot be read is not changed.
 fn change_grants(
     config_dir: &Path,
     project: &Path,
     change: impl FnOnce(&mut GrantSet),
 ) -> Result<GrantSet, String> {
-    // Another process may have changed it since it was read last.
+    // Another process may have changed the record since it was last read.
     let mut stored_grants = read_grants(config_dir, project)?;
     change(&mut stored_grants);
     write_grants(config_dir, project, &stored_grants)
@@ -339,7 +337,7 @@ fn write_grants(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Res
     grant_records(config_dir).write(project, &record)
 }
 
-/// Lists what is always allowed, by the projects' paths; what cannot be read is said instead. Blocks.
+/// Lists the permanent grants of all projects, sorted by path; an unreadable record is an error in the list. Blocks.
 pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, String>> {
     let config_dir = crow_tools::resolve_links(config_dir);
     let listed = grant_records(&config_dir)
@@ -356,7 +354,7 @@ pub fn list_permissions(config_dir: &Path) -> Vec<Result<ProjectPermissions, Str
     listed
 }
 
-/// Replaces what is always allowed in the project around a folder. Blocks.
+/// Replaces the permanent grants of a project. Blocks.
 pub fn set_permissions(config_dir: &Path, project: &Path, grants: &GrantSet) -> io::Result<()> {
     write_grants(&crow_tools::resolve_links(config_dir), project, grants)
 }

@@ -1,5 +1,5 @@
-//! Runs the calls of one reply: side by side where they do not touch the same things, each one judged first,
-//! each result on disk before it is shown.
+//! Runs the calls of one reply: in parallel unless they access the same things, each one evaluated first, each result
+//! on disk before it is shown.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -38,7 +38,7 @@ const REJECTED: &str = "not run: the person refused it";
 const AWAITS_INSTRUCTIONS: &str =
     "not run: the person refused a call before it, and says what to do instead with the next message";
 
-/// Runs calls until each has its result in the transcript.
+/// Runs calls until each one has its result in the transcript.
 pub(crate) async fn run_calls(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
@@ -64,7 +64,7 @@ pub(crate) async fn run_calls(
                 Ok(context) => context,
                 Err(result) => return (index, (result, OutputDisplay::AsContent)),
             };
-            // What it waited for may have moved what it touches.
+            // A call that ran before this one may have changed what this one would access.
             let info = tools.call_info(call, cx.workspace);
             let (mut result, display) = run_call(cx, tools, call, &info, gate).await;
             hooks::append_context(&mut result, context);
@@ -73,7 +73,7 @@ pub(crate) async fn run_calls(
     }
     let mut store_result = Ok(());
     while let Some((index, (result, display))) = running.next().await {
-        // After a store that failed nothing more may begin, and what runs is brought to its end.
+        // After a failed write to the store, no further call starts, and running ones are stopped.
         if store_result.is_ok() {
             store_result = finish_call(cx, (&calls[index], &infos[index]), result, &display, state).await;
             if store_result.is_err() {
@@ -81,7 +81,7 @@ pub(crate) async fn run_calls(
             }
         }
         if store_result.is_err() {
-            // Nothing will be said of it later.
+            // The client gets no later update for this call.
             let content = Some(vec![ToolCallContent::Text(NOT_STORED.to_owned())]);
             let update =
                 SessionUpdate::CallChanged { call: calls[index].id, status: ToolCallStatus::Failed, content };
@@ -89,7 +89,7 @@ pub(crate) async fn run_calls(
         }
         finished[index].cancel();
         if let OutputDisplay::InTerminal(terminal) = display {
-            // Only then it is given back: its client shows the end of the call first.
+            // The terminal is released only after its client has shown the end of the call.
             cx.client.flush_updates(cx.session).await;
             drop(terminal);
         }
@@ -127,7 +127,7 @@ async fn finish_call(
     let (status, plan) = (result.status, result.plan.clone());
     let content = match display {
         OutputDisplay::AsContent => Some(result.for_client.clone()),
-        // What it printed is there already.
+        // The client has the output already.
         OutputDisplay::AsPrinted | OutputDisplay::InTerminal(_) => None,
     };
     let delivery_ids = cx.children.deliveries_for_call(call.id);
@@ -142,15 +142,15 @@ async fn finish_call(
     Ok(())
 }
 
-/// Where the client sees what a call came to.
+/// The place where the client shows the output of a call.
 #[derive(Debug, Default)]
 enum OutputDisplay {
     /// In the content of the call.
     #[default]
     AsContent,
-    /// In what it printed.
+    /// In the streamed output.
     AsPrinted,
-    /// In a terminal of the client, which is kept until then.
+    /// In a terminal of the client, which stays open until the call has ended.
     InTerminal(Arc<ClientTerminal>),
 }
 
@@ -197,7 +197,7 @@ async fn run_call(
         undo_recorder: Some(&undo_recorder),
     };
     let result = match approve_call(cx, tools, call, (info, tool_cx), gate).await {
-        // A person takes their time, and a link may lead elsewhere by now.
+        // The permission request may take long, and a link may have a different target by now.
         Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
             ToolResult::failure(ACCESS_CHANGED)
         }
@@ -209,7 +209,7 @@ async fn run_call(
                 SandboxedCallResult::Done(result) => result,
                 SandboxedCallResult::Retry => {
                     cx.client.send_update(cx.session, running_update(call, None));
-                    // What it printed the first time has ended for the client.
+                    // For the client, the output of the first run has ended.
                     set_display(OutputDisplay::AsContent);
                     let progress = |update: ToolProgress| {
                         if !matches!(update, ToolProgress::Output(_) | ToolProgress::Exited { .. }) {
@@ -230,21 +230,21 @@ async fn run_call(
     (result, display.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What the calls of one reply share when they need permission.
+/// State shared by the permission checks of one reply's calls.
 pub(crate) struct PermissionGate {
-    /// One question at a time: an answer may cover the next one.
+    /// One question at a time: an answer may cover the next question.
     pub(crate) question_lock: Mutex<()>,
-    /// The policy for what runs on this machine.
+    /// The policy for commands on this machine.
     pub(crate) local_policy: PermissionPolicy,
-    /// The same where nothing can be held, made when it turns out that nothing can in the client's terminals.
+    /// The policy without a sandbox, created when the client's terminals turn out to have none.
     policy_without_sandbox: OnceLock<PermissionPolicy>,
-    /// Calls that run commands in those.
+    /// The calls that run commands in the client's terminals.
     client_terminal_calls: HashSet<CallId>,
     pub(crate) warned: WarnedOnce,
     pub(crate) config: Arc<AgentConfig>,
-    /// The person rejected a call and says what to do instead with the next prompt.
+    /// True if the user rejected a call and gives instructions with the next prompt.
     awaits_instructions: AtomicBool,
-    /// Place of the prompt whose turn it is.
+    /// Sequence number of the turn's prompt.
     turn: u64,
 }
 
@@ -271,7 +271,7 @@ impl PermissionGate {
         }
     }
 
-    /// The policy that a call is judged by: where its command runs, nothing may be able to hold it.
+    /// Returns the policy that applies to a call. There may be no sandbox where its command runs.
     pub(crate) fn permission_policy(&self, cx: &TurnCx<'_>, call: &ToolCall) -> &PermissionPolicy {
         match cx.workspace.no_client_sandbox() {
             Some(reason) if self.client_terminal_calls.contains(&call.id) => {
@@ -284,7 +284,7 @@ impl PermissionGate {
         }
     }
 
-    /// Tells whether a call changes files of the session's folders and nothing else.
+    /// Whether a call only changes files in the session's directories.
     fn is_inside(&self, info: &ToolCallInfo) -> bool {
         let ToolAccess::Writes(paths) = &info.touch else { return false };
         let is_in_root = |path: &String| {
@@ -293,7 +293,7 @@ impl PermissionGate {
         paths.iter().all(is_in_root)
     }
 
-    /// Waits until the session's mode frees a call.
+    /// Waits until the session's mode allows a call.
     async fn until_allowed_by_mode(&self, cx: &TurnCx<'_>, call: &ToolCall, info: &ToolCallInfo) {
         let mut settings = cx.settings.clone();
         while settings.changed().await.is_ok() {
@@ -319,7 +319,7 @@ impl PermissionGate {
         }
     }
 
-    /// Tells who approved a call that needs no question.
+    /// Returns the source of the approval for a call that needs no question.
     fn call_approval(&self, cx: &TurnCx<'_>, call: &ToolCall, info: &ToolCallInfo) -> ApprovalSource {
         self.permission_policy(cx, call).approval(
             effective_mode(cx, info),
@@ -334,13 +334,13 @@ impl PermissionGate {
     }
 }
 
-/// The mode that a call is judged in: the session's, or that of the step at work.
+/// Returns the mode in which a call is evaluated: that of the session, or that of the running step.
 fn effective_mode(cx: &TurnCx<'_>, info: &ToolCallInfo) -> Mode {
     let mode = cx.settings.borrow().mode;
     cx.step_policy.map_or(mode, |step_policy| step_policy.effective_mode(mode, &info.touch))
 }
 
-/// The policy of a session as it stands.
+/// Returns the current policy of a session.
 fn policy(cx: &TurnCx<'_>, support: SandboxSupport) -> PermissionPolicy {
     let (config, project_config) = (cx.runtime.config(), cx.config_loader.current_config());
     let readable_paths = project_config.skill_folders().map(Path::to_owned).chain([config.spill_dir.clone()]);
@@ -355,7 +355,7 @@ fn policy(cx: &TurnCx<'_>, support: SandboxSupport) -> PermissionPolicy {
     })
 }
 
-/// Says why Crow itself may not write a file for the person: what is forbidden for good holds for it too.
+/// Returns the reason why Crow itself may not write a file, if there is one: deny rules apply to Crow as well.
 pub(crate) fn forbidden_write_reason(cx: &TurnCx<'_>, path: &Path) -> Option<String> {
     let access = ToolAccess::Writes(vec![crow_tools::resolve_links(path).display().to_string()]);
     match evaluate_access(cx, Mode::Auto, "write", access) {
@@ -369,7 +369,7 @@ pub(crate) fn forbidden_write_reason(cx: &TurnCx<'_>, path: &Path) -> Option<Str
     }
 }
 
-/// Whether the model might read a file by itself; the other side says what speaks against it. `path` is resolved.
+/// Whether the model might read a file without a question; otherwise the reason. `path` is resolved.
 pub(crate) fn check_read_allowed(cx: &TurnCx<'_>, path: &Path) -> Result<(), String> {
     let mode = cx.settings.borrow().mode;
     match evaluate_access(cx, mode, "read", ToolAccess::Reads(vec![path.display().to_string()])) {
@@ -381,14 +381,14 @@ pub(crate) fn check_read_allowed(cx: &TurnCx<'_>, path: &Path) -> Result<(), Str
     }
 }
 
-/// Judges something that no call of the model asks for.
+/// Evaluates an access that no call of the model requests.
 fn evaluate_access(cx: &TurnCx<'_>, mode: Mode, tool: &str, access: ToolAccess) -> PermissionDecision {
     let info =
         ToolCallInfo { title: String::new(), kind: ToolKind::Edit, locations: Vec::new(), touch: access };
     policy(cx, SandboxSupport::Full).evaluate(mode, &GrantSet::default(), tool, &info)
 }
 
-/// Finds out whether a call may run, and who says so; the other side is what came of it instead.
+/// Decides whether a call may run and returns the source of the approval, or the result of a call that may not run.
 pub(crate) async fn approve_call(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
@@ -415,10 +415,10 @@ pub(crate) async fn approve_call(
     if gate.is_waiting_for_prompt() {
         return Err(ToolResult::failure(AWAITS_INSTRUCTIONS));
     }
-    // Nobody is asked about what cannot be done.
+    // No question for a call that cannot be done.
     let preview = match tools.preview_call(call, tool_cx).await {
         Ok(preview) => preview,
-        // Why it cannot be done would say what is there, so outside the roots it is asked first.
+        // The error would reveal what exists, so a path outside the roots needs permission first.
         Err(_) if matches!(info.touch, ToolAccess::Writes(_)) && !gate.is_inside(info) => Vec::new(),
         Err(result) => return Err(result),
     };
@@ -431,7 +431,7 @@ pub(crate) async fn approve_call(
         arguments: &arguments,
         preview: &preview,
         why: reason.as_deref(),
-        // The words of a child's question would be lost with its turn.
+        // A child would lose the text of the answer at the end of its turn.
         answers: OfferedAnswers::Remembered {
             offer: &offer,
             can_tell: capabilities.forms || capabilities.depth.is_none(),
@@ -440,13 +440,13 @@ pub(crate) async fn approve_call(
     let answer = cx.client.request_permission(cx.session, request, cx.cancel);
     let outcome = match select(pin!(answer), pin!(gate.until_allowed_by_mode(cx, call, info))).await {
         Either::Left((outcome, _)) => outcome,
-        // The question is taken back by itself.
+        // The client's request is cancelled when its future is dropped.
         Either::Right(((), _)) => return Ok(gate.call_approval(cx, call, info)),
     };
     apply_permission_outcome(cx, gate, outcome, &offer).await
 }
 
-/// Makes a decision of an answer, and remembers a yes that holds longer.
+/// Turns an answer into a decision and stores a grant.
 async fn apply_permission_outcome(
     cx: &TurnCx<'_>,
     gate: &PermissionGate,
@@ -478,7 +478,7 @@ async fn apply_permission_outcome(
     Ok(ApprovalSource::Person)
 }
 
-/// Hears what the person wants instead of a call: in a form where the client has them, else with the next prompt, for
+/// Requests instructions to replace a call: in a form if the client supports forms, otherwise with the next prompt, for
 /// which the turn ends.
 async fn ask_for_instructions(cx: &TurnCx<'_>, gate: &PermissionGate) -> String {
     let form = ElicitationForm {

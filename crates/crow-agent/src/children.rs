@@ -1,5 +1,5 @@
-//! The agents that a session has at work: which there are, how a further one begins, and where orders for them go. What
-//! a child does is its own affair; what it asks goes to the session's client, what it comes to into the session's mailbox.
+//! The child agents of a session: which exist, how one is started, and how commands reach it. A child's requests go to
+//! the session's client, its results into the session's mailbox.
 
 mod access;
 mod budget;
@@ -42,32 +42,32 @@ use crate::handle::SessionMsg;
 use crate::runtime::AgentRuntime;
 use crate::session;
 
-/// Where an agent and all that it starts, whoever they are, can read how deep they stand.
+/// Environment variable with the depth of an agent in its tree, for the agent and everything it starts.
 pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
 
-/// The name of the agent that every configuration has: Crow itself.
+/// The name of the agent that exists in every configuration: Crow itself.
 pub const OWN: &str = "crow";
 
-/// Children without work that are kept for more: each is a process, and starting one again takes milliseconds for
-/// Crow and seconds for others.
+/// Idle children that stay alive for another task: each is a process, and starting one takes milliseconds for Crow and
+/// seconds for other agents.
 const IDLE_CHILDREN_MAX: usize = 4;
 
-/// Orders that may wait for a child; it takes each at once.
+/// Commands that may wait for a child, which takes each one at once.
 const ORDERS_LEN: usize = 8;
 
-/// How long a session that ends waits for its children; each of them takes less.
+/// Time that a session waits for its children when it ends; each of them takes less.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// The children of one session.
 pub(crate) struct ChildAgents {
     shared: Arc<ChildrenShared>,
     handles: Mutex<BTreeMap<SessionId, ChildHandle>>,
-    /// What the outcomes of calls tell of the mailbox, until they are stored.
+    /// Deliveries that results of calls contain, until these results are stored.
     call_deliveries: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
 }
 
 impl ChildAgents {
-    /// Has none yet.
+    /// Creates an empty set of children.
     pub(crate) fn new(
         (runtime, client, parent): (Arc<AgentRuntime>, Client, SessionId),
         (settings, environment): (
@@ -107,17 +107,17 @@ impl ChildAgents {
         })
     }
 
-    /// What its tokens and those of its children are written down in.
+    /// Returns the budget that counts the tokens of the session and its children.
     pub(crate) fn tree_budget(&self) -> &TreeBudget {
         &self.shared.budget
     }
 
-    /// What the person allowed beyond single calls, to the session and to its children.
+    /// Returns the grants that apply to the session and its children.
     pub(crate) fn grant_store(&self) -> &GrantStore {
         &self.shared.approvals
     }
 
-    /// Tells a task more: a further round, or words for the one that runs.
+    /// Sends a prompt to a task: it starts another turn, or steers the running one.
     pub(crate) async fn send_to_task(
         &self,
         task: &SessionId,
@@ -159,7 +159,7 @@ impl ChildAgents {
         self.resume_task(task, text, notify_parent, parent_call).await.map(|()| TaskSendOutcome::Started)
     }
 
-    /// Waits for the round of a task that runs now.
+    /// Returns a handle to wait for the running turn of a task.
     pub(crate) fn running_turn(&self, task: &SessionId) -> Option<AwaitedTurn> {
         let child = self.child_handle(task)?;
         let status = child.status.subscribe();
@@ -167,7 +167,7 @@ impl ChildAgents {
         Some(AwaitedTurn { child, status, n_ended })
     }
 
-    /// Reads what a task has come to.
+    /// Returns the state of a task: its current view, or its last result.
     pub(crate) async fn read_task(&self, task: &SessionId) -> Result<TaskReport, String> {
         let told = |text: String| TaskReport { text, deliveries: Vec::new() };
         let row = self.task_row(task).await?;
@@ -188,14 +188,14 @@ impl ChildAgents {
         }))
     }
 
-    /// Says what is told of the end of a round, with what waits of it in the mailbox.
+    /// Returns the report on the end of a turn, with the deliveries that contain it.
     pub(crate) async fn task_report(&self, task: &SessionId, report: String) -> TaskReport {
         let mail = self.task_deliveries(task).await;
         let matching = mail.iter().filter(|delivery| delivery.text == report);
         TaskReport { deliveries: matching.map(|delivery| delivery.id).collect(), text: report }
     }
 
-    /// Stops a task and waits until it has stopped.
+    /// Cancels a task and waits until it has stopped.
     pub(crate) async fn cancel_task(&self, task: &SessionId) -> Result<TaskReport, String> {
         let row = self.task_row(task).await?;
         match self.running_turn(task).filter(|awaited| awaited.child.is_working()) {
@@ -208,19 +208,19 @@ impl ChildAgents {
         }
     }
 
-    /// Stops one, without waiting.
+    /// Cancels one task, without waiting.
     pub(crate) fn cancel_one(&self, task: &SessionId) {
         if let Some(child) = self.child_handle(task) {
             child.cancel_turn();
         }
     }
 
-    /// Stops all that are at work, without waiting.
+    /// Cancels all running tasks, without waiting.
     pub(crate) fn cancel_all(&self) {
         self.lock_children().values().for_each(ChildHandle::cancel_turn);
     }
 
-    /// Ends all children and waits for that, though not for ever.
+    /// Ends all children and waits for them for a limited time.
     pub(crate) async fn end_all(&self) {
         self.shared.cancel.cancel();
         self.lock_children().clear();
@@ -230,7 +230,7 @@ impl ChildAgents {
         }
     }
 
-    /// The tasks of the session, a line each.
+    /// Renders the tasks of the session, one per line.
     pub(crate) async fn list_tasks(&self) -> Result<String, String> {
         let rows = self
             .shared
@@ -250,7 +250,7 @@ impl ChildAgents {
         Ok(lines.collect())
     }
 
-    /// Reads a task of this session; those of others are none of its business.
+    /// Reads a task of this session; tasks of other sessions are not found.
     async fn task_row(&self, task: &SessionId) -> Result<TaskRow, String> {
         let row = self.shared.runtime.store.find_task(task).await.map_err(|error| error.to_string())?;
         row.filter(|row| row.parent == self.shared.parent).ok_or_else(|| unknown_task(task))
@@ -267,24 +267,24 @@ impl ChildAgents {
     }
 }
 
-/// What the outcome of a call says of a task, and what of the mailbox it tells by that.
+/// A text about a task, with the deliveries it contains.
 #[derive(Debug)]
 pub(crate) struct TaskReport {
     pub(crate) text: String,
     pub(crate) deliveries: Vec<DeliveryId>,
 }
 
-/// What became of words for a task.
+/// The outcome of a prompt sent to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskSendOutcome {
-    /// They began a round.
+    /// It started a turn.
     Started,
-    /// The round that runs has them.
+    /// It was sent into the running turn.
     Steered,
 }
 
-/// How many levels there are between the root of the tree and a session of this client: as its client says, or whoever
-/// started the process.
+/// Returns the depth of a client's sessions in the tree: from the client's capabilities or from the environment,
+/// whichever is greater.
 pub(crate) fn tree_depth(runtime: &AgentRuntime, client: &Client) -> u32 {
     runtime.config().depth.max(client.capabilities().depth.unwrap_or(0))
 }

@@ -8,30 +8,25 @@ use crate::compact::ContextCommand;
 use crate::project_config::TrustAction;
 use crate::speckit;
 
-/// A command that a prompt turned out to be, and that acts at once.
+/// A command that acts at once.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum SessionCommand<'a> {
-    /// Says what there is.
     Help,
-    /// Shows or changes the mode.
     Mode(&'a str),
-    /// Shows or changes the model.
     Model(&'a str),
-    /// Lists the newest sessions of this folder.
     Sessions,
-    /// Lists the tasks of the session.
     Tasks,
-    /// Stops the turn that runs.
     Stop,
-    /// Shows what the repository supplies, or says whether it may be used. `None` is not how it is done.
+    /// Shows what the repository supplies, or sets whether it is used. `None`: invalid arguments.
     Trust(Option<TrustAction>),
-    /// Shows what is allowed beyond single calls, or takes some of it back. `None` is not how it is done.
+    /// Shows or removes grants. `None`: invalid arguments.
     Permissions(Option<PermissionsAction>),
-    /// Takes back what the last turn did to files; a turn of its own where none runs. `None` is not how it is done.
+    /// Undoes the file changes of the last turn; without a running turn, in a turn of its own. `None`: invalid
+    /// arguments.
     Undo(Option<UndoMode>),
 }
 
-/// Reads a prompt as one of our commands; anything else with a slash is a prompt.
+/// Parses a prompt as one of Crow's commands; any other prompt with a slash is a normal prompt.
 pub(crate) fn parse_command(text: &str) -> Option<SessionCommand<'_>> {
     let command = slash::parse_command(text)?;
     let argument = command.arguments.trim();
@@ -79,7 +74,7 @@ fn parse_undo(argument: &str) -> Option<UndoMode> {
     }
 }
 
-/// Reads a prompt as one of our commands that run like a turn.
+/// Parses a prompt as one of the commands that run as a turn.
 pub(crate) fn parse_context_command(text: &str) -> Option<ContextCommand> {
     let command = slash::parse_command(text)?;
     match (command.name, command.arguments.trim()) {
@@ -90,7 +85,7 @@ pub(crate) fn parse_context_command(text: &str) -> Option<ContextCommand> {
     }
 }
 
-/// The commands on offer.
+/// Returns Crow's commands.
 pub(crate) fn available_commands() -> Vec<CommandInfo> {
     let command = |name: &str, description: &str, hint: Option<&str>| CommandInfo {
         name: name.into(),
@@ -127,12 +122,12 @@ pub(crate) fn available_commands() -> Vec<CommandInfo> {
     .collect()
 }
 
-/// The modes in one line.
+/// Returns the modes in one line.
 pub(crate) fn mode_list() -> String {
     Mode::ALL.map(Mode::as_str).join(" | ")
 }
 
-/// What `/help` answers where these commands are on offer.
+/// Renders the answer of `/help`.
 pub(crate) fn render_help(commands: Vec<CommandInfo>) -> String {
     let lines = commands.into_iter().map(|command| {
         let hint = command.hint.map(|hint| format!(" `{hint}`")).unwrap_or_default();

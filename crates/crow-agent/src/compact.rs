@@ -1,5 +1,5 @@
-//! Makes a conversation shorter: asks the model what the attempt wants to know, stores what came of it, then believes
-//! it. What goes and what stays is decided in `crow-core`.
+//! Compacts the context: sends the requests of a compaction attempt to the model, stores the result, then applies it.
+//! `crow-core` decides what is kept.
 
 use crow_core::{
     Compaction, CompactionAttempt, CompactionOutcome, CompactionRejection, CompactionStage, CompactionStep,
@@ -11,26 +11,26 @@ use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 use crate::run_turn::{IsEstimate, SessionState, TurnCx, store_failure};
 use crate::{clock, fallback, prompt, session_init};
 
-/// What the model is asked after its summary; [`CompactionAttempt::on_check`] knows the word.
+/// The request that verifies a summary; [`CompactionAttempt::on_check`] expects its keyword.
 const CHECK: &str = "Hold your notes against what you read. List what they lack that the agent needs, above all facts, \
                      names, numbers, paths and constraints that the person stated; write only what is missing. If nothing \
                      is missing, answer with the one word COMPLETE.";
 
-/// Tokens below which a number is told with a decimal.
+/// Below this number of tokens, thousands are shown with a decimal.
 const FEW_TOKENS: u64 = 10_000;
 
-/// What a person wants done to what the model sees.
+/// A command that changes the context.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ContextCommand {
-    /// Makes it shorter; what to pay attention to.
+    /// Compacts it; `focus` is what to pay attention to.
     Compact { focus: String },
-    /// Takes the last one back.
+    /// Undoes the last compaction.
     Undo,
-    /// Lets the model begin afresh.
+    /// Starts with an empty context.
     Clear,
 }
 
-/// Does it; gives what came of it, and that in a sentence unless the client shows it by itself.
+/// Runs the command; returns the outcome, and a sentence about it unless the client shows it on its own.
 pub(crate) async fn run_context_command(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -63,7 +63,7 @@ async fn apply_context_command(
     }
 }
 
-/// Makes the conversation shorter; gives what came of it, and that in a sentence.
+/// Compacts the context; returns the outcome and a sentence about it.
 pub(crate) async fn compact_context(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -107,7 +107,7 @@ pub(crate) async fn compact_context(
     }
 }
 
-/// Stores a compaction, then believes it.
+/// Stores a compaction, then applies it.
 async fn commit_compaction(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -124,7 +124,7 @@ async fn commit_compaction(
     let compact_error = state.transcript.compact(compaction).err();
     progress.end(CompactionStage::Done { summary }, &text);
     cx.send_context_usage(n_tokens, IsEstimate::Yes);
-    // What the model was told of skills may be gone with the rest.
+    // The skills that the model knew may no longer be in its context.
     cx.config_loader.forget_known_skills().await;
     match compact_error {
         None => Ok(text),
@@ -154,7 +154,7 @@ async fn undo_compaction(
     Ok((CompactionOutcome::Done, text))
 }
 
-/// Asks the model in a conversation of its own: what the person says, what it answered, what the person says then.
+/// Sends a side request: a user message, optionally an answer and another user message.
 async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, messages: Vec<String>) -> Reply {
     let failed = |failure| ReplyBuilder::new(0).into_reply(ReplyEnd::Failed(failure));
     let request = async {
@@ -171,7 +171,7 @@ async fn ask_for_summary(cx: &TurnCx<'_>, focus: &str, messages: Vec<String>) ->
     }
 }
 
-/// Asks the model something that is no part of the session, and shows nothing of it.
+/// Sends a request outside the session; its reply is not shown.
 pub(crate) async fn send_side_request(
     cx: &TurnCx<'_>,
     model: &ModelSettings,
@@ -204,7 +204,7 @@ async fn render_instructions(cx: &TurnCx<'_>, focus: &str) -> Result<String, Fai
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 
-/// A conversation in which the two take turns.
+/// Builds a transcript in which user and model alternate.
 pub(crate) fn dialogue_transcript(system: String, messages: Vec<String>) -> Result<Transcript, Failure> {
     let mut transcript = Transcript::new(system);
     for (index, text) in messages.into_iter().enumerate() {
@@ -232,12 +232,12 @@ pub(crate) fn dialogue_transcript(system: String, messages: Vec<String>) -> Resu
     Ok(transcript)
 }
 
-/// Tells how a compaction is called, live and in replay.
+/// Returns the id of a compaction, the same live and in a replay.
 pub(crate) fn compaction_id(at: u64, tokens_before: u64) -> String {
     format!("compaction-{at}-{tokens_before}")
 }
 
-/// Tells that one has begun.
+/// Returns the update that a compaction has started.
 pub(crate) fn compaction_started(id: String) -> SessionUpdate {
     SessionUpdate::Compaction {
         id,
@@ -246,7 +246,7 @@ pub(crate) fn compaction_started(id: String) -> SessionUpdate {
     }
 }
 
-/// Says what a compaction came to.
+/// Describes the result of a compaction.
 pub(crate) fn compaction_sentence(compaction: &Compaction) -> String {
     let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
     let summary = match &compaction.summary {
@@ -265,7 +265,7 @@ fn format_tokens(tokens: u64) -> String {
     }
 }
 
-/// What the client hears of one compaction: that it began, and how it ended.
+/// Updates of the client about one compaction: its start and its end.
 struct CompactionProgress<'a> {
     cx: &'a TurnCx<'a>,
     id: String,
@@ -278,7 +278,7 @@ impl<'a> CompactionProgress<'a> {
         Self { cx, id }
     }
 
-    /// Tells the end; gives its sentence back.
+    /// Sends the end and returns its text.
     fn end(&self, stage: CompactionStage, text: &str) -> String {
         let update = SessionUpdate::Compaction { id: self.id.clone(), stage, text: text.to_owned() };
         self.cx.client.send_update(self.cx.session, update);
@@ -286,7 +286,7 @@ impl<'a> CompactionProgress<'a> {
     }
 }
 
-/// Shows nothing of what the model notes down, but what a person has to know of it.
+/// Shows nothing of the reply, only notices.
 struct SilentListener<'a> {
     cx: &'a TurnCx<'a>,
 }

@@ -1,4 +1,4 @@
-//! Questions of Crow's own to the person, in the form of a call that no reply made.
+//! Confirmations that Crow itself requests, in the form of a call without a reply.
 
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionRequest, PermissionSubject};
 use crow_core::{
@@ -9,9 +9,9 @@ use serde_json::Map;
 
 use crate::run_turn::{SessionState, TurnCx};
 
-/// What is asked about.
+/// The content of a confirmation.
 pub(crate) struct ConfirmationRequest<'a> {
-    /// Which part of Crow asks.
+    /// The part of Crow that asks.
     pub(crate) source: &'a str,
     pub(crate) title: &'a str,
     pub(crate) content: Vec<ToolCallContent>,
@@ -19,7 +19,7 @@ pub(crate) struct ConfirmationRequest<'a> {
     pub(crate) answers: OfferedAnswers<'static>,
 }
 
-/// Asks whether something may be.
+/// Asks the user for a confirmation.
 pub(crate) async fn ask_confirmation(
     cx: &TurnCx<'_>,
     confirmation: ConfirmationRequest<'_>,
@@ -65,17 +65,17 @@ pub(crate) async fn ask_confirmation(
     outcome
 }
 
-/// Names a call that no reply makes: at the place of the next entry, beyond what any reply has.
+/// Returns an id for a call without a reply: in the position of the next entry, with an index beyond those of any
+/// reply.
 pub(crate) fn synthetic_call_id(cx: &TurnCx<'_>, state: &SessionState) -> CallId {
     let number = usize::try_from(cx.runtime.next_number()).unwrap_or(usize::MAX);
     CallId::from_position(state.transcript.next_seq(), number.saturating_add(CALLS_OF_A_REPLY))
 }
 
-/// As many as no reply has calls.
+/// More calls than any reply has.
 const CALLS_OF_A_REPLY: usize = 100_000;
 
-/// Takes out what would do something to whoever shows a text, or turn its letters around: names and words of a repository
-/// and of a model are in it.
+/// Replaces characters that could control a terminal or reorder the text: repository and model content is untrusted.
 pub(crate) fn replace_control_chars(text: &str) -> String {
     let is_unsafe = |char: char| {
         (char.is_control() && char != '\n')

@@ -1,5 +1,5 @@
-//! Models that answer in place of the session's own when its provider is overloaded. One that answered stays until the turn
-//! is over; the next prompt begins with the session's own again.
+//! Fallback models, which answer when the provider of the session's own model is overloaded. A fallback that answered
+//! stays until the end of the turn; the next prompt starts with the session's own model again.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use crow_model::{HttpClients, ModelRequest, ModelSettings, ReplyListener};
 
 use crate::run_turn::TurnCx;
 
-/// The model that answers in place of another in a turn.
+/// The current fallback of a turn.
 #[derive(Debug, Default)]
 pub(crate) struct FallbackModel(Mutex<Option<Substitute>>);
 
@@ -19,7 +19,7 @@ struct Substitute {
 }
 
 impl FallbackModel {
-    /// Returns the model that answers in place of this one by now.
+    /// Returns the fallback that currently answers for a model.
     pub(crate) fn substitute_of(&self, model: &str) -> Option<String> {
         let substitute = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         substitute
@@ -34,8 +34,8 @@ impl FallbackModel {
     }
 }
 
-/// Asks a model, and its fallbacks in their order when its provider is overloaded before anything of the reply was shown.
-/// `n_tokens` is the context that they have to take.
+/// Sends a request to a model, and to its fallbacks in order if its provider is overloaded before any of the reply was
+/// shown. `n_tokens` is the size of the context.
 pub(crate) async fn ask(
     cx: &TurnCx<'_>,
     (http, n_tokens): (&HttpClients, u64),
@@ -44,7 +44,7 @@ pub(crate) async fn ask(
 ) -> Reply {
     let session_model = match cx.own_model() {
         Ok(session_model) => session_model,
-        // The configuration has changed since; there is nothing to go by.
+        // The configuration has changed since; the request's own settings are all there is.
         Err(_) => request.settings.clone(),
     };
     let requested_name = request.settings.name.as_str();
@@ -88,7 +88,7 @@ pub(crate) async fn ask(
     first_reply
 }
 
-/// The settings of a fallback, or why it cannot answer.
+/// Returns the settings of a fallback, or the reason why it cannot answer.
 fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings, String> {
     let model = cx.model_named(Some(name)).map_err(|failure| failure.sentence)?;
     if let Some(variable) = model.missing_key() {
@@ -101,7 +101,7 @@ fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings
     }
 }
 
-/// How many tokens the context of a model may have.
+/// Returns the maximum number of tokens in a model's context.
 pub(crate) fn limit_of(limits: TurnLimits, model: &ModelSettings) -> u64 {
     let compact_tokens_max = model.compact_tokens_max.unwrap_or(limits.compact_tokens_max);
     context_limit(TurnLimits { compact_tokens_max, ..limits }, model.context_window, model.max_tokens)
@@ -111,7 +111,7 @@ fn tell(cx: &TurnCx<'_>, notice: String) {
     cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
 }
 
-/// Passes on what it hears, and remembers that the provider is overloaded.
+/// Forwards to another listener and remembers that the provider is overloaded.
 struct Watched<'a, L> {
     listener: &'a mut L,
     is_overloaded: bool,

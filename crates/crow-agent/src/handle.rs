@@ -1,4 +1,4 @@
-//! The way into a session: what it can be told, and how it is stopped whatever it is busy with.
+//! The handle of a session: its messages, and how to stop it even if it is busy.
 
 use crow_acp::{PromptBlock, PromptId, ResponseSender, SessionLocation, SteerOutcome, TurnScope};
 use crow_core::{Failure, SessionConfigOptions, SessionId, TurnEnd};
@@ -7,10 +7,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::run_turn::SessionState;
 
-/// More than the host hands on before it lets a session run: what does not fit is told that the session is stuck.
+/// More than the host sends before it lets a session run; a request beyond that fails because the session is stuck.
 pub(crate) const INBOX_LEN: usize = 256;
 
-/// Something a session is told.
+/// A message to a session.
 #[derive(Debug)]
 pub(crate) enum SessionMsg {
     Prompt {
@@ -27,14 +27,14 @@ pub(crate) enum SessionMsg {
         answer: ResponseSender<SteerOutcome>,
     },
     Cancel,
-    /// Something came into the mailbox.
+    /// The mailbox has a message.
     Mail,
     SetOption {
         option: String,
         value: String,
         answer: ResponseSender<SessionConfigOptions>,
     },
-    /// The client opens it again, perhaps elsewhere.
+    /// The client opens the session again, perhaps in another directory.
     Reopen {
         location: SessionLocation,
         answer: ResponseSender<SessionConfigOptions>,
@@ -48,7 +48,7 @@ pub(crate) enum SessionMsg {
 }
 
 impl SessionMsg {
-    /// Answers what a session that has ended was told.
+    /// Answers a message to a session that has ended.
     pub(crate) fn reject(self, id: &SessionId) {
         let not_found = || crate::session_init::not_found(id);
         match self {
@@ -62,36 +62,36 @@ impl SessionMsg {
     }
 }
 
-/// What a turn gives back.
+/// The result of a turn.
 #[derive(Debug)]
 pub(crate) struct FinishedTurn {
     pub(crate) state: SessionState,
     pub(crate) end: Result<TurnEnd, Failure>,
     pub(crate) answer: ResponseSender<TurnEnd>,
-    /// What came too late for its last request.
+    /// Steering input that arrived after the last request of the turn.
     pub(crate) steering: mpsc::Receiver<SteeringInput>,
 }
 
-/// Words for a turn that runs.
+/// Input for a running turn.
 #[derive(Debug)]
 pub(crate) struct SteeringInput {
     pub(crate) content: Vec<PromptBlock>,
     pub(crate) answer: ResponseSender<SteerOutcome>,
 }
 
-/// The way into a session.
+/// A handle to a session.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionHandle {
     pub(crate) id: SessionId,
     pub(crate) inbox: mpsc::Sender<SessionMsg>,
-    /// Cuts the turn that runs; an inbox that is full must not stand in the way of that.
+    /// Cancels the running turn, even if the inbox is full.
     pub(crate) turn_cancel: watch::Receiver<CancellationToken>,
-    /// Cut when the session has ended.
+    /// Cancelled when the session has ended.
     pub(crate) closed: CancellationToken,
 }
 
 impl SessionHandle {
-    /// Tells the session something that wants an answer; a session that is stuck answers so at once.
+    /// Sends a message that needs an answer; a session that is stuck answers so at once.
     pub(crate) fn send_request<T>(
         &self,
         answer: ResponseSender<T>,
@@ -108,17 +108,17 @@ impl SessionHandle {
         }
     }
 
-    /// Stops the turn that runs, at once, and what waits behind it.
+    /// Cancels the running turn at once, and the waiting prompts.
     pub(crate) fn cancel_turn(&self) {
         self.turn_cancel.borrow().cancel();
         if let Err(mpsc::error::TrySendError::Full(msg)) = self.inbox.try_send(SessionMsg::Cancel) {
-            // It stands behind what it is to stop.
+            // The queue must be emptied first.
             let inbox = self.inbox.clone();
             tokio::spawn(async move { drop(inbox.send(msg).await) });
         }
     }
 
-    /// Ends the session with its turn and its servers, and waits for that.
+    /// Ends the session with its turn and its servers, and waits for the end.
     pub(crate) async fn close(self) {
         self.turn_cancel.borrow().cancel();
         let responder = ResponseSender::new(|_: Result<(), Failure>| ());
@@ -127,7 +127,7 @@ impl SessionHandle {
         }
     }
 
-    /// Takes one prompt back.
+    /// Withdraws one prompt.
     pub(crate) fn withdraw_prompt(&self, prompt_id: PromptId) {
         if self.inbox.try_send(SessionMsg::Withdraw { prompt_id }).is_err() {
             tracing::warn!(session = %self.id, "the session is stuck; a prompt could not be taken back");

@@ -1,7 +1,7 @@
-//! Runs the person's hooks at their moments of a turn, one after the other in the order of the configuration,
-//! and makes of what they say what the turn does. Must never know how a hook is started or spelled.
+//! Runs the user's hooks in the order of the configuration, and applies their decisions to the turn. Must not know how
+//! a hook is started or how its data is encoded.
 //!
-//! Where no hook is configured nothing happens here: no process, no JSON.
+//! Without hooks, nothing happens here: no process, no JSON.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,42 +12,41 @@ use crow_core::{
 
 use crate::run_turn::{SessionState, TurnCx};
 
-/// How often hooks may have the model go on in one turn: one that is never content would never end.
+/// Times that hooks may let the model continue in one turn; without a limit, a hook could keep a turn running forever.
 const CONTINUATIONS_MAX: u32 = 3;
 
 const CANCELLED: &str = "not run: the turn was cancelled";
 const ENDED_BEFORE: &str = "not run: a hook ended the turn before it";
 
-/// What the hooks of one moment came to.
+/// The results of the hooks for one event.
 #[derive(Debug, Default)]
 struct HookResults {
-    /// What the model should know, hook by hook.
+    /// Text for the model, one per hook.
     context: Vec<String>,
-    /// What stopped the rest of them.
+    /// The objection that stopped the remaining hooks.
     objection: Option<HookObjection>,
 }
 
 #[derive(Debug)]
 enum HookObjection {
-    /// What they ran for may not happen; why.
+    /// The action may not happen; with the reason.
     Rejected(String),
-    /// The turn ends; why.
+    /// The turn ends; with the reason.
     Ended(String),
-    /// The turn was cut.
     Cancelled,
 }
 
-/// Why a prompt is not asked.
+/// Why a prompt is not sent to the model.
 #[derive(Debug)]
 pub(crate) enum PromptRejection {
-    /// A hook refused it; says so.
+    /// A hook rejected it; with the message.
     Rejected(String),
-    /// The turn was cut while hooks ran.
+    /// The turn was cancelled while hooks ran.
     Cancelled,
 }
 
 impl PromptRejection {
-    /// Says it to whoever said something into a running turn.
+    /// Converts it into the failure of a steering message.
     pub(crate) fn into_failure(self) -> Failure {
         let reason = match self {
             Self::Rejected(reason) => reason,
@@ -59,20 +58,20 @@ impl PromptRejection {
     }
 }
 
-/// What hooks did to a turn so far.
+/// The effect of hooks on a turn so far.
 #[derive(Debug, Default)]
 pub(crate) struct TurnHookState {
     is_ended: AtomicBool,
 }
 
 impl TurnHookState {
-    /// Tells whether a hook ended the turn.
+    /// Whether a hook has ended the turn.
     pub(crate) fn is_ended(&self) -> bool {
         self.is_ended.load(Ordering::Relaxed)
     }
 }
 
-/// Runs the hooks of a moment until one objects.
+/// Runs the hooks of an event until one objects.
 async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
     let project_config = cx.config_loader.current_config();
     let hooks: Vec<&HookConfig> =
@@ -118,7 +117,7 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
     results
 }
 
-/// Runs the hooks before a call; gives what they add to its result, or its outcome when it may not run.
+/// Runs the hooks before a call; returns text to add to its result, or its result if it may not run.
 pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &ToolCall) -> Result<Vec<String>, ToolResult> {
     if cx.hook_state.is_ended() {
         return Err(ToolResult::failure(ENDED_BEFORE));
@@ -134,20 +133,20 @@ pub(crate) async fn before_call(cx: &TurnCx<'_>, call: &ToolCall) -> Result<Vec<
     }
 }
 
-/// Runs the hooks after a call and adds what they say to what the model reads. What ran stays done.
+/// Runs the hooks after a call and adds their text to its result. The call is not undone.
 pub(crate) async fn after_call(cx: &TurnCx<'_>, call: &ToolCall, mut result: ToolResult) -> ToolResult {
     let results = run_hooks(cx, HookInput::AfterCall { call, outcome: &result }).await;
     append_context(&mut result, results.context);
     result
 }
 
-/// Adds what hooks say to what the model reads of a call.
+/// Adds the text of hooks to the result of a call.
 pub(crate) fn append_context(result: &mut ToolResult, context: Vec<String>) {
     let parts = context.into_iter().map(|text| ContentPart::Text(format!("(a hook says) {text}")));
     result.for_model.extend(parts);
 }
 
-/// Runs the hooks on what the person said; gives it with what they add.
+/// Runs the hooks on a prompt; returns the prompt with the text they add.
 pub(crate) async fn on_prompt(
     cx: &TurnCx<'_>,
     mut parts: Vec<ContentPart>,
@@ -165,8 +164,8 @@ pub(crate) async fn on_prompt(
     Ok(parts)
 }
 
-/// Runs the hooks when the model has nothing more to do. Tells whether the turn is not over yet: one of them has
-/// the model go on, or it was cut meanwhile.
+/// Runs the hooks when the model has nothing more to do. Returns true if the turn continues: a hook lets the model
+/// continue, or the turn was cancelled meanwhile.
 pub(crate) async fn run_stop_hooks(
     cx: &TurnCx<'_>,
     state: &mut SessionState,

@@ -1,5 +1,5 @@
-//! The host: one loop that finds the session a message is for. It waits for its next event and for nothing else;
-//! whatever takes time is a task that reports back.
+//! The host: one loop that routes messages to sessions. It only waits for its next event; slow work is a task that
+//! reports back.
 
 mod session_requests;
 
@@ -25,16 +25,16 @@ use crate::runtime::AgentRuntime;
 use crate::session::{self, SessionInit};
 use crate::{commands, location, session_init};
 
-/// Messages of a client that may wait for the loop, which hands each on at once.
+/// Messages of a client that may wait for the loop, which forwards each one at once.
 const EVENTS_LEN: usize = 64;
 
-/// What may be asked of a session while it is opened or closed, which takes milliseconds.
+/// Requests to a session that may wait while it is opened or closed, which takes milliseconds.
 const QUEUE_LEN: usize = 256;
 
-/// How long turns may take to store their last results once the client is gone; it promised to be quick.
+/// Time that turns may take to store their last results after the client has disconnected.
 const SHUTDOWN_WAIT_MAX: Duration = Duration::from_millis(80);
 
-/// Everything that can happen to a host.
+/// An event of the host.
 #[derive(Debug)]
 enum HostEvent {
     Client(IncomingRequest),
@@ -43,12 +43,12 @@ enum HostEvent {
         runtime: Arc<AgentRuntime>,
         answer: ResponseSender<OpenSessionResult>,
     },
-    /// The configuration is usable; `n_outs` is how often somebody had signed out when that was asked.
+    /// The configuration is usable; `n_logouts` is the number of logouts when that was checked.
     LoggedIn {
         n_logouts: u64,
         answer: ResponseSender<()>,
     },
-    /// What was done to a session as a whole is done.
+    /// The exclusive work on a session is done.
     SessionReleased {
         session: SessionId,
     },
@@ -60,12 +60,12 @@ impl From<IncomingRequest> for HostEvent {
     }
 }
 
-/// Makes the kit, once; after a failure the next session tries again.
+/// Creates the runtime, once; after a failure the next session tries again.
 type RuntimeLoader = dyn Fn() -> BoxFuture<'static, Result<AgentRuntime, Failure>> + Send + Sync;
 
-/// Serves one client until it closes its end or `stop` comes, then stops what runs.
+/// Serves one client until it disconnects or `stop` completes, then stops everything that runs.
 ///
-/// `load` reads configuration and database, after the client has its first answer.
+/// `load` reads configuration and database, after the first answer to the client.
 pub async fn serve_sessions<F>(
     lines: LineTransport,
     about: AgentInfo,
@@ -119,7 +119,7 @@ where
         tracing::warn!("a turn did not end in time; its open calls are closed on load");
     }
     if let Some(runtime) = runtime.get() {
-        // Whoever of them is Crow has stored by now what it said.
+        // Children that are Crow have stored their last results by now.
         runtime.launcher.kill_all();
     }
     host.abort();
@@ -140,7 +140,7 @@ impl HostShared {
         self.runtime.get_or_try_init(async || (self.load)().await.map(Arc::new)).await
     }
 
-    /// Reads the configuration again and checks that there is a model to ask.
+    /// Loads the configuration again and checks that it has a model.
     async fn sign_in(&self) -> Result<(), Failure> {
         let auth_failure = |failure: Failure| Failure::new(FailureKind::AuthRequired, failure.sentence);
         let new_runtime = (self.load)().await?;
@@ -158,7 +158,7 @@ impl HostShared {
     }
 }
 
-/// Whether models may be asked.
+/// Whether models may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AuthState {
     LoggedIn,
@@ -170,7 +170,7 @@ struct SessionHost {
     shared: HostShared,
     inbox: mpsc::Receiver<HostEvent>,
     sessions: HashMap<SessionId, SessionHandle>,
-    /// Sessions that are being opened, closed or deleted, each with what is asked of it meanwhile.
+    /// Sessions that are being opened, closed or deleted, each with the requests that wait for it.
     queued_requests: HashMap<SessionId, VecDeque<IncomingRequest>>,
     auth: AuthState,
     n_logouts: u64,
@@ -183,7 +183,7 @@ impl SessionHost {
                 HostEvent::Client(request) => self.on_client_request(request),
                 HostEvent::Opened { init, runtime, answer } => self.on_opened(*init, runtime, answer),
                 HostEvent::LoggedIn { n_logouts, answer } => {
-                    // Whoever signed out since then had the last word.
+                    // A logout after the login request takes precedence.
                     if n_logouts == self.n_logouts {
                         self.auth = AuthState::LoggedIn;
                     }
@@ -291,7 +291,7 @@ impl SessionHost {
         });
     }
 
-    /// Keys are the person's own files and stay; what ends is their use by this connection.
+    /// Logs out: the keys remain in the user's files, and this connection stops using them.
     fn sign_out(&mut self, answer: ResponseSender<()>) {
         self.auth = AuthState::LoggedOut;
         self.n_logouts += 1;
@@ -330,12 +330,12 @@ impl SessionHost {
         }
     }
 
-    /// Does something to a session as a whole; what is asked of it meanwhile waits.
+    /// Runs exclusive work on a session; requests to the session wait.
     fn run_exclusive(&mut self, session: SessionId, work: impl Future<Output = ()> + Send + 'static) {
         self.queued_requests.insert(session.clone(), VecDeque::new());
         let shared = self.shared.clone();
         tokio::spawn(async move {
-            // Whatever becomes of the work, the session must not stay like this.
+            // Even if the work panics, the session must be released.
             if let Err(error) = tokio::spawn(work).await {
                 tracing::error!(%session, %error, "opening or closing a session broke");
             }
@@ -372,7 +372,7 @@ impl SessionHost {
         });
     }
 
-    /// Deletes a session; one that is not there is deleted already.
+    /// Deletes a session; a missing session counts as deleted.
     fn delete_session(&mut self, session: SessionId, answer: ResponseSender<()>) {
         let (handle, shared) = (self.sessions.remove(&session), self.shared.clone());
         self.run_exclusive(session.clone(), async move {

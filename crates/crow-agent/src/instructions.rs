@@ -1,5 +1,5 @@
-//! AGENTS.md: what the person and the project say about how to work. It is text for the model and gives nobody a right,
-//! so it needs no trust. Blocks.
+//! Reads AGENTS.md files: instructions of the user and the project. They are text for the model and grant no
+//! permission, so they need no trust. Blocks.
 
 use std::path::Path;
 
@@ -7,17 +7,17 @@ use crate::project_config::{AllowedRoot, read_text, repository_root};
 
 const FILE: &str = "AGENTS.md";
 
-/// Bytes of one file; longer ones are no instructions.
+/// Size of one file; larger files are not read.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Bytes of all files together; longer ones are cut, since every request carries them.
+/// Total size of all files; more is truncated, since every request contains them.
 const BYTES_MAX: usize = 64 * 1024;
 
-/// Nested files that a prompt names: every request carries their names.
+/// Nested files listed in a system prompt: every request contains their names.
 const NESTED_MAX: usize = 50;
 
-/// Gathers the files: the person's own, then from the repository's root down to `cwd`, the nearest last so that it has
-/// the last word.
+/// Reads the files: the user's own, then from the repository's root down to `cwd`, the nearest one last so that it
+/// takes precedence.
 pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
     let user_file = read_text(&config_dir.join(FILE), AllowedRoot::Anywhere, FILE_BYTES_MAX);
     let cwd = crow_tools::resolve_links(cwd);
@@ -26,7 +26,7 @@ pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
         cwd.ancestors().take_while(|directory| directory.starts_with(root)).collect();
     directories.reverse();
     let files = directories.iter().map(|directory| crow_tools::resolve_links(&directory.join(FILE)));
-    // A link could send any file of the repository to the model, keys among them.
+    // A link could expose any file of the repository to the model, keys among them.
     let files = files.filter(|file| {
         file.extension().is_some_and(|extension| extension == "md")
             && !crow_core::is_key_path(&file.to_string_lossy())
@@ -43,7 +43,7 @@ pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
     content
 }
 
-/// Lists the files below `cwd` that speak for their folder, by their paths from there.
+/// Lists the instruction files below `cwd`, by their paths from there.
 pub(crate) fn nested_instructions(cwd: &Path) -> Vec<String> {
     crow_tools::find_files_below(cwd, FILE, NESTED_MAX)
 }

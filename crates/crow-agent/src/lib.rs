@@ -1,7 +1,7 @@
-//! Owns tasks and time: the host loop, one driver per session, the running of a turn.
+//! The agent: the host loop, one driver per session, and the turns.
 //!
-//! It says [`crow_core::SessionUpdate`] and hears [`crow_acp::IncomingRequest`]; it spells no protocol, no SQL and no
-//! provider's JSON.
+//! It produces [`crow_core::SessionUpdate`] and handles [`crow_acp::IncomingRequest`]; it contains no protocol, no SQL
+//! and no provider's JSON.
 
 mod approvals;
 mod calls;
@@ -48,5 +48,5 @@ pub use runtime::{AgentConfig, AgentRuntime, ParallelMode, PublicEnvironment, Wo
 pub use tasks::task_specs;
 pub use undo::{TurnUndone, undo_turn};
 
-/// The target of the span around all that a session does; its field `session` is the session's name.
+/// The target of the tracing span around the work of a session; its field `session` is the session's name.
 pub const SESSION_SPAN: &str = "session";

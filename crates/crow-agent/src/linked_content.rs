@@ -1,5 +1,5 @@
-//! What the person pointed at, beside what they said: the text of files and the images of the web. Of files, what the policy
-//! does not let the model read by itself stays a mention.
+//! Attaches the content of links in a prompt: the text of files and images from the web. A file that the policy does
+//! not let the model read without a question stays a link.
 
 mod images;
 
@@ -12,13 +12,13 @@ use crow_tools::ToolCx;
 use crate::calls;
 use crate::run_turn::{SessionState, TurnCx};
 
-/// Files of one prompt that are read; who points at more means a folder.
+/// Files of one prompt that are read; more links usually mean a directory.
 const FILES_MAX: usize = 32;
 
-/// Bytes of all of them, about 32,000 tokens.
+/// Total size of the files, about 32,000 tokens.
 const BYTES_MAX: usize = 128 * 1024;
 
-/// Adds to each link what it leads to, or why that is not here.
+/// Adds to each link its content, or the reason why it is missing.
 pub(crate) async fn with_contents(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -29,7 +29,7 @@ pub(crate) async fn with_contents(
     attach_linked_files(cx, parts).await
 }
 
-/// Adds to each link to a file what the file says, or why that is not here. The person did not say it.
+/// Adds to each link to a file the file's text, or the reason why it is missing, marked as added by Crow.
 async fn attach_linked_files(cx: &TurnCx<'_>, parts: Vec<ContentPart>) -> Vec<ContentPart> {
     let mut remaining_bytes = BYTES_MAX;
     let mut uris = BTreeSet::new();
@@ -54,7 +54,7 @@ fn linked_file_part(uri: &str, text: String) -> ContentPart {
     ContentPart::FromCrow { what: CrowPart::LinkedFile(file), text }
 }
 
-/// The text of a file, as far as there is room; `None` for what is no file here.
+/// Returns the text of a file within the remaining size; `None` if the link is not a file on this machine.
 async fn read_linked_file(cx: &TurnCx<'_>, uri: &str, remaining_bytes: &mut usize) -> Option<String> {
     let (path, lines) = link::parse_file_link(uri)?;
     if path.contains('\0') {

@@ -1,14 +1,14 @@
-//! Where a session works, once it is known to be there.
+//! Validates the directories of a session.
 
 use std::path::{Path, PathBuf};
 
 use crow_acp::SessionLocation;
 use crow_core::{Failure, FailureKind};
 
-/// Folders beside the first that a session may work in; every path is compared with each.
+/// Additional directories of a session; every path is compared with each of them.
 const ROOTS_MAX: usize = 64;
 
-/// Checks that every folder is there, and spells each in one way.
+/// Checks that every directory exists, and normalizes the paths.
 pub(crate) async fn check_location(location: SessionLocation) -> Result<SessionLocation, Failure> {
     let SessionLocation { cwd, more_roots, servers } = location;
     let more_roots = more_roots.iter().map(|root| normalize_path(root)).collect();
@@ -27,10 +27,10 @@ pub(crate) async fn check_location(location: SessionLocation) -> Result<SessionL
     Ok(location)
 }
 
-/// A path that is no text cannot be told to a client, a model or a database.
+/// A path that is not UTF-8 cannot be sent to a client or a model, or stored.
 const NOT_TEXT: &str = "whose name is not UTF-8. Rename the folder, or one above it, or choose another.";
 
-/// Leaves out what a path can do without: slashes at the end and in a row, dots.
+/// Removes trailing and repeated slashes and dots from a path.
 pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     path.components().collect()
 }

@@ -1,5 +1,5 @@
-//! `query_memory` and `query_session`: what was said before, for the model. They read the store and never write. What
-//! they bring is a record, whoever wrote it; they must never act on it.
+//! `query_memory` and `query_session`: the model's tools to search past sessions. They read the store and never write.
+//! Results are records of unknown origin and must not be acted on.
 
 mod arguments;
 mod message_record;
@@ -17,10 +17,9 @@ use self::arguments::{
 };
 use crate::clock;
 
-/// A title is one line in a list.
 const TITLE_CHARS_MAX: usize = 80;
 
-/// Makes the tools for a session. Without one they can be told of and shown, and read the others.
+/// Creates the tools for a session. Without one they can be listed, and can read other sessions.
 pub(crate) fn memory_tools(store: &Store, session: Option<&SessionId>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(QueryMemoryTool { spec: memory_spec(), store: store.clone() }),
@@ -28,7 +27,7 @@ pub(crate) fn memory_tools(store: &Store, session: Option<&SessionId>) -> Vec<Ar
     ]
 }
 
-/// How the model is told of the tools that every session has of its store.
+/// Returns the definitions of the tools that search the store.
 pub fn memory_specs() -> Vec<ToolSpec> {
     vec![memory_spec(), session_spec()]
 }
@@ -121,7 +120,7 @@ impl Tool for QueryMemoryTool {
 impl QueryMemoryTool {
     async fn search_memory(&self, args: &QueryMemoryArgs) -> Result<String, MemoryRefusal> {
         let (limit, offset) = (args.limit(), args.offset());
-        // One more tells whether there are more.
+        // One more shows whether there are more.
         let query =
             SearchQuery { text: args.query.clone(), session: None, limit: limit.saturating_add(1), offset };
         let mut hits = self.store.search_messages(query).await?;
@@ -166,7 +165,7 @@ impl Tool for QuerySessionTool {
     }
 }
 
-/// Says what of which session is read.
+/// Returns the title of a call.
 fn call_title(arguments: &Map<String, Value>) -> String {
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     let session = match text("session_id").filter(|id| *id != CURRENT) {

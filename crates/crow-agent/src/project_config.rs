@@ -1,8 +1,8 @@
-//! What a session works with beside its tools: rules, MCP servers, skills and prompt files, the person's own and those of
-//! the repository that the person trusts.
+//! The configuration of a session besides its tools: rules, MCP servers, skills and prompt files, of the user and of a
+//! trusted repository.
 //!
-//! Must never use what nobody trusts: what a repository brings along becomes part of [`ProjectConfig`] by the bytes
-//! that were hashed and approved, and by nothing that is read later.
+//! Untrusted content must never be used: content of a repository becomes part of [`ProjectConfig`] only from the bytes
+//! that were hashed and approved, never from a later read.
 
 mod bounded_read;
 mod loader;
@@ -35,42 +35,42 @@ pub use self::trust_command::{
     RepositoryFileTrust, RepositoryTrust, TrustedRepository, find_repository_root, forget_trust, list_trust,
 };
 
-/// Reads the configuration files of repositories, which are spelled like the person's own.
+/// Reads the configuration files of repositories, which have the format of the user's own.
 pub trait RepositoryConfigReader: fmt::Debug + Send + Sync {
-    /// Reads a file's text; nothing else is looked at.
+    /// Parses a file's text; nothing else is read.
     fn read_config(&self, path: &Path, text: &str, variables: VariableExpansion<'_>) -> RepositoryConfig;
 }
 
-/// What becomes of `${NAME}` in a repository's file.
+/// The expansion of `${NAME}` in a repository's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableExpansion<'a> {
-    /// It stays as it is written: nobody trusts the file yet.
+    /// Not at all: the file is not trusted yet.
     AsWritten,
-    /// It is replaced by its value where it is one of these, which a person was shown, and no key.
+    /// Only these variables, which the user was shown, and never a key.
     Only(&'a BTreeSet<String>),
 }
 
-/// What a configuration file of a repository says.
+/// The content of a repository's configuration file.
 #[derive(Debug, Clone, Default)]
 pub struct RepositoryConfig {
-    /// The MCP servers it brings along.
+    /// Its MCP servers.
     pub servers: Vec<McpServer>,
-    /// What it would allow and deny.
+    /// Its permission rules.
     pub rules: PermissionRules,
-    /// The commands that it would have run at moments of a turn.
+    /// Its hooks.
     pub hooks: Vec<HookConfig>,
-    /// The variables that it gets the values of.
+    /// The variables whose values it gets.
     pub variables: BTreeSet<String>,
-    /// Variables that it names and that hold keys: no repository gets those.
+    /// The variables in it that hold keys: a repository never gets these.
     pub secret_variables: BTreeSet<String>,
     /// Keys that a repository cannot set.
     pub rejected_keys: Vec<String>,
-    /// What is odd or wrong in it, a sentence each.
+    /// Problems of the file, one sentence each.
     pub problems: Vec<String>,
 }
 
 impl RepositoryConfig {
-    /// Tells whether it brings nothing that anyone would have to approve.
+    /// Whether it has nothing that needs approval.
     pub(crate) fn is_empty(&self) -> bool {
         self.servers.is_empty()
             && self.rules.allow.is_empty()
@@ -79,28 +79,28 @@ impl RepositoryConfig {
     }
 }
 
-/// What a session may use at one moment.
+/// The current configuration of a session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProjectConfig {
-    /// The repository's servers, beside those that the session was opened with.
+    /// The repository's servers, in addition to those of the session.
     pub(crate) servers: Vec<McpServer>,
-    /// What is allowed and denied, by the configuration and by the repository.
+    /// Rules of the configuration and of the repository.
     pub(crate) rules: PermissionRules,
-    /// The person's own before the repository's.
+    /// The user's before the repository's.
     pub(crate) hooks: Vec<HookConfig>,
-    /// The person's own before the repository's.
+    /// The user's before the repository's.
     pub(crate) skills: Vec<Skill>,
-    /// The person's own before the repository's.
+    /// The user's before the repository's.
     pub(crate) prompts: Vec<PromptFile>,
-    /// What counts of the project's Spec Kit files.
+    /// The approved Spec Kit files of the project.
     pub(crate) approved: ApprovedFiles,
 }
 
-/// The Spec Kit files of a project that the person approved, by their bytes.
+/// The Spec Kit files of a project that the user approved, by their bytes.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ApprovedFiles {
     files: BTreeSet<(PathBuf, ContentHash)>,
-    /// The commands that stand in them.
+    /// The commands in these files.
     commands: Vec<CommandInfo>,
 }
 
@@ -114,19 +114,19 @@ impl ApprovedFiles {
         }));
     }
 
-    /// Tells whether a file says what was approved.
+    /// Whether a file has the approved content.
     pub(crate) fn is_approved(&self, path: &Path, bytes: &[u8]) -> bool {
         self.files.contains(&(path.to_owned(), scan::hash_content(bytes)))
     }
 }
 
 impl ProjectConfig {
-    /// What the configuration alone says.
+    /// Returns the configuration without a repository.
     pub(crate) fn from_config(config: &AgentConfig) -> Self {
         Self { rules: config.rules.clone(), hooks: config.hooks.clone(), ..Self::default() }
     }
 
-    /// The commands that stand for prompt files and skills.
+    /// Returns the commands of prompt files and skills.
     pub(crate) fn slash_commands(&self) -> Vec<CommandInfo> {
         let prompts = self.prompts.iter().map(|prompt| CommandInfo {
             name: prompt.name.clone(),
@@ -142,12 +142,12 @@ impl ProjectConfig {
         prompts.chain(skills).chain(self.approved.commands.iter().cloned()).collect()
     }
 
-    /// The folders of the skills, which hold what their texts speak of, as they were when they were looked at.
+    /// Returns the directories of the skills, with links resolved at the time of the scan.
     pub(crate) fn skill_folders(&self) -> impl Iterator<Item = &Path> {
         self.skills.iter().filter_map(|skill| skill.directory.as_deref())
     }
 
-    /// Adds to a prompt what its command stands for; what the person typed stays as it is.
+    /// Adds the expansion of its command to a prompt; the user's text is unchanged.
     pub(crate) fn expand_prompt(&self, mut parts: Vec<ContentPart>) -> Vec<ContentPart> {
         let expansion = match parts.first() {
             Some(ContentPart::Text(text)) => {
@@ -161,7 +161,7 @@ impl ProjectConfig {
             )
             | None => None,
         };
-        // After the text that names it, before what it is about.
+        // After the text with the command, before its attachments.
         if let Some(expansion) = expansion {
             parts.insert(1, expansion);
         }
@@ -193,7 +193,7 @@ impl ProjectConfig {
     }
 }
 
-/// Tells the model of skills that its system prompt does not name.
+/// Returns a part about skills that are not in the system prompt.
 pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
     let lines = skills
         .iter()
@@ -206,7 +206,7 @@ pub(crate) fn skills_part(skills: &[&Skill]) -> ContentPart {
     ContentPart::FromCrow { what: CrowPart::Skills, text }
 }
 
-/// Finds a skill among those that the model was told of in prompts.
+/// Whether a prompt mentions a skill.
 pub(crate) fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
     let path = skill.path.display().to_string();
     parts.iter().any(|part| match part {
@@ -218,13 +218,13 @@ pub(crate) fn mentions_skill(parts: &[ContentPart], skill: &Skill) -> bool {
     })
 }
 
-/// Keeps the first of each name.
+/// Keeps the first item of each name.
 fn dedup_by_name<T>(items: &mut Vec<T>, name: impl Fn(&T) -> String) {
     let mut names = std::collections::BTreeSet::new();
     items.retain(|item| names.insert(name(item)));
 }
 
-/// Counts things in words.
+/// Formats a number of things.
 fn count_text(n: usize, noun: &str) -> Option<String> {
     match n {
         0 => None,
@@ -233,7 +233,7 @@ fn count_text(n: usize, noun: &str) -> Option<String> {
     }
 }
 
-/// Joins sentences' parts; nothing when there are none.
+/// Joins items with commas, at most `n_max` of them.
 fn join_items(items: slice::Iter<'_, String>, n_max: usize) -> String {
     let n_more = items.len().saturating_sub(n_max);
     let mut shown_items: Vec<String> = items.take(n_max).cloned().collect();

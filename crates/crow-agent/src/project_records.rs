@@ -1,5 +1,5 @@
-//! Records of a person's answers about projects: one JSON file per project in a folder of the configuration folder, which
-//! only that person may read. Blocks.
+//! Records of the user's answers about projects: one JSON file per project in a subdirectory of the configuration
+//! directory, readable by the user only. Blocks.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,28 +10,27 @@ use serde::de::DeserializeOwned;
 
 use crate::project_config::{AllowedRoot, hash_content, list_names, read_text};
 
-/// Projects that are listed; far more than anyone answers about.
+/// Projects that are listed; far more than any user has.
 const PROJECTS_MAX: usize = 10_000;
 
 /// One kind of record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProjectRecords<'a> {
-    /// The configuration folder.
     pub(crate) config_dir: &'a Path,
-    /// The folder in it.
+    /// The subdirectory.
     pub(crate) directory: &'static str,
     /// Larger files are not read.
     pub(crate) file_bytes_max: u64,
 }
 
 impl ProjectRecords<'_> {
-    /// Where the record of a project is.
+    /// Returns the path of a project's record.
     pub(crate) fn path(&self, project: &Path) -> PathBuf {
         let name = hash_content(project.as_os_str().as_encoded_bytes());
         self.config_dir.join(self.directory).join(format!("{name}.json"))
     }
 
-    /// Reads the record of a project; `None` where there is none, or why it cannot be believed.
+    /// Reads the record of a project; `None` if there is none, or the reason why it is invalid.
     pub(crate) fn read<T: DeserializeOwned>(&self, project: &Path) -> Result<Option<T>, String> {
         self.read_file(&self.path(project))
     }
@@ -42,12 +41,12 @@ impl ProjectRecords<'_> {
         text.map(|text| serde_json::from_str(&text).map_err(|error| error.to_string())).transpose()
     }
 
-    /// Replaces the record of a project in one step.
+    /// Replaces the record of a project atomically.
     pub(crate) fn write<T: Serialize>(&self, project: &Path, record: &T) -> io::Result<()> {
         let path = self.path(project);
         let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         make_folder(directory)?;
-        // Temporary files are readable by their owner only, and stay so.
+        // Temporary files are readable by their owner only, and so is the renamed file.
         let mut temporary = tempfile::Builder::new().prefix(".new-").tempfile_in(directory)?;
         serde_json::to_writer(&mut temporary, record)?;
         temporary.flush()?;
@@ -64,7 +63,7 @@ impl ProjectRecords<'_> {
         }
     }
 
-    /// Reads all records with the project that each names; the other side is what is wrong with a file.
+    /// Reads all records, with the project that each one is about; an invalid file is an error in the list.
     pub(crate) fn list<T: DeserializeOwned>(&self, project: impl Fn(&T) -> &str) -> Vec<Result<T, String>> {
         let directory = self.config_dir.join(self.directory);
         let names = list_names(&directory, AllowedRoot::Anywhere, PROJECTS_MAX).into_iter();
@@ -75,7 +74,7 @@ impl ProjectRecords<'_> {
                 Ok(record) => record?,
                 Err(reason) => return Some(Err(describe_error(&reason))),
             };
-            // Its name is made of the project's: a copy under another name counts for nothing.
+            // The file name is derived from the project: a copy under another name is invalid.
             let is_at_own_path = self.path(Path::new(project(&record))) == file;
             Some(if is_at_own_path { Ok(record) } else { Err(describe_error("it is about another project")) })
         });

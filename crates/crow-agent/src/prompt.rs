@@ -1,5 +1,4 @@
-//! What the model is told first: the facts of the place, or how to sum a conversation up, in the person's own template
-//! or ours.
+//! Renders the system prompt and the compaction prompt from the user's own template or the built-in one.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +12,10 @@ use crate::runtime::AgentConfig;
 
 const TEMPLATE: &str = include_str!("../prompts/system.jinja2");
 const TEMPLATE_NAME: &str = "system.jinja2";
-/// What earlier versions called it.
+/// Name in earlier versions.
 const LEGACY_NAME: &str = "system_prompt.jinja2";
 
-/// SHA-256 of the templates that earlier versions wrote when there was none, without blanks around them: nobody's own.
+/// SHA-256 of the default templates that earlier versions wrote to disk, trimmed; such a file is not the user's own.
 const LEGACY_DEFAULT_HASHES: [&str; 8] = [
     "3a475a6528e4d93accfd17fd723a9653bb952cd65d38689f2fcbae7248ca699b",
     "cb9c802960de827994fae385b16792ad1a14ea10a6f3995c9f62bde3d393c261",
@@ -31,20 +30,18 @@ const LEGACY_DEFAULT_HASHES: [&str; 8] = [
 const COMPACT: &str = include_str!("../prompts/compact.jinja2");
 const COMPACT_NAME: &str = "compact.jinja2";
 
-/// Bytes of a person's own template.
+/// Size of a user's template.
 const TEMPLATE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// A system prompt, and what it was made of.
+/// A system prompt with its template.
 #[derive(Debug)]
 pub(crate) struct RenderedPrompt {
-    /// What the model is told.
     pub(crate) text: String,
-    /// The template.
     pub(crate) template: String,
 }
 
-/// Renders the system prompt for a session that works in these folders, the first before the others. Reads files: keep
-/// it off the loop.
+/// Renders the system prompt for a session; the working directory comes before the additional ones. Reads files: call
+/// it on a blocking thread.
 pub(crate) fn render_system_prompt(
     (cwd, more_roots): (&Path, &[PathBuf]),
     session: &SessionId,
@@ -53,7 +50,7 @@ pub(crate) fn render_system_prompt(
 ) -> Result<RenderedPrompt, Failure> {
     let agents_content = instructions::read_instructions(cwd, &config.config_dir);
     let nested = instructions::nested_instructions(cwd);
-    // As later Python versions had them, one entry a file.
+    // As in later Python versions, one entry per file.
     let agents_full = match agents_content.is_empty() {
         true => Vec::new(),
         false => vec![context! { path => "AGENTS.md", content => &agents_content }],
@@ -92,7 +89,7 @@ pub(crate) fn render_system_prompt(
     Ok(RenderedPrompt { text, template })
 }
 
-/// Finds the template of the system prompt: the person's own, by the newer or an earlier name, or ours.
+/// Finds the template of the system prompt: the user's own, under its current or an earlier name, or the built-in one.
 fn system_template(config: &AgentConfig) -> Result<(PathBuf, String), Failure> {
     let default_path = config.prompts_dir.join(TEMPLATE_NAME);
     if let Some(template) = read_template(&default_path)? {
@@ -110,20 +107,20 @@ fn system_template(config: &AgentConfig) -> Result<(PathBuf, String), Failure> {
     Ok((default_path, TEMPLATE.to_owned()))
 }
 
-/// Whether a template is one of those with these hashes.
+/// Whether a template has one of these hashes.
 fn has_known_hash(hashes: &[&str], template: &str) -> bool {
     let hash: String = Sha256::digest(template.trim()).iter().map(|byte| format!("{byte:02x}")).collect();
     hashes.contains(&hash.as_str())
 }
 
-/// Renders what the model is told before it sums a conversation up. Reads files: keep it off the loop.
+/// Renders the prompt for a compaction. Reads files: call it on a blocking thread.
 pub(crate) fn render_compaction_prompt(config: &AgentConfig, focus: &str) -> Result<String, Failure> {
     let path = config.prompts_dir.join(COMPACT_NAME);
     let template = read_template(&path)?.unwrap_or_else(|| COMPACT.to_owned());
     render_template(&path, &template, context! { focus })
 }
 
-/// Reads a person's own template, if there is one.
+/// Reads the user's own template, if there is one.
 fn read_template(path: &Path) -> Result<Option<String>, Failure> {
     read_text(path, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
         let reason = format!("The prompt template {} cannot be read: {error}.", path.display());
@@ -131,7 +128,7 @@ fn read_template(path: &Path) -> Result<Option<String>, Failure> {
     })
 }
 
-/// Renders a template, which is at this place unless it is ours.
+/// Renders a template; the path is for errors.
 fn render_template(path: &Path, template: &str, variables: minijinja::Value) -> Result<String, Failure> {
     let mut environment = Environment::new();
     minijinja_contrib::add_to_environment(&mut environment);
@@ -142,7 +139,7 @@ fn render_template(path: &Path, template: &str, variables: minijinja::Value) -> 
     })
 }
 
-/// Spells a path as one line.
+/// Formats a path as one line.
 fn display_path(path: &Path) -> String {
     escape_hidden(&path.to_string_lossy())
 }

@@ -1,12 +1,12 @@
-//! What the person said, as the model gets it: images that are only named are read here, those on the web become links.
+//! Converts a prompt for the model: images given by path are read here, images on the web become links.
 
 use crow_acp::PromptBlock;
 use crow_core::{ContentPart, Failure, FailureKind, escape_hidden_start, link, read_data_url};
 
-/// Characters of an address that a message repeats: a `data:` address may be megabytes long.
+/// Characters of an address in a message: a `data:` address may be megabytes long.
 const URI_CHARS_MAX: usize = 200;
 
-/// Reads what has to be read of a prompt.
+/// Loads the content of a prompt.
 pub(crate) async fn load_prompt_parts(content: Vec<PromptBlock>) -> Result<Vec<ContentPart>, Failure> {
     let mut parts = Vec::with_capacity(content.len());
     for block in content {
@@ -21,7 +21,7 @@ pub(crate) async fn load_prompt_parts(content: Vec<PromptBlock>) -> Result<Vec<C
     Ok(parts)
 }
 
-/// Makes an image on the web into a link to it, which is fetched later; other addresses come back.
+/// Converts an image on the web into a link, which is fetched later; returns any other address unchanged.
 fn web_image(uri: String, mime: String) -> Result<ContentPart, String> {
     let mime = if link::is_web_image(&uri, Some(&mime)) { mime } else { link::ANY_IMAGE.to_owned() };
     match link::is_web_image(&uri, Some(&mime)) {

@@ -1,4 +1,4 @@
-//! What a client saw, told again from what is stored.
+//! Recreates the session updates of a client from stored entries.
 
 use crow_core::{
     Compaction, CompactionStage, ContentPart, OutputStreaming, SessionUpdate, TokenUsage, ToolCall,
@@ -11,7 +11,7 @@ use crate::session::SessionInit;
 use crate::session_init::{RESULT_UNKNOWN, SessionOwner};
 use crate::speckit;
 
-/// Tells a call without a result.
+/// Returns the update for a call without a result.
 pub(crate) fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: SessionOwner) -> SessionUpdate {
     let (status, content) = match owner {
         SessionOwner::ThisProcess => (ToolCallStatus::Running, Vec::new()),
@@ -30,23 +30,23 @@ pub(crate) fn open_call_update(call: &ToolCall, info: ToolCallInfo, owner: Sessi
     }
 }
 
-/// What a session had taken at each of its messages.
+/// The usage of a session at each of its messages.
 pub(crate) struct UsageReplay<'a> {
     context_window: u64,
     compactions: &'a [Compaction],
-    /// What was not asked yet.
+    /// Side requests that are not counted yet.
     side_requests: &'a [SideRequestUsage],
     total: TokenUsage,
 }
 
 impl<'a> UsageReplay<'a> {
-    /// Begins with the first message.
+    /// Starts before the first message.
     pub(crate) fn new(context_window: u64, init: &'a SessionInit) -> Self {
         let SessionInit { compactions, side_requests, .. } = init;
         Self { context_window, compactions, side_requests, total: TokenUsage::default() }
     }
 
-    /// Tells what there was to tell at the message in a place.
+    /// Returns the usage update at a message.
     pub(crate) fn usage_at(&mut self, seq: u64, entry: &TranscriptEntry) -> Option<SessionUpdate> {
         let usage = entry.usage()?;
         self.add_asides_before(seq);
@@ -54,7 +54,7 @@ impl<'a> UsageReplay<'a> {
         Some(self.usage_update(usage.context_tokens()?, false))
     }
 
-    /// Tells the compactions that were made before the message in a place.
+    /// Returns the updates of the compactions before a message.
     pub(crate) fn compactions_before(&mut self, seq: u64) -> Vec<SessionUpdate> {
         let compactions = self.compactions;
         let matching = compactions.iter().filter(|compaction| compaction.at == seq);
@@ -72,7 +72,7 @@ impl<'a> UsageReplay<'a> {
         ]
     }
 
-    /// Tells how full the context is where nobody has counted it.
+    /// Returns the update for an estimated context usage.
     pub(crate) fn estimated_update(&self, used: u64) -> SessionUpdate {
         self.usage_update(used, true)
     }
@@ -97,12 +97,12 @@ impl<'a> UsageReplay<'a> {
     }
 }
 
-/// Tells whether an entry is the result of a call.
+/// Whether an entry is the result of a call.
 pub(crate) fn is_result(entry: &TranscriptEntry, call: &ToolCall) -> bool {
     matches!(entry, TranscriptEntry::Result { call: of, .. } if *of == call.id)
 }
 
-/// Tells one entry as its updates; `calls` are those of the latest reply.
+/// Returns the updates of one entry; `calls` are those of the latest reply.
 pub(crate) fn entry_updates<'a>(
     entry: &'a TranscriptEntry,
     calls: &mut &'a [ToolCall],

@@ -1,5 +1,5 @@
-//! Going on where a turn would end by itself: after a reply that broke off or was cut, and with a model that goes in
-//! circles.
+//! Continues where a turn would end on its own: after a reply that broke off or reached the size limit, and with a
+//! model that repeats itself.
 
 use crow_acp::{OfferedAnswers, PermissionSubject};
 use crow_core::{
@@ -10,20 +10,20 @@ use crow_core::{
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::run_turn::{SessionState, TurnCx};
 
-/// What the model is told of a reply that broke off. It cannot know what of it arrived.
+/// Sent to the model after a reply that broke off. The model cannot know which part arrived.
 const BROKEN_REPLY_NOTE: &str = "Your reply broke off on its way: what stands above is all that arrived of it, and no call of \
                          it was run. Go on exactly where it stops, without saying any of it again.";
 
-/// What the model is told of a reply that Crow cut.
+/// Sent to the model after a reply that reached the size limit.
 const SIZE_LIMIT_NOTE: &str =
     "Your reply above was cut at 16 MiB: no reply may be larger. Write long text to files, in pieces.";
 
-/// Tells the model that Crow cut its reply. It hears that with the next prompt.
+/// Adds a note to the next prompt that the model's reply reached the size limit.
 pub(crate) async fn note_size_limit(cx: &TurnCx<'_>, state: &mut SessionState) -> Result<(), Failure> {
     append_note(cx, state, CrowPart::CutReply, SIZE_LIMIT_NOTE).await
 }
 
-/// Has the model go on with a reply that broke off; what arrived of it is on disk already.
+/// Lets the model continue a reply that broke off; the part that arrived is on disk already.
 pub(crate) async fn resume_broken_reply(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -41,7 +41,7 @@ pub(crate) async fn resume_broken_reply(
     Ok(TurnAction::Ask)
 }
 
-/// Stores words of Crow's own for the model; the person has a notice.
+/// Stores a message of Crow for the model; the user has a notice.
 async fn append_note(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -53,7 +53,7 @@ async fn append_note(
     cx.append_entry(state, TranscriptEntry::Prompt(prompt)).await
 }
 
-/// Asks the person whether a model that goes in circles is to go on. Without an answer it is not.
+/// Asks the user whether a model that repeats itself should continue. Without an answer it does not.
 pub(crate) async fn confirm_repetition(
     cx: &TurnCx<'_>,
     (state, turn): (&SessionState, &Turn),

@@ -1,4 +1,4 @@
-//! One turn: asks, runs, stores, until [`Turn`] says it is over.
+//! Runs one turn: requests, runs calls and stores, until [`Turn`] ends it.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ use crate::session_init::{self, PendingSession};
 use crate::speckit::StepPolicy;
 use crate::toolbox::{ToolSet, Toolbox};
 
-/// What a turn works with; the transcript it works on goes beside it.
+/// The context of a turn, without the state that it changes.
 #[derive(Clone, Copy)]
 pub(crate) struct TurnCx<'a> {
     pub(crate) session: &'a SessionId,
@@ -52,63 +52,61 @@ pub(crate) struct TurnCx<'a> {
     pub(crate) turn_scope: TurnScope,
     pub(crate) cancel: &'a CancellationToken,
     pub(crate) hook_state: &'a TurnHookState,
-    /// The model that answers in place of the session's own.
+    /// The fallback of the session's own model.
     pub(crate) fallback: &'a FallbackModel,
-    /// What the step of the workflow that runs allows and offers, if one does.
+    /// The policy of the running workflow step, if there is one.
     pub(crate) step_policy: Option<&'a StepPolicy>,
 }
 
-/// What a session remembers between turns.
+/// The state of a session between turns.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
     pub(crate) transcript: Transcript,
     pub(crate) stored_state: StoredState,
-    /// What a reply came to whose end was never stored.
+    /// A partial reply whose end was never stored.
     pub(crate) unfinished: Option<Reply>,
-    /// Its title is stored.
     pub(crate) is_titled: bool,
     pub(crate) warned: WarnedOnce,
-    /// The tools that the store knows the model is offered.
+    /// The tool definitions that the store has.
     pub(crate) offered_tools: Arc<[ToolSpec]>,
-    /// The person rejected a call and says what to do instead with the next prompt: the turn ends for that.
+    /// True if the user rejected a call and gives instructions with the next prompt, for which the turn ends.
     pub(crate) awaits_instructions: bool,
-    /// Place of the prompt whose turn runs.
+    /// Sequence number of the running turn's prompt.
     pub(crate) turn: u64,
-    /// What a step that waits for an answer is held against when it is over.
+    /// The baseline of a step that waits for an answer.
     pub(crate) step_baseline: Option<Box<StepBaseline>>,
 }
 
-/// What the store holds of a conversation between turns.
+/// The relation of the store to the transcript between turns.
 #[derive(Debug, Default)]
 pub(crate) enum StoredState {
-    /// Nothing yet: the session is on its way there.
+    /// The session is not stored yet.
     Pending(PendingSession),
-    /// The same transcript.
+    /// The store has the same transcript.
     Current,
-    /// Nobody knows: a turn broke or could not store. The next one reads it again first.
+    /// Not known: a turn panicked or could not store. The next turn reloads the state first.
     #[default]
     Unknown,
 }
 
-/// Whether a number of tokens is our own guess.
+/// Whether a number of tokens is an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IsEstimate {
-    /// Nobody has counted them.
+    /// True if the tokens are an estimate.
     Yes,
     /// The provider has counted them.
     No,
 }
 
-/// Whether an entry could be stored with what it claims.
+/// The outcome of storing an entry with deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimOutcome {
-    /// It is stored.
     Stored,
-    /// It is not: another process has told the model already.
+    /// Another process has delivered them to the model already.
     AlreadyClaimed,
 }
 
-/// Runs a turn whose prompt is on disk already; what the person says meanwhile comes with the next request.
+/// Runs a turn whose prompt is on disk; steering input is sent with the next request.
 pub(crate) async fn run_turn(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -182,12 +180,12 @@ pub(crate) async fn run_turn(
 }
 
 impl TurnCx<'_> {
-    /// Tells whether nobody waits for the turn any longer.
+    /// Whether the turn was cancelled or its client has disconnected.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || self.client.is_gone()
     }
 
-    /// The tools there are now.
+    /// Returns the current tools.
     pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
         let current = self.toolbox.current_tools();
         match self.step_policy {
@@ -196,7 +194,7 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Makes prompts of what the person said meanwhile; tells how many.
+    /// Appends steering input as prompts; returns their number.
     async fn drain_steering(
         &self,
         state: &mut SessionState,
@@ -223,15 +221,15 @@ impl TurnCx<'_> {
         Ok(n_prompts)
     }
 
-    /// Waits for the next end of a task, where the turn is to last as long as its tasks; tells whether one came, or
-    /// the turn was stopped.
+    /// Waits for the end of a task, if the turn lasts as long as its tasks. Returns true if a task ended or the turn
+    /// was cancelled.
     async fn wait_for_tasks(&self) -> bool {
         self.turn_scope == TurnScope::TasksEnded
             && self.cancel.run_until_cancelled(self.children.wait_for_mail()).await
                 != Some(MailWaitOutcome::NoTasks)
     }
 
-    /// Whether a job or a child agent runs on behind the calls.
+    /// Whether a background job or a child agent is running.
     pub(crate) fn background_work(&self) -> BackgroundWork {
         match self.workspace.has_running_jobs() || self.children.is_any_working() {
             true => BackgroundWork::Running,
@@ -239,7 +237,7 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Makes a prompt of what came into the mailbox; tells how many deliveries that were.
+    /// Appends pending deliveries as a prompt; returns their number.
     pub(crate) async fn append_mail(&self, state: &mut SessionState) -> Result<usize, Failure> {
         let deliveries = self.children.take_deliveries().await.map_err(store_failure)?;
         if deliveries.is_empty() {
@@ -251,14 +249,14 @@ impl TurnCx<'_> {
         Ok(if state.transcript.next_seq() == n_messages { 0 } else { n_deliveries })
     }
 
-    /// The same, where the model should hear of it without being asked: what a person stopped is told with their next
-    /// words.
+    /// Appends pending deliveries for which the model should be called; a cancelled task is reported with the next
+    /// prompt.
     async fn append_unasked_mail(&self, state: &mut SessionState) -> Result<usize, Failure> {
         if self.children.has_pending_mail() { self.append_mail(state).await } else { Ok(0) }
     }
 
-    /// Stores a prompt with the mail that comes with it, and tells the client of that. Mail that somebody else claimed
-    /// meanwhile is left out.
+    /// Stores a prompt with deliveries, and sends these to the client. Deliveries that another process has claimed are
+    /// left out.
     pub(crate) async fn append_prompt(
         &self,
         state: &mut SessionState,
@@ -290,7 +288,7 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Stores an entry and claims the deliveries that stand in it, both or neither.
+    /// Stores an entry and claims the deliveries in it, atomically.
     pub(crate) async fn append_with_claims(
         &self,
         state: &mut SessionState,
@@ -314,7 +312,7 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Stores which tools the model is offered, when they are others than before.
+    /// Stores the definitions of the tools if they have changed.
     async fn remember_tools(&self, state: &mut SessionState) -> Result<(), Failure> {
         let specs = self.current_tools().specs.clone();
         if Arc::ptr_eq(&specs, &state.offered_tools) || specs == state.offered_tools {
@@ -330,20 +328,20 @@ impl TurnCx<'_> {
         Ok(())
     }
 
-    /// The model that the session asks now, and how.
+    /// Returns the model that answers now, with its settings.
     pub(crate) fn current_model(&self) -> Result<ModelSettings, Failure> {
         let session_model = self.own_model()?;
         let fallback = self.fallback.substitute_of(&session_model.name);
         Ok(fallback.and_then(|name| self.model_named(Some(&name)).ok()).unwrap_or(session_model))
     }
 
-    /// The model that the session asks where its provider has room.
+    /// Returns the session's own model.
     pub(crate) fn own_model(&self) -> Result<ModelSettings, Failure> {
         let name = self.settings.borrow().model.clone();
         self.model_named(name.as_deref())
     }
 
-    /// A configured model, at the session's thought level.
+    /// Returns a configured model with the session's thought level.
     pub(crate) fn model_named(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
         let mut model = self.runtime.find_model(name)?;
         if let Some(effort) = self.settings.borrow().thought_level.reasoning_effort() {
@@ -352,12 +350,12 @@ impl TurnCx<'_> {
         Ok(model)
     }
 
-    /// The window of that model; nothing where none is configured.
+    /// Returns the context window of the current model; 0 if none is configured.
     pub(crate) fn context_window(&self) -> u64 {
         self.current_model().map_or(0, |model| model.context_window)
     }
 
-    /// How many tokens the context may have.
+    /// Returns the maximum number of tokens in the context.
     pub(crate) fn context_limit(&self) -> u64 {
         let limits = self.runtime.config().limits;
         match self.current_model() {
@@ -366,7 +364,7 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Asks the model and stores what it said; gives what comes next.
+    /// Requests a reply and stores it; returns the next action.
     async fn request_reply(
         &self,
         state: &mut SessionState,
@@ -374,10 +372,10 @@ impl TurnCx<'_> {
         turn: &mut Turn,
     ) -> Result<TurnAction, Failure> {
         let (mut reply, draft) = self.stream_reply(&state.transcript, tools).await;
-        // From here on everybody sees the names that the tools know.
+        // From here on, calls have the names that the tools use.
         reply.calls = reply.calls.iter().map(|call| tools.tools.resolve_call(call)).collect();
         let next = turn.on_reply(&reply);
-        // A call that it was cut in tells of it with its result.
+        // A truncated call is reported with its result.
         let is_too_large = reply.ended == ReplyEnd::SizeLimit && reply.calls.is_empty();
         self.store_reply(state, reply).await?;
         draft.discard();
@@ -387,7 +385,7 @@ impl TurnCx<'_> {
         Ok(next)
     }
 
-    /// Asks the model; what the client saw of its reply is in the draft until the reply is stored.
+    /// Requests a reply; the part that the client has seen is in the draft until the reply is stored.
     async fn stream_reply(&self, transcript: &Transcript, tools: &ToolSet) -> (Reply, Draft) {
         // A step has ended, and the model takes longer than the disk.
         self.runtime.store.sync_soon();
@@ -417,7 +415,7 @@ impl TurnCx<'_> {
         }
         let entry = TranscriptEntry::Reply(reply);
         if let Err(failure) = self.store_entry(state, &entry).await {
-            // It was shown; the next turn stores it, if the disk can by then.
+            // The reply was shown; the next turn stores it, if the disk works by then.
             if let TranscriptEntry::Reply(reply) = entry {
                 let end = ReplyEnd::Failed(failure.clone());
                 state.unfinished = Some(Reply { calls: Vec::new(), ended: end, ..reply });
@@ -431,20 +429,20 @@ impl TurnCx<'_> {
         }
         match usage.and_then(TokenUsage::context_tokens) {
             Some(used) => self.send_context_usage(used, IsEstimate::No),
-            // A guess is on no bill.
+            // An estimate is not added to the usage.
             None => self.send_context_usage(state.transcript.context_tokens().tokens, IsEstimate::Yes),
         }
         Ok(())
     }
 
-    /// Tells how full the context is by now.
+    /// Sends the current context usage.
     pub(crate) fn send_context_usage(&self, used: u64, is_estimate: IsEstimate) {
         let context =
             ContextUsage { used, size: self.context_window(), is_estimate: is_estimate == IsEstimate::Yes };
         self.client.send_update(self.session, self.children.tree_budget().record_context(context));
     }
 
-    /// Puts on the bill what a question took that is no message.
+    /// Adds the usage of a side request.
     pub(crate) async fn add_side_usage(&self, usage: TokenUsage) {
         self.children.tree_budget().add_session_usage(usage);
         if let Err(error) = self.runtime.store.record_side_request(self.lease, usage, clock::now()).await {
@@ -452,7 +450,7 @@ impl TurnCx<'_> {
         }
     }
 
-    /// Stores an entry, then believes it: what is in the transcript is on disk.
+    /// Stores an entry, then applies it: the transcript only has entries that are on disk.
     pub(crate) async fn append_entry(
         &self,
         state: &mut SessionState,
@@ -468,7 +466,7 @@ impl TurnCx<'_> {
         self.runtime.store.append_entry(self.lease, seq, entry, clock::now()).await.map_err(store_failure)
     }
 
-    /// Gives every call without a result one that says why.
+    /// Adds a result with the reason to every call without a result.
     pub(crate) async fn close_open_calls(
         &self,
         state: &mut SessionState,
@@ -496,7 +494,7 @@ fn rejected_entry(error: crow_core::InvalidEntry) -> Failure {
     Failure::new(FailureKind::Internal, error.to_string())
 }
 
-/// Says what went wrong with the store, as a failure of the turn.
+/// Converts an error of the store into the failure of a turn.
 pub(crate) fn store_failure(error: StoreError) -> Failure {
     if let StoreError::NoSession(id) = error {
         return session_init::not_found(&id);
@@ -504,7 +502,7 @@ pub(crate) fn store_failure(error: StoreError) -> Failure {
     Failure::new(FailureKind::Store, error.to_string())
 }
 
-/// Tells the client what the model says while it says it.
+/// Forwards the model's stream to the client.
 struct StreamForwarder<'a> {
     cx: &'a TurnCx<'a>,
     message: MessageId,
@@ -532,7 +530,7 @@ impl ReplyListener for StreamForwarder<'_> {
     }
 
     async fn wait_for_capacity(&mut self) {
-        // Nothing was waited for since it was heard, so nobody has seen it yet.
+        // The client has not been waited for since the last delta, so it has not been seen yet.
         self.draft.flush();
         self.cx.client.wait_for_capacity().await;
     }

@@ -1,4 +1,4 @@
-//! What every session of a process works with: loaded once, after the client has its first answer.
+//! The runtime that all sessions of a process share: loaded once, after the first answer to the client.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,91 +23,91 @@ use crate::tasks::{self, ChildAgentsCell};
 use crate::toolbox::ToolSet;
 use crate::{clock, memory};
 
-/// A client that opens a session and comes back to speak in it does so within days.
+/// A client that opens a session and uses it later does so within days.
 const EMPTY_SESSION_AGE_MAX: Duration = Duration::from_hours(7 * 24);
 
-/// What the configuration says about sessions.
+/// The configuration of sessions.
 #[derive(Debug, Clone)]
 pub struct AgentConfig {
-    /// Models on offer; the first is the default.
+    /// The configured models; the first is the default.
     pub models: Vec<ModelSettings>,
     /// The mode of a new session.
     pub mode: Mode,
-    /// What is allowed and denied for good.
+    /// Configured permission rules.
     pub rules: PermissionRules,
     /// Which commands run in the sandbox.
     pub sandbox: SandboxMode,
-    /// Whether those may use the network.
+    /// Whether sandboxed commands may use the network.
     pub network: NetworkAccess,
-    /// How far one turn may go.
+    /// The limits of one turn.
     pub limits: TurnLimits,
-    /// Environment variables that hold keys; no command gets them.
+    /// Environment variables with keys; commands do not get them.
     pub secret_variables: Vec<String>,
-    /// Where the person's own prompts are.
+    /// Directory of the user's own prompts.
     pub prompts_dir: PathBuf,
-    /// Where skills are beside those of the configuration folder.
+    /// Directory of skills in addition to those in the configuration directory.
     pub skills_dir: Option<PathBuf>,
-    /// The template of the system prompt that the configuration names, as earlier versions did.
+    /// The configured template of the system prompt, as in earlier versions.
     pub system_prompt_path: Option<PathBuf>,
-    /// What is added to the end of the system prompt.
+    /// Text appended to the system prompt.
     pub system_prompt_addition: Option<String>,
-    /// How the Spec Kit workflow goes.
+    /// The configuration of the Spec Kit workflow.
     pub workflow: WorkflowConfig,
-    /// The MCP servers of every session, beside those its client names.
+    /// The MCP servers of every session, in addition to those of its client.
     pub mcp_servers: Vec<McpServer>,
-    /// Where sign-ins at MCP servers are kept.
+    /// Directory of stored logins at MCP servers.
     pub mcp_auth_dir: PathBuf,
-    /// The person's commands for certain moments, in their order.
+    /// The user's hooks, in their order.
     pub hooks: Vec<HookConfig>,
-    /// How the configuration files of repositories are read.
+    /// Parses the configuration files of repositories.
     pub repositories: Arc<dyn RepositoryConfigReader>,
-    /// Where output goes that is too long for the model.
+    /// Directory for output that is too long for the model.
     pub spill_dir: PathBuf,
-    /// Agents of others that tasks can be given to.
+    /// External agents for tasks.
     pub agent_servers: Vec<AgentServer>,
-    /// How this program is started as an agent; tasks go to it unless they name another.
+    /// The command that starts this program as an agent, the default for tasks.
     pub own_agent: Option<AgentServer>,
-    /// How far a tree of agents may grow.
+    /// The limits of a tree of agents.
     pub tree_limits: TreeLimits,
-    /// How many levels below a root this process was started.
+    /// Depth of this process in its tree of agents.
     pub depth: u32,
-    /// Where the worktrees of tasks are made.
+    /// Directory of the worktrees of tasks.
     pub worktrees_dir: PathBuf,
-    /// Where older versions made them; those that are there are worked in to their end.
+    /// Directory of worktrees in older versions; existing ones are still used.
     pub legacy_worktrees_dir: PathBuf,
-    /// Where everything is kept that is asked of models and answered, if anywhere.
+    /// Directory for recordings of requests and responses, if they are recorded.
     pub recordings_dir: Option<PathBuf>,
-    /// Where the configuration and the keys are, by its real path.
+    /// The configuration directory, without links.
     pub config_dir: PathBuf,
-    /// The address of the database, without a password.
+    /// The address of the database, without the password.
     pub db_uri: String,
-    /// How a person sets up a model, for the error when there is none.
+    /// Instructions for setting up a model, for the error when there is none.
     pub setup_hint: String,
-    /// What the person is told once, in the first session of the process.
+    /// Notices for the user, shown once in the first session of the process.
     pub notices: Vec<String>,
 }
 
-/// What the configuration and the environment say about the Spec Kit workflow.
+/// The configuration of the Spec Kit workflow, from files and the environment.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowConfig {
-    /// Where new features go.
+    /// Directory of new features.
     pub specs_root: SpecsRoot,
-    /// Whether a link leads other programs there.
+    /// Whether to create a link to that directory for other programs.
     pub specs_link: SpecsLink,
     /// Whether tasks marked `[P]` go to child agents.
     pub parallel: ParallelMode,
-    /// What the environment says about the project and its feature.
+    /// Environment variables about the project and its feature.
     pub variables: crow_speckit::SpeckitVariables,
-    /// The variables that a project's hook may depend on.
+    /// Environment variables that hook conditions of a project may use.
     pub environment: PublicEnvironment,
 }
 
-/// Variables of the environment that are no secrets.
+/// Environment variables that are not secret.
 #[derive(Clone, Default)]
 pub struct PublicEnvironment(Arc<BTreeMap<String, String>>);
 
 impl PublicEnvironment {
-    /// Takes them.
+    /// Wraps variables.
     pub fn new(variables: BTreeMap<String, String>) -> Self {
         Self(Arc::new(variables))
     }
@@ -119,15 +119,15 @@ impl PublicEnvironment {
 
 impl fmt::Debug for PublicEnvironment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // What people keep in variables is nobody's business in a log.
+        // Values of environment variables do not belong in a log.
         write!(f, "{} variables", self.0.len())
     }
 }
 
-/// Whether tasks that may be done side by side are.
+/// Whether parallel tasks go to child agents.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ParallelMode {
-    /// The person is asked.
+    /// The user is asked.
     #[default]
     Ask,
     /// Always.
@@ -137,7 +137,7 @@ pub enum ParallelMode {
 }
 
 impl ParallelMode {
-    /// Reads the setting.
+    /// Parses the setting.
     pub fn parse(text: &str) -> Option<Self> {
         match text {
             "ask" => Some(Self::Ask),
@@ -148,21 +148,19 @@ impl ParallelMode {
     }
 }
 
-/// Everything that sessions share.
+/// The state that all sessions share.
 pub struct AgentRuntime {
     config: RwLock<Arc<AgentConfig>>,
     pub(crate) store: Store,
-    /// Starts agents.
     pub(crate) launcher: AgentLauncher,
-    /// The tools that work alike in every session.
+    /// Tools without session state.
     shared_tools: ToolRegistry,
-    /// The tools that Crow brings along, of no session in particular.
+    /// Crow's own tools, not bound to a session.
     pub(crate) own_tools: Arc<ToolSet>,
     http: OnceCell<HttpClients>,
-    /// Old sessions that nobody spoke in were looked for.
+    /// True after empty old sessions were deleted.
     has_swept_empty_sessions: AtomicBool,
     n_ids: AtomicU64,
-    /// The notices were told.
     has_sent_notices: AtomicBool,
 }
 
@@ -173,7 +171,7 @@ impl fmt::Debug for AgentRuntime {
 }
 
 impl AgentRuntime {
-    /// Puts the parts together.
+    /// Creates a runtime.
     pub fn new(config: AgentConfig, store: Store, tools: ToolRegistry, launcher: AgentLauncher) -> Self {
         let builtin_tools = memory::memory_tools(&store, None)
             .into_iter()
@@ -193,23 +191,22 @@ impl AgentRuntime {
         }
     }
 
-    /// Names a message that is not stored, as no other of this process is named.
+    /// Returns an id for a message that is not stored, unique in this process.
     pub(crate) fn next_message_id(&self) -> MessageId {
         MessageId::new(format!("note-{}", self.next_number()))
     }
 
-    /// A number that nothing else of this process has.
+    /// Returns a number that is unique in this process.
     pub(crate) fn next_number(&self) -> u64 {
         self.n_ids.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// What the configuration says now.
+    /// Returns the current configuration.
     pub(crate) fn config(&self) -> Arc<AgentConfig> {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes the tools that Crow brings along into those of a session. Whoever stands too deep to give tasks is not told
-    /// of them.
+    /// Returns the tools for a session. A session at the maximum depth gets no task tools.
     pub(crate) fn session_tools(
         &self,
         session: &SessionId,
@@ -225,19 +222,19 @@ impl AgentRuntime {
         Arc::new(ToolSet { tools, specs: self.own_tools.specs.clone() })
     }
 
-    /// What the person is told once in a process; whoever asks first tells it.
+    /// Returns the notices on the first call of the process, then nothing.
     pub(crate) fn take_notices(&self) -> Vec<String> {
         let was_sent = self.has_sent_notices.swap(true, Ordering::Relaxed);
         if was_sent { Vec::new() } else { self.config().notices.clone() }
     }
 
-    /// Takes over what the configuration says by now.
+    /// Takes over the configuration of another runtime.
     pub(crate) fn replace_config(&self, other: &Self) {
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = other.config();
     }
 
-    /// Shows the HTTP client; made off the loop on first use, since reading the system's certificates takes
-    /// milliseconds.
+    /// Returns the HTTP client; created on a blocking thread on first use, since reading the system's certificates
+    /// takes milliseconds.
     pub(crate) async fn http_client(&self) -> Result<&HttpClients, Failure> {
         let build = async || {
             let recordings_dir = self.config().recordings_dir.clone();
@@ -249,7 +246,7 @@ impl AgentRuntime {
         self.http.get_or_try_init(build).await
     }
 
-    /// Makes what the first prompt needs while the person types it.
+    /// Prepares what the first prompt needs, in the background.
     pub(crate) async fn warm_up(&self) {
         // The first write after a start waits for the disk once; let it be this one.
         if let Err(error) = self.store.sync().await {
@@ -266,7 +263,7 @@ impl AgentRuntime {
         }
     }
 
-    /// Finds a model by its name, or the default without one.
+    /// Finds a model by its name; `None` is the default.
     pub(crate) fn find_model(&self, name: Option<&str>) -> Result<ModelSettings, Failure> {
         let config = self.config();
         let models = &config.models;

@@ -1,4 +1,4 @@
-//! How the commands of a turn are held, and what is done when that may have been why one failed.
+//! Runs commands in the sandbox, and retries one that may have failed because of it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -17,29 +17,29 @@ const RETRY_REASON: &str =
 const RETRY_REJECTED: &str = "(the person did not want it to run without the sandbox)";
 const RETRIED: &str = "(it had failed in the sandbox and was allowed to run again without)";
 
-/// What follows a call that was held.
+/// The next step after a call in the sandbox.
 pub(crate) enum SandboxedCallResult {
-    /// That was all.
+    /// It has ended.
     Done(ToolResult),
-    /// It is to run again, free.
+    /// It runs again without the sandbox.
     Retry,
 }
 
-/// Whether a session's person knows what the sandbox does not do.
+/// Which limits of the sandbox the user has been warned about.
 #[derive(Debug, Default)]
 pub(crate) struct WarnedOnce {
     local: AtomicBool,
     in_client: AtomicBool,
 }
 
-/// How a call was held, and what came of it.
+/// A call that ran, with its confinement.
 pub(crate) struct HeldRun {
     pub(crate) confinement: Confinement,
     pub(crate) result: ToolResult,
 }
 
-/// Runs a call that was approved. Where a command was to be held and nothing can hold it in the client's terminals, the
-/// call is judged once more, as where there is no sandbox.
+/// Runs an approved call. If its command should be confined and the client's terminals have no sandbox, the call is
+/// evaluated again without one.
 pub(crate) async fn run_held(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
@@ -76,7 +76,7 @@ pub(crate) async fn run_held(
 }
 
 impl PermissionGate {
-    /// Tells how a call is held.
+    /// Returns the confinement of a call.
     pub(crate) fn call_confinement(
         &self,
         cx: &TurnCx<'_>,
@@ -93,7 +93,7 @@ impl PermissionGate {
         confinement
     }
 
-    /// Tells the person once what the sandbox does not do here, before the first command that it matters for.
+    /// Warns the user once about the limits of the sandbox, before the first command that they affect.
     pub(crate) fn warn_sandbox_limits(&self, cx: &TurnCx<'_>, info: &ToolCallInfo) {
         let mode = cx.settings.borrow().mode;
         let is_confined = self.config.sandbox.confinement_for(mode, ApprovalSource::Law) != Confinement::Free;
@@ -107,7 +107,7 @@ impl PermissionGate {
         }
     }
 
-    /// Tells the person once that nothing can be held in the client's terminals.
+    /// Warns the user once that the client's terminals have no sandbox.
     fn tell_of_client(&self, cx: &TurnCx<'_>) {
         if let Some(reason) = cx.workspace.no_client_sandbox()
             && !self.warned.in_client.swap(true, Ordering::Relaxed)
@@ -120,8 +120,8 @@ impl PermissionGate {
         }
     }
 
-    /// Looks at what came of a call that was held. One that may have failed because of that says so, and the person
-    /// is asked whether it may run again.
+    /// Examines the result of a confined call. If the sandbox may be the cause of a failure, the result says so and the
+    /// user is asked to run the call again.
     pub(crate) async fn check_sandboxed_call(
         &self,
         cx: &TurnCx<'_>,
@@ -167,19 +167,19 @@ impl PermissionGate {
     }
 }
 
-/// Marks what came of a call that ran again.
+/// Notes in the result that the call ran again.
 pub(crate) fn mark_retried(result: ToolResult) -> ToolResult {
     result.with_note(RETRIED)
 }
 
-/// The same command once more, and nothing else that the call did.
+/// Returns a call that runs only the same command again.
 pub(crate) fn retry_call(call: &ToolCall) -> ToolCall {
     let mut arguments = call.arguments.to_object();
     arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
     ToolCall { arguments: ToolArguments::Valid(arguments), ..call.clone() }
 }
 
-/// Tells whether a call starts a command: what was typed to one that runs already must not be typed again.
+/// Whether a call starts a command: input to a running command must not be sent twice.
 fn starts_command(call: &ToolCall) -> bool {
     call.arguments.to_object().get("is_input").and_then(|is_input| is_input.as_bool()) != Some(true)
 }

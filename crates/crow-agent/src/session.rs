@@ -1,5 +1,5 @@
-//! One session's life. Owns the inbox, the prompts that wait, and what the session stands at; the turn that runs
-//! has the conversation and gives it back.
+//! The driver of one session. Owns the inbox, the prompt queue and the settings; a running turn owns the session state
+//! and returns it.
 
 mod listing;
 mod mail;
@@ -33,16 +33,16 @@ use crate::tasks::ChildAgentsCell;
 use crate::toolbox::Toolbox;
 use crate::turn_job::{TurnJob, TurnWork};
 
-/// How long a session that is opened waits for the folder of its project; a disk that hangs holds nobody up.
+/// Time that opening a session waits for its project's directory, whose disk may not respond.
 const RESTORE_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Time that a session that is closed gives its folders, which are read before it is stored.
+/// Time that closing a session waits for its directories, which are read before it is stored.
 const STORE_WAIT_MAX: Duration = Duration::from_secs(5);
 
 /// Prompts that may wait behind a turn: people type them.
 const QUEUE_LEN_MAX: usize = 16;
 
-/// What a session stands at; changes act at once, mid-turn too.
+/// The settings of a session; changes take effect at once, also during a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SessionSettings {
     pub(crate) mode: Mode,
@@ -50,22 +50,20 @@ pub(crate) struct SessionSettings {
     pub(crate) thought_level: ThoughtLevel,
 }
 
-/// What a session is made from.
+/// The initial state of a session.
 #[derive(Debug)]
 pub(crate) struct SessionInit {
     pub(crate) id: SessionId,
     pub(crate) location: SessionLocation,
     pub(crate) settings: SessionSettings,
-    /// With everything that was said.
+    /// With all messages.
     pub(crate) state: SessionState,
-    /// Those in force, oldest first.
+    /// Those in effect, oldest first.
     pub(crate) compactions: Vec<Compaction>,
-    /// What questions took that are no messages.
     pub(crate) side_requests: Vec<SideRequestUsage>,
-    /// What it has taken so far.
     pub(crate) usage: TokenUsage,
     pub(crate) title: Option<String>,
-    /// What its programs are told of the feature that it works on.
+    /// Environment variables for its programs about the feature that it works on.
     pub(crate) variables: Vec<(String, String)>,
 }
 
@@ -78,7 +76,7 @@ struct SessionDriver {
     toolbox: Arc<Toolbox>,
     config_loader: Arc<ProjectConfigLoader>,
     children: Arc<ChildAgents>,
-    /// Nothing, where no tasks can be given.
+    /// `None` if tasks are not available.
     children_cell: Option<ChildAgentsCell>,
     environment: watch::Sender<SessionEnvironment>,
     settings: watch::Sender<SessionSettings>,
@@ -86,9 +84,8 @@ struct SessionDriver {
     inbox_sender: mpsc::WeakSender<SessionMsg>,
     state: DriverState,
     queue: VecDeque<WaitingPrompt>,
-    /// Who waits for the session to close.
     close_responders: Vec<ResponseSender<()>>,
-    /// Cuts the turn that runs.
+    /// Cancels the running turn.
     turn_cancel: watch::Sender<CancellationToken>,
     cancel: CancellationToken,
     turns: TaskTracker,
@@ -99,7 +96,7 @@ enum DriverState {
     Running { prompt_id: Option<PromptId>, steering: mpsc::Sender<SteeringInput> },
 }
 
-/// A prompt that waits behind a turn; it has no ticket when nobody waits for its end.
+/// A prompt that waits behind a turn; it has no id if the client does not wait for its end.
 struct WaitingPrompt {
     prompt_id: Option<PromptId>,
     work: TurnWork,
@@ -107,7 +104,7 @@ struct WaitingPrompt {
     answer: ResponseSender<TurnEnd>,
 }
 
-/// Starts a session's driver. It ends when it is closed or the last handle goes; `cut` stops its turn.
+/// Starts a session's driver. It ends when it is closed or the last handle is dropped; `cancel` stops its turn.
 pub(crate) fn start_session(
     init: SessionInit,
     runtime: Arc<AgentRuntime>,
@@ -186,7 +183,7 @@ pub(crate) fn start_session(
 }
 
 impl SessionDriver {
-    /// Goes on where a stored session stood: its mail, and the step of its workflow.
+    /// Restores the mail and the workflow step of a stored session.
     async fn resume_work(&mut self) {
         self.announce_pending_mail();
         let recalled = speckit::restore_workflow(&self.runtime, (&self.client, &self.id));
@@ -227,9 +224,9 @@ impl SessionDriver {
         self.shut_down().await;
     }
 
-    /// Gives everything back, then says so.
+    /// Releases everything, then confirms the close.
     async fn shut_down(mut self) {
-        // Whoever deletes it next must find it.
+        // A deletion that follows must find the session.
         self.wait_until_stored().await;
         let Self {
             close_responders: closing,
@@ -253,7 +250,7 @@ impl SessionDriver {
         }
     }
 
-    /// Waits until a new session is on disk, where what is changed of it goes.
+    /// Waits until a new session is stored, so that changes to it can be stored.
     async fn wait_until_stored(&mut self) {
         let DriverState::Idle(state) = &mut self.state else { return };
         match std::mem::take(&mut state.stored_state) {
@@ -316,7 +313,7 @@ impl SessionDriver {
         self.begin_or_wait(WaitingPrompt { prompt_id: Some(prompt_id), work, turn_scope, answer });
     }
 
-    /// Starts a turn, or has its prompt wait for the one that runs.
+    /// Starts a turn, or queues its prompt behind the running one.
     fn begin_or_wait(&mut self, prompt: WaitingPrompt) {
         match &mut self.state {
             DriverState::Idle(state) => {
@@ -366,7 +363,7 @@ impl SessionDriver {
         self.start_own_turn(input);
     }
 
-    /// Starts a turn that nobody asked for with a prompt; its failure is told as a notice.
+    /// Starts a turn from steering input; its failure is shown as a notice.
     fn start_own_turn(&mut self, input: SteeringInput) {
         if self.queue.len() >= QUEUE_LEN_MAX {
             return input.answer.send(Err(queue_full_failure()));
@@ -407,7 +404,7 @@ impl SessionDriver {
         self.turns.spawn(async move {
             let (state, end, steering) = match turn.await {
                 Ok(finished) => finished,
-                // A turn that broke took its conversation along; what is on disk is the truth.
+                // A panicking turn loses its state; the next one reloads it from disk.
                 Err(error) => {
                     let failure = Failure::new(FailureKind::Internal, format!("The turn broke: {error}."));
                     (SessionState::default(), Err(failure), mpsc::channel(1).1)
@@ -429,7 +426,7 @@ impl SessionDriver {
     fn on_turn_ended(&mut self, finished: FinishedTurn) {
         let FinishedTurn { state, end, answer, mut steering } = finished;
         let was_cancelled = matches!(end, Ok(TurnEnd::Cancelled));
-        // What could not be done now is not tried again by itself: the next prompt finds the mail.
+        // A failed turn is not repeated automatically: the next prompt finds the mail.
         let is_success = !was_cancelled && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
         answer.send(end);
         self.state = DriverState::Idle(Box::new(state));
@@ -442,7 +439,7 @@ impl SessionDriver {
             }
         }
         if self.cancel.is_cancelled() || !self.close_responders.is_empty() {
-            // What waits would only be stored, never asked.
+            // Waiting prompts would be stored and never sent.
             self.on_cancel();
         }
         if let DriverState::Idle(state) = &mut self.state
@@ -456,7 +453,7 @@ impl SessionDriver {
         }
     }
 
-    /// Works somewhere else from the next turn on.
+    /// Changes the directories of the session from the next turn on.
     fn change_location(&mut self, location: SessionLocation) {
         if location == self.location {
             return;
@@ -478,13 +475,13 @@ impl SessionDriver {
         });
     }
 
-    /// Takes in what the person trusts already, while they type.
+    /// Loads trusted project configuration in the background.
     fn load_project_config(&self) {
         let config_loader = self.config_loader.clone();
         tokio::spawn(async move { config_loader.load_trusted().await });
     }
 
-    /// Answers a command: its words, then the end of its turn.
+    /// Sends the answer of a command, then the end of its turn.
     fn answer_command(&mut self, text: String, answer: ResponseSender<TurnEnd>) {
         let message = self.runtime.next_message_id();
         self.client.send_update(&self.id, SessionUpdate::Text { message, text });

@@ -1,4 +1,4 @@
-//! How sessions come to be: new, or from what is stored.
+//! Creates new sessions and loads stored ones.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::runtime::AgentRuntime;
 use crate::session::{SessionInit, SessionSettings};
 use crate::{clock, prompt, replay, speckit};
 
-/// Why a call has no result; nobody knows how far it came.
+/// Result of a call whose real result is unknown.
 pub(crate) const RESULT_UNKNOWN: &str =
     "its result is not known: Crow stopped, or could not store it, while this call was at work";
 
@@ -29,14 +29,14 @@ pub(crate) const RESULT_UNKNOWN: &str =
 #[derive(Debug)]
 struct StoredSession {
     row: SessionRow,
-    /// With everything that was said.
+    /// With all messages.
     state: SessionState,
     compactions: Vec<Compaction>,
     side_requests: Vec<SideRequestUsage>,
     usage: TokenUsage,
 }
 
-/// Makes a new session. It goes to disk by itself, so that another process can open it; nobody waits for that.
+/// Creates a new session. It is stored in the background, so that another process can open it.
 pub(crate) fn new_session(runtime: &Arc<AgentRuntime>, location: SessionLocation) -> SessionInit {
     let model = runtime.find_model(None).ok().map(|model| model.name);
     let settings =
@@ -58,14 +58,14 @@ pub(crate) fn new_session(runtime: &Arc<AgentRuntime>, location: SessionLocation
     }
 }
 
-/// A new session on its way to the disk.
+/// A new session that is being stored.
 #[derive(Debug)]
 pub(crate) struct PendingSession {
-    /// Gives its system prompt once it is there.
+    /// Returns the system prompt when the session is stored.
     task: JoinHandle<Result<String, Failure>>,
-    /// Cancelled once it is there, or failed.
+    /// Cancelled when the session is stored, or storing it failed.
     settled: CancellationToken,
-    /// What it is stored with; it may stand elsewhere by then.
+    /// The settings it is stored with; they may have changed since.
     initial_settings: SessionSettings,
 }
 
@@ -102,12 +102,13 @@ impl PendingSession {
         Self { task, settled, initial_settings }
     }
 
-    /// Waits until it is there, or failed. To write its prompt its folders are read, and a disk may not answer.
+    /// Waits until the session is stored or storing it failed. Rendering its prompt reads directories, and the disk may
+    /// not respond.
     pub(crate) async fn wait_until_settled(&self) {
         self.settled.cancelled().await;
     }
 
-    /// Waits until it is there, and stores what changed meanwhile; gives its system prompt.
+    /// Waits until the session is stored, then stores changed settings; returns the system prompt.
     pub(crate) async fn wait_until_stored(
         self,
         runtime: &AgentRuntime,
@@ -136,7 +137,7 @@ impl PendingSession {
     }
 }
 
-/// Renders a session's system prompt off the loop.
+/// Renders a session's system prompt on a blocking thread.
 async fn render_prompt_blocking(
     runtime: &AgentRuntime,
     id: &SessionId,
@@ -148,8 +149,8 @@ async fn render_prompt_blocking(
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
 
-/// Opens a stored session. Calls that a crash left open stay so on disk until the next prompt: they may be at work in
-/// another process.
+/// Loads a stored session. Calls that a crash left open stay open on disk until the next prompt: another process may be
+/// running them.
 pub(crate) async fn load_session(
     runtime: &AgentRuntime,
     id: &SessionId,
@@ -178,7 +179,7 @@ pub(crate) async fn load_session(
     })
 }
 
-/// Opens a copy of a stored session, which stays as it is. A turn at work there is copied as far as it is stored.
+/// Loads a copy of a stored session, which is not changed. A running turn is copied as far as it is stored.
 pub(crate) async fn fork_session(
     runtime: &AgentRuntime,
     id: &SessionId,
@@ -202,7 +203,7 @@ pub(crate) async fn fork_session(
     load_session(runtime, &fork_id, location).await
 }
 
-/// Reads a session that lives in this process, whose open calls are at work.
+/// Reads a session that is open in this process, whose open calls are running.
 pub(crate) async fn read_live_session(
     runtime: &AgentRuntime,
     id: &SessionId,
@@ -210,7 +211,7 @@ pub(crate) async fn read_live_session(
 ) -> Result<SessionInit, Failure> {
     let StoredSession { row, state, compactions, side_requests, usage } =
         match read_stored_session(runtime, id).await {
-            // It is on its way there.
+            // The session is not stored yet.
             Err(failure) if failure.kind == FailureKind::SessionNotFound => {
                 let settings = SessionSettings {
                     mode: runtime.config().mode,
@@ -248,12 +249,12 @@ pub(crate) async fn read_live_session(
     })
 }
 
-/// Reads a session as it is on disk.
+/// Reads a session from the store.
 async fn read_stored_session(runtime: &AgentRuntime, id: &SessionId) -> Result<StoredSession, Failure> {
     let stored = runtime.store.load_session(id).await.map_err(store_failure)?.ok_or_else(|| not_found(id))?;
     let usage = stored.total_usage();
     let system_prompt = match stored.system_prompt {
-        // One that was brought over was told of other tools than ours.
+        // An imported session was created with other tools.
         system_prompt if system_prompt.is_empty() => {
             let RenderedPrompt { text, template } =
                 render_prompt_blocking(runtime, id, (stored.session.cwd.clone().into(), Vec::new())).await?;
@@ -282,7 +283,7 @@ async fn read_stored_session(runtime: &AgentRuntime, id: &SessionId) -> Result<S
     Ok(StoredSession { row: stored.session, state, compactions, side_requests, usage })
 }
 
-/// Reads a conversation back, whatever was in memory of what was said; gives what it has taken.
+/// Reloads a session and keeps an unfinished reply in memory; returns its usage.
 pub(crate) async fn recover_conversation(
     runtime: &AgentRuntime,
     id: &SessionId,
@@ -296,14 +297,14 @@ pub(crate) async fn recover_conversation(
     Ok(usage)
 }
 
-/// Of what is known of a reply that nobody has stored, takes what came further.
+/// Returns the longer one of two versions of an unfinished reply.
 pub(crate) fn longer_reply(left: Option<Reply>, right: Option<Reply>) -> Option<Reply> {
     let len =
         |reply: &Option<Reply>| reply.as_ref().map_or(0, |reply| reply.thought.len() + reply.text.len());
     if len(&right) > len(&left) { right } else { left }
 }
 
-/// Shows a transcript as its newest compaction has it.
+/// Applies the newest valid compaction to a transcript.
 pub(crate) fn apply_latest_compaction(transcript: &mut Transcript, compactions: Vec<Compaction>) {
     for compaction in compactions.into_iter().rev() {
         match transcript.compact(compaction) {
@@ -313,16 +314,16 @@ pub(crate) fn apply_latest_compaction(transcript: &mut Transcript, compactions: 
     }
 }
 
-/// Who has a session open.
+/// Which process has a session open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SessionOwner {
-    /// This process: its turn has more to say of the calls that are open.
+    /// This process: its turn will report on the open calls.
     ThisProcess,
-    /// Nobody that we know of.
+    /// No known process.
     Unknown,
 }
 
-/// Tells a client all it saw of a session.
+/// Sends the updates of a stored session to a client.
 pub(crate) async fn replay_session(
     runtime: &AgentRuntime,
     client: &Client,
@@ -342,7 +343,7 @@ pub(crate) async fn replay_session(
     let mut plans = Vec::new();
     for (seq, entry) in (0..).zip(transcript.entries()) {
         let is_open_call = match entry {
-            // Those of a reply that is at work are told below, in the order in which they were announced.
+            // The results of a running reply are sent below, in the order in which the calls were announced.
             TranscriptEntry::Result { call, .. } => {
                 transcript.open_calls().first().is_some_and(|open| open.id.reply_seq() == call.reply_seq())
             }
@@ -355,7 +356,7 @@ pub(crate) async fn replay_session(
             send_updates(std::mem::take(&mut plans));
         }
         send_updates(usage_replay.compactions_before(seq));
-        // All calls of a reply were announced before the first of them made a plan.
+        // All calls of a reply were announced before the first of them changed the plan.
         let (plan, other_updates): (Vec<_>, Vec<_>) = replay::entry_updates(entry, &mut calls)
             .into_iter()
             .partition(|update| matches!(update, SessionUpdate::Plan(_)));
@@ -391,7 +392,7 @@ pub(crate) async fn replay_session(
     client.flush_updates(&init.id).await;
 }
 
-/// Tells whether the newest reply, or what came after it, tells how full the context is.
+/// Whether the newest reply, or a compaction after it, has a context usage.
 fn is_usage_counted(init: &SessionInit) -> bool {
     let entries = init.state.transcript.entries();
     let newest = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)));
@@ -401,7 +402,7 @@ fn is_usage_counted(init: &SessionInit) -> bool {
     })
 }
 
-/// Guesses how full the context is.
+/// Estimates the context usage.
 fn estimate_context(runtime: &AgentRuntime, init: &SessionInit) -> u64 {
     let mut transcript = init.state.transcript.clone();
     apply_latest_compaction(&mut transcript, init.compactions.clone());
@@ -409,12 +410,12 @@ fn estimate_context(runtime: &AgentRuntime, init: &SessionInit) -> u64 {
     transcript.context_tokens().tokens
 }
 
-/// Makes the workspace of a session.
+/// Creates the workspace of a session.
 pub(crate) fn session_workspace(runtime: &AgentRuntime, location: &SessionLocation) -> Workspace {
     Workspace::new(location.cwd.clone(), &location.more_roots, runtime.config().secret_variables.clone())
 }
 
-/// Shows a session's options.
+/// Returns a session's options.
 pub(crate) fn session_options(runtime: &AgentRuntime, settings: &SessionSettings) -> SessionConfigOptions {
     SessionConfigOptions {
         mode: settings.mode,
@@ -428,13 +429,13 @@ fn model_info(model: &ModelSettings) -> ModelInfo {
     ModelInfo { name: model.name.clone(), provider: model.provider.name.clone() }
 }
 
-/// Says that a session does not get on with what it was told.
+/// The failure of a session that does not handle its messages.
 pub(crate) fn stuck_failure() -> Failure {
     let reason = "The session is stuck behind its database. Wait a moment, then try again.";
     Failure::new(FailureKind::Store, reason)
 }
 
-/// Says that a session is not there, and where to look.
+/// The failure for a missing session, with a hint.
 pub(crate) fn not_found(id: &SessionId) -> Failure {
     let reason = format!("There is no session {id}. `crow-cli inspect` lists the sessions there are.");
     Failure::new(FailureKind::SessionNotFound, reason)

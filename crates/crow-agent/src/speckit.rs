@@ -1,5 +1,5 @@
-//! The Spec Kit workflow as a session runs it. What needs no model is `crow-speckit`'s; what a model has to do is put to it
-//! here, within limits, and looked at when it is done.
+//! Runs the Spec Kit workflow in a session. What needs no model is in `crow-speckit`; the rest is sent to the model
+//! here, within the limits of a step, and checked afterwards.
 
 mod converge;
 mod git;
@@ -36,17 +36,16 @@ pub(crate) use self::step_policy::{StepPolicy, begin_watching, end_watching};
 use crate::run_turn::{SessionState, TurnCx, store_failure};
 use crate::runtime::AgentRuntime;
 
-/// What a session is to do.
+/// A request for the workflow.
 #[derive(Debug)]
 pub(crate) enum WorkflowRequest {
-    /// What a command asks for, or why it cannot be read.
+    /// A parsed command, or the reason why it is invalid.
     Command(Result<SpeckitRequest, String>),
-    /// The answer to a question.
     Answer(OpenQuestion),
 }
 
 impl WorkflowRequest {
-    /// Tells whether Crow itself would change files for it.
+    /// Whether Crow itself would change files for the request.
     fn writes_files(&self) -> bool {
         match self {
             Self::Command(Ok(SpeckitRequest::Step(invocation))) => {
@@ -55,20 +54,20 @@ impl WorkflowRequest {
             Self::Command(Ok(SpeckitRequest::Action(action))) => {
                 matches!(action, SpeckitAction::Use(_) | SpeckitAction::Init)
             }
-            // A model asks for what it writes, and is refused.
+            // The model makes the changes, and plan mode denies them.
             Self::Command(Ok(SpeckitRequest::Extension { .. }) | Err(_)) => false,
             Self::Answer(question) => question.command != WorkflowCommand::Analyze,
         }
     }
 }
 
-/// Reads what was said as one of our commands.
+/// Parses a prompt as a workflow command.
 pub(crate) fn parse_workflow_command(content: &[PromptBlock]) -> Option<Result<SpeckitRequest, String>> {
     let command = slash::parse_command(prompt_text(content)?)?;
     SpeckitRequest::parse(command.name, command.arguments)
 }
 
-/// Finds the question that what was said answers. Another command is no answer.
+/// Returns the open question that a prompt answers. A command is not an answer.
 pub(crate) fn find_answered_question(
     transcript: &Transcript,
     content: &[PromptBlock],
@@ -84,7 +83,7 @@ fn prompt_text(content: &[PromptBlock]) -> Option<&str> {
     }
 }
 
-/// The commands on offer.
+/// Returns Crow's commands.
 pub(crate) fn available_commands() -> impl Iterator<Item = CommandInfo> {
     let speckit_command = CommandInfo {
         name: "speckit".into(),
@@ -99,7 +98,7 @@ pub(crate) fn available_commands() -> impl Iterator<Item = CommandInfo> {
     steps.chain([speckit_command])
 }
 
-/// What the programs of a stored session are told of the feature that it works on.
+/// Returns the environment variables of a stored session about its feature.
 pub(crate) async fn variables(runtime: &AgentRuntime, session: &SessionId) -> Vec<(String, String)> {
     row(runtime, session).await.map(|row| project_context::feature_variables(&row)).unwrap_or_default()
 }
@@ -112,7 +111,7 @@ async fn row(runtime: &AgentRuntime, session: &SessionId) -> Option<SpeckitRow> 
     })
 }
 
-/// Shows the task list that the client of a stored session saw last.
+/// Sends the task list that the client of a stored session saw last.
 pub(crate) async fn restore_workflow(runtime: &AgentRuntime, (client, session): (&Client, &SessionId)) {
     let Some(row) = row(runtime, session).await else { return };
     let shows_tasks = row.last_command.as_deref().and_then(WorkflowCommand::parse).is_some_and(|last| {
@@ -129,8 +128,7 @@ pub(crate) async fn restore_workflow(runtime: &AgentRuntime, (client, session): 
     }
 }
 
-/// What the model has to know of the workflow again when the conversation was made shorter and nothing left in it speaks of
-/// that.
+/// Returns a reminder of the workflow for the model, if a compaction removed every mention of it.
 pub(crate) async fn workflow_reminder(
     cx: &TurnCx<'_>,
     transcript: &Transcript,
@@ -143,12 +141,12 @@ pub(crate) async fn workflow_reminder(
     let Some(dir) = row.feature_dir else { return Ok(None) };
     let feature = Feature::from_dir(dir.into());
     let last = row.last_command.as_deref().and_then(WorkflowCommand::parse);
-    // Whoever cannot read the files is told of them all the same.
+    // A feature that cannot be read is left out.
     let text = run_blocking(move || report::feature_reminder(&feature, last)).await;
     Ok(text.ok().map(|text| step::hidden_part(SpeckitPart::Reminder, text)))
 }
 
-/// Does it; what cannot be done is said, and nothing is written.
+/// Runs a request; a request that is rejected writes nothing.
 pub(crate) async fn run_workflow(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -162,7 +160,7 @@ pub(crate) async fn run_workflow(
     }
     let result = match request {
         WorkflowRequest::Command(Err(reason)) => Err(reason),
-        // The answer would be written down for another feature than the one that it is about.
+        // The answer would be written for another feature than the one it is about.
         WorkflowRequest::Command(Ok(SpeckitRequest::Action(SpeckitAction::Use(_))))
             if questions::find_open_question(&state.transcript).is_some() =>
         {
@@ -191,7 +189,7 @@ pub(crate) async fn run_workflow(
     }))
 }
 
-/// Makes a sentence of why something is not done.
+/// Turns a reason into a sentence.
 fn to_sentence(reason: &str) -> String {
     let mut chars = reason.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();

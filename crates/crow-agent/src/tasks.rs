@@ -1,5 +1,5 @@
-//! `task`, `task_send`, `task_read` and `task_cancel`: work that the model gives to other agents. They know how a task
-//! is asked for and told of; what a child is, is known elsewhere.
+//! `task`, `task_send`, `task_read` and `task_cancel`: the model's tools to give work to child agents. They only know
+//! requests and reports, not how a child runs.
 
 mod specs;
 
@@ -27,17 +27,17 @@ use crate::children::{
 /// People read no faster than this.
 const SHOW_EVERY: Duration = Duration::from_millis(100);
 
-/// Bytes of what a child did to files that its parent's client is shown at the end.
+/// Total size of a child's diffs shown to the client at the end.
 const DIFF_BYTES_MAX: usize = 512 * 1024;
 
 const NO_SESSION: &str = "there is no session here to give tasks";
 
-/// Where the tools of a session find its children. It is opened once, when the session has what children need.
+/// Gives the tools of a session access to its children. It is set once, when the session has created them.
 #[derive(Clone, Default)]
 pub(crate) struct ChildAgentsCell(Arc<OnceLock<Weak<ChildAgents>>>);
 
 impl ChildAgentsCell {
-    /// Opens it; a second time changes nothing.
+    /// Sets the children; a second call has no effect.
     pub(crate) fn set_children(&self, children: &Arc<ChildAgents>) {
         self.0.get_or_init(|| Arc::downgrade(children));
     }
@@ -47,7 +47,7 @@ impl ChildAgentsCell {
     }
 }
 
-/// Makes the tools for a session. Behind a door that is never opened they can be told of and shown.
+/// Creates the tools for a session. With an empty cell they can only be listed.
 pub(crate) fn task_tools(children: &ChildAgentsCell, agents: &[AgentServer]) -> Vec<Arc<dyn Tool>> {
     let children = children.clone();
     vec![
@@ -106,8 +106,8 @@ impl Tool for TaskTool {
         &self.spec
     }
 
-    /// Crow's own children judge each of their steps as their parent would; what an agent of others does with a prompt
-    /// is its affair, so giving it one is a step that is judged here.
+    /// Children that are Crow evaluate each of their calls as their parent would; an external agent does not, so giving
+    /// it a prompt is evaluated here.
     fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let agent = text("agent").unwrap_or(OWN);
@@ -122,7 +122,7 @@ impl Tool for TaskTool {
         let is_crow = self.children.get_children().is_none_or(|children| children.is_own_agent(agent));
         let access = match outside_cwd {
             _ if !is_crow => ToolAccess::Calls { server: agent.to_owned(), tool: self.spec.name.clone() },
-            // Its folder is one that the child may work in.
+            // The child may write in its directory.
             Some(cwd) => ToolAccess::Writes(vec![cwd.display().to_string()]),
             None => ToolAccess::Nothing,
         };
@@ -228,7 +228,7 @@ async fn run_task(
     };
     let task = children.start_task(new, ParentCall { call, info, shown_text: None }, cx.cancel).await?;
     if cx.cancel.is_cancelled() {
-        // It began while everything was stopped.
+        // It started while everything was being cancelled.
         children.cancel_one(&task);
     }
     Ok(match (should_notify, children.running_turn(&task)) {
@@ -262,7 +262,7 @@ async fn run_task_send(
     })
 }
 
-/// Shows a round until it has ended, and tells what came of it.
+/// Shows the progress of a child turn until it has ended; returns its result.
 pub(crate) async fn wait_for_turn(
     children: &ChildAgents,
     task: &SessionId,
@@ -281,7 +281,7 @@ pub(crate) async fn wait_for_turn(
                 biased;
                 report = &mut end_of_turn => break report,
                 () = cx.cancel.cancelled(), if !is_cancelled => {
-                    // Its end comes soon, whatever it does.
+                    // The end follows soon in any case.
                     view.cancel_turn();
                     is_cancelled = true;
                 }
@@ -315,7 +315,7 @@ pub(crate) async fn wait_for_turn(
     ToolResult { for_client, ..result }
 }
 
-/// Remembers what the outcome of a call tells of the mailbox; gives its text.
+/// Registers the deliveries that a result contains; returns its text.
 fn claim_report(children: &ChildAgents, call: Option<CallId>, report: TaskReport) -> String {
     if let Some(call) = call {
         children.register_deliveries(call, report.deliveries.into_iter());

@@ -1,4 +1,4 @@
-//! The tools of one session: those Crow brings along, and those of its MCP servers as they come.
+//! The tools of one session: Crow's own, and those of connected MCP servers.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,11 +15,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::runtime::AgentRuntime;
 use crate::tasks::ChildAgentsCell;
 
-/// How long a session's first request waits for its servers: most start within a second or two, and one that
-/// hangs must not keep a person waiting. Late ones are there with the next request.
+/// Time that a session's first request waits for its servers: most start within a second or two, and one that hangs
+/// must not delay the user. Tools of late servers are available with the next request.
 const SERVERS_WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Tools at one moment, and how the model is told of them.
+/// A set of tools with their definitions.
 #[derive(Clone)]
 pub(crate) struct ToolSet {
     pub(crate) tools: ToolRegistry,
@@ -37,15 +37,15 @@ impl ToolSet {
 pub(crate) struct Toolbox {
     base_tools: Arc<ToolSet>,
     environment: McpEnvironment,
-    /// Those that the session was opened with.
+    /// The servers that the session was opened with.
     session_servers: ConfiguredServers,
-    /// Those of the repository, as far as they are trusted now.
+    /// The trusted servers of the repository.
     project_servers: RwLock<ConfiguredServers>,
-    /// Rings when a server's prompts come or go.
+    /// Signals a change of the servers' prompts.
     commands_changed: watch::Sender<()>,
 }
 
-/// Servers with what they were started from; dropping them ends them.
+/// Servers with their configuration; dropping them ends them.
 #[derive(Default)]
 struct ConfiguredServers {
     configs: Vec<McpServer>,
@@ -58,8 +58,8 @@ struct RunningServers {
 }
 
 impl Toolbox {
-    /// Opens the tools of a session; its servers connect in the background. One the client brings along stands
-    /// in for a configured one of the same name.
+    /// Opens the tools of a session; its servers connect in the background. A server of the client overrides a
+    /// configured one of the same name.
     pub(crate) fn open(
         runtime: &AgentRuntime,
         (client, session): (&Client, &SessionId),
@@ -89,7 +89,7 @@ impl Toolbox {
         toolbox
     }
 
-    /// Has these servers of the repository and no others of it; the session's own stand in for those of their name.
+    /// Replaces the repository's servers; the session's own override those of the same name.
     pub(crate) fn set_supplied_servers(&self, told: (&Client, &SessionId), servers: &[McpServer]) {
         let is_session_server =
             |server: &McpServer| self.session_servers.configs.iter().any(|config| config.name == server.name);
@@ -123,24 +123,24 @@ impl Toolbox {
         ConfiguredServers { configs, running: Some(RunningServers { servers, _stop: stop.drop_guard() }) }
     }
 
-    /// Waits a little for servers that still connect.
+    /// Waits for a limited time for servers that are still connecting.
     pub(crate) async fn wait_until_connected(&self, cancel: &CancellationToken) {
         let all_servers = self.running_servers();
         let ready = all_servers.iter().map(|servers| servers.wait_until_settled(SERVERS_WAIT_MAX));
         cancel.run_until_cancelled(join_all(ready)).await;
     }
 
-    /// The commands that stand for prompts of servers, as far as these are connected.
+    /// Returns the commands for prompts of connected servers.
     pub(crate) fn prompt_commands(&self) -> Vec<CommandInfo> {
         self.running_servers().iter().flat_map(|servers| servers.commands()).collect()
     }
 
-    /// Tells when those change, for as long as the session has its servers.
+    /// Subscribes to changes of the commands.
     pub(crate) fn subscribe_commands(&self) -> watch::Receiver<()> {
         self.commands_changed.subscribe()
     }
 
-    /// Has a server fill in its prompt, when what was said begins with the command for one.
+    /// Gets the prompt of a server, if the content begins with its command.
     pub(crate) async fn fetch_prompt(
         &self,
         content: &[PromptBlock],
@@ -155,7 +155,7 @@ impl Toolbox {
         Some(prompt.map_err(|reason| Failure::new(FailureKind::InvalidValue, reason)))
     }
 
-    /// The tools there are now.
+    /// Returns the current tools.
     pub(crate) fn current_tools(&self) -> Arc<ToolSet> {
         let all_servers = self.running_servers();
         if all_servers.is_empty() {
@@ -165,7 +165,7 @@ impl Toolbox {
         Arc::new(ToolSet::new(self.base_tools.tools.with_tools(tools)))
     }
 
-    /// The tools of its servers, each with the server's name and the name that it has there.
+    /// Returns the tools of its servers, each with the server's name and its name there.
     pub(crate) fn served(&self) -> Vec<(String, String, ToolSpec)> {
         self.current_tools().tools.mcp_tool_specs()
     }
@@ -177,7 +177,7 @@ impl Toolbox {
     }
 }
 
-/// Tells the client what becomes of the servers, for as long as the session has them.
+/// Forwards notices of the servers to the client until `stop`.
 async fn forward_server_news(
     servers: Arc<McpServers>,
     client: Client,

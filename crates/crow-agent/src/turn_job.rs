@@ -1,4 +1,4 @@
-//! One turn on a task of its own: what is stored before it, what is remembered after it.
+//! Runs one turn on its own task: what is stored before it, and what is kept after it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,25 +29,25 @@ use crate::{clock, linked_content, prompt_parts, session_init, speckit, undo};
 /// Characters of a title; clients show it on one line.
 const TITLE_CHARS_MAX: usize = 60;
 
-/// Time that a cancelled turn gives the folders of a new session, which are read before the session is stored.
+/// Time that a cancelled turn waits for the directories of a new session, which are read before the session is stored.
 const STORE_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// What a turn is for.
+/// The work of a turn.
 #[derive(Debug)]
 pub(crate) enum TurnWork {
-    /// The model answers what the person said.
+    /// The model answers a prompt.
     Prompt(Vec<PromptBlock>),
-    /// What the model sees is changed; what came of it is told as this message.
+    /// The context is changed; the result is sent as this message.
     Context { command: ContextCommand, message: MessageId },
-    /// The model hears what came into the mailbox.
+    /// The model handles the mailbox.
     Mail,
-    /// Something of the Spec Kit workflow is done or told.
+    /// A request for the Spec Kit workflow is run.
     Workflow { request: speckit::WorkflowRequest, content: Vec<PromptBlock> },
-    /// What the last turn did to files is taken back; what came of it is told as this message.
+    /// The file changes of the last turn are undone; the result is sent as this message.
     Undo { message: MessageId, mode: UndoMode },
 }
 
-/// One turn with all it needs, on a task of its own.
+/// One turn with everything it needs.
 pub(crate) struct TurnJob {
     pub(crate) id: SessionId,
     pub(crate) runtime: Arc<AgentRuntime>,
@@ -63,7 +63,7 @@ pub(crate) struct TurnJob {
 }
 
 impl TurnJob {
-    /// Runs the turn; whatever comes of it, the conversation comes back.
+    /// Runs the turn; returns the session state in any case.
     pub(crate) async fn run(
         self,
         mut state: SessionState,
@@ -72,10 +72,10 @@ impl TurnJob {
     ) -> (SessionState, Result<TurnEnd, Failure>, mpsc::Receiver<SteeringInput>) {
         tracing::info!(session = %self.id, "a turn begins");
         let end = self.run_turn(&mut state, work, &mut steering).await;
-        // Whoever has more to say from here on starts a turn of its own.
+        // Steering input that arrives later starts a turn of its own.
         steering.close();
         match &end {
-            // Sentences may hold what a server said; the kind is enough here.
+            // The sentence may contain text of a server; the kind is enough for a log.
             Ok(TurnEnd::Failed(failure)) | Err(failure) => {
                 tracing::warn!(session = %self.id, kind = %failure.kind, "a turn failed");
             }
@@ -94,10 +94,10 @@ impl TurnJob {
         work: TurnWork,
         steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
-        // Whatever fails from here on leaves it in doubt.
+        // After an error from here on, the stored state is unknown.
         let stored_state = match std::mem::take(&mut state.stored_state) {
             StoredState::Pending(pending) => {
-                // A prompt that is cancelled is stored all the same, unless the disk does not answer.
+                // A cancelled prompt is stored nevertheless, unless the disk does not respond.
                 if self.cancel.run_until_cancelled(pending.wait_until_settled()).await.is_none()
                     && timeout(STORE_WAIT_MAX, pending.wait_until_settled()).await.is_err()
                 {
@@ -141,7 +141,7 @@ impl TurnJob {
         end
     }
 
-    /// Does a turn while nobody else writes in the session.
+    /// Runs a turn while it holds the session lease.
     async fn run_leased_turn(
         &self,
         cx: &TurnCx<'_>,
@@ -155,7 +155,7 @@ impl TurnJob {
             cx.client.send_update(cx.session, SessionUpdate::Notice(problem));
         }
         match stored_state {
-            // Another process may have gone on with it, or deleted it.
+            // Another process may have continued or deleted the session.
             StoredState::Current | StoredState::Pending(_) => {
                 let transcript = &state.transcript;
                 let is_current = tip.as_ref().is_some_and(|tip| {
@@ -170,7 +170,7 @@ impl TurnJob {
             StoredState::Unknown => reload_state(cx, state, &self.location).await?,
         }
         if let Some(in_memory) = state.unfinished.take() {
-            // Whoever was saying it may have come further since.
+            // The other process may have received more of the reply.
             let in_draft = self.runtime.store.read_draft(&self.id, state.transcript.next_seq()).await;
             let matching =
                 Some(in_memory).filter(|in_memory| in_memory.id == state.transcript.next_message_id());
@@ -206,7 +206,7 @@ impl TurnJob {
         Ok(end)
     }
 
-    /// Has the model answer to what came into the mailbox.
+    /// Lets the model handle the mailbox.
     async fn answer_mail(
         &self,
         cx: &TurnCx<'_>,
@@ -221,7 +221,7 @@ impl TurnJob {
         }
     }
 
-    /// Changes what the model sees, and says what came of it.
+    /// Changes the context and sends the result.
     async fn run_context_command(
         &self,
         cx: &TurnCx<'_>,
@@ -239,7 +239,7 @@ impl TurnJob {
         Ok(TurnEnd::Done)
     }
 
-    /// Has the model answer what the person said.
+    /// Lets the model answer a prompt.
     async fn answer_prompt(
         &self,
         cx: &TurnCx<'_>,
@@ -250,7 +250,7 @@ impl TurnJob {
         let parts = match self.prepare_prompt(cx, state, content).await {
             Ok(parts) => parts,
             Err(turn_result) => {
-                // Nothing was added since it was read.
+                // Nothing was appended since the state was read.
                 state.stored_state = StoredState::Current;
                 return turn_result;
             }
@@ -264,14 +264,14 @@ impl TurnJob {
         if has_undo_note {
             undo::clear_pending_undo(&self.runtime.store, &self.id).await.map_err(store_failure)?;
         }
-        // The turn may shorten the transcript, from its beginning.
+        // A compaction in the turn may remove the first prompt.
         let title = state.transcript.entries().iter().find_map(entry_title);
         let end = run_turn(cx, state, steering).await?;
         self.set_title(state, title).await?;
         Ok(end)
     }
 
-    /// Does something of the Spec Kit workflow.
+    /// Runs a workflow request.
     async fn run_workflow(
         &self,
         cx: &TurnCx<'_>,
@@ -292,7 +292,7 @@ impl TurnJob {
         end
     }
 
-    /// Gives a session its title, once.
+    /// Sets the title of a session, once.
     async fn set_title(&self, state: &mut SessionState, title: Option<String>) -> Result<(), Failure> {
         if let Some(title) = title.filter(|_| !state.is_titled) {
             self.runtime.store.set_title(&self.id, &title).await.map_err(store_failure)?;
@@ -302,7 +302,7 @@ impl TurnJob {
         Ok(())
     }
 
-    /// Takes back what the last turn did to files.
+    /// Undoes the file changes of the last turn.
     async fn undo_turn(
         &self,
         cx: &TurnCx<'_>,
@@ -320,7 +320,7 @@ impl TurnJob {
         Ok(if self.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }
 
-    /// Makes of what was said what the model is told; the other side is how the turn ends instead.
+    /// Prepares a prompt for the model; the error is how the turn ends instead.
     async fn prepare_prompt(
         &self,
         cx: &TurnCx<'_>,
@@ -350,7 +350,7 @@ impl TurnJob {
         }
     }
 
-    /// Ends a turn whose prompt hooks kept back: nothing of it is stored.
+    /// Ends a turn whose prompt was rejected by hooks: nothing of it is stored.
     fn end_rejected(&self, rejection: PromptRejection) -> TurnEnd {
         match rejection {
             PromptRejection::Rejected(text) => {
@@ -363,7 +363,7 @@ impl TurnJob {
     }
 }
 
-/// Reads again what is on disk, whatever was in memory; a session that never got there is stored now.
+/// Reloads the state from disk; a session that is not stored yet is stored now.
 async fn reload_state(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -384,7 +384,7 @@ async fn reload_state(
     }
 }
 
-/// Makes a title of a prompt: its first line that says something.
+/// Makes a title from a prompt: its first non-empty line.
 fn entry_title(entry: &TranscriptEntry) -> Option<String> {
     let TranscriptEntry::Prompt(prompt) = entry else { return None };
     let user_parts = prompt.parts.iter().filter(|part| part.crow_part().is_none()).cloned().collect();

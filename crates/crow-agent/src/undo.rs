@@ -1,5 +1,5 @@
-//! Takes back what the last turn did to files: from the store to the files and back, the same for a session's `/undo`
-//! and for the command line, and what the model is told of it.
+//! Undoes the file changes of the last turn, for a session's `/undo` and for the command line, and reports them to the
+//! model.
 
 use std::path::Path;
 
@@ -10,24 +10,24 @@ use serde_json::Value;
 
 use crate::clock;
 
-/// Where a session remembers, beside what else is set in it, what the model was not told of yet.
+/// Key in a session's stored configuration: changes that were undone and not reported to the model yet.
 const UNREPORTED_KEY: &str = "undone";
 
-/// As many files as one turn changes at the most; of more the model is told that there are more.
+/// The largest number of files that a turn usually changes; for more, the model is told that there are more.
 const UNREPORTED_MAX: usize = 100;
 
-/// What became of the changes of one turn.
+/// The outcome of undoing one turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnUndone {
-    /// Place of the prompt whose turn it was.
+    /// Sequence number of the turn's prompt.
     pub turn: u64,
-    /// What became of each path.
+    /// The outcome for each path.
     pub files: Vec<UndoneFile>,
 }
 
-/// Takes back what the newest turn did to files that has something left to undo; `None` when none has.
+/// Undoes the newest turn with changes that are not undone; `None` if there is none.
 ///
-/// What is not in the way of an undo any more is marked; conflicts stay, to be undone when they are gone, or skipped.
+/// Completed changes are marked as undone; conflicts remain, to be undone later or skipped.
 pub async fn undo_turn(
     store: &Store,
     lease: &SessionLease,
@@ -46,14 +46,14 @@ pub async fn undo_turn(
     if context.mode != UndoMode::Preview {
         let settled = files.iter().flat_map(|file| &file.resolved_changes);
         let settled: Vec<ChangeId> = settled.filter_map(|&index| ids.get(index).copied()).collect();
-        // The model hears too much rather than too little when the process ends here.
+        // Order matters: if the process ends here, the model gets a report too many rather than too few.
         remember_undone(store, lease.session(), &files).await?;
         store.mark_changes_undone(lease, settled, clock::now()).await?;
     }
     Ok(Some(TurnUndone { turn, files }))
 }
 
-/// Remembers what the model has to be told with the next prompt.
+/// Stores what the next prompt must report to the model.
 async fn remember_undone(store: &Store, session: &SessionId, files: &[UndoneFile]) -> Result<(), StoreError> {
     let is_undone = |file: &&UndoneFile| matches!(file.status, UndoStatus::Restored | UndoStatus::Removed);
     let paths: Vec<String> = files.iter().filter(is_undone).map(|file| file.path.clone()).collect();
@@ -63,7 +63,7 @@ async fn remember_undone(store: &Store, session: &SessionId, files: &[UndoneFile
     let tip = store.session_tip(session).await?;
     let mut unreported = tip.map(|tip| undone_files(&tip.config)).unwrap_or_default();
     for path in paths {
-        // One beyond the limit says that there are more.
+        // One beyond the limit means that there are more.
         if unreported.len() <= UNREPORTED_MAX && !unreported.contains(&path) {
             unreported.push(path);
         }
@@ -77,7 +77,7 @@ fn undone_files(config: &str) -> Vec<String> {
     paths.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What the next prompt tells the model of what was undone since the last one.
+/// Returns the part of the next prompt that reports undone changes.
 pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
     let paths = undone_files(config);
     if paths.is_empty() {
@@ -95,17 +95,17 @@ pub(crate) fn pending_undo_part(config: &str) -> Option<ContentPart> {
     Some(ContentPart::FromCrow { what: CrowPart::Undone, text })
 }
 
-/// Keeps a path on its line: a name may hold anything.
+/// Replaces control characters in a path, so that it stays on one line.
 pub(crate) fn escape_path(path: &str) -> String {
     path.chars().map(|char| if char.is_control() { char::REPLACEMENT_CHARACTER } else { char }).collect()
 }
 
-/// Forgets what the model was told.
+/// Clears the pending report.
 pub(crate) async fn clear_pending_undo(store: &Store, session: &SessionId) -> Result<(), StoreError> {
     store.set_config(session, UNREPORTED_KEY, None).await
 }
 
-/// Says in a session what became of the files, or would.
+/// Renders the outcome, or a preview of it.
 pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode) -> String {
     let Some(TurnUndone { files, .. }) = turn else {
         return "There is nothing to undo: no change of a file is left that this session made.\n".into();
@@ -121,7 +121,7 @@ pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode)
         files.iter().map(|file| file_line(file, &display_path(&file.path), mode)).collect();
     if mode == UndoMode::Apply && files.iter().any(|file| file.status == UndoStatus::Conflict) {
         text.push_str("\nWhat could not be put back stays as it is.");
-        // Other conflicts are over with this.
+        // Other conflicts are resolved by this.
         if files.iter().any(|file| file.status == UndoStatus::Conflict && file.resolved_changes.is_empty()) {
             text.push_str(" /undo skip leaves it so for good, and /undo goes on to the turn before.");
         }
@@ -145,7 +145,7 @@ fn file_line(file: &UndoneFile, display_path: &str, mode: UndoMode) -> String {
     }
 }
 
-/// Shows a difference as Markdown, whatever is in it.
+/// Renders a diff as Markdown, with a fence that its content cannot close.
 fn fence_diff(diff: &str) -> String {
     let mut fence = "```".to_owned();
     while diff.contains(&fence) {

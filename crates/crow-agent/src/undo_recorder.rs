@@ -1,4 +1,4 @@
-//! Keeps in the store what a call is about to change. Must never know which tool changes what.
+//! Stores the state of files before a call changes them. Must not know which tool changes what.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -11,10 +11,10 @@ use crow_tools::{UndoFuture, UndoRecorder};
 use crate::clock;
 use crate::run_turn::TurnCx;
 
-/// Keeps for one call.
+/// Records the changes of one call.
 pub(crate) struct CallUndoRecorder<'a> {
     cx: &'a TurnCx<'a>,
-    /// Place of the prompt whose turn it is.
+    /// Sequence number of the turn's prompt.
     turn: u64,
     call: CallId,
     last_change: Mutex<Option<ChangeId>>,
@@ -38,7 +38,7 @@ impl UndoRecorder for CallUndoRecorder<'_> {
         after: ContentHash,
     ) -> UndoFuture<'a, Result<(), String>> {
         Box::pin(async move {
-            // A path that cannot be spelled could not be found again.
+            // The database stores paths as UTF-8.
             let path = path.to_str().ok_or("its path is not UTF-8")?.to_owned();
             let change = NewFileChange { turn: self.turn, call: self.call, path, before, after: Some(after) };
             let change_id = self.cx.runtime.store.record_change(self.cx.lease, change, clock::now()).await;

@@ -16,7 +16,7 @@ fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
     assert_eq!(read_grants(config, project), Ok(grants));
     assert_eq!(read_grants(config, other), Ok(GrantSet::default()));
 
-    // A copy for another project allows nothing there.
+    // A copy under the name of another project is not used for that project.
     let path = |project| grant_records(config).path(project);
     fs::copy(path(project), path(other)).unwrap();
     assert!(read_grants(config, other).unwrap_err().contains("it is about another project"));
@@ -26,7 +26,7 @@ fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
     fs::write(path(other), "{").unwrap();
     let told = read_grants(config, other).unwrap_err();
     assert!(told.starts_with(&format!("{}: ", path(other).display())), "{told}");
-    // What a person answered before is not lost with the next answer.
+    // An earlier grant is not lost when another one is added.
     assert_eq!(change_grants(config, other, |kept| kept.extend([Grant::Edits])), Err(told));
     assert_eq!(fs::read_to_string(path(other)).unwrap(), "{");
     let more = change_grants(config, project, |kept| kept.extend([Grant::Searches])).unwrap();

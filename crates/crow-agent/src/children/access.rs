@@ -1,5 +1,5 @@
-//! Whether a child that is an agent of others may have the files and terminals of our client. What the law frees is
-//! free, what the person allowed the child already is not asked again, and the rest is asked.
+//! Decides whether an external agent may use the client's files and terminals. An access is allowed if the policy
+//! allows it or the user approved it for this child before; otherwise the user decides.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -19,16 +19,16 @@ use serde_json::Value;
 use crate::children::ChildrenShared;
 use crate::session::SessionSettings;
 
-/// What is remembered of answers of one child; more questions than that are asked anew.
+/// Approvals remembered per child; a request beyond them is asked again.
 const APPROVED_MAX: usize = 1_000;
 
-/// The names of arguments that are a command line, whatever the kind of the call.
+/// Names of arguments that contain a command line, for any kind of call.
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 
 const ALLOW_ID: &str = "allow_once";
 const REJECT_ID: &str = "reject_once";
 
-/// What a wish of a child does to its target.
+/// The effect of a request on its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ToolEffect {
     Reads,
@@ -37,7 +37,7 @@ enum ToolEffect {
 }
 
 impl ToolEffect {
-    /// The effect of a call of this kind; nothing where the kind does not say.
+    /// Returns the effect of a kind of call; `None` if the kind has no definite effect.
     fn from_tool_kind(kind: ToolKind) -> Option<Self> {
         match kind {
             ToolKind::Read => Some(Self::Reads),
@@ -48,24 +48,24 @@ impl ToolEffect {
     }
 }
 
-/// What the person allowed a child that runs here, by effect and target as its questions named them. The child could do all
-/// of it with its own hands, so this is no right; it saves the person from being asked twice. A child on another
-/// machine has no hands here, and is asked about each thing.
+/// The user's approvals for a child on this machine, by effect and target as its requests gave them. The child has
+/// direct access to the machine, so this grants nothing; it avoids asking twice. A child on another machine has no
+/// direct access, and each of its requests is asked.
 #[derive(Debug, Default)]
 pub(super) struct ApprovalCache(Mutex<HashSet<(ToolEffect, String)>>);
 
 impl ApprovalCache {
-    /// Remembers a yes to a question.
+    /// Remembers an approval.
     pub(super) fn remember_answer(&self, request: &AgentPermissionRequest, answer: &PermissionAnswer) {
         let PermissionAnswer::Chosen(id) = answer else { return };
-        // One answer, and one meaning of it.
+        // The option must be unambiguous.
         let chosen: Vec<_> = request.choices.iter().filter(|choice| choice.id == *id).collect();
         if !matches!(chosen[..], [choice] if choice.allows) {
             return;
         }
         let input = request.input.as_ref().and_then(Value::as_object);
         let targets = input.into_iter().flatten().filter_map(|(name, value)| {
-            // Some agents give no kind to anything.
+            // Some agents give no kind at all.
             let is_command = request.kind == ToolKind::Other && COMMANDS.contains(&name.as_str());
             let effect =
                 if is_command { Some(ToolEffect::Runs) } else { ToolEffect::from_tool_kind(request.kind) };
@@ -86,18 +86,16 @@ impl ApprovalCache {
     }
 }
 
-/// What is decided of a wish.
+/// The decision about a request for the client.
 #[derive(Debug)]
 pub(super) enum ClientAccessDecision {
-    /// It may have it.
     Allow,
-    /// It may not.
     Deny(String),
-    /// The person decides.
+    /// The user decides.
     Ask(AgentPermissionRequest),
 }
 
-/// Decides on a wish of a child that works in `cwd`.
+/// Decides on a request of a child that works in `cwd`.
 pub(super) fn decide_access(
     shared: &ChildrenShared,
     cwd: &Path,
@@ -120,7 +118,7 @@ pub(super) fn decide_access(
                 ));
             }
             let command_line = match args {
-                // Many agents put a whole line here.
+                // Many agents put a whole command line here.
                 [] if env.is_empty() => program.to_owned(),
                 [] => format!("env {} sh -c {}", quote_command(&env), shell::quote_word(program)),
                 args if !env.is_empty() => {
@@ -159,7 +157,8 @@ pub(super) fn decide_access(
     }
 }
 
-/// The line that a wish has a plain shell run, and nothing else: many agents ask about the line alone.
+/// Returns the command line that a request passes to a plain shell: many agents ask for permission for the command line
+/// alone.
 fn line_of_shell(request: &ClientAccessRequest) -> Option<&str> {
     let ClientAccess::Run { program, args: [option, command_line], cwd: _, env } = request.access() else {
         return None;
@@ -201,7 +200,7 @@ fn evaluate_access(shared: &ChildrenShared, cwd: &Path, info: &ToolCallInfo) -> 
         readable: vec![config.spill_dir.clone()],
         config_dir: &config.config_dir,
         rules: environment.config_loader.current_config().rules.clone(),
-        // Its commands run in the client's terminals, where there is none; with its own hands it needs no question.
+        // Its commands run in the client's terminals, which have no sandbox.
         sandbox: SandboxMode::Off,
         support: SandboxSupport::Full,
     });
@@ -215,7 +214,7 @@ fn evaluate_access(shared: &ChildrenShared, cwd: &Path, info: &ToolCallInfo) -> 
         | ToolAccess::Fetches { .. }
         | ToolAccess::Searches => "write",
     };
-    // The same words in another folder are another command.
+    // In another directory the same command is a different one.
     let grants =
         if cwd == environment.location.cwd { shared.approvals.all_grants() } else { GrantSet::default() };
     policy.evaluate(mode, &grants, tool, info)
@@ -243,7 +242,7 @@ fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermi
     }
 }
 
-/// Tells whether an answer to a question of ours is a yes.
+/// Whether an answer to one of our questions is an approval.
 pub(super) fn is_allowed(answer: Option<&PermissionAnswer>) -> bool {
     matches!(answer, Some(PermissionAnswer::Chosen(id)) if id == ALLOW_ID)
 }

@@ -1,5 +1,5 @@
-//! Places and tokens of a tree, as one session of it sees them: its root keeps the book, everybody below asks the agent
-//! above. Must never know what a child does with its place.
+//! Child slots and tokens of a session tree, as seen by one of its sessions: the root owns the budget, every other
+//! session requests slots from its parent. Must not know what a child does with its slot.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,33 +8,33 @@ use crow_acp::Client;
 use crow_core::{SessionId, SessionUpdate, TokenUsage, TreeLimits, TreeUsage};
 use tokio::sync::Notify;
 
-/// What children of a session take from.
+/// The budget from which the children of a session are paid.
 #[derive(Debug)]
 pub(crate) struct TreeBudget {
-    /// Of what stands below this session. The root's limits count; below it they bound a part of the tree once more.
+    /// Usage below this session. The root's limits are decisive; below it they limit a subtree once more.
     usage: Mutex<TreeUsage>,
     upstream: Option<(Client, SessionId)>,
     /// Tokens of the session itself since it was opened.
     n_session_tokens: AtomicU64,
-    /// What the session itself has taken since it began.
+    /// Usage of the session itself since it was created.
     session_usage: Mutex<TokenUsage>,
-    /// How full its context was last, where somebody above wants to know what is spent.
+    /// The last context usage, if a parent wants to know what is spent.
     last_context: Mutex<Option<ContextUsage>>,
     tokens_added: Notify,
 }
 
-/// How full the context of a session was.
+/// The context usage of a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContextUsage {
-    /// Tokens in context.
+    /// Tokens in the context.
     pub(crate) used: u64,
-    /// The model's window.
+    /// The model's context window.
     pub(crate) size: u64,
-    /// Nobody has counted them.
+    /// True if the tokens are an estimate.
     pub(crate) is_estimate: bool,
 }
 
-/// A place for one child at work. Dropping it gives it back.
+/// The slot of one running child. Dropping it releases it.
 #[derive(Debug)]
 pub(crate) struct BudgetSlot {
     budget: Arc<TreeBudget>,
@@ -43,7 +43,7 @@ pub(crate) struct BudgetSlot {
 }
 
 impl TreeBudget {
-    /// Opens the book of a session; `above` is the client when it counts the agents of its tree.
+    /// Creates the budget of a session; `upstream` is the client if it counts the agents of its tree.
     pub(crate) fn new(limits: TreeLimits, upstream: Option<(Client, SessionId)>) -> Arc<Self> {
         Arc::new(Self {
             usage: Mutex::new(TreeUsage::new(limits)),
@@ -55,10 +55,10 @@ impl TreeBudget {
         })
     }
 
-    /// Takes a place for one more child; otherwise says why there is none.
+    /// Acquires a slot for one more child, or returns the reason why there is none.
     pub(crate) async fn acquire_slot(self: &Arc<Self>) -> Result<BudgetSlot, String> {
         let number = self.lock_tree().acquire_slot()?;
-        // From here on it is given back by itself.
+        // Dropping the slot releases what was acquired so far.
         let mut slot = BudgetSlot { budget: self.clone(), number, upstream_slot: None };
         if let Some((client, session)) = &self.upstream {
             slot.upstream_slot = Some(client.acquire_budget_slot(session).await?);
@@ -66,7 +66,7 @@ impl TreeBudget {
         Ok(slot)
     }
 
-    /// Writes down what a child has cost.
+    /// Adds tokens that a child has used.
     pub(crate) fn add_child_tokens(&self, n_tokens: u64) {
         if n_tokens > 0 {
             self.lock_tree().add_tokens(n_tokens);
@@ -74,19 +74,19 @@ impl TreeBudget {
         }
     }
 
-    /// Takes over what the store knows that the session itself has taken.
+    /// Sets the usage of the session itself, as the store has it.
     pub(crate) fn set_session_usage(&self, session_usage: TokenUsage) {
         *self.session_usage.lock().unwrap_or_else(PoisonError::into_inner) = session_usage;
     }
 
-    /// Puts on the bill what the session itself took, as a provider counted it.
+    /// Adds usage of the session itself, as the provider counted it.
     pub(crate) fn add_session_usage(&self, usage: TokenUsage) {
         self.n_session_tokens.fetch_add(usage.total_tokens(), Ordering::Relaxed);
         let mut session_usage = self.session_usage.lock().unwrap_or_else(PoisonError::into_inner);
         *session_usage = session_usage.saturating_add(usage);
     }
 
-    /// Tells how full the session's context is by now, with what it took to fill it.
+    /// Stores the current context usage and returns it as an update.
     pub(crate) fn record_context(&self, context: ContextUsage) -> SessionUpdate {
         if self.upstream.is_some() {
             *self.last_context.lock().unwrap_or_else(PoisonError::into_inner) = Some(context);
@@ -94,29 +94,29 @@ impl TreeBudget {
         self.usage_update(context)
     }
 
-    /// What the session itself has cost since it began, in billionths of a US dollar, where that is known.
+    /// Returns the cost of the session itself since it was created, in billionths of a US dollar, if it is known.
     fn session_cost(&self) -> Option<u64> {
         self.session_usage.lock().unwrap_or_else(PoisonError::into_inner).cost
     }
 
-    /// How full the session's context was last, where what it spends is counted above.
+    /// Returns the last context usage, if a parent counts what is spent.
     pub(crate) fn last_context(&self) -> Option<ContextUsage> {
         *self.last_context.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what the children of a session have cost before it was opened; whoever counts above has it already.
+    /// Adds tokens that children used before the session was opened; a parent has counted them already.
     pub(crate) fn restore_child_tokens(&self, n_tokens: u64) {
         if self.upstream.is_none() {
             self.add_child_tokens(n_tokens);
         }
     }
 
-    /// Tells what the session and all below it have cost since it was opened.
+    /// Returns the tokens of the session and everything below it since it was opened.
     pub(crate) fn tokens_spent(&self) -> u64 {
         self.n_session_tokens.load(Ordering::Relaxed).saturating_add(self.lock_tree().tokens_used())
     }
 
-    /// Tells how full the context was, with what everything took by now.
+    /// Returns an update with a context usage and the current totals.
     pub(crate) fn usage_update(&self, context: ContextUsage) -> SessionUpdate {
         let ContextUsage { used, size, is_estimate } = context;
         SessionUpdate::Usage {
@@ -128,7 +128,7 @@ impl TreeBudget {
         }
     }
 
-    /// Waits until nothing more may be spent, and says why.
+    /// Waits until the token limit is reached and returns the reason to stop.
     pub(crate) async fn wait_until_exhausted(&self) -> String {
         loop {
             let tokens_added = self.tokens_added.notified();
@@ -147,7 +147,7 @@ impl TreeBudget {
 }
 
 impl BudgetSlot {
-    /// Its number among those of this session.
+    /// Returns the slot's number within this session.
     pub(crate) fn slot_number(&self) -> u64 {
         self.number
     }

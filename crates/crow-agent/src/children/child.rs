@@ -1,5 +1,5 @@
-//! One child's life: started, told, heard, and ended, whatever it does. Owns the child's process and its connection, so
-//! it waits for several things at once; whoever wants something of it sends an order.
+//! One child, from its start to its end. Owns the child's process and its connection, so it waits for several things at
+//! once; everything else sends it a command.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
@@ -24,37 +24,38 @@ use crate::children::view::ChildView;
 use crate::children::{ChildrenShared, DEPTH_VARIABLE};
 use crate::clock;
 
-/// Events of a child that may wait until they are looked at, which takes microseconds.
+/// Events of a child that may wait to be handled, which takes microseconds.
 const EVENTS_LEN: usize = 64;
 
-/// How long an agent may take to open a session once it said hello; one that asks a server first takes seconds.
+/// Time that an agent may take to open a session after the handshake; one that contacts a server first takes seconds.
 const OPEN_WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// How long a child that was stopped may take to say so. With what a kill takes, the whole tree is gone within the
-/// promised two seconds: every level counts from the same moment.
+/// Time that a cancelled child may take to confirm. Together with the time of a kill, the whole tree ends within the
+/// promised two seconds: all levels count from the same moment.
 const STOP_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// How long what was said to a child last may take to leave; a pipe takes it at once, unless nobody reads.
+/// Time that the last message to a child may take to be written; a pipe takes it at once if it is read.
 const FLUSH_WAIT_MAX: Duration = Duration::from_millis(100);
 
-/// How long a parent waits for a child to refuse words for its turn; taking them can last until its next step.
+/// Time that a parent waits for a child to reject a steering message; accepting it can take until the child's next
+/// step.
 const STEER_WAIT_MAX: Duration = Duration::from_secs(2);
 
 const TOO_MANY_REQUESTS: &str = "it asks for more at once than can be answered";
 
-/// How long a child without work is kept: talking goes on within minutes or never.
+/// Time that an idle child stays alive: follow-up prompts come within minutes or not at all.
 const IDLE_MAX: Duration = Duration::from_secs(300);
 
-/// What a child is told to do.
+/// A command to a child.
 #[derive(Debug)]
 pub(super) enum ChildCommand {
-    /// A further round.
+    /// Starts another turn.
     Turn(ChildTurnRequest),
-    /// Words for the round that runs.
+    /// Sends a message into the running turn.
     Steer { text: String, answer: oneshot::Sender<Result<(), String>> },
 }
 
-/// A round with all that it needs.
+/// A turn to run, with its slot.
 #[derive(Debug)]
 pub(super) struct ChildTurnRequest {
     pub(super) text: String,
@@ -64,42 +65,41 @@ pub(super) struct ChildTurnRequest {
     pub(super) parent_call: ParentCall,
 }
 
-/// Whether the parent is woken by the end of a round.
+/// Whether the end of a turn is announced to the parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotifyParent {
-    /// It is.
     Yes,
-    /// A call of it waits for the end already.
+    /// No: a call of the parent waits for the end.
     No,
 }
 
-/// What a child has come to.
+/// The state of a child.
 #[derive(Debug, Clone)]
 pub(crate) struct ChildStatus {
-    /// How many rounds have ended.
+    /// Number of turns that have ended.
     pub(crate) n_ended: u32,
     pub(crate) state: TaskState,
-    /// What the parent is told of the newest round that ended.
+    /// The report on the last turn.
     pub(crate) report: String,
-    /// What that round did in a worktree of its own, for a client.
+    /// The changes of that turn in its own worktree, for a client.
     pub(crate) diff: Option<String>,
 }
 
 impl ChildStatus {
-    /// Its first round runs.
+    /// Returns the status of a child during its first turn.
     pub(super) fn new_working() -> Self {
         Self { n_ended: 0, state: TaskState::Running, report: String::new(), diff: None }
     }
 }
 
-/// Which session of its agent a child goes on with.
+/// Which session of its agent a child uses.
 #[derive(Debug)]
 pub(super) enum ChildSessionStart {
-    /// The one that its parent stored: the agent is Crow itself.
+    /// The session that the parent stored: the agent is Crow itself.
     Stored,
-    /// A new one of an agent of others.
+    /// A new session of an external agent.
     New { model: Option<String> },
-    /// An earlier one of an agent of others.
+    /// An earlier session of an external agent.
     Resume { session: String },
 }
 
@@ -117,32 +117,32 @@ pub(super) struct ChildActor {
     pub(super) lease: TaskLease,
     pub(super) turn: Option<ChildTurn>,
     pub(super) worktree: Option<Worktree>,
-    /// Tells that somebody else may drive the task.
+    /// Signals that another process may drive the task.
     pub(super) stopped: DropGuard,
 }
 
-/// A round that runs.
+/// A running turn.
 pub(super) struct ChildTurn {
     text: String,
     cancel: CancellationToken,
-    /// Its questions are open.
+    /// Cancelled when its open questions become invalid.
     pub(super) questions: CancellationToken,
     pub(super) notify_parent: NotifyParent,
     deadline: Instant,
     _slot: BudgetSlot,
 }
 
-/// Why a child cannot go on.
+/// Why a child cannot continue.
 pub(super) enum ChildStop {
-    /// Its round is over, and its folder goes with it.
+    /// Its turn has ended, and its worktree is removed.
     Finished(ChildTurnEnd),
-    /// It was stopped, or nobody wants it any longer.
+    /// It was cancelled, or its session has ended.
     Stopped,
-    /// It did not end when it was stopped.
+    /// It did not stop after it was cancelled.
     Unresponsive(ChildTurnEnd),
-    /// It has ended, or the way to it has.
+    /// It has ended, or the connection was lost.
     Disconnected(String),
-    /// It says that it cannot, or something here cannot.
+    /// It reported an error, or an error occurred here.
     Failed(String),
 }
 
@@ -174,7 +174,7 @@ impl ChildTurn {
 }
 
 impl ChildActor {
-    /// Lives until nobody has orders for it any longer, or it cannot go on.
+    /// Runs the child until it gets no more commands or cannot continue.
     pub(super) async fn run(mut self, start: ChildSessionStart) {
         let cancel = self.turn.as_ref().map(|turn| turn.cancel.clone()).unwrap_or_default();
         let transport = cancel.run_until_cancelled(self.open_transport()).await;
@@ -205,7 +205,8 @@ impl ChildActor {
         drop(stopped);
     }
 
-    /// Takes no more orders; tells whether one came when the way to the agent broke, which fails with it.
+    /// Closes the command queue. Returns whether a request for a turn arrived while the connection was ending; this
+    /// turn fails.
     fn take_last_command(&mut self) -> bool {
         let had_turn = self.turn.is_some();
         self.commands.close();
@@ -217,7 +218,7 @@ impl ChildActor {
         !had_turn && self.turn.is_some()
     }
 
-    /// Starts its program, or connects to it.
+    /// Starts the child's program, or connects to its address.
     async fn open_transport(&self) -> Result<(LineTransport, Option<AgentProgram>), String> {
         let runtime = &self.event_handler.shared.runtime;
         match &self.transport {
@@ -249,7 +250,7 @@ impl ChildActor {
         }
     }
 
-    /// Drives it for as long as its connection lasts.
+    /// Drives the connection until it ends.
     async fn drive_child(
         &mut self,
         lines: LineTransport,
@@ -262,7 +263,7 @@ impl ChildActor {
             abilities: self.client_capabilities(),
             keeps_words: self.event_handler.shared.client.capabilities().children,
         };
-        // From the first session on it hears itself that it is stopped.
+        // Once it has a session, the child gets the cancellation itself.
         let (session_opened, turn_cancel) = (CancellationToken::new(), cancel.clone());
         let opened_signal = session_opened.clone();
         let (outcome_sender, outcome_receiver) = oneshot::channel();
@@ -274,7 +275,7 @@ impl ChildActor {
         tokio::select! {
             biased;
             Ok(talked) = outcome_receiver => {
-                // What was said to it last may leave; one that does not read it holds nobody up.
+                // Let the last message be written; a child that does not read it must not delay the end.
                 drop(timeout(FLUSH_WAIT_MAX, connection_task).await);
                 talked
             }
@@ -288,7 +289,7 @@ impl ChildActor {
         }
     }
 
-    /// What the child is told that its client can do.
+    /// Returns the client capabilities that are declared to the child.
     fn client_capabilities(&self) -> AcpClientCapabilities {
         let depth = Some(self.event_handler.shared.depth + 1);
         let client = match self.event_handler.parent_client {
@@ -319,7 +320,7 @@ impl ChildActor {
             }
             self.finish_turn(end).await;
             let Some(request) = self.wait_for_turn(connection, &mut event_receiver).await else {
-                // From here on whoever has an order waits for the end and begins anew.
+                // From here on, a sender waits for the end and starts the child again.
                 self.commands.close();
                 return Ok(());
             };
@@ -327,7 +328,6 @@ impl ChildActor {
         }
     }
 
-    /// Opens its session.
     async fn open_session(
         &mut self,
         connection: &AgentConnection,
@@ -373,7 +373,7 @@ impl ChildActor {
                     let seconds = OPEN_WAIT_MAX.as_secs();
                     return Err(ChildStop::Failed(format!("it did not open a session within {seconds} s")));
                 }
-                // What an earlier session replays was seen when it was said.
+                // The replay of an earlier session was seen when it happened.
                 Some(event) = event_receiver.recv() => if !is_resuming {
                     self.event_handler.handle_event(event, &questions);
                 },
@@ -381,12 +381,12 @@ impl ChildActor {
         }
     }
 
-    /// Begins a further round.
+    /// Starts another turn.
     async fn begin_turn(&mut self, request: ChildTurnRequest) -> Result<(), ChildStop> {
         *self.event_handler.view.lock().unwrap_or_else(PoisonError::into_inner) = ChildView::default();
         self.event_handler.n_turn_tokens = 0;
         self.event_handler.parent_call = request.parent_call.clone();
-        // From here on it has an end, whatever comes.
+        // From here on the turn is always finished properly.
         self.turn =
             Some(ChildTurn::new(request, self.event_handler.shared.runtime.config().tree_limits.time_max));
         let store = &self.event_handler.shared.runtime.store;
@@ -397,7 +397,7 @@ impl ChildActor {
         Ok(())
     }
 
-    /// Has the child work until it is done or must not go on.
+    /// Runs a turn until it is done or must be stopped.
     async fn run_turn(
         &mut self,
         connection: &AgentConnection,
@@ -419,7 +419,7 @@ impl ChildActor {
         let mut pending_stop: Option<(Instant, ChildTurnEnd)> = None;
         let stop = |state, reason| {
             connection.cancel_turn(session);
-            // A child that loses its question first takes that for the end of its own turn.
+            // A child whose question is withdrawn first would take that for the end of its own turn.
             questions.cancel();
             Some((Instant::now() + STOP_WAIT_MAX, ChildTurnEnd { state, reason }))
         };
@@ -439,7 +439,7 @@ impl ChildActor {
                 ended = &mut prompt_end => {
                     self.drain_events(event_receiver, &questions);
                     let prompted = match (ended, pending_stop) {
-                        // Some die of being stopped.
+                        // Some agents exit when they are cancelled.
                         (Err(_), Some((_, end))) => return Err(ChildStop::Finished(end)),
                         (Ok(_), Some((_, end))) => return Ok(end),
                         (ended, None) => ended?,
@@ -449,7 +449,7 @@ impl ChildActor {
                     }
                     return Ok(turn_end_from(prompted.reason));
                 }
-                // A client that follows children is waited for, and so is everybody behind it.
+                // Backpressure of a client that follows children applies to all descendants.
                 Some(event) = async {
                     shared.client.wait_for_capacity().await;
                     event_receiver.recv().await
@@ -467,7 +467,7 @@ impl ChildActor {
         }
     }
 
-    /// Hears what it said before it ended, which is here by then.
+    /// Handles the events that the child sent before its turn ended, which have arrived by then.
     fn drain_events(
         &mut self,
         event_receiver: &mut mpsc::Receiver<ClientEvent>,
@@ -478,7 +478,7 @@ impl ChildActor {
         }
     }
 
-    /// Has a child that is Crow begin in the mode that its parent is in by now.
+    /// Sets the mode of a child that is Crow to the current mode of its parent.
     async fn sync_mode(
         &self,
         connection: &AgentConnection,
@@ -492,7 +492,7 @@ impl ChildActor {
         Ok(result.ok_or(ChildStop::Stopped)??)
     }
 
-    /// Begins to store what an agent of others is told and says; Crow itself does so on its own.
+    /// Starts to store the messages of an external agent; Crow stores its own.
     async fn begin_record(&mut self, text: &str) -> Result<(), ChildStop> {
         if self.event_handler.kind == ChildKind::External {
             let recorder =
@@ -503,14 +503,14 @@ impl ChildActor {
         Ok(())
     }
 
-    /// Waits for a further order; nothing when there will be none.
+    /// Waits for another turn; `None` when there will be none.
     async fn wait_for_turn(
         &mut self,
         connection: &AgentConnection,
         event_receiver: &mut mpsc::Receiver<ClientEvent>,
     ) -> Option<ChildTurnRequest> {
         let shared = self.event_handler.shared.clone();
-        // Whoever finds no room here is started again when it is wanted.
+        // A child without an idle slot ends, and is started again when it is needed.
         let Ok(_room) = shared.idle_slots.try_acquire() else { return None };
         let (deadline, session_end) = (Instant::now() + IDLE_MAX, shared.cancel.clone());
         loop {
@@ -520,7 +520,7 @@ impl ChildActor {
                 order = self.commands.recv() => match order? {
                     ChildCommand::Turn(order) => return Some(order),
                     ChildCommand::Steer { answer, .. } => {
-                        // Whoever steers looks first whether there is a round.
+                        // A sender checks for a running turn first.
                         drop(answer);
                     }
                 },
@@ -531,7 +531,7 @@ impl ChildActor {
         }
     }
 
-    /// Takes no more orders; one that was given already would be waited for.
+    /// Closes the command queue and returns a request that was already in it.
     fn last_turn_request(&mut self) -> Option<ChildTurnRequest> {
         self.commands.close();
         loop {
@@ -543,7 +543,8 @@ impl ChildActor {
     }
 }
 
-/// Has an agent of others open an earlier session. There are some that say they resume sessions, and only load them.
+/// Resumes an earlier session of an external agent. Some agents declare that they can resume sessions, and can only
+/// load them.
 async fn resume_session(
     connection: &AgentConnection,
     session: &SessionId,
@@ -568,7 +569,7 @@ fn timeout_message(time_max: Duration) -> String {
     format!("it was at work for {minutes} min, as long as agents.max_minutes allows")
 }
 
-/// Has a child that is Crow work in the mode of its parent from here on.
+/// Sets the mode of a child that is Crow to that of its parent.
 fn set_mode(connection: &AgentConnection, session: &SessionId, mode: Mode) {
     let (connection, session) = (connection.clone(), session.clone());
     tokio::spawn(async move {
@@ -578,7 +579,7 @@ fn set_mode(connection: &AgentConnection, session: &SessionId, mode: Mode) {
     });
 }
 
-/// Passes words on to a round that runs.
+/// Sends a steering message into the running turn.
 fn steer_child(connection: &AgentConnection, session: &SessionId, command: ChildCommand) {
     match command {
         ChildCommand::Steer { text, answer } if connection.capabilities().steers => {
@@ -591,7 +592,7 @@ fn steer_child(connection: &AgentConnection, session: &SessionId, command: Child
                 let assume_accepted = |_| Ok(());
                 let result =
                     result.map_or_else(assume_accepted, |result| result.map_err(|failure| failure.sentence));
-                // Whoever asked may have been stopped meanwhile.
+                // The requester may have been cancelled meanwhile.
                 drop(answer.send(result));
                 if is_pending && let Err(failure) = steering.await {
                     tracing::info!(%failure, "a child did not take words for its turn");
@@ -603,12 +604,12 @@ fn steer_child(connection: &AgentConnection, session: &SessionId, command: Child
                 "it is at work, and this agent takes no words meanwhile; wait for its end or cancel it";
             drop(answer.send(Err(reason.to_owned())));
         }
-        // A seat that is dropped is free again, and the sender sees no round begin.
+        // Dropping the request releases its slot, and the sender sees that no turn has started.
         ChildCommand::Turn(request) => drop(request),
     }
 }
 
-/// Gives a child the client of its parent.
+/// Creates a client for a child that forwards to the client of its parent.
 pub(super) fn parent_client(shared: &ChildrenShared) -> Arc<ParentClient> {
     Arc::new(ParentClient::new(shared.client.clone(), shared.parent.clone()))
 }

@@ -1,5 +1,5 @@
-//! What is done with what a child says and asks while it works: it is seen, counted, passed on to the client of its
-//! parent, or refused. Nothing here waits: whoever takes time is a task that ends with the round.
+//! Handles the updates and requests of a running child: they are displayed, counted, forwarded to the client of the
+//! parent, or rejected. Nothing here waits: slow work is a task that ends with the turn.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,68 +21,68 @@ use crate::children::budget::BudgetSlot;
 use crate::children::record::ChildRecorder;
 use crate::children::view::ChildView;
 
-/// Places that the children of one child may hold; the root's book allows fewer.
+/// Slots that the children of one child may hold; the root's budget allows fewer.
 const SLOTS_MAX: usize = 1_000;
 
-/// Questions and wishes of one child that may be open at once; agents have a handful.
+/// Requests of one child that may be open at once; agents have a handful.
 pub(super) const OPEN_REQUESTS_MAX: usize = 64;
 
-/// An agent that goes on after so many refusals does not stop by itself.
+/// An agent that continues after so many rejections does not stop on its own.
 const REJECTED_MAX: u32 = 1_000;
 
-/// How long word of a stopped turn may come after the end of its questions.
+/// Time within which the cancellation of a turn may follow the end of its questions.
 const STOP_WAIT_MAX: Duration = Duration::from_millis(200);
 
-/// Whose rules a child's wishes are judged by.
+/// Whose permissions apply to a child's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChildKind {
-    /// It is Crow with this very configuration, and has judged them itself.
+    /// Crow with the same configuration, which has evaluated the request itself.
     Crow,
-    /// It is an agent of others.
+    /// Another agent.
     External,
 }
 
-/// The call of the parent that a child stands in.
+/// The call of the parent in which a child runs.
 #[derive(Debug, Clone)]
 pub(crate) struct ParentCall {
     pub(crate) call: CallId,
     pub(crate) info: ToolCallInfo,
-    /// What the call shows for good, when it does not wait for the child.
+    /// The final text of the call, if it does not wait for the child.
     pub(crate) shown_text: Option<String>,
 }
 
-/// An ear for one child.
+/// Handles the events of one child.
 pub(super) struct ChildEventHandler {
     pub(super) shared: Arc<ChildrenShared>,
     pub(super) task: SessionId,
     pub(super) label: String,
     pub(super) parent_call: ParentCall,
     pub(super) kind: ChildKind,
-    /// It is a program of this machine.
+    /// True if it is a program on this machine.
     pub(super) is_local: bool,
     pub(super) cwd: PathBuf,
     pub(super) view: Arc<Mutex<ChildView>>,
-    /// Rings when there is something else to see.
+    /// Signals a change of the view.
     pub(super) view_changed: Arc<watch::Sender<()>>,
     pub(super) parent_client: Option<Arc<ParentClient>>,
     pub(super) recorder: Option<ChildRecorder>,
     pub(super) approvals: Arc<ApprovalCache>,
-    /// It is Crow in the parent's folder or a worktree of it: what is allowed to one is allowed to the other.
+    /// True if it is Crow in the parent's directory or a worktree of it: grants of one apply to the other.
     pub(super) shares_approvals: bool,
-    /// Places of the children of the child.
+    /// The slots of the child's own children.
     pub(super) slots: Arc<Mutex<HashMap<u64, BudgetSlot>>>,
-    /// What it has cost since it was started, as it says itself.
+    /// Tokens that it has reported since it was started.
     pub(super) n_reported_tokens: u64,
-    /// Of that, in this round.
+    /// Tokens of this turn.
     pub(super) n_turn_tokens: u64,
-    /// Questions and wishes that may be open at once.
+    /// Limits the number of open requests.
     pub(super) request_slots: Arc<Semaphore>,
-    /// What was refused because too much was open.
+    /// Number of requests rejected because too many were open.
     pub(super) n_rejected: u32,
 }
 
 impl ChildEventHandler {
-    /// Takes what the child said or asked.
+    /// Handles an update or a request of the child.
     pub(super) fn handle_event(&mut self, event: ClientEvent, turn_cancel: &CancellationToken) {
         match event {
             ClientEvent::Heard { heard: update, .. } => self.handle_update(&update),
@@ -92,7 +92,7 @@ impl ChildEventHandler {
             ClientEvent::Permission { question: request, answer: reply, .. } => {
                 self.handle_permission_request(request, reply, turn_cancel);
             }
-            // A child is not told of forms; one that asks all the same finds them closed.
+            // Forms are not declared to a child; a request for one is dropped.
             ClientEvent::Form { .. } => {}
             ClientEvent::Wanted(request) => self.handle_access_request(*request, turn_cancel),
             ClientEvent::Claim { answer: reply, .. } => self.handle_slot_request(reply),
@@ -100,14 +100,14 @@ impl ChildEventHandler {
         }
     }
 
-    /// Takes what the child says between rounds: it keeps its lists up to date, gives places back and counts tokens.
+    /// Handles an event between turns: usage and released slots are counted.
     pub(super) fn handle_idle_event(&mut self, event: &ClientEvent) {
         match event {
             ClientEvent::Heard { heard: AgentUpdate::Usage { spent: Some(n_tokens), .. }, .. } => {
                 self.record_spent(*n_tokens);
             }
             ClientEvent::Released { claim: slot } => drop(lock_slots(&self.slots).remove(slot)),
-            // What is dropped unanswered is refused.
+            // A request dropped without an answer is rejected.
             ClientEvent::Heard { .. }
             | ClientEvent::Said(_)
             | ClientEvent::Permission { .. }
@@ -117,12 +117,12 @@ impl ChildEventHandler {
         }
     }
 
-    /// Tells whether the child asks for more than can be answered, and does not stop.
+    /// Whether the child sends more requests than can be answered and does not stop.
     pub(super) fn is_flooded(&self) -> bool {
         self.n_rejected > REJECTED_MAX
     }
 
-    /// Finds room for one more question or wish.
+    /// Reserves capacity for one more request.
     fn try_reserve(&mut self) -> Option<OwnedSemaphorePermit> {
         let permit = self.request_slots.clone().try_acquire_owned().ok();
         self.n_rejected += u32::from(permit.is_none());
@@ -141,7 +141,7 @@ impl ChildEventHandler {
         }
     }
 
-    /// Counts what the child says it has cost so far.
+    /// Counts the tokens that the child reports as its total.
     pub(super) fn record_spent(&mut self, n_tokens: u64) {
         let n_new_tokens = n_tokens.saturating_sub(self.n_reported_tokens);
         self.n_reported_tokens = self.n_reported_tokens.max(n_tokens);
@@ -149,7 +149,7 @@ impl ChildEventHandler {
         self.shared.add_tokens(n_new_tokens);
     }
 
-    /// Asks the person, in the place of the parent's call.
+    /// Asks the user, within the parent's call.
     fn handle_permission_request(
         &mut self,
         mut request: Box<AgentPermissionRequest>,
@@ -163,11 +163,12 @@ impl ChildEventHandler {
         match self.kind {
             ChildKind::Crow => {}
             ChildKind::External => {
-                // What a repository supplies is asked about by Crow alone, and what it may remember is its own word.
+                // Trust in repository content is requested by Crow only, and a grant offered by another agent has no
+                // meaning here.
                 request.subject = PermissionSubject::Call;
                 request.offer = None;
                 if request.kind == ToolKind::Other {
-                    // Many agents say it only when they announce the call.
+                    // Many agents give the kind only when they announce the call.
                     let view = self.view.lock().unwrap_or_else(PoisonError::into_inner);
                     request.kind = view.kind(&request.call).unwrap_or(request.kind);
                 }
@@ -181,7 +182,7 @@ impl ChildEventHandler {
                 .as_ref()
                 .is_some_and(|offer| shares_approvals && shared.approvals.covers_offer(offer));
             let known_answer = if is_granted { request.allow_once() } else { None };
-            // Elsewhere the same words mean something else, further up as well.
+            // In another directory the same command means something else, for the ancestors as well.
             let forwarded = AgentPermissionRequest {
                 offer: request.offer.clone().filter(|_| shares_approvals),
                 ..(*request).clone()
@@ -190,12 +191,12 @@ impl ChildEventHandler {
                 Some(reply) => Some(reply),
                 None => tokio::select! {
                     biased;
-                    // The child has taken it back.
+                    // The child has withdrawn the request.
                     () = reply.closed() => return,
                     answered = asker.ask_user(&forwarded) => answered,
                 },
             };
-            // Without an answer the question is dropped, which the child hears as a turn that was stopped.
+            // A question dropped without an answer tells the child that its turn was cancelled.
             let Some(answer) = answer else { return };
             if is_local {
                 approvals.remember_answer(&request, &answer);
@@ -238,7 +239,7 @@ impl ChildEventHandler {
                 let asker = self.permission_asker(turn_cancel);
                 tokio::spawn(async move {
                     match asker.ask_user(&permission_request).await {
-                        // A yes for a round that is over allows nothing any longer.
+                        // An approval for an ended turn allows nothing.
                         reply if is_allowed(reply.as_ref()) && !asker.turn_cancel.is_cancelled() => {
                             request.forward_to(&parent_client, permit);
                         }
@@ -255,14 +256,14 @@ impl ChildEventHandler {
         }
     }
 
-    /// Tells a client that follows children whether this one is at work.
+    /// Reports to a client that follows children whether this one is running.
     pub(super) fn send_child_state(&self, is_working: bool) {
         let (child, cwd) = (self.task.clone(), self.cwd.display().to_string());
         let update = SessionUpdate::Child { child, title: self.label.clone(), cwd, is_working };
         self.shared.client.send_update(&self.shared.parent, update);
     }
 
-    /// Finds a place for a child of the child.
+    /// Acquires a slot for a child of the child.
     fn handle_slot_request(&mut self, reply: oneshot::Sender<Result<u64, String>>) {
         let Some(permit) = self.try_reserve() else { return };
         let (budget, slots) = (self.shared.budget.clone(), self.slots.clone());
@@ -280,7 +281,7 @@ impl ChildEventHandler {
                 Err(reason) => Err(reason),
             };
             if let Err(Ok(number)) = reply.send(result) {
-                // Whoever wanted it is gone.
+                // The requester is gone.
                 lock_slots(&slots).remove(&number);
             }
         });
@@ -291,7 +292,7 @@ fn lock_slots(slots: &Mutex<HashMap<u64, BudgetSlot>>) -> MutexGuard<'_, HashMap
     slots.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Puts questions of a child to the person.
+/// Sends a child's permission requests to the user.
 struct PermissionAsker {
     shared: Arc<ChildrenShared>,
     label: String,
@@ -301,10 +302,10 @@ struct PermissionAsker {
 }
 
 impl PermissionAsker {
-    /// Asks; nothing when the round ended first.
+    /// Sends a request; `None` if the turn ended first.
     async fn ask_user(&self, request: &AgentPermissionRequest) -> Option<PermissionAnswer> {
         let shared = &self.shared;
-        // Two questions in the place of one call would be taken for one.
+        // The client would take two questions within one call for one.
         let _turn_to_ask = self.turn_cancel.run_until_cancelled(shared.question_lock.lock()).await?;
         let parent_call = (self.parent_call.call, self.label.as_str());
         let answer = shared
@@ -312,7 +313,7 @@ impl PermissionAsker {
             .request_child_permission(&shared.parent, parent_call, request, &self.turn_cancel)
             .await;
         if answer.is_none() {
-            // Whoever stops a turn closes its questions; that must not reach the child before it hears of the stop.
+            // Cancelling a turn closes its questions; the child must get the cancellation before it sees that.
             drop(timeout(STOP_WAIT_MAX, self.turn_cancel.cancelled()).await);
         }
         let (status, text) = match &self.parent_call.shown_text {

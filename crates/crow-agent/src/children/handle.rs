@@ -1,4 +1,4 @@
-//! A child as others see it: where its orders go, and what it has come to.
+//! A child as seen by its session: a queue for commands and its state.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,16 +10,16 @@ use tokio_util::sync::CancellationToken;
 use crate::children::child::{ChildCommand, ChildStatus};
 use crate::children::view::ChildView;
 
-/// A child with all that can be had of it.
+/// A handle to a child.
 #[derive(Clone)]
 pub(super) struct ChildHandle {
     pub(super) commands: mpsc::Sender<ChildCommand>,
     pub(super) status: Arc<watch::Sender<ChildStatus>>,
     pub(super) view: Arc<Mutex<ChildView>>,
     pub(super) view_changed: Arc<watch::Sender<()>>,
-    /// Cancelled when it has ended and somebody else may drive its task.
+    /// Cancelled when the child has ended and another process may drive its task.
     pub(super) stopped: CancellationToken,
-    /// Stops the round that runs.
+    /// Cancels the running turn.
     pub(super) turn_cancel: Arc<Mutex<CancellationToken>>,
 }
 
@@ -37,7 +37,7 @@ impl ChildHandle {
     }
 }
 
-/// A round that somebody waits for.
+/// A turn whose end is awaited.
 #[derive(Clone)]
 pub(crate) struct AwaitedTurn {
     pub(super) child: ChildHandle,
@@ -46,11 +46,11 @@ pub(crate) struct AwaitedTurn {
 }
 
 impl AwaitedTurn {
-    /// Waits for the end of the round; gives what the parent is told of it.
+    /// Waits for the end of the turn; returns its report.
     pub(crate) async fn wait_for_end(&mut self) -> String {
         let n_ended = self.n_ended;
         let stopped = self.child.stopped.clone();
-        // When it is gone it ended as its last round did, or it broke.
+        // If the child has ended without a report, it crashed.
         drop(stopped.run_until_cancelled(self.status.wait_for(|status| status.n_ended > n_ended)).await);
         let status = self.status.borrow();
         match status.n_ended > n_ended {
@@ -59,27 +59,25 @@ impl AwaitedTurn {
         }
     }
 
-    /// How the round ended.
+    /// Returns the state of the task.
     pub(crate) fn task_state(&self) -> TaskState {
         self.status.borrow().state
     }
 
-    /// Stops the round.
     pub(crate) fn cancel_turn(&self) {
         self.child.cancel_turn();
     }
 
-    /// Rings whenever there is something else to see.
+    /// Subscribes to changes of the view.
     pub(crate) fn subscribe_view(&self) -> watch::Receiver<()> {
         self.child.view_changed.subscribe()
     }
 
-    /// What is seen of the child.
     pub(crate) fn render_view(&self) -> String {
         self.child.lock_view().render_view()
     }
 
-    /// What the child did to files, for a client.
+    /// Returns the child's changes of files, for a client.
     pub(crate) fn file_diffs(&self) -> Vec<ToolCallContent> {
         let diff = self.status.borrow().diff.clone();
         match diff {

@@ -1,4 +1,4 @@
-//! The mailbox of a session as its children fill it and its turns empty it.
+//! The mailbox of a session, filled by its children and emptied by its turns.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -11,21 +11,20 @@ use crate::children::ChildAgents;
 use crate::children::handle::ChildHandle;
 use crate::clock;
 
-/// When so much comes at once there may be more.
+/// A full page means that there may be more.
 const PAGE_LEN: usize = 500;
 
-/// What somebody who waited for mail got.
+/// The outcome of waiting for mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MailWaitOutcome {
-    /// Some.
     Mail,
-    /// None, and nobody is at work who could send any.
+    /// There is no mail, and no running task could send any.
     NoTasks,
 }
 
 impl ChildAgents {
-    /// Looks for tasks that ended, or were lost, while nobody had the session open; tells how many the model has not
-    /// heard of.
+    /// Looks for tasks that ended or were lost while the session was closed; returns the number of deliveries that the
+    /// model has not seen.
     pub(crate) async fn recover_tasks(&self) -> usize {
         let (store, parent) = (&self.shared.runtime.store, &self.shared.parent);
         let marked = store.mark_lost_tasks(parent, clock::now(), lost_task_text).await;
@@ -52,22 +51,22 @@ impl ChildAgents {
         }
     }
 
-    /// Tells whether something waits in the mailbox that the model should hear of without being asked.
+    /// Whether the mailbox has a message for which the model should be called without a prompt.
     pub(crate) fn has_pending_mail(&self) -> bool {
         self.shared.has_urgent_mail.load(Ordering::Relaxed)
     }
 
-    /// Remembers that the outcome of a call tells these deliveries.
+    /// Remembers that the result of a call contains these deliveries.
     pub(crate) fn register_deliveries(&self, call: CallId, deliveries: impl Iterator<Item = DeliveryId>) {
         self.lock_deliveries().entry(call).or_default().extend(deliveries);
     }
 
-    /// What waits in the mailbox and is told by the outcome of a call.
+    /// Removes and returns the deliveries that the result of a call contains.
     pub(crate) fn deliveries_for_call(&self, call: CallId) -> Vec<DeliveryId> {
         self.lock_deliveries().remove(&call).unwrap_or_default()
     }
 
-    /// What waits in the mailbox of a task.
+    /// Returns the pending deliveries of a task.
     pub(crate) async fn task_deliveries(&self, task: &SessionId) -> Vec<Delivery> {
         match self.shared.runtime.store.pending_task_deliveries(task).await {
             Ok(deliveries) => deliveries,
@@ -82,7 +81,7 @@ impl ChildAgents {
         self.call_deliveries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what waits in the mailbox; whoever puts it into the history claims it.
+    /// Returns the pending deliveries; they are claimed by the entry that contains them.
     pub(crate) async fn take_deliveries(&self) -> Result<Vec<Delivery>, StoreError> {
         if !self.shared.has_mail.swap(false, Ordering::Relaxed) {
             return Ok(Vec::new());
@@ -96,17 +95,17 @@ impl ChildAgents {
         deliveries
     }
 
-    /// Remembers that something waits still.
+    /// Marks the mailbox as not empty.
     pub(crate) fn mark_mail_pending(&self) {
         self.shared.has_mail.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a task is at work.
+    /// Whether a task is running.
     pub(crate) fn is_any_working(&self) -> bool {
         self.lock_children().values().any(ChildHandle::is_working)
     }
 
-    /// Waits for mail for as long as a task is at work.
+    /// Waits for mail as long as a task is running.
     pub(crate) async fn wait_for_mail(&self) -> MailWaitOutcome {
         loop {
             let turn_ended = self.shared.turn_ended.notified();

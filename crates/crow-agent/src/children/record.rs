@@ -1,12 +1,11 @@
-//! What is stored of a child that is an agent of others: what it was told and what it said. Crow's own children store
-//! their sessions themselves.
+//! Stores the prompts and messages of an external agent. Children that are Crow store their own sessions.
 
 use crow_core::{ContentPart, MessageId, Prompt, Reply, ReplyEnd, SessionId, TranscriptEntry};
 use crow_store::{Draft, SessionLease, Store, StoreError};
 
 use crate::clock;
 
-/// One round on its way to the store.
+/// The record of one turn.
 pub(super) struct ChildRecorder {
     store: Store,
     lease: SessionLease,
@@ -15,11 +14,11 @@ pub(super) struct ChildRecorder {
     text: String,
 }
 
-/// The longest text that is kept of one round; what a child says beyond it is seen and not kept.
+/// The longest text stored for one turn; anything beyond it is displayed and not stored.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
 
 impl ChildRecorder {
-    /// Stores what the child is told.
+    /// Stores the prompt.
     pub(super) async fn begin(
         store: &Store,
         task: &SessionId,
@@ -40,7 +39,7 @@ impl ChildRecorder {
         Ok(Self { store: store.clone(), lease, seq, draft, text: String::new() })
     }
 
-    /// Takes what it says, before that is shown.
+    /// Adds text of the child, before it is displayed.
     pub(super) fn push_text(&mut self, text: &str) {
         if self.text.len() + text.len() <= TEXT_BYTES_MAX {
             self.text.push_str(text);
@@ -49,7 +48,7 @@ impl ChildRecorder {
         }
     }
 
-    /// Stores what it said.
+    /// Stores the reply.
     pub(super) async fn end(self) -> Result<(), StoreError> {
         let Self { store, lease, seq, draft, text } = self;
         let reply = Reply {

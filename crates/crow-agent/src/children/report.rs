@@ -1,5 +1,5 @@
-//! What a parent is told of a round that ended: how, the child's answer, what it changed, what it cost, and where the
-//! rest is. Text in, text out.
+//! The report to the parent about a turn that ended: outcome, answer, changed files, cost, and where to read the rest.
+//! Text in, text out.
 
 use crow_core::SessionId;
 use crow_store::TaskState;
@@ -7,28 +7,28 @@ use crow_tools::{SettledWorktree, Worktree};
 
 use crate::children::view::{ChildFileChange, ChildView};
 
-/// Of an answer, what a model gets at once; the whole of it is in the child's session.
+/// Length of the answer in a report; the child's session has all of it.
 const ANSWER_CHARS_MAX: usize = 24_000;
 
-/// Of those, how many from its beginning.
+/// Length of the part from its beginning.
 const ANSWER_HEAD_CHARS: usize = 6_000;
 
-/// Files that are named.
+/// Files listed by name.
 const FILES_NAMED_MAX: usize = 50;
 
-/// What is known of a round that ended.
+/// Facts about a turn that ended.
 pub(crate) struct ChildTurnSummary<'a> {
     pub(crate) task: &'a SessionId,
     pub(crate) label: &'a str,
     pub(crate) state: TaskState,
-    /// What went wrong.
+    /// The error.
     pub(crate) reason: Option<&'a str>,
     pub(crate) n_tokens: Option<u64>,
-    /// What stands in a worktree of its own.
+    /// The description of its own worktree.
     pub(crate) worktree: Option<&'a str>,
 }
 
-/// Says how a round ended.
+/// Renders the report on a turn.
 pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) -> String {
     let state = match summary.state {
         TaskState::Running => "is at work",
@@ -62,7 +62,7 @@ pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) ->
     text
 }
 
-/// Says what a child did in a worktree of its own.
+/// Describes the changes in a worktree.
 pub(crate) fn describe_worktree(worktree: &Worktree, settled: &SettledWorktree) -> String {
     let mut text = match &settled.branch {
         None => "It worked in a git worktree of its own and changed nothing.\n".to_owned(),

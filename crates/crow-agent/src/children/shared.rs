@@ -1,4 +1,4 @@
-//! What all children of a session share: its client, its place, its rules, its book.
+//! State shared by all children of a session: its client, environment, grants and budget.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::project_config::ProjectConfigLoader;
 use crate::runtime::AgentRuntime;
 use crate::session;
 
-/// What surrounds a session, which may move.
+/// The environment of a session, which can change.
 #[derive(Clone)]
 pub(crate) struct SessionEnvironment {
     pub(crate) location: SessionLocation,
@@ -27,29 +27,24 @@ pub(crate) struct SessionEnvironment {
     pub(crate) config_loader: Arc<ProjectConfigLoader>,
 }
 
-/// What all children of a session share.
 pub(crate) struct ChildrenShared {
     pub(crate) runtime: Arc<AgentRuntime>,
     pub(crate) client: Client,
     pub(crate) parent: SessionId,
     pub(crate) settings: watch::Receiver<session::SessionSettings>,
     pub(super) environment: watch::Receiver<SessionEnvironment>,
-    /// What the person allowed beyond single calls.
     pub(crate) approvals: GrantStore,
     pub(crate) budget: Arc<TreeBudget>,
-    /// Levels between the root and the session.
     pub(super) depth: u32,
     pub(super) inbox_sender: mpsc::WeakSender<SessionMsg>,
     pub(super) has_mail: AtomicBool,
-    /// Among it is something that the model should hear of without being asked.
+    /// True if the mailbox has a message for which the model should be called without a prompt.
     pub(super) has_urgent_mail: AtomicBool,
-    /// Children that may be kept without work.
+    /// Limits the number of idle children.
     pub(super) idle_slots: Semaphore,
-    /// Rings when a round ends that nobody waits for.
+    /// Signals the end of a turn that is announced to the parent.
     pub(super) turn_ended: Notify,
-    /// One question at a time.
     pub(super) question_lock: tokio::sync::Mutex<()>,
-    /// Ends every child.
     pub(super) cancel: CancellationToken,
     pub(super) tasks: TaskTracker,
 }
@@ -59,12 +54,12 @@ impl ChildrenShared {
         self.environment.borrow().clone()
     }
 
-    /// Tells whether this is the folder that the session works in.
+    /// Whether this is the working directory of the session.
     pub(super) fn is_session_folder(&self, directory: &Path) -> bool {
         self.environment.borrow().location.cwd == directory
     }
 
-    /// Remembers a yes that a child of Crow's own got; the child itself remembers it until it ends.
+    /// Stores an approval that was given to a child that is Crow; the child itself keeps it until it ends.
     pub(super) async fn remember_for_child(
         &self,
         scope: GrantScope,
@@ -74,7 +69,7 @@ impl ChildrenShared {
     ) {
         let stored = match scope {
             _ if shares_approvals => self.approvals.remember_grant(scope, offer).await,
-            // It works elsewhere, where the parent's answers mean something else.
+            // It works in another directory, where the parent's grants mean something else.
             GrantScope::Session => Ok(()),
             GrantScope::Project => {
                 self.approvals.remember_for_project(&project_root(cwd), &offer.project).await.map(drop)
@@ -85,7 +80,7 @@ impl ChildrenShared {
         }
     }
 
-    /// Writes down what a child has cost, and tells whoever counts above.
+    /// Adds tokens that a child has used, and notifies the client if it counts them.
     pub(super) fn add_tokens(&self, n_tokens: u64) {
         self.budget.add_child_tokens(n_tokens);
         if n_tokens > 0
@@ -95,7 +90,7 @@ impl ChildrenShared {
         }
     }
 
-    /// Tells the session that something waits in its mailbox. What a person stopped wakes nobody.
+    /// Notifies the session of mail. A cancelled task does not start a turn.
     pub(super) fn notify_mail(&self, state: TaskState) {
         self.has_mail.store(true, Ordering::Relaxed);
         self.turn_ended.notify_waiters();

@@ -1,4 +1,4 @@
-//! How a task begins or is gone on with: which agent, where, and in whose name.
+//! Starts and resumes tasks: which agent, which directory, which model.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -20,10 +20,10 @@ use crate::children::view::{self, ChildView};
 use crate::children::{ChildAgents, ORDERS_LEN, OWN, unknown_task};
 use crate::clock;
 
-/// Characters of a title that is made of a prompt.
+/// Characters of a title made from a prompt.
 const TITLE_CHARS: usize = 40;
 
-/// A task about to begin.
+/// A request to start a task.
 #[derive(Debug)]
 pub(crate) struct NewTaskRequest {
     pub(crate) prompt: String,
@@ -31,27 +31,26 @@ pub(crate) struct NewTaskRequest {
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) model: Option<String>,
     pub(crate) title: Option<String>,
-    /// It gets a git worktree of its own.
     pub(crate) worktree: bool,
     pub(crate) notify_parent: NotifyParent,
 }
 
-/// What a child is to be.
+/// The parameters of a new child.
 struct ChildSpec {
     task: SessionId,
     title: String,
     agent: AgentServer,
-    /// Where its session works, perhaps on another machine.
+    /// Working directory of its session, perhaps on another machine.
     cwd: PathBuf,
-    /// Where its program starts.
+    /// Working directory of its program.
     program_cwd: PathBuf,
     worktree: Option<Worktree>,
-    /// What its agent has told of its cost in an earlier life.
+    /// Tokens that its agent has reported in earlier processes.
     n_tokens_before: u64,
 }
 
 impl ChildAgents {
-    /// Begins a task; gives its name, or says why there is none.
+    /// Starts a task and returns its id, or the reason why it cannot be started.
     pub(crate) async fn start_task(
         &self,
         request: NewTaskRequest,
@@ -93,7 +92,7 @@ impl ChildAgents {
             model: model.clone().unwrap_or_default(),
             mode: settings.mode,
             thought_level: settings.thought_level,
-            // Crow makes its own when it opens the session.
+            // Crow renders its own when it opens the session.
             system_prompt: String::new(),
             parent: Some(shared.parent.clone()),
             agent_type: (kind == ChildKind::External).then(|| agent.name.clone()),
@@ -124,7 +123,7 @@ impl ChildAgents {
         Ok(task)
     }
 
-    /// Finds the model that Crow itself is to ask: the one named, or that of the session.
+    /// Returns the model for a child that is Crow: the given one, or that of the session.
     fn resolve_own_model(&self, name: Option<&str>) -> Result<Option<String>, String> {
         match name {
             None => Ok(self.shared.settings.borrow().model.clone()),
@@ -135,7 +134,7 @@ impl ChildAgents {
         }
     }
 
-    /// Goes on with a task whose agent has ended.
+    /// Resumes a task whose agent has ended.
     pub(super) async fn resume_task(
         &self,
         task: &SessionId,
@@ -147,7 +146,7 @@ impl ChildAgents {
         let store = &shared.runtime.store;
         let row = self.task_row(task).await?;
         if let Some(handle) = self.child_handle(task) {
-            // It takes no orders any longer and ends in a moment.
+            // It accepts no more commands and ends in a moment.
             handle.stopped.cancelled().await;
         }
         let slot = self.acquire_slot().await?;
@@ -168,7 +167,7 @@ impl ChildAgents {
             Some(directory) => Some(self.create_worktree(&directory, task, &shared.cancel).await?),
             None => None,
         };
-        // The same folder, if the repository has not moved.
+        // The same directory, unless the repository has moved.
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
         let turn_request = self.child_turn_request(text, slot, (notify_parent, parent_call));
         let program_cwd = match agent.cwd {
@@ -218,7 +217,7 @@ impl ChildAgents {
             turn_cancel: Arc::new(Mutex::new(turn_request.cancel.clone())),
         };
         let event_handler = ChildEventHandler {
-            // A client shows files of its own folders; a worktree is none of them.
+            // The client serves files of its own directories, which a worktree is not part of.
             parent_client: worktree.is_none().then(|| child::parent_client(&shared)),
             task: task.clone(),
             label: child_label(kind, &agent.name, &title),
@@ -233,7 +232,7 @@ impl ChildAgents {
             shares_approvals: kind == ChildKind::Crow
                 && (worktree.is_some() || shared.is_session_folder(&cwd)),
             slots: Arc::default(),
-            // Crow counts anew with each process, others over a session.
+            // Crow counts per process, other agents per session.
             n_reported_tokens: if kind == ChildKind::Crow { 0 } else { n_tokens_before },
             n_turn_tokens: 0,
             request_slots: Arc::new(Semaphore::new(OPEN_REQUESTS_MAX)),
@@ -263,7 +262,7 @@ impl ChildAgents {
         Ok(())
     }
 
-    /// Tells whether an agent of this name is Crow itself.
+    /// Whether the agent of this name is Crow itself.
     pub(crate) fn is_own_agent(&self, name: &str) -> bool {
         self.find_agent(Some(name)).is_ok_and(|agent| self.child_kind(&agent) == ChildKind::Crow)
     }
@@ -321,7 +320,7 @@ impl ChildAgents {
     }
 }
 
-/// What a call shows that began a task and does not wait for its end.
+/// The result of a call that started a task and does not wait for its end.
 pub(crate) fn task_started_text(task: &SessionId) -> String {
     format!(
         "Task {task} has begun. Its end comes to you as a message; do something else meanwhile, or end your turn. To \
@@ -329,12 +328,12 @@ pub(crate) fn task_started_text(task: &SessionId) -> String {
     )
 }
 
-/// What a call shows that began a further round and does not wait for its end.
+/// The result of a call that resumed a task and does not wait for its end.
 pub(crate) fn task_resumed_text(task: &SessionId) -> String {
     format!("Task {task} goes on. Its end comes to you as a message.\n")
 }
 
-/// How a child is called where it asks.
+/// The name of a child in its permission requests.
 fn child_label(kind: ChildKind, agent: &str, title: &str) -> String {
     match kind {
         ChildKind::Crow => title.to_owned(),
@@ -342,7 +341,7 @@ fn child_label(kind: ChildKind, agent: &str, title: &str) -> String {
     }
 }
 
-/// Where a session remembers, beside what else is set in it, the folder that its worktree was made of.
+/// Key in a session's stored configuration: the directory from which its worktree was created.
 const WORKTREE_OF: &str = "worktree_of";
 
 fn stored_worktree(config: &str) -> Option<PathBuf> {
@@ -357,7 +356,7 @@ async fn check_folder(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Makes a title of a prompt.
+/// Makes a title from a prompt.
 fn title_from_prompt(prompt: &str) -> String {
     let line = view::single_line(prompt);
     match line.char_indices().nth(TITLE_CHARS) {

@@ -1,4 +1,4 @@
-//! The end of a round: how it came to it, what is left of its process and its folder, and who is told.
+//! The end of a turn: its cause, its process and worktree, and its report.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::children::child::{ChildActor, ChildStatus, ChildStop, NotifyParent};
 use crate::children::report::{self, ChildTurnSummary, render_report};
 use crate::clock;
 
-/// How long the end of a program is awaited whose connection has broken: they end at the same moment.
+/// Time to wait for the exit of a program whose connection was lost: both happen at the same moment.
 const END_WAIT_MAX: Duration = Duration::from_millis(200);
 
-/// How a round came to its end.
+/// The outcome of a turn.
 #[derive(Debug)]
 pub(super) struct ChildTurnEnd {
     pub(super) state: TaskState,
@@ -24,10 +24,10 @@ pub(super) struct ChildTurnEnd {
 }
 
 impl ChildActor {
-    /// Ends the round that runs, if one does: the row first, then whoever waits.
+    /// Ends the running turn, if there is one: first in the store, then for those who wait.
     pub(super) async fn finish_turn(&mut self, end: ChildTurnEnd) {
         let Some(turn) = self.turn.take() else { return };
-        // Nobody answers its questions any longer.
+        // Its open questions are no longer answered.
         turn.questions.cancel();
         let ChildTurnEnd { state, reason } = end;
         if let Some(record) = self.event_handler.recorder.take()
@@ -70,19 +70,19 @@ impl ChildActor {
         }
     }
 
-    /// Commits what stands in the child's own worktree; gives what came of it and what there is to say about it.
+    /// Commits the changes in the child's own worktree; returns the outcome and its description.
     async fn settle_worktree(&self) -> Option<(SettledWorktree, String)> {
         let worktree = self.worktree.as_ref()?;
         let shared = &self.event_handler.shared;
         let git = shared.runtime.own_tools.tools.git_for(&shared.environment().workspace);
-        // It is short, and must not be left half done by whoever stopped the child.
+        // This is short, and cancelling the child must not interrupt it.
         let settled = worktree.settle(&git, &CancellationToken::new()).await;
         let text = report::describe_worktree(worktree, &settled);
         Some((settled, text))
     }
 }
 
-/// Reads why an agent says that it stopped. Nobody here stopped it.
+/// Converts the stop reason of an agent that was not cancelled from here.
 pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
     let completed =
         |note: Option<&str>| ChildTurnEnd { state: TaskState::Done, reason: note.map(str::to_owned) };
@@ -102,7 +102,7 @@ pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
     }
 }
 
-/// Ends a child's program; gives what there is to say about that.
+/// Ends a child's program; returns a description of its exit.
 pub(super) async fn end_program(program: Option<AgentProgram>, stop: Option<&ChildStop>) -> String {
     let Some(mut program) = program else { return String::new() };
     let (exit, shutdown) = match stop {

@@ -1,42 +1,41 @@
-//! What is seen of a child while it works: what it says, which tools it runs, which files it changes. Bounded, whatever
-//! the child says. Must never know where it is shown.
+//! The view of a running child: its text, its calls, its changed files. The size is bounded. Must not know where the
+//! view is displayed.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use crow_acp::AgentUpdate;
 use crow_core::{ToolCallContent, ToolCallStatus, ToolKind};
 
-/// Calls that are seen at a time; of those before them the number is enough.
+/// Calls in the view; of earlier ones only the number is displayed.
 const CALLS_SHOWN: usize = 12;
 
-/// What is seen of its words while it works.
+/// Characters of the answer in the view.
 const ANSWER_SHOWN_CHARS: usize = 1_500;
 
-/// Of a title a line is seen.
+/// Characters of a title, which is one line.
 const TITLE_CHARS_MAX: usize = 120;
 
-/// The longest answer that is kept; what comes before is still in the child's own session.
+/// The longest answer that is kept; earlier text is still in the child's session.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
-/// Files that are counted; whoever changes more had better count them with git.
+/// Files that are counted; git counts more reliably beyond that.
 const FILES_MAX: usize = 500;
 
-/// Of each, the longest text that is compared.
+/// The longest text of a file that is compared.
 const FILE_BYTES_MAX: usize = 512 * 1024;
 
-/// Bytes of all texts that are kept to be compared.
+/// Total size of the texts kept for comparison.
 const FILES_BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// What is seen of one round.
+/// The view of one turn.
 #[derive(Debug, Default)]
 pub(crate) struct ChildView {
     calls: VecDeque<ViewedCall>,
     n_calls: usize,
-    /// Its words since its last call, which at the end are its answer.
+    /// Text since the last call, which is the answer when the turn ends.
     answer: String,
-    /// It said more than is kept.
     is_truncated: bool,
-    /// Words that came since the last call; a message after a call begins a new answer.
+    /// Text after a call starts a new answer.
     starts_new_answer: bool,
     changes: BTreeMap<String, ViewedChange>,
     n_bytes: usize,
@@ -51,14 +50,14 @@ struct ViewedCall {
     status: ToolCallStatus,
 }
 
-/// What became of a file.
+/// A change of one file.
 #[derive(Debug)]
 struct ViewedChange {
     old: Option<String>,
     new: String,
 }
 
-/// A file that a child changed, and by how many lines.
+/// A file that a child changed, with the numbers of added and removed lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ChildFileChange {
     pub(crate) path: String,
@@ -67,7 +66,7 @@ pub(crate) struct ChildFileChange {
 }
 
 impl ChildView {
-    /// Takes in what was heard; tells whether there is something else to see.
+    /// Applies an update; returns whether the view has changed.
     pub(crate) fn apply_update(&mut self, update: &AgentUpdate) -> bool {
         match update {
             AgentUpdate::Text(text) => self.push_text(text),
@@ -107,7 +106,7 @@ impl ChildView {
         self.answer.push_str(text);
         let n_excess = self.answer.len().saturating_sub(ANSWER_BYTES_MAX);
         if n_excess > 0 {
-            // Its end is what a parent waits for. Half is dropped, so that not every word moves the rest.
+            // The parent needs the end of it. Half is dropped at once, so that later additions rarely move the rest.
             let from = self.answer.ceil_char_boundary(n_excess.max(ANSWER_BYTES_MAX / 2));
             self.answer.drain(..from);
             self.is_truncated = true;
@@ -121,7 +120,7 @@ impl ChildView {
             }
             call.status = status.unwrap_or(call.status);
         } else if let Some(title) = title {
-            // Its words from here on are another answer.
+            // Text after this call is another answer.
             self.starts_new_answer = true;
             self.n_calls += 1;
             let status = status.unwrap_or(ToolCallStatus::Pending);
@@ -133,7 +132,7 @@ impl ChildView {
         self.calls.iter_mut().rev().find(|call| call.id == id)
     }
 
-    /// The kind that a call was announced with.
+    /// Returns the kind with which a call was announced.
     pub(crate) fn kind(&self, id: &str) -> Option<ToolKind> {
         self.calls.iter().rev().find(|call| call.id == id)?.kind
     }
@@ -164,12 +163,12 @@ impl ChildView {
         }
     }
 
-    /// Its words since its last call, and whether their beginning is missing.
+    /// Returns the text since the last call, and whether its beginning was dropped.
     pub(crate) fn answer(&self) -> (&str, bool) {
         (self.answer.trim(), self.is_truncated)
     }
 
-    /// The files it changed, and how many more there are that were not counted.
+    /// Returns the changed files, and the number of files that were not counted.
     pub(crate) fn changed_files(&self) -> (Vec<ChildFileChange>, usize) {
         let files = self.changes.iter().filter(|(_, change)| change.old.as_deref() != Some(&*change.new));
         let files = files.map(|(path, change)| {
@@ -181,7 +180,7 @@ impl ChildView {
         (files.collect(), self.n_files_uncounted)
     }
 
-    /// What it did to files, for a client.
+    /// Returns the changes of files, for a client.
     pub(crate) fn file_diffs(&self) -> impl Iterator<Item = ToolCallContent> + '_ {
         self.changes.iter().map(|(path, change)| ToolCallContent::Diff {
             path: path.clone(),
@@ -190,7 +189,7 @@ impl ChildView {
         })
     }
 
-    /// The calls it made, a line each.
+    /// Renders the calls, one per line.
     pub(crate) fn render_calls(&self) -> String {
         let mut text = String::new();
         let n_before = self.n_calls.saturating_sub(self.calls.len());
@@ -209,7 +208,7 @@ impl ChildView {
         text
     }
 
-    /// What is seen of it now.
+    /// Renders the current view.
     pub(crate) fn render_view(&self) -> String {
         let mut text = self.render_calls();
         let answer = self.answer.trim();
@@ -223,7 +222,7 @@ impl ChildView {
     }
 }
 
-/// Makes one line of what may be anything.
+/// Makes one line from any text.
 pub(crate) fn single_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line: String = line.chars().filter(|c| !c.is_control()).collect();

@@ -1,4 +1,4 @@
-//! How a client gets at sessions: new ones, stored ones, those that live here, and the list of all.
+//! Opens sessions for a client, new, stored or already open in this process, and lists them.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::{clock, location, session_init};
 /// Sessions on one page of a list.
 const PAGE_LEN: u32 = 50;
 
-/// Opens what nobody in this process has open.
+/// Opens a session that is not open in this process.
 pub(super) async fn open_stored(
     shared: &HostShared,
     client: &Client,
@@ -48,7 +48,7 @@ pub(super) async fn open_stored(
     }
 }
 
-/// Opens what lives in this process already: its turn goes on and nothing of it is replaced.
+/// Opens a session that is already open in this process: its turn continues and its state stays.
 pub(super) async fn open_live(
     shared: &HostShared,
     client: &Client,
@@ -75,7 +75,7 @@ pub(super) async fn open_live(
     handle.send_request(answer, |answer| SessionMsg::Reopen { location, answer });
 }
 
-/// Reads a page of the stored sessions.
+/// Returns a page of the stored sessions.
 pub(super) async fn list_sessions(
     shared: &HostShared,
     cwd: Option<PathBuf>,

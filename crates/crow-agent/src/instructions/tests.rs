@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Lays out files, and shows what is said to whoever works in `cwd`, then which files below it are named.
+/// Creates files, and compares the instructions for `cwd` and the list of files below it.
 #[track_caller]
 fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
     let directory = tempfile::tempdir().unwrap();
@@ -130,7 +130,7 @@ fn too_much_is_cut() {
     assert!(content.len() < BYTES_MAX + 20 && content.ends_with("… cut"), "{}", content.len());
 }
 
-/// A program puts a link to a file outside in the place of the file again and again: what is outside is never told.
+/// A program repeatedly replaces the file by a link to a file outside: the content outside is never read.
 #[test]
 fn a_link_that_comes_and_goes_is_not_followed() {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

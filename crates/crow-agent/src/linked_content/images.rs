@@ -1,5 +1,5 @@
-//! Images that a prompt names by an address on the web. Each is fetched once, under the policy of `web_fetch`, and stands in
-//! the prompt as data from then on. One that cannot be had is a note for the model, and the prompt goes on.
+//! Images in a prompt that are links to the web. Each one is fetched once, under the policy of `web_fetch`, and is
+//! stored in the prompt as data. For an image that cannot be fetched the model gets a note.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::calls::{PermissionGate, announce_call, approve_call};
 use crate::run_turn::{SessionState, TurnCx};
 use crate::{confirm, hooks};
 
-/// The tool by whose name images are judged.
+/// The tool whose policy applies to images.
 const FETCH: &str = "web_fetch";
 
 /// Images of one prompt that are fetched: models compare a few.
 const IMAGES_MAX: usize = 8;
 
-/// Base64 of all of them: some providers refuse requests of more than 20 MB.
+/// Total size in Base64: some providers reject requests of more than 20 MB.
 const BYTES_MAX: usize = 12 * 1024 * 1024;
 
-/// Characters of an address in a sentence.
+/// Characters of an address in a message.
 const URI_CHARS_MAX: usize = 200;
 
 type FetchedImage = Result<ContentPart, String>;
 
-/// Adds to each link to an image on the web the image, or why it is missing.
+/// Adds to each link to a web image the image, or the reason why it is missing.
 pub(super) async fn with_images(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -46,14 +46,14 @@ pub(super) async fn with_images(
     }
     let mut images = match text_only_model(cx) {
         None => fetch(cx, state, links).await,
-        // Nothing is fetched that is not looked at.
+        // An image that the model cannot read is not fetched.
         Some(model) => {
             links.into_iter().map(|uri| (uri, Err(format!("the model {model} reads text only")))).collect()
         }
     };
     let mut expanded = Vec::with_capacity(parts.len());
     for part in parts {
-        // The first link to an image brings it along.
+        // The image follows the first link to it.
         let image = image_link(&part).and_then(|uri| images.remove_entry(uri));
         expanded.push(part);
         expanded.extend(image.map(|(uri, image)| image.unwrap_or_else(|reason| missing(cx, &uri, &reason))));
@@ -61,12 +61,12 @@ pub(super) async fn with_images(
     expanded
 }
 
-/// The model of the session, where it reads text only.
+/// Returns the name of the session's model if it reads text only.
 fn text_only_model(cx: &TurnCx<'_>) -> Option<String> {
     cx.current_model().ok().filter(|model| !model.reads_images).map(|model| model.name)
 }
 
-/// Tells the person that the model does not see the images that they sent.
+/// Notifies the user that the model does not see the attached images.
 pub(super) fn tell_unseen(cx: &TurnCx<'_>, parts: &[ContentPart]) {
     let n_images = parts.iter().filter(|part| matches!(part, ContentPart::Image { .. })).count();
     if let Some(model) = text_only_model(cx).filter(|_| n_images > 0) {
@@ -90,7 +90,7 @@ fn image_link(part: &ContentPart) -> Option<&String> {
     }
 }
 
-/// Fetches images, side by side once it is known which of them may be.
+/// Fetches images, in parallel after the permission of each one is known.
 async fn fetch(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -134,7 +134,7 @@ fn within(remaining_bytes: &mut usize, image: ContentPart) -> FetchedImage {
     Ok(image)
 }
 
-/// Tells the person and the model why an image is missing.
+/// Notifies the user and the model why an image is missing.
 fn missing(cx: &TurnCx<'_>, uri: &str, reason: &str) -> ContentPart {
     let display_uri = escape_hidden_start(uri, URI_CHARS_MAX);
     let notice = format!("the image {display_uri} was left out: {reason}; the model gets its address only");
@@ -143,12 +143,12 @@ fn missing(cx: &TurnCx<'_>, uri: &str, reason: &str) -> ContentPart {
     ContentPart::FromCrow { what: CrowPart::MissingImage(display_uri), text }
 }
 
-/// The fetching of one image, in the form of a call that no reply made.
+/// A request for one image, in the form of a call without a reply.
 struct ImageRequest {
     uri: String,
     call: ToolCall,
     info: ToolCallInfo,
-    /// The client shows the call, because it was asked about it.
+    /// True if the client shows the call, because the user was asked.
     is_announced: bool,
 }
 
@@ -164,7 +164,7 @@ impl ImageRequest {
         Self { uri, info: tools.call_info(&call, cx.workspace), call, is_announced: false }
     }
 
-    /// Finds out whether the image may be fetched, as of a call of `web_fetch`.
+    /// Checks the permission to fetch the image, as for a call of `web_fetch`.
     async fn permit(
         &mut self,
         cx: &TurnCx<'_>,

@@ -1,4 +1,4 @@
-//! What a call asks of the store, from whatever a model wrote. Reads arguments and nothing else.
+//! Arguments of the memory tools, parsed from the model's JSON.
 
 use crow_core::SessionId;
 use crow_store::{StoreError, Timestamp};
@@ -7,22 +7,22 @@ use serde_json::{Map, Value};
 
 use crate::clock;
 
-/// What stands for the session of the call.
+/// Denotes the session of the call.
 pub(super) const CURRENT: &str = "current";
 
-/// Hits or messages unless told otherwise: a screen or two.
+/// Default number of hits or messages: a screen or two.
 pub(super) const LIMIT: u32 = 20;
 
-/// The most at once; the bound on the whole text cuts long ones before.
+/// The maximum number; the limit on the whole text usually applies first.
 pub(super) const LIMIT_MAX: u32 = 200;
 
-/// Messages around one found; more is a page of its own.
+/// Messages around a hit; more is a page of its own.
 const CONTEXT_MAX: u64 = 10;
 
-/// Words looked for; a pasted page would only find itself.
+/// Words in a query; a longer text would only find itself.
 const WORDS_MAX: usize = 32;
 
-/// Why a call was not done, as a sentence for the model.
+/// The error of a call, as a sentence for the model.
 #[derive(Debug)]
 pub(super) struct MemoryRefusal(pub(super) String);
 
@@ -32,7 +32,7 @@ impl From<StoreError> for MemoryRefusal {
     }
 }
 
-/// Reads arguments into what a tool wants; what it does not know is passed over.
+/// Parses the arguments of a tool; unknown ones are ignored.
 pub(super) fn parse_arguments<T: DeserializeOwned>(
     arguments: &Map<String, Value>,
 ) -> Result<T, MemoryRefusal> {
@@ -62,18 +62,17 @@ fn clamp_limit(requested: Option<i64>) -> u32 {
     requested.min(LIMIT_MAX)
 }
 
-/// How much of the messages is shown and searched.
+/// Which parts of messages are shown and searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum RecordDetail {
-    /// What people and models said.
+    /// Text of user and model.
     #[default]
     Conversation,
-    /// Their thoughts as well.
+    /// Thoughts as well.
     WithThinking,
     /// Calls and results as well.
     WithTools,
-    /// All of it.
     Full,
 }
 
@@ -87,14 +86,14 @@ impl RecordDetail {
     }
 }
 
-/// From which end messages are taken.
+/// The end from which messages are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum MessageOrder {
-    /// The newest.
+    /// Newest first.
     #[default]
     Desc,
-    /// The oldest.
+    /// Oldest first.
     Asc,
 }
 
@@ -121,7 +120,7 @@ enum PageBoundArg {
     Text(String),
 }
 
-/// Where a page begins or ends, itself not in it.
+/// The exclusive bound of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PageBound {
     Seq(u64),
@@ -143,7 +142,7 @@ impl PageBoundArg {
     }
 }
 
-/// Which messages of which session.
+/// A query for messages of a session.
 #[derive(Debug)]
 pub(super) struct SessionQuery {
     pub(super) session: SessionId,
@@ -160,7 +159,7 @@ pub(super) struct SessionQuery {
 }
 
 impl SessionQuery {
-    /// Makes sense of what was written in a call of this session.
+    /// Builds a query from the arguments of a call.
     pub(super) fn from_args(
         args: QuerySessionArgs,
         current: Option<&SessionId>,

@@ -1,5 +1,5 @@
-//! How a message stands in a record. Every line of what was said is indented, so that no text can pass for the
-//! heading of another message.
+//! Renders a message as a record. Every line of its text is indented, so that no text can pass for the heading of
+//! another message.
 
 use crow_core::{ContentPart, Reply, ReplyEnd, TranscriptEntry};
 use crow_store::{StoredMessage, Timestamp};
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::arguments::RecordDetail;
 use crate::clock;
 
-/// Tells what a message says, as much of it as is wanted; nothing when none of it is.
+/// Returns the text of a message at a level of detail; `None` if it has none.
 pub(super) fn entry_text(entry: &TranscriptEntry, detail: RecordDetail) -> Option<String> {
     let text = match entry {
         TranscriptEntry::Prompt(prompt) => parts_text(&prompt.parts),
@@ -66,7 +66,7 @@ fn speaker_label(entry: &TranscriptEntry) -> &'static str {
     }
 }
 
-/// Writes a message down with its heading, from a character on and not longer than this; nothing when it ends before.
+/// Renders a message with its heading, from a character on and up to a length; `None` if the text ends before.
 pub(super) fn render_message(
     message: &StoredMessage,
     text: &str,

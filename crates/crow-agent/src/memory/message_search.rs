@@ -1,4 +1,4 @@
-//! Finds the messages that are wanted, page by page, and shows as many as fit.
+//! Searches messages page by page, and renders as many as fit.
 
 use std::collections::BTreeSet;
 
@@ -8,16 +8,16 @@ use tokio_util::sync::CancellationToken;
 use super::arguments::{MemoryRefusal, MessageOrder, PageBound, RecordDetail, SessionQuery};
 use super::message_record;
 
-/// Messages in memory at a time while they are looked through; results have 32 KiB each.
+/// Messages in memory at a time during a search; results have 32 KiB each.
 const PAGE: u64 = 64;
 
-/// What a call gives back: as much as one of a command does.
+/// Characters of a result: as many as for a command.
 const CHARS_MAX: usize = 32_000;
 
-/// A message is not cut shorter than this, however many are shown: fewer then are.
+/// A message is not truncated below this; fewer messages are shown instead.
 const MESSAGE_CHARS_MIN: usize = 1500;
 
-/// Reads what is asked for and spells it.
+/// Returns the messages that match a query.
 pub(super) async fn read_messages(
     store: &Store,
     query: &SessionQuery,
@@ -28,7 +28,7 @@ pub(super) async fn read_messages(
         let hint = "query_memory finds sessions by what was said in them";
         return Err(MemoryRefusal(format!("there is no session {}; {hint}", query.session)));
     };
-    // One more tells whether there are more.
+    // One more shows whether there are more.
     let mut seqs = find_messages(store, query, row.n_messages, cancel).await?;
     let has_more = seqs.len() > query.limit;
     seqs.truncate(query.limit);
@@ -68,7 +68,7 @@ fn widening_hint(detail: RecordDetail) -> &'static str {
     }
 }
 
-/// Finds the places of the messages that are wanted, in the order they are taken, and one more.
+/// Returns the sequence numbers of matching messages, in the order of the query, and one more.
 async fn find_messages(
     store: &Store,
     query: &SessionQuery,
@@ -109,7 +109,7 @@ async fn find_messages(
     Ok(seqs.split_off(query.offset.min(seqs.len())))
 }
 
-/// Picks the places of those that are wanted. Long texts are looked through off the loop.
+/// Returns the sequence numbers of matching messages. Long texts are searched on a blocking thread.
 async fn filter_page(page: Vec<StoredMessage>, query: &SessionQuery) -> Result<Vec<u64>, MemoryRefusal> {
     let (words, detail) = (query.words.clone(), query.detail);
     let (after, before) = (bound_time(query.after), bound_time(query.before));
@@ -137,8 +137,7 @@ fn bound_time(bound: Option<PageBound>) -> Option<i64> {
     }
 }
 
-/// Spells the messages at some places, with those around them, until there is no more room; tells how many of the
-/// places were reached.
+/// Renders messages and those around them until the size limit; returns how many of the given ones were rendered.
 async fn render_messages(
     store: &Store,
     query: &SessionQuery,

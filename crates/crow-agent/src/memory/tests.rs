@@ -56,7 +56,7 @@ fn result(seq: u64, text: &str) -> TranscriptEntry {
     }
 }
 
-/// Asks a tool of the session `here`, in a store with that one and `other`.
+/// Calls a tool of the session `here`, in a store with that session and `other`.
 #[track_caller]
 fn asked(tool: &str, arguments: Value) -> ToolResult {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -117,7 +117,7 @@ fn check(tool: &str, arguments: Value, expected: Expect) {
     let outcome = asked(tool, arguments);
     let ContentPart::Text(text) = &outcome.for_model[0] else { unreachable!("a record is text") };
     let mut text = text.clone();
-    // What is long is here to be cut.
+    // Shorten the long test text.
     while text.contains("  line\n  line\n") {
         text = text.replace("  line\n  line\n", "  line\n");
     }

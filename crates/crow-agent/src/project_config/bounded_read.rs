@@ -1,20 +1,20 @@
-//! Reading files that somebody else may have laid out: bounded, no pipes, no way out of a folder. Blocks.
+//! Reads untrusted files: of limited size, no pipes, no links out of a directory. Blocks.
 
 use std::io;
 use std::path::Path;
 
 use crow_tools::ReadError;
 
-/// Where a file has to be.
+/// The limits on the location of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AllowedRoot<'a> {
-    /// Wherever its links lead: the person laid it out.
+    /// Anywhere its links lead: the user created it.
     Anywhere,
-    /// Below this folder, which is spelled without links.
+    /// Below this directory, which has no links in its path.
     Folder(&'a Path),
 }
 
-/// Why a file is left alone.
+/// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BoundedReadError {
     #[error("it leads out of the repository")]
@@ -30,7 +30,7 @@ pub(crate) enum BoundedReadError {
 }
 
 impl AllowedRoot<'_> {
-    /// Tells whether a path without links is where it has to be.
+    /// Whether a path without links is allowed.
     fn contains_resolved(self, path: &Path) -> bool {
         match self {
             Self::Anywhere => true,
@@ -39,8 +39,8 @@ impl AllowedRoot<'_> {
     }
 }
 
-/// Reads a whole text of at most `bytes_max`; `None` when there is no such file. Links are followed once, to a path that is
-/// judged; what is opened is that path and nothing that a link has it name by then.
+/// Reads a text of at most `bytes_max`; `None` if there is no such file. Links are resolved once, and the resolved path
+/// is checked and opened; a link that changes later has no effect.
 pub(crate) fn read_bounded_text(
     path: &Path,
     root: AllowedRoot<'_>,
@@ -48,7 +48,7 @@ pub(crate) fn read_bounded_text(
 ) -> Result<Option<String>, BoundedReadError> {
     let path = crow_tools::resolve_links(path);
     if !root.contains_resolved(&path) {
-        // A link that leads nowhere is no file.
+        // A link without a target is no file.
         return if path.exists() { Err(BoundedReadError::OutsideRoot) } else { Ok(None) };
     }
     let bytes = match crow_tools::read_file(&path, bytes_max) {
@@ -61,7 +61,7 @@ pub(crate) fn read_bounded_text(
     String::from_utf8(bytes).map(Some).map_err(|_| BoundedReadError::NotText)
 }
 
-/// Lists the names in a folder in their order, at most `n_max`; a folder that is not there has none.
+/// Lists the names in a directory in order, at most `n_max`; a missing directory has none.
 pub(crate) fn list_names(directory: &Path, root: AllowedRoot<'_>, n_max: usize) -> Vec<String> {
     let directory = crow_tools::resolve_links(directory);
     if !root.contains_resolved(&directory) {

@@ -1,5 +1,5 @@
-//! What one session may use, looked at anew before each prompt: what changed is asked for again, and a client hears of
-//! commands that came or went.
+//! Loads the project configuration of one session, and refreshes it before each prompt: changed content is asked about
+//! again, and the client is notified of new commands.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -22,10 +22,10 @@ use crate::commands;
 use crate::runtime::AgentRuntime;
 use crate::toolbox::Toolbox;
 
-/// Sentences remembered as told, so that none is told with every prompt; a repository can make up new ones.
+/// Notices remembered as sent, so that each is sent once; a repository can cause new ones.
 const NOTICES_MAX: usize = 1000;
 
-/// What one session may use.
+/// The project configuration of one session.
 pub(crate) struct ProjectConfigLoader {
     runtime: Arc<AgentRuntime>,
     client: Client,
@@ -33,33 +33,32 @@ pub(crate) struct ProjectConfigLoader {
     cwd: PathBuf,
     toolbox: Arc<Toolbox>,
     current: RwLock<Arc<ProjectConfig>>,
-    /// One look at a time: a second one must not ask again.
+    /// One survey at a time: a second one must not ask again.
     pub(super) state: Mutex<LoaderState>,
-    /// Whoever asks here is an agent itself.
+    /// True if the client is an agent.
     pub(super) is_child: bool,
-    /// Cancelled once the first look is over.
+    /// Cancelled after the first survey.
     initialized: CancellationToken,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct LoaderState {
-    /// What was said for this session.
+    /// The decisions for this session.
     pub(super) session_answers: TrustLedger,
-    /// What `/trust` showed last.
+    /// The files that `/trust` showed last.
     pub(super) listed_subjects: BTreeSet<TrustSubject>,
-    /// Sentences that were told.
     sent_notices: BTreeSet<String>,
-    /// Commands that the client knows.
+    /// The commands that the client has.
     sent_commands: Vec<CommandInfo>,
-    /// Skills that the model knows, by their files.
+    /// The skills that the model knows, by their files.
     known_skills: BTreeSet<PathBuf>,
-    /// A look whose prompt was cancelled while it waited for the disk.
+    /// A survey whose prompt was cancelled while it waited for the disk.
     pending_survey: Option<JoinHandle<ConfigSurvey>>,
 }
 
 impl ProjectConfigLoader {
-    /// Makes the stock of a session with nothing in it but the configuration's rules, and tells the client of commands
-    /// that come and go with MCP servers for as long as it is there.
+    /// Creates the loader of a session, with the user's rules only, and forwards changes of MCP prompts to the client
+    /// as long as it exists.
     pub(crate) fn start(
         runtime: Arc<AgentRuntime>,
         client: Client,
@@ -82,18 +81,18 @@ impl ProjectConfigLoader {
         loader
     }
 
-    /// What may be used now.
+    /// Returns the current configuration.
     pub(crate) fn current_config(&self) -> Arc<ProjectConfig> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Every command there is, once they were looked for. Waits for no question.
+    /// Returns all commands, after the first survey. Does not wait for a question.
     pub(crate) async fn available_commands(&self) -> Vec<CommandInfo> {
         self.initialized.cancelled().await;
         self.offered_commands()
     }
 
-    /// Takes in what is trusted already and tells the client, which was just told of our own commands.
+    /// Loads trusted content and notifies the client, which has Crow's own commands already.
     pub(crate) async fn load_trusted(&self) {
         let _opened = self.initialized.clone().drop_guard();
         let mut state = self.state.lock().await;
@@ -106,7 +105,7 @@ impl ProjectConfigLoader {
         }
     }
 
-    /// Looks again before a prompt, and asks about what nobody has said anything to.
+    /// Surveys again before a prompt, and asks about undecided content.
     pub(crate) async fn refresh_config(&self, cancel: &CancellationToken) {
         let survey_task = async {
             let mut state = self.state.lock().await;
@@ -115,18 +114,18 @@ impl ProjectConfigLoader {
         };
         let (mut state, survey) = tokio::select! {
             looked = survey_task => looked,
-            // A disk that does not answer keeps nobody from stopping.
+            // A disk that does not respond must not delay the cancellation.
             () = cancel.cancelled() => return,
         };
         let Some(survey) = survey else { return };
         self.ask_untrusted(&mut state, survey, cancel).await;
     }
 
-    /// Looks on a thread of its own. One look at a time: where the disk does not answer, each prompt would leave a thread
-    /// behind.
+    /// Surveys on a blocking thread. One survey at a time: if the disk does not respond, each prompt would leave a
+    /// thread behind.
     pub(super) async fn run_survey(&self, state: &mut LoaderState) -> Option<ConfigSurvey> {
         if let Some(earlier_survey) = &mut state.pending_survey {
-            // What it saw is old by now.
+            // Its result is outdated.
             let _ = earlier_survey.await;
         }
         let (config, cwd) = (self.runtime.config(), self.cwd.clone());
@@ -161,7 +160,7 @@ impl ProjectConfigLoader {
         self.apply_decision(state, survey, (subjects, answer, until_changed)).await;
     }
 
-    /// Takes down what a person said about contents, and goes by it from here on.
+    /// Stores the user's decision about content, and applies it.
     pub(super) async fn apply_decision(
         &self,
         state: &mut LoaderState,
@@ -179,7 +178,7 @@ impl ProjectConfigLoader {
         }
     }
 
-    /// Keeps a word for good; a session that cannot keep it has it all the same.
+    /// Stores a decision permanently; a session that cannot store it applies it nevertheless.
     async fn store_decision(
         &self,
         state: &mut LoaderState,
@@ -222,7 +221,7 @@ impl ProjectConfigLoader {
         self.send_commands(state);
     }
 
-    /// Every command there is now: Crow's own, then prompt files and skills, then the prompts of MCP servers.
+    /// Returns all current commands: Crow's own, then prompt files and skills, then the prompts of MCP servers.
     fn offered_commands(&self) -> Vec<CommandInfo> {
         let other_commands =
             self.current_config().slash_commands().into_iter().chain(self.toolbox.prompt_commands());
@@ -243,19 +242,19 @@ impl ProjectConfigLoader {
         }
     }
 
-    /// Tells a sentence once.
+    /// Sends a notice once.
     fn notify_once(&self, state: &mut LoaderState, sentence: String) {
         if state.sent_notices.len() < NOTICES_MAX && state.sent_notices.insert(sentence.clone()) {
             self.client.send_update(&self.session, SessionUpdate::Notice(sentence));
         }
     }
 
-    /// Tells the model again of every skill that it can no longer see.
+    /// Forgets which skills the model knows, so that the next prompt names those that it can no longer see.
     pub(crate) async fn forget_known_skills(&self) {
         self.state.lock().await.known_skills.clear();
     }
 
-    /// Adds to what the person said what their command stands for, and the skills that the model does not know.
+    /// Adds to a prompt the expansion of its command, and the skills that the model does not know.
     pub(crate) async fn complete_prompt(
         &self,
         parts: Vec<ContentPart>,
@@ -275,7 +274,7 @@ impl ProjectConfigLoader {
     }
 }
 
-/// Tells whether the model was told of a skill.
+/// Whether the model has been told of a skill.
 fn knows_skill(transcript: &Transcript, skill: &Skill) -> bool {
     let is_in_system_prompt = transcript.system().contains(&skill.path.display().to_string());
     is_in_system_prompt

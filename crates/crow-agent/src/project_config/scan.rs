@@ -1,4 +1,4 @@
-//! Which files of a repository supply something, each read once. Blocks; knows no trust.
+//! Finds the files of a repository that need trust, and reads each one once. Blocks. Must not know what is trusted.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,59 +11,59 @@ use super::bounded_read::{self, AllowedRoot};
 use super::skill_files::{PromptFile, SKILL_FILE, Skill};
 use super::{RepositoryConfig, RepositoryConfigReader, VariableExpansion, join_items};
 
-/// Larger files are for no person to look through.
+/// Larger files cannot be reviewed.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Bytes of all files together: a question shows them whole.
+/// Total size of all files: a question shows them in full.
 const BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Files of one repository; a person looks through each.
+/// Files of one repository; a user reviews each of them.
 const FILES_MAX: usize = 128;
 
-/// Names looked at in one folder.
+/// Names read in one directory.
 const NAMES_MAX: usize = 1000;
 
-/// Keys that a warning names.
+/// Keys listed in a warning.
 const KEYS_SHOWN: usize = 8;
 
-/// Characters of a sentence that repeats what a file says.
+/// Characters of a message with content of a file.
 const PROBLEM_CHARS_MAX: usize = 1000;
 
-/// Where a repository or a person configures Crow.
+/// The configuration directory of a repository or a home directory.
 pub(super) const CONFIG_DIRECTORY: &str = ".crow";
 
-/// Files that bring servers and rules, from a folder.
+/// Configuration files, relative to a directory.
 const CONFIGS: [&str; 2] = [".crow/config.yaml", ".mcp.json"];
 
-/// Folders of skills, from a folder: ours, and the two that other agents use.
+/// Skill directories, relative to a directory: Crow's, and the two of other agents.
 const SKILL_DIRECTORIES: [&str; 3] = [".crow/skills", ".agents/skills", ".claude/skills"];
 
-/// The folder of prompt files, from a folder.
+/// The directory of prompt files, relative to a directory.
 const PROMPT_DIRECTORY: &str = ".crow/prompts";
 
-/// A file of a repository with what it brings.
+/// A file of a repository with its content.
 #[derive(Debug)]
 pub(super) struct ProjectConfigFile {
     pub(super) subject: TrustSubject,
     pub(super) path: PathBuf,
-    /// The bytes that were hashed.
+    /// The hashed bytes.
     pub(super) text: String,
     pub(super) contribution: FileContribution,
 }
 
-/// What a file brings.
+/// The content of a file.
 #[derive(Debug)]
 pub(super) enum FileContribution {
-    /// Servers and rules, with their variables as they are written.
+    /// Servers and rules, with unexpanded variables.
     Config(RepositoryConfig),
     Skill(Skill),
     Prompt(PromptFile),
-    /// Something of the Spec Kit workflow.
+    /// A file of the Spec Kit workflow.
     Workflow(UntrustedFile),
 }
 
 impl FileContribution {
-    /// Tells whether there is something to approve.
+    /// Whether there is anything to approve.
     pub(super) fn needs_approval(&self) -> bool {
         match self {
             Self::Config(config) => !config.is_empty(),
@@ -72,32 +72,32 @@ impl FileContribution {
     }
 }
 
-/// What a repository brings along, whoever trusts it.
+/// The content of a repository, trusted or not.
 #[derive(Debug)]
 pub(super) struct RepositoryScan {
-    /// Its root, spelled without links.
+    /// Its root, without links.
     pub(super) repository: PathBuf,
-    /// What counts first comes first.
+    /// In order of precedence.
     pub(super) files: Vec<ProjectConfigFile>,
-    /// What was left out, a sentence each.
+    /// Problems and skipped files, one sentence each.
     pub(super) problems: Vec<String>,
 }
 
-/// Where to look.
+/// The directories to scan.
 #[derive(Debug, Clone)]
 pub(super) struct ScanLocations {
     pub(super) cwd: PathBuf,
-    /// The person's configuration, spelled without links: in a home folder it is no repository's.
+    /// The user's configuration directory, without links: in a home directory it is not part of a repository.
     pub(super) config_dir: PathBuf,
     pub(super) repositories: Arc<dyn RepositoryConfigReader>,
 }
 
-/// Finds the root of the repository that a folder is in; a folder that is in none is one by itself.
+/// Returns the root of the repository around a directory; without a repository, the directory itself.
 pub(crate) fn repository_root(cwd: &Path) -> &Path {
     cwd.ancestors().find(|directory| directory.join(".git").exists()).unwrap_or(cwd)
 }
 
-/// Reads what the repository around a folder supplies, in the folder itself and in the root.
+/// Reads the content of the repository around a directory, in the directory itself and in the root.
 pub(super) fn scan_repository(locations: &ScanLocations) -> RepositoryScan {
     let cwd = crow_tools::resolve_links(&locations.cwd);
     let repository = repository_root(&cwd).to_owned();
@@ -155,8 +155,7 @@ impl RepositoryScanner<'_> {
         }
     }
 
-    /// Looks for what changes the Spec Kit workflow, in the project around a folder. What lies outside of the repository is
-    /// nobody's to approve.
+    /// Scans the Spec Kit files of the project around a directory. Files outside of the repository cannot be approved.
     fn scan_workflow(&mut self, cwd: &Path) {
         let project = SpeckitProject::find_project(cwd, None).ok().flatten();
         for file in project.iter().flat_map(crow_speckit::list_untrusted_files) {
@@ -165,8 +164,8 @@ impl RepositoryScanner<'_> {
         }
     }
 
-    /// Follows a skill's folder to where it is now, once: a link that is laid out later leads nowhere. A folder that is
-    /// not among the repository's skills holds more than a skill speaks of, so it is not to be read freely.
+    /// Resolves a skill's directory once, so that a link created later has no effect. A directory outside of the
+    /// repository's skill directories is not readable without permission, since it has more than the skill.
     fn skill_folder(&self, directory: &Path) -> Option<PathBuf> {
         let resolved = crow_tools::resolve_links(directory);
         let parent = resolved.parent()?;
@@ -233,7 +232,7 @@ impl RepositoryScanner<'_> {
     }
 }
 
-/// Hashes a content.
+/// Returns the hash of a content.
 pub(crate) fn hash_content(bytes: &[u8]) -> ContentHash {
     ContentHash::new(Sha256::digest(bytes).into())
 }

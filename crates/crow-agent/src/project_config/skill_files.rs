@@ -1,32 +1,32 @@
-//! Skills and prompt files as their texts say them. Knows no folder and no trust.
+//! Parses skills and prompt files. Must not know directories or trust.
 
 use std::path::{Path, PathBuf};
 
 use crow_core::{FrontMatter, slash};
 
-/// Characters of a description: every request carries those of skills, and lists of commands show them in a line.
+/// Characters of a description: every request contains those of skills, and lists of commands show them in a line.
 const DESCRIPTION_CHARS_MAX: usize = 1024;
 
-/// What a file of a skill is called.
+/// File name of a skill.
 pub(super) const SKILL_FILE: &str = "SKILL.md";
 
-/// What a prompt file's name ends in.
+/// File extension of a prompt file.
 const PROMPT_EXTENSION: &str = "md";
 
-/// Instructions for a kind of work, which the model reads when it fits.
+/// Instructions for a kind of work, which the model reads when they apply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Skill {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) hint: Option<String>,
-    /// Its file; what it speaks of is in the same folder.
+    /// Its file; the files it refers to are in the same directory.
     pub(crate) path: PathBuf,
-    /// The folder that may be read with it, spelled without links; `None` when no folder came with it.
+    /// The directory that may be read with it, without links; `None` if there is none.
     pub(super) directory: Option<PathBuf>,
     pub(super) body: String,
 }
 
-/// A text that a command stands for.
+/// A text behind a slash command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PromptFile {
     pub(crate) name: String,
@@ -36,7 +36,7 @@ pub(crate) struct PromptFile {
 }
 
 impl Skill {
-    /// Reads a skill; one that no command can be called is none.
+    /// Parses a skill; `None` if its name is not valid for a command.
     pub(super) fn parse_skill(path: PathBuf, directory: Option<PathBuf>, text: &str) -> Option<Self> {
         let front_matter = FrontMatter::parse(text);
         let directory_name = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -48,7 +48,7 @@ impl Skill {
 }
 
 impl PromptFile {
-    /// Reads a prompt file; its name is its file's.
+    /// Parses a prompt file; the file name is its name.
     pub(super) fn parse_prompt_file(path: &Path, text: &str) -> Option<Self> {
         let is_prompt = path.extension().is_some_and(|extension| extension == PROMPT_EXTENSION);
         let name =

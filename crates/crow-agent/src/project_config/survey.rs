@@ -1,5 +1,4 @@
-//! All there is to use at one moment, and who trusts it: the person's own, the repository's, and what was said to it.
-//! Blocks; asks nobody.
+//! Collects all configuration of a user and a repository, with the decisions about it. Blocks. Must not ask the user.
 
 use std::path::{Path, PathBuf};
 
@@ -12,29 +11,29 @@ use super::trust_records::{self, TrustRecord};
 use super::{ProjectConfig, VariableExpansion, dedup_by_name};
 use crate::runtime::AgentConfig;
 
-/// The person's own files; far more than anyone has.
+/// The user's own files; far more than any user has.
 const OWN_MAX: usize = 500;
 
-/// Names that a notice shows.
+/// Names in a notice.
 const KEYS_SHOWN: usize = 8;
 
-/// Larger texts are none that a model should read at once.
+/// Larger texts are too much for a model at once.
 const OWN_BYTES_MAX: u64 = 1024 * 1024;
 
-/// What there is to use.
+/// The result of a survey.
 #[derive(Debug)]
 pub(super) struct ConfigSurvey {
     skills: Vec<Skill>,
     prompts: Vec<PromptFile>,
     pub(super) scan: RepositoryScan,
     pub(super) trust: TrustRecord,
-    /// What the person should know, a sentence each.
+    /// Problems for the user, one sentence each.
     pub(super) problems: Vec<String>,
     locations: ScanLocations,
 }
 
 impl ConfigSurvey {
-    /// Looks at the person's files, at those of the repository around a folder, and at what was said to them.
+    /// Reads the user's files, those of the repository around a directory, and the decisions about them.
     pub(super) fn take_survey(config: &AgentConfig, cwd: &Path) -> Self {
         let locations = ScanLocations {
             cwd: cwd.to_owned(),
@@ -60,7 +59,7 @@ impl ConfigSurvey {
         Self { skills, prompts, scan, trust, problems, locations }
     }
 
-    /// Takes out what somebody has to be asked about.
+    /// Returns the files about which the user must be asked.
     pub(super) fn undecided_files(&self, session: &TrustLedger) -> Vec<&ProjectConfigFile> {
         let is_undecided = |file: &&ProjectConfigFile| {
             file.contribution.needs_approval()
@@ -69,7 +68,7 @@ impl ConfigSurvey {
         self.scan.files.iter().filter(is_undecided).collect()
     }
 
-    /// Adds what may be used to what is configured; of each name the person's own counts, then the nearer.
+    /// Adds what may be used to the configuration; of equal names the user's own takes precedence, then the nearer.
     pub(super) fn into_project_config(
         self,
         session: &TrustLedger,
@@ -115,7 +114,7 @@ impl ConfigSurvey {
     }
 }
 
-/// The skills that a session in this folder may use before anybody is asked.
+/// Returns the skills that a session in this directory may use without a question.
 pub(crate) fn known_skills(config: &AgentConfig, cwd: &Path) -> Vec<Skill> {
     let survey = ConfigSurvey::take_survey(config, cwd);
     survey.into_project_config(&TrustLedger::default(), ProjectConfig::default()).0.skills

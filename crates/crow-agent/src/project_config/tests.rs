@@ -13,7 +13,7 @@ use super::survey::ConfigSurvey;
 use super::*;
 use crate::runtime::AgentConfig;
 
-/// Reads a line a word: `server NAME COMMAND`, `allow RULE`, `refused KEY`.
+/// Parses one item per line: `server NAME COMMAND`, `allow RULE`, `refused KEY`.
 #[derive(Debug)]
 struct Lines;
 
@@ -46,7 +46,7 @@ impl RepositoryConfigReader for Lines {
     }
 }
 
-/// Settings of a person whose configuration is in `root/config`, with nothing in them.
+/// An empty configuration in `root/config`.
 pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
     let config_dir = crow_tools::resolve_links(&root.join("config"));
     AgentConfig {
@@ -81,7 +81,7 @@ pub(crate) fn bare_settings(root: &Path) -> AgentConfig {
     }
 }
 
-/// A person with a configuration and a repository `p`.
+/// A user with a configuration and a repository `p`.
 struct Stage {
     _folder: tempfile::TempDir,
     root: PathBuf,
@@ -109,7 +109,7 @@ impl Stage {
         ConfigSurvey::take_survey(&bare_settings(&self.root), &self.root.join(cwd))
     }
 
-    /// Says a word about every file of the repository, for good.
+    /// Stores a decision about every file of the repository.
     fn say(&self, cwd: &str, word: TrustAnswer) {
         let survey = self.survey(cwd);
         let config_dir = self.root.join("config");
@@ -117,7 +117,7 @@ impl Stage {
             .unwrap();
     }
 
-    /// Shows what is asked about, what is used and what the person is told.
+    /// Renders the undecided files, the configuration and the notices.
     fn shown(&self, cwd: &str, session: &TrustLedger) -> String {
         let survey = self.survey(cwd);
         let unknown = survey.undecided_files(session);
@@ -237,7 +237,7 @@ fn repositories_share_no_trust_and_a_moved_one_is_another() {
     assert_eq!(stage.shown("q", &TrustLedger::default()), "ask .mcp.json\n");
     fs::rename(stage.root.join("p"), stage.root.join("moved")).unwrap();
     assert_eq!(stage.shown("moved", &TrustLedger::default()), "ask .mcp.json\n");
-    // What is laid out where the trusted one was counts by its content.
+    // Content in the place of a trusted file counts as itself.
     symlink(stage.root.join("q"), stage.root.join("p")).unwrap();
     assert_eq!(stage.shown("p", &TrustLedger::default()), "ask .mcp.json\n");
 }
@@ -291,7 +291,7 @@ fn what_leads_out_pipes_and_what_is_too_large_is_never_read() {
     symlink(stage.root.join("outside"), skills.join("folder")).unwrap();
     symlink(stage.root.join("outside/SKILL.md"), skills.join("out/SKILL.md")).unwrap();
     symlink("/dev/zero", stage.root.join("p/.crow/prompts/zero.md")).unwrap();
-    // A socket waits for its other end as a pipe does.
+    // Opening a socket blocks as opening a pipe does.
     let _socket = std::os::unix::net::UnixListener::bind(stage.root.join("p/.mcp.json")).unwrap();
     fs::write(stage.root.join("p/.crow/prompts/bytes.md"), [0xff, 0xfe]).unwrap();
     stage.write("p/.crow/prompts/no name.md", "x");
@@ -331,7 +331,7 @@ fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
     stage.say("p", TrustAnswer::Yes);
     let (project_config, _) =
         stage.survey("p").into_project_config(&TrustLedger::default(), ProjectConfig::default());
-    // What is laid out later is not looked at.
+    // Files created later are not read.
     fs::rename(stage.root.join("p/.agents"), stage.root.join("p/old")).unwrap();
     symlink("/etc", stage.root.join("p/.agents")).unwrap();
     let directories = project_config.skills.iter().map(|skill| {
@@ -365,7 +365,7 @@ fn what_was_swapped_after_the_look_is_not_what_is_used() {
     assert_eq!(stage.shown("p", &session), "ask .mcp.json\nask .crow/prompts/a.md\n");
 }
 
-/// A word that was kept is believed only whole.
+/// A stored decision is only valid as a whole.
 #[test]
 fn a_store_that_is_broken_trusts_nothing() {
     let stage = Stage::new(&[("p/.mcp.json", "server a a")]);

@@ -1,5 +1,5 @@
-//! Trust as a person gives it without a form: the command `/trust`, which shows before it takes a yes, and what the
-//! command line needs for the same.
+//! Trust without a form: the command `/trust`, which shows content before it can be approved, and functions for the
+//! same on the command line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,19 +16,19 @@ use super::trust_question::TrustQuestion;
 use super::trust_records::{self, TrustRecord};
 use super::{ProjectConfig, RepositoryConfigReader};
 
-/// A disk that does not answer, or a question that is open, holds up nobody who stops the turn meanwhile.
+/// A disk that does not respond, or an open question, must not block the session.
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// What a person says with `/trust`.
+/// An action of the `/trust` command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TrustAction {
-    /// Show what there is, and what it would run.
+    /// Shows the content and its effects.
     Show,
-    /// What was shown may be used, until it changes.
+    /// Trusts the shown content until it changes.
     Yes,
-    /// What was shown may be used in this session.
+    /// Trusts the shown content in this session.
     Session,
-    /// Nothing may be used, until it changes.
+    /// Rejects all content until it changes.
     No,
 }
 
@@ -36,7 +36,7 @@ const TRUST_HINT: &str = "Read it first. Then `/trust yes` uses it until it chan
                     leaves it alone until it changes.\n";
 
 impl ProjectConfigLoader {
-    /// Does what a person says about the repository, and tells what came of it.
+    /// Runs a `/trust` action and returns its answer.
     pub(crate) async fn run_trust_action(&self, action: TrustAction) -> String {
         if self.is_child {
             return "Only a person trusts a repository: not here, where another agent asks. Use `crow-cli trust` in a \
@@ -57,7 +57,7 @@ impl ProjectConfigLoader {
         }
     }
 
-    /// Uses what was shown, if that is all there is: what came later was seen by nobody.
+    /// Trusts the shown content, unless there is content that was not shown.
     async fn trust_shown(
         &self,
         state: &mut LoaderState,
@@ -98,12 +98,12 @@ impl ProjectConfigLoader {
     }
 }
 
-/// Paths that a message names.
+/// Paths listed in a message.
 const PATHS_SHOWN: usize = 8;
 
 const NOTHING_TO_TRUST: &str = "This repository supplies nothing that needs trust.\n";
 
-/// Shows what is not trusted, and remembers what was shown.
+/// Renders the untrusted content, and remembers what was shown.
 fn render_untrusted(state: &mut LoaderState, survey: &ConfigSurvey) -> String {
     let untrusted = untrusted_files(survey, &state.session_answers);
     state.listed_subjects = untrusted.iter().map(|file| file.subject.clone()).collect();
@@ -130,7 +130,7 @@ fn render_untrusted(state: &mut LoaderState, survey: &ConfigSurvey) -> String {
     }
 }
 
-/// What is not used for want of trust: refused or never looked at.
+/// Returns the files that are not trusted: rejected or undecided.
 fn untrusted_files<'a>(
     survey: &'a ConfigSurvey,
     session_answers: &TrustLedger,
@@ -142,7 +142,7 @@ fn untrusted_files<'a>(
     survey.scan.files.iter().filter(is_untrusted).collect()
 }
 
-/// What a repository supplies, read once, with what a person said about it, for the command line. Blocks.
+/// The content of a repository, read once, with the decisions about it, for the command line. Blocks.
 #[derive(Debug)]
 pub struct RepositoryTrust {
     scan: RepositoryScan,
@@ -150,19 +150,19 @@ pub struct RepositoryTrust {
     config_dir: PathBuf,
 }
 
-/// One file that a repository supplies something with.
+/// One file of a repository, with the decision about it.
 #[derive(Debug)]
 pub struct RepositoryFileTrust {
     /// Its path from the repository's root.
     pub path: String,
     /// The SHA-256 of its content.
     pub sha256: String,
-    /// What was said about this content.
+    /// The decision about this content.
     pub trust: TrustState,
 }
 
 impl RepositoryTrust {
-    /// Looks at the repository around a folder; the other side is why what was trusted cannot be read.
+    /// Scans the repository around a directory; also returns problems, such as decisions that cannot be read.
     pub fn scan_repository(
         cwd: &Path,
         config_dir: &Path,
@@ -189,7 +189,7 @@ impl RepositoryTrust {
         &self.scan.repository
     }
 
-    /// The files that supply something.
+    /// Returns the files that need trust.
     pub fn list_files(&self) -> Vec<RepositoryFileTrust> {
         let files = self.scan.files.iter().map(|file| RepositoryFileTrust {
             path: file.subject.path.clone(),
@@ -199,14 +199,14 @@ impl RepositoryTrust {
         files.collect()
     }
 
-    /// What would run of what is not trusted, and its contents; nothing where all is.
+    /// Describes the effects and contents of untrusted files; `None` if all are trusted.
     pub fn untrusted_text(&self) -> Option<String> {
         let untrusted = self.untrusted_files();
         (!untrusted.is_empty())
             .then(|| TrustQuestion::for_files(&untrusted, |path| self.trust.approved_text(path)).full_text())
     }
 
-    /// Trusts everything as it was read, until it changes.
+    /// Trusts all files with the content that was read, until it changes.
     pub fn trust_all(&self) -> io::Result<()> {
         let untrusted = self.untrusted_files().into_iter();
         trust_records::store_decision(&self.config_dir, &self.scan.repository, untrusted, TrustAnswer::Yes)
@@ -220,34 +220,34 @@ impl RepositoryTrust {
     }
 }
 
-/// A repository about which something was said.
+/// A repository with stored decisions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct TrustedRepository {
     /// Its root.
     pub repository: String,
-    /// Paths with a content that is trusted.
+    /// Paths with trusted content.
     pub trusted: Vec<String>,
-    /// Paths with a content that is never to be used.
+    /// Paths with rejected content.
     pub rejected: Vec<String>,
 }
 
-/// Lists the repositories about which something was said, by their paths; what cannot be read is said instead. Blocks.
+/// Lists the repositories with stored decisions, sorted by path; an unreadable record is an error in the list. Blocks.
 pub fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
     trust_records::list_trust(&crow_tools::resolve_links(config_dir))
 }
 
-/// Forgets everything that was said about a repository; tells whether there was something. Blocks.
+/// Removes all decisions about a repository; returns whether there were any. Blocks.
 pub fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
     trust_records::forget_trust(&crow_tools::resolve_links(config_dir), repository)
 }
 
-/// Finds the root of the repository around a folder.
+/// Finds the root of the repository around a directory.
 pub fn find_repository_root(directory: &Path) -> PathBuf {
     scan::repository_root(&crow_tools::resolve_links(directory)).to_owned()
 }
 
 impl ProjectConfig {
-    /// Says that something is not used.
+    /// Returns the notice that content is not used.
     pub(super) fn unused_notice(summary: &str, is_child: bool) -> String {
         let notice =
             format!("This repository supplies {summary}, which is not used: you have not trusted it.");

@@ -1,6 +1,5 @@
-//! The question whether what a repository supplies may be used: what would run first, then every file whole, or as a
-//! change of what was approved before. Only a form asks it: a permission request may be answered by a client that says yes
-//! to everything.
+//! The question whether content of a repository may be used: first its effects, then every file in full, or its changes
+//! since the last approval. It is only asked in a form: a client may answer permission requests automatically.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,39 +11,42 @@ use tokio_util::sync::CancellationToken;
 use super::scan::{FileContribution, ProjectConfigFile};
 use super::{RepositoryConfig, count_text};
 
-/// What a person looks through in a dialog; a longer text is shown in the session or on the command line.
+/// Size of a text that a dialog can show; a longer one is shown in the session or on the command line.
 const FORM_BYTES_MAX: usize = 32 * 1024;
 
-/// The answers, a no first and last: a client that fills in forms by itself takes one of these.
+/// The answers; the first and the last reject, since a client that fills in forms automatically takes one of these.
 const NOT_NOW: &str = "Not in this session";
 const THIS_SESSION: &str = "Use in this session";
 const UNTIL_CHANGED: &str = "Use until it changes";
 const NEVER: &str = "Never, until it changes";
 
-/// What is asked about, owned so that it outlives a change on disk.
+/// A question with its own copy of the content, which may change on disk.
 #[derive(Debug)]
 pub(super) struct TrustQuestion {
-    /// What it is about, in a few words.
+    /// A few words about the content.
     pub(super) summary: String,
     title: String,
     body: String,
 }
 
-/// What a person said about it.
+/// The user's decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum TrustDecision {
-    /// It may be used, until it changes or in this session only.
-    Use { until_changed: bool },
-    /// It may not.
-    Reject { until_changed: bool },
-    /// The question was closed, or the turn stopped.
+    /// Use it until it changes, or in this session only.
+    Use {
+        until_changed: bool,
+    },
+    Reject {
+        until_changed: bool,
+    },
+    /// The question was closed, or the turn cancelled.
     Closed,
-    /// There was no form to ask with.
+    /// The client cannot show the form.
     NotAsked,
 }
 
 impl TrustQuestion {
-    /// Makes the question about files; `approved` shows what was approved at a path before.
+    /// Creates the question about files; `approved` returns the content approved before at a path.
     pub(super) fn for_files<'a>(
         files: &[&ProjectConfigFile],
         approved: impl Fn(&str) -> Option<&'a str>,
@@ -66,12 +68,11 @@ impl TrustQuestion {
         Self { summary, title, body }
     }
 
-    /// All of it.
     pub(super) fn full_text(&self) -> String {
         format!("{}\n\n{}", self.title, self.body)
     }
 
-    /// Asks in a form, where the client has forms and a person can look through this one.
+    /// Asks in a form, if the client supports forms and the text is short enough.
     pub(super) async fn ask_user(
         &self,
         client: &Client,
@@ -111,7 +112,7 @@ impl TrustQuestion {
     }
 }
 
-/// Shows a text as it is, whatever draws it: a repository must not style the question.
+/// Fences a text, so that a repository cannot format the question.
 fn fence_text(text: &str) -> String {
     let longest = text.split(|char| char != '`').map(str::len).max().unwrap_or_default();
     let fence = "`".repeat(longest.max(2) + 1);
@@ -119,12 +120,12 @@ fn fence_text(text: &str) -> String {
     format!("{fence}\n{text}{end}{fence}\n")
 }
 
-/// Shows every line of a text.
+/// Renders every line of a text.
 fn render_text(text: &str) -> String {
     text.lines().map(|line| visible_line(line) + "\n").collect()
 }
 
-/// Shows the lines that are not as they were, from the first to the last.
+/// Renders the range of changed lines.
 fn render_change(old: &str, new: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
     let n_before = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
@@ -137,12 +138,12 @@ fn render_change(old: &str, new: &str) -> String {
     format!("from line {}:\n{}{}", n_before + 1, lines('-', old), lines('+', new))
 }
 
-/// A line, with its tabs.
+/// Makes hidden characters of a line visible, except tabs.
 fn visible_line(line: &str) -> String {
     line.split('\t').map(escape_hidden).collect::<Vec<_>>().join("\t")
 }
 
-/// Counts what files bring, as in "2 MCP servers, 1 hook, 3 skills".
+/// Counts the content of files, as in "2 MCP servers, 1 hook, 3 skills".
 fn summarize_files(files: &[&ProjectConfigFile]) -> String {
     let (mut n_servers, mut n_hooks, mut n_rules, mut n_skills, mut n_prompts) = (0, 0, 0, 0, 0);
     let mut n_workflow = 0;
@@ -169,7 +170,7 @@ fn summarize_files(files: &[&ProjectConfigFile]) -> String {
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Says what would run, connect or be allowed, whole: half of it is not what is approved.
+/// Describes in full what would run, connect or be allowed.
 fn describe_effects(files: &[&ProjectConfigFile]) -> String {
     let mut lines = Vec::new();
     for file in files {
@@ -211,7 +212,7 @@ fn push_config_lines(config: &RepositoryConfig, lines: &mut Vec<String>) {
     lines.extend(line("names keys, which it does not get", &config.secret_variables));
 }
 
-/// Shows a server with its variables as they are written.
+/// Describes a server, with unexpanded variables.
 fn push_server_lines(server: &McpServer, lines: &mut Vec<String>) {
     let name = &server.name;
     let (line, values) = match &server.transport {
@@ -227,7 +228,7 @@ fn push_server_lines(server: &McpServer, lines: &mut Vec<String>) {
     lines.extend(values.iter().map(|(name, value)| escape_hidden(&format!("    {name}: {value}"))));
 }
 
-/// Spells a word as one that nobody takes for two.
+/// Quotes a word unless it is plain.
 fn quote_word(word: &str) -> String {
     let is_plain = |char: char| char.is_alphanumeric() || "-_./:=@%+,${}".contains(char);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,5 +1,5 @@
-//! What a person said to the contents of a repository, kept in a file of the configuration folder that only they may
-//! read, with the approved contents, so that a change can be shown as one. Blocks.
+//! Stores the user's decisions about content of a repository in a file of the configuration directory that only the
+//! user can read, with the approved content, so that changes can be shown. Blocks.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,23 +12,23 @@ use super::scan::{ProjectConfigFile, hash_content};
 use super::trust_command::TrustedRepository;
 use crate::project_records::ProjectRecords;
 
-/// The folder in the configuration folder.
+/// The subdirectory of the configuration directory.
 const FOLDER: &str = "trust";
 
-/// Far beyond what [`ENTRIES_MAX`] entries of usual files come to.
+/// Far larger than [`ENTRIES_MAX`] entries of usual files.
 const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
-/// Words kept for one path: those of a few branches.
+/// Decisions stored for one path: those of a few branches.
 const ANSWERS_MAX: usize = 8;
 
-/// Words kept for one repository; the oldest are forgotten, and asked for again.
+/// Decisions stored for one repository; the oldest are dropped, and asked again.
 const ENTRIES_MAX: usize = 1024;
 
 /// The file of one repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct TrustRecordFile {
     repository: String,
-    /// The latest last.
+    /// The newest is last.
     entries: Vec<TrustRecordEntry>,
 }
 
@@ -37,12 +37,12 @@ struct TrustRecordEntry {
     path: String,
     sha256: String,
     word: String,
-    /// The content, of the latest yes of each path.
+    /// The content, for the newest approval of each path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
 }
 
-/// What is kept of one repository.
+/// The stored decisions about one repository.
 #[derive(Debug, Default)]
 pub(super) struct TrustRecord {
     pub(super) ledger: TrustLedger,
@@ -50,7 +50,7 @@ pub(super) struct TrustRecord {
 }
 
 impl TrustRecord {
-    /// Shows the content at a path that was approved last.
+    /// Returns the content that was approved last at a path.
     pub(super) fn approved_text(&self, path: &str) -> Option<&str> {
         let mut entries = self.file.entries.iter().rev();
         entries.find(|entry| entry.path == path && entry.text.is_some())?.text.as_deref()
@@ -61,7 +61,7 @@ fn trust_records(config_dir: &Path) -> ProjectRecords<'_> {
     ProjectRecords { config_dir, directory: FOLDER, file_bytes_max: FILE_BYTES_MAX }
 }
 
-/// Reads what is kept of a repository, or says why that cannot be believed.
+/// Reads the decisions about a repository, or returns why they are invalid.
 pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRecord, String> {
     let records = trust_records(config_dir);
     let describe_error = |reason: &str| {
@@ -90,14 +90,14 @@ pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRe
     Ok(TrustRecord { ledger, file })
 }
 
-/// Keeps a word about contents for good.
+/// Stores a decision about files.
 pub(super) fn store_decision<'a>(
     config_dir: &Path,
     repository: &Path,
     files: impl Iterator<Item = &'a ProjectConfigFile>,
     answer: TrustAnswer,
 ) -> io::Result<()> {
-    // Another process may have kept something meanwhile. What cannot be read is replaced: nothing of it counts.
+    // Another process may have stored a decision meanwhile. An invalid record is replaced.
     let mut file = read_trust(config_dir, repository).map(|record| record.file).unwrap_or_default();
     file.repository = repository_key(repository);
     for ProjectConfigFile { subject, text, .. } in files {
@@ -121,7 +121,7 @@ pub(super) fn store_decision<'a>(
     trust_records(config_dir).write(repository, &file)
 }
 
-/// Lists what is kept, by the repositories' paths.
+/// Lists the stored decisions, sorted by the repositories' paths.
 pub(super) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, String>> {
     let files = trust_records(config_dir).list(|file: &TrustRecordFile| &file.repository).into_iter();
     let repositories = files.map(|file| {
@@ -140,7 +140,7 @@ pub(super) fn list_trust(config_dir: &Path) -> Vec<Result<TrustedRepository, Str
     repositories
 }
 
-/// Forgets what is kept of a repository; tells whether there was something.
+/// Removes the decisions about a repository; returns whether there were any.
 pub(super) fn forget_trust(config_dir: &Path, repository: &Path) -> io::Result<bool> {
     trust_records(config_dir).remove(repository)
 }

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::*;
 use crate::project_config::bare_settings;
 
-/// Lays out files, renders the template with what it finds from `cwd`, and shows the text.
+/// Creates files, renders the template in `cwd`, and compares the text.
 #[track_caller]
 fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     let directory = tempfile::tempdir().unwrap();

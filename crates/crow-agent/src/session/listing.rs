@@ -1,4 +1,4 @@
-//! What `/sessions` answers.
+//! Renders the answer of `/sessions`.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crow_store::{CreatorFilter, ListQuery, Store};
 use crate::clock;
 use crate::run_turn::store_failure;
 
-/// As many as one looks through; `crow-cli sessions list` shows more.
+/// A screenful; `crow-cli sessions list` shows more.
 const SESSIONS_MAX: u32 = 10;
 
-/// Lists the newest sessions of a folder, for one of them.
+/// Lists the newest sessions in a directory, for one of them.
 pub(super) async fn render_sessions(store: &Store, cwd: &Path, current: &SessionId) -> String {
     let cwd = Some(cwd.display().to_string());
     let rows = match store

@@ -1,4 +1,4 @@
-//! What came of tasks, on its way to the person and to the model.
+//! Announces the results of tasks to the user and the model.
 
 use crow_acp::{ResponseSender, TurnScope};
 use crow_core::{SessionUpdate, TurnEnd};
@@ -7,8 +7,8 @@ use crate::session::{DriverState, SessionDriver, WaitingPrompt};
 use crate::turn_job::TurnWork;
 
 impl SessionDriver {
-    /// Looks for what came of tasks while nobody had the session open; the person hears of it, the model with the next
-    /// prompt.
+    /// Looks for tasks that ended while the session was closed; the user gets a notice, the model the result with the
+    /// next prompt.
     pub(super) fn announce_pending_mail(&self) {
         let (children, client, id) = (self.children.clone(), self.client.clone(), self.id.clone());
         tokio::spawn(async move {
@@ -24,7 +24,7 @@ impl SessionDriver {
         });
     }
 
-    /// Has the model hear of what came into the mailbox, unless a turn runs, which finds it there.
+    /// Starts a turn for new mail, unless a turn is running, which finds it.
     pub(super) fn on_mail(&mut self) {
         if matches!(self.state, DriverState::Idle(_))
             && self.close_responders.is_empty()

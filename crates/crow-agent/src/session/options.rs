@@ -1,4 +1,4 @@
-//! What a session stands at and how it is changed: by the client's options and by slash commands alike.
+//! Changes the settings of a session, by the client's options and by slash commands.
 
 use crow_core::{Failure, FailureKind, Mode, SessionConfigOptions, SessionUpdate, ThoughtLevel};
 use crow_store::StoreError;
@@ -8,7 +8,7 @@ use crate::run_turn::store_failure;
 use crate::session::{SessionDriver, listing};
 
 impl SessionDriver {
-    /// Does what a command says and gives the words to answer with.
+    /// Runs a command and returns its answer.
     pub(super) async fn run_command(&mut self, command: &SessionCommand<'_>) -> String {
         let settings = self.settings.borrow().clone();
         let result = match command {
@@ -41,7 +41,7 @@ impl SessionDriver {
             SessionCommand::Undo(None) => {
                 return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
             }
-            // An idle session makes a turn of it.
+            // An idle session handles it as a turn.
             SessionCommand::Undo(Some(_)) => {
                 return "A turn runs. Stop it first, with /stop, then undo what it did.\n".into();
             }
@@ -70,7 +70,7 @@ impl SessionDriver {
         }
     }
 
-    /// Changes an option, on disk first, and tells the client.
+    /// Changes an option, first in the store, and notifies the client.
     pub(super) async fn set_option(
         &mut self,
         option: &str,
@@ -111,7 +111,7 @@ impl SessionDriver {
     }
 }
 
-/// A session that could not be stored yet has no row; its first prompt stores what it stands at.
+/// A session that is not stored yet has no row; its first prompt stores its settings.
 fn ignore_missing_session(changed: Result<(), StoreError>) -> Result<(), Failure> {
     match changed {
         Ok(()) | Err(StoreError::NoSession(_)) => Ok(()),

@@ -1,5 +1,5 @@
-//! `/speckit.converge`: what the model found missing becomes tasks. What it did not say is taken for nothing at all, least of
-//! all for a feature that is finished.
+//! `/speckit.converge`: turns the gaps that the model reported into tasks. A missing report does not mean that the
+//! feature is finished.
 
 use crow_core::Failure;
 use crow_speckit::{WorkflowCommand, append_convergence};
@@ -7,21 +7,21 @@ use crow_speckit::{WorkflowCommand, append_convergence};
 use crate::run_turn::SessionState;
 use crate::speckit::step::{WorkflowStep, project_failure};
 
-/// What looking for what the code lacks came to.
+/// The result of a comparison of code and spec.
 pub(super) struct ConvergeSummary {
-    /// What the person is told.
+    /// The line in the report.
     pub(super) line: String,
     /// The steps that come next.
     pub(super) next: &'static [WorkflowCommand],
 }
 
-/// What the model is told when it ended without a report.
+/// Returns the prompts for a model that ended without a report.
 pub(super) fn missing_report_prompts(step: &WorkflowStep<'_>) -> Vec<String> {
     let reason = "nothing was reported: call `speckit_converge`, with an empty list if nothing is missing";
     if step.policy.step_state.lock_state().gaps.is_none() { vec![reason.to_owned()] } else { Vec::new() }
 }
 
-/// Adds the tasks that the model found missing.
+/// Adds the tasks for the reported gaps.
 pub(super) async fn append_gap_tasks(
     step: &WorkflowStep<'_>,
     state: &SessionState,

@@ -1,5 +1,5 @@
-//! What bundled extensions do, as calls that Crow makes in the model's place: judged, shown and stored like any other, and no
-//! model has to be asked for them.
+//! Runs the hooks of bundled extensions as calls of Crow, without the model. They are evaluated, shown and stored like
+//! any other call.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ const INITIALIZE: &str = "speckit.git.initialize";
 const FEATURE: &str = "speckit.git.feature";
 pub(super) const COMMIT: &str = "speckit.git.commit";
 
-/// How Crow does what a hook asks.
+/// The way to run a hook.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HookAction {
-    /// By these calls, one after the other.
+    /// With these calls, in order.
     Calls(Vec<SyntheticCall>),
     /// There is nothing to do.
     Nothing,
@@ -31,7 +31,7 @@ pub(super) enum HookAction {
     Model,
 }
 
-/// A call that Crow makes in the model's place.
+/// A call that Crow makes instead of the model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SyntheticCall {
     tool: &'static str,
@@ -39,7 +39,6 @@ pub(super) struct SyntheticCall {
 }
 
 impl SyntheticCall {
-    /// Writes a file.
     pub(super) fn write_file(path: &Path, text: String) -> Self {
         Self { tool: "write", arguments: vec![("file_path", path.display().to_string()), ("content", text)] }
     }
@@ -49,7 +48,7 @@ impl SyntheticCall {
     }
 }
 
-/// Finds the commands for a hook. Blocks.
+/// Returns the action for a hook. Blocks.
 pub(super) fn hook_action(
     hook_context: &HookContext<'_>,
     hook: &SpeckitHook,
@@ -60,7 +59,7 @@ pub(super) fn hook_action(
     if ![INITIALIZE, FEATURE, COMMIT].contains(&hook.command.as_str()) {
         return Ok(HookAction::Model);
     }
-    // Without the file there are the usual settings.
+    // Without the file, the defaults apply.
     let config_text =
         approved_text(project, approved, &GitExtensionConfig::config_path(project))?.unwrap_or_default();
     let config = GitExtensionConfig::parse(&config_text)?;
@@ -79,7 +78,7 @@ pub(super) fn hook_action(
             }
             Some(message) if has_repository => shell_commands([
                 format!("{git} add ."),
-                // Where nothing changed there is nothing to commit.
+                // Without changes there is nothing to commit.
                 format!(
                     "{git} diff --cached --quiet || {git} commit --quiet --message {}",
                     quote_word(&message)
@@ -95,7 +94,7 @@ fn create_branch_action(
     config: &GitExtensionConfig,
 ) -> Result<HookAction, SpeckitError> {
     let Some(invocation) = hook_context.invocation else { return Ok(HookAction::Model) };
-    // Whose name stands in it only git can tell.
+    // Only git knows the author's name.
     if config.branch_template.contains("{author}") {
         return Ok(HookAction::Model);
     }
@@ -137,7 +136,7 @@ fn shell_commands<const N: usize>(lines: [String; N]) -> HookAction {
     HookAction::Calls(lines.map(SyntheticCall::shell_command).into())
 }
 
-/// How git is called from the session's folder for the project.
+/// Returns the git command for the project, as called from the session's directory.
 fn git_command(hook_context: &HookContext<'_>) -> String {
     let root = hook_context.context.project.root();
     match root == hook_context.context.cwd {
@@ -146,12 +145,12 @@ fn git_command(hook_context: &HookContext<'_>) -> String {
     }
 }
 
-/// Spells a word for a shell.
+/// Quotes a word for a shell.
 fn quote_word(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// Runs a call as one that the model might have made; tells whether it was done.
+/// Runs a call like one of the model; returns whether it succeeded.
 pub(super) async fn run_synthetic_call(
     cx: &TurnCx<'_>,
     state: &mut SessionState,

@@ -1,5 +1,5 @@
-//! `/speckit.implement`: the open tasks one after the other, each handed out by Crow, reported by the model and marked by
-//! Crow. What is open stands in `tasks.md` and nowhere else, so a run goes on where the last one stopped, however it ended.
+//! `/speckit.implement`: runs the open tasks in order. Crow assigns and ticks them, the model reports on them. Open
+//! tasks are stored in `tasks.md` only, so a run resumes where the last one stopped, however it ended.
 
 use crow_acp::{OfferedAnswers, PermissionOutcome, PermissionSubject};
 use crow_core::{Failure, SpeckitPart, ToolCallContent, TurnEnd};
@@ -19,30 +19,30 @@ use crate::speckit::step::{SOURCE, WorkflowStep, hidden_part, project_failure};
 use crate::speckit::step_driver::report_refusal;
 use crate::speckit::step_policy::StepTaskResult;
 
-/// What became of the tasks of one run.
+/// The results of one run.
 #[derive(Debug, Default)]
 pub(super) struct TaskRunProgress {
-    /// Those that were done, with what was said of each.
+    /// Completed tasks, with the note on each.
     pub(super) done: Vec<(TaskId, String)>,
-    /// Those that failed, with why.
+    /// Failed tasks, with the reason.
     pub(super) failed: Vec<(TaskId, String)>,
-    /// Nothing is open of what was asked for.
+    /// True if none of the requested tasks is open.
     pub(super) is_complete: bool,
 }
 
-/// One run.
+/// A run of tasks.
 struct TaskRun<'a, 'b> {
     step: &'a WorkflowStep<'b>,
-    /// What the person asked for, or every open task.
+    /// The requested tasks; `None` for all open tasks.
     selected: Option<Vec<TaskId>>,
     progress: TaskRunProgress,
-    /// Whether tasks may go to child agents, once that was said for good.
+    /// Whether tasks may run in child agents, once that is decided for the run.
     parallel_consent: Option<bool>,
-    /// The model was told what the step stands for.
+    /// True if the model has the prompt of the step.
     is_step_announced: bool,
 }
 
-/// Asks whether to begin although review lists are open; gives how the turn ends if it ends with that.
+/// Asks for confirmation if checklists have open items; returns how the turn ends if it ends here.
 pub(super) async fn confirm_open_checklists(
     cx: &TurnCx<'_>,
     feature: &Option<Feature>,
@@ -97,7 +97,7 @@ pub(super) async fn confirm_open_checklists(
     Ok(Some(TurnEnd::Done))
 }
 
-/// Works through the open tasks; gives how the turn ends and what became of the tasks.
+/// Runs the open tasks; returns how the turn ends and the results.
 pub(super) async fn run_tasks(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
@@ -125,7 +125,7 @@ impl TaskRun<'_, '_> {
         steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         while self.progress.failed.is_empty() && !self.step.has_stopped() {
-            // Whatever anybody else did to the list meanwhile counts.
+            // The list may have been changed by others meanwhile.
             let list = self.step.read_task_list().await?;
             let next: Vec<TaskItem> =
                 list.next_batch(self.selected.as_deref()).into_iter().cloned().collect();
@@ -143,7 +143,7 @@ impl TaskRun<'_, '_> {
         Ok(TurnEnd::Done)
     }
 
-    /// Has the model do one task.
+    /// Lets the model do one task.
     async fn run_task(
         &mut self,
         list: &TaskList,
@@ -158,7 +158,7 @@ impl TaskRun<'_, '_> {
         step.policy.step_state.set_current_task(task.id.as_str());
         step.send_plan(std::slice::from_ref(&task.id)).await?;
         let current = vec![task_facts(list, task)];
-        // A compaction takes away what the step stands for.
+        // A compaction removes the prompt of the step.
         let knows_step =
             self.is_step_announced && state.transcript.entries().iter().any(questions::is_run_start);
         self.is_step_announced = true;
@@ -185,7 +185,7 @@ impl TaskRun<'_, '_> {
         let no_result =
             || StepTaskResult::Failed { reason: "the model did not say what became of it".to_owned() };
         match (result, end) {
-            // What was reported counts, whatever came behind it.
+            // A reported result counts, even if the turn ended badly.
             (Some(result), end) => {
                 self.record_result(&task.id, result, state).await;
                 Ok(end)
@@ -198,7 +198,7 @@ impl TaskRun<'_, '_> {
         }
     }
 
-    /// Takes back ticks that calls of the model set: nobody said that those tasks are done.
+    /// Removes ticks that calls of the model set: only a report completes a task.
     async fn untick_tasks(&self, running: &[TaskId], state: &SessionState) -> Result<(), Failure> {
         let ticked =
             self.step.policy.with_watch(ChangeWatch::take_ticked_tasks).await.map_err(project_failure)?;
@@ -215,7 +215,7 @@ impl TaskRun<'_, '_> {
         Ok(())
     }
 
-    /// Tells whether tasks may go to child agents.
+    /// Whether tasks may run in child agents.
     async fn may_run_parallel(&mut self, tasks: &[TaskItem], state: &SessionState) -> bool {
         if let Some(is_given) = self.parallel_consent {
             return is_given;
@@ -225,7 +225,7 @@ impl TaskRun<'_, '_> {
         consent.is_allowed
     }
 
-    /// Has child agents do several tasks at once; each is marked when it ends.
+    /// Runs several tasks in child agents; each one is ticked when it ends.
     async fn run_parallel(
         &mut self,
         list: &TaskList,
@@ -240,11 +240,11 @@ impl TaskRun<'_, '_> {
         let mut children = parallel_tasks::start_children(step, list, tasks, state).await?;
         if children.is_empty() {
             step.restore_files().await?;
-            // From here on they are done one by one.
+            // From here on tasks run one after the other.
             self.parallel_consent = Some(false);
             return Ok(TurnEnd::Done);
         }
-        // Whatever goes wrong from here on, no child is left alone.
+        // If anything fails from here on, every child is still waited for.
         let started = children.task_ids();
         let mut running = started.clone();
         step.try_send_plan(&running).await;
@@ -281,7 +281,7 @@ impl TaskRun<'_, '_> {
         Ok(if step.cx.is_over() { TurnEnd::Cancelled } else { TurnEnd::Done })
     }
 
-    /// Marks a task that is done, and remembers what became of it.
+    /// Ticks a completed task and stores its result.
     async fn record_result(&mut self, id: &TaskId, result: StepTaskResult, state: &SessionState) {
         let result = match result {
             StepTaskResult::Done { note } => {

@@ -1,4 +1,4 @@
-//! What `/speckit` tells about the workflow, and the little it does.
+//! Answers `/speckit` with the state of the workflow, and runs its small actions.
 
 use crow_core::Failure;
 use crow_speckit::{
@@ -10,7 +10,7 @@ use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::report;
 
-/// Does what was asked; the text says what came of it, the other side why nothing did.
+/// Runs the action; returns its answer, or the reason why it failed.
 pub(super) async fn run_info_command(
     cx: &TurnCx<'_>,
     action: SpeckitAction,
@@ -77,7 +77,7 @@ fn render_status(context: &ProjectContext) -> Result<String, SpeckitError> {
     Ok(text)
 }
 
-/// Goes on with another feature, in this session and in the project.
+/// Switches the session and the project to another feature.
 async fn switch_feature(
     cx: &TurnCx<'_>,
     context: ProjectContext,

@@ -1,5 +1,6 @@
-//! `/speckit.taskstoissues`: where the issues of a task list go, and which calls may make them. The model makes them through
-//! the person's own MCP server; that they land in the repository of the remote, one for each task, is seen to here.
+//! `/speckit.taskstoissues`: decides where issues are created, and which calls may create them. The model creates them
+//! with the user's own MCP server; this module checks that each one belongs to an open task and to the repository of
+//! the remote.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -14,26 +15,26 @@ use crate::speckit::implement::task_facts;
 use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 
-/// What servers call the tool that makes an issue, the newest name first.
+/// Names of the tool that creates an issue, newest first.
 const WRITE_TOOLS: [&str; 2] = ["issue_write", "create_issue"];
 
-/// What they call the tool that lists issues.
+/// Names of the tool that lists issues.
 const LIST_TOOLS: [&str; 2] = ["list_issues", "search_issues"];
 
-/// Where issues go.
+/// The repository in which issues are created, and the tools for it.
 pub(super) struct IssueHome {
     repository: GithubRepository,
     server: String,
-    /// The tools, as the model is told of them.
+    /// The tools, as the model knows them.
     write_tool: String,
     list_tool: String,
-    /// The tasks that may get one, in their order.
+    /// The tasks that may get an issue, in order.
     pub(super) tasks: Vec<TaskFacts>,
     created: Mutex<BTreeSet<TaskId>>,
 }
 
 impl IssueHome {
-    /// Finds the repository, the server and the tasks; the other side is why no issue can be made.
+    /// Finds the repository, the server and the tasks; the error is the reason why no issue can be created.
     pub(super) async fn find(
         cx: &TurnCx<'_>,
         context: &ProjectContext,
@@ -74,7 +75,7 @@ impl IssueHome {
         })
     }
 
-    /// What the prompt speaks of.
+    /// Returns the facts for the prompt.
     pub(super) fn facts(&self) -> IssueFacts {
         IssueFacts {
             owner: self.repository.owner.clone(),
@@ -84,7 +85,7 @@ impl IssueHome {
         }
     }
 
-    /// Says why a call is not for this step: it is about another repository, or makes another issue than one for a task.
+    /// Returns the reason to deny a call: it is for another repository, or creates an issue that belongs to no task.
     pub(super) fn refused(&self, call: &ToolCall, access: &ToolAccess) -> Option<String> {
         let ToolAccess::Calls { server, tool } = access else { return None };
         let (command, repository) = (WorkflowCommand::TasksToIssues, &self.repository);
@@ -125,7 +126,7 @@ impl IssueHome {
         created.contains(&id).then(|| format!("{id} has its issue already"))
     }
 
-    /// Remembers an issue that was made.
+    /// Stores that an issue was created.
     pub(super) fn done(&self, call: &ToolCall, access: &ToolAccess) {
         let arguments = call.arguments.to_object();
         let title = arguments.get("title").and_then(serde_json::Value::as_str);
@@ -136,7 +137,7 @@ impl IssueHome {
         }
     }
 
-    /// What the person is told.
+    /// The line in the report.
     pub(super) fn line(&self) -> String {
         let created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
         let ids: Vec<&str> = created.iter().map(TaskId::as_str).collect();
@@ -145,16 +146,17 @@ impl IssueHome {
     }
 }
 
-/// The id that a title begins with.
+/// Returns the task id at the beginning of a title.
 fn task_of(title: &str) -> Option<TaskId> {
     let word = title.trim_start().trim_start_matches('[');
     TaskId::parse(word.split(|char: char| !char.is_alphanumeric()).next()?)
 }
 
-/// A tool of a server: whose, what it is called there, what the model is told.
+/// A tool of a server: the server, its name there, its definition.
 pub(crate) type Served = (String, String, ToolSpec);
 
-/// The server that is GitHub's: its tool that makes issues takes a repository. Of several, one that is named for it.
+/// Finds the GitHub server: its tool to create issues has a parameter for the repository. Of several, one with GitHub
+/// in its name is chosen.
 fn writer(server_tools: &[Served]) -> Option<(&str, &ToolSpec)> {
     let takes_parameter = |spec: &ToolSpec, name: &str| spec.parameters["properties"].get(name).is_some();
     let is_github = |server: &str| server.to_ascii_lowercase().contains("github");
@@ -168,7 +170,7 @@ fn writer(server_tools: &[Served]) -> Option<(&str, &ToolSpec)> {
     Some((&chosen.0, &chosen.2))
 }
 
-/// Says how to have a server.
+/// Explains how to configure a server.
 fn unserved(file: &str) -> String {
     format!(
         "{} makes issues through your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to \

@@ -1,4 +1,5 @@
-//! What Crow lays out before a model is asked: folders, pages, the pointer. What was made can be undone.
+//! Creates what a step needs before the model is called: directories, pages, the pointer. What it creates can be
+//! undone.
 
 use std::path::PathBuf;
 
@@ -17,7 +18,7 @@ use crate::speckit::short_name;
 use crate::speckit::step_driver::send_note;
 use crate::undo_recorder::CallUndoRecorder;
 
-/// Checks that everything can be laid out. Writes nothing.
+/// Checks that all files can be created. Writes nothing.
 pub(super) fn check_layout(
     context: &ProjectContext,
     invocation: &CommandInvocation,
@@ -47,7 +48,7 @@ pub(super) fn check_layout(
     }
 }
 
-/// Lays out what a step begins with; gives its feature.
+/// Creates the files of a step; returns its feature.
 pub(super) async fn lay_out(
     cx: &TurnCx<'_>,
     state: &SessionState,
@@ -77,7 +78,7 @@ pub(super) async fn lay_out(
     Ok(result.feature)
 }
 
-/// Finds the feature that the same words began before, when nothing came of it.
+/// Finds the feature that the same text started before, if it is still untouched.
 async fn find_begun_feature(
     context: &ProjectContext,
     invocation: &CommandInvocation,
@@ -96,14 +97,14 @@ async fn find_begun_feature(
     .await
 }
 
-/// What was laid out.
+/// The created files.
 struct LayoutResult {
     feature: Option<Feature>,
     files: Vec<LayoutFile>,
     notes: Vec<String>,
 }
 
-/// A file that Crow wrote: what was in it before, and what is in it now.
+/// A file that Crow wrote, with its content before and after.
 pub(super) struct LayoutFile {
     pub(super) path: PathBuf,
     pub(super) before: Option<String>,
@@ -168,7 +169,7 @@ fn write_files(
         ) => {}
     }
     for path in created {
-        // Folders among them cannot be read.
+        // Directories among them cannot be read.
         if let Ok(Some(now)) = SpeckitProject::read_file(&path) {
             result.files.push(LayoutFile { path, before: None, new_text: now });
         }

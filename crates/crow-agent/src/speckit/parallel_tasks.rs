@@ -1,5 +1,5 @@
-//! Tasks that may be done at the same time, given to child agents where the person allows it. The children work in the
-//! same folder, on files that the task list keeps apart.
+//! Runs parallel tasks in child agents if the user allows it. The children work in the same directory, on files that
+//! the task list separates.
 
 use std::pin::Pin;
 
@@ -24,22 +24,22 @@ use crate::speckit::step::{SOURCE, WorkflowStep};
 use crate::speckit::step_policy::StepTaskResult;
 use crate::tasks;
 
-/// Children that one step of the list starts at once; the limits of the tree count as well.
+/// Children started at once; the limits of the agent tree apply as well.
 const CHILDREN_MAX: usize = 8;
 
-/// What the last line of a child's answer begins with.
+/// Prefix of the last line of a child's answer.
 const RESULT: &str = "RESULT:";
 
-/// What the person says to tasks being done side by side.
+/// The user's consent to parallel tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ParallelConsent {
-    /// Whether these may be.
+    /// Whether these tasks may run in parallel.
     pub(super) is_allowed: bool,
-    /// Whether that is to be asked again in this run.
+    /// Whether the answer applies to the whole run.
     pub(super) is_final: bool,
 }
 
-/// Asks the person, unless the configuration says so already.
+/// Asks the user, unless the configuration decides.
 pub(super) async fn ask_consent(
     step: &WorkflowStep<'_>,
     tasks: &[TaskItem],
@@ -50,7 +50,7 @@ pub(super) async fn ask_consent(
         ParallelMode::Always => return ParallelConsent { is_allowed: true, is_final: true },
         ParallelMode::Ask => {}
     }
-    // The others are asked about when it is their turn.
+    // The other tasks are asked about later.
     let tasks = &tasks[..tasks.len().min(CHILDREN_MAX)];
     let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
     let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
@@ -70,23 +70,22 @@ pub(super) async fn ask_consent(
     .await;
     ParallelConsent {
         is_allowed: outcome.is_allowed(),
-        // Whoever cannot be asked now cannot be asked later.
+        // If the user cannot be asked now, later questions have the same outcome.
         is_final: !matches!(outcome, PermissionOutcome::AllowOnce | PermissionOutcome::Reject),
     }
 }
 
-/// What a child came to.
+/// The result of a child.
 pub(super) struct ChildTaskReport {
-    /// Which of the tasks.
     pub(super) task: TaskId,
     pub(super) result: StepTaskResult,
-    /// What the model is told of it.
+    /// The report for the model.
     pub(super) text: String,
 }
 
 type PendingReport<'a> = Pin<Box<dyn Future<Output = ChildTaskReport> + Send + 'a>>;
 
-/// The children of one step of the list.
+/// The running children of one batch of tasks.
 pub(super) struct ParallelTasks<'a> {
     step: &'a WorkflowStep<'a>,
     running: FuturesUnordered<PendingReport<'a>>,
@@ -99,23 +98,23 @@ impl ParallelTasks<'_> {
         self.calls.is_empty()
     }
 
-    /// The tasks that got one.
+    /// Returns the tasks that have a child.
     pub(super) fn task_ids(&self) -> Vec<TaskId> {
         self.tasks.clone()
     }
 
-    /// Waits for the next one to end.
+    /// Waits for the next child to end.
     pub(super) async fn next_report(&mut self) -> Option<ChildTaskReport> {
         self.running.next().await
     }
 
-    /// What the mailbox has of what they came to.
+    /// Removes and returns the deliveries of the children's results.
     pub(super) fn claimed_deliveries(&self) -> Vec<DeliveryId> {
         self.calls.iter().flat_map(|call| self.step.cx.children.deliveries_for_call(*call)).collect()
     }
 }
 
-/// Starts a child for each task, each in a call of its own that shows what it does. A task that gets none stays open.
+/// Starts a child for each task, with a call that shows its progress. A task without a child stays open.
 pub(super) async fn start_children<'a>(
     step: &'a WorkflowStep<'a>,
     list: &TaskList,
@@ -126,7 +125,7 @@ pub(super) async fn start_children<'a>(
         ParallelTasks { step, running: FuturesUnordered::new(), calls: Vec::new(), tasks: Vec::new() };
     let tasks = &tasks[..tasks.len().min(CHILDREN_MAX)];
     let all_facts: Vec<TaskFacts> = tasks.iter().map(|task| implement::task_facts(list, task)).collect();
-    // Whatever can fail comes before the first of them is there.
+    // Everything that can fail comes before the first child.
     let mut prompts = Vec::new();
     for (index, own) in all_facts.iter().enumerate() {
         let siblings =
@@ -183,7 +182,7 @@ pub(super) async fn start_children<'a>(
     Ok(parallel)
 }
 
-/// Shows a child until it has ended.
+/// Shows the progress of a child until it has ended.
 async fn wait_for_report(
     step: &WorkflowStep<'_>,
     (call, task): (CallId, TaskId),
@@ -232,7 +231,7 @@ fn outcome_text(result: &ToolResult) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Reads what a child says it came to: its last word on that counts, and no word is none of success.
+/// Parses the result in a child's answer: the last result line counts, and a missing one is a failure.
 fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
     let status_word =
         text.lines().rev().find_map(|line| line.trim().trim_matches(['*', '`']).strip_prefix(RESULT));

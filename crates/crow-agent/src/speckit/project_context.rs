@@ -1,4 +1,4 @@
-//! Where a session stands in the workflow: its project, its feature, what is configured.
+//! The state of a session in the workflow: its project, its feature and the configuration.
 
 use std::path::PathBuf;
 
@@ -15,22 +15,22 @@ use crate::run_turn::{TurnCx, store_failure};
 use crate::runtime::WorkflowConfig;
 use crate::speckit::project_files::run_blocking;
 
-/// Where a session stands.
+/// The project context of a session.
 #[derive(Debug, Clone)]
 pub(super) struct ProjectContext {
     pub(super) project: SpeckitProject,
-    /// What the session works on.
+    /// The feature that the session works on.
     pub(super) feature_dir: Option<PathBuf>,
     pub(super) last_command: Option<WorkflowCommand>,
     pub(super) config: WorkflowConfig,
-    /// The person's own prompts.
+    /// The user's own prompts.
     pub(super) prompts_dir: PathBuf,
-    /// Where relative paths of the model begin.
+    /// Directory to which the model's relative paths refer.
     pub(super) cwd: PathBuf,
 }
 
 impl ProjectContext {
-    /// Finds the project around the session's folder; where there is none yet, that folder is one.
+    /// Finds the project around the session's directory; without one, that directory becomes the project.
     pub(super) async fn find_project(cx: &TurnCx<'_>) -> Result<Result<Self, String>, Failure> {
         let row = cx.runtime.store.speckit_state(cx.session).await.map_err(store_failure)?;
         let config = cx.runtime.config();
@@ -39,7 +39,7 @@ impl ProjectContext {
         let roots = cx.workspace.roots().to_vec();
         Ok(run_blocking(move || {
             let found_project = SpeckitProject::find_project(&cwd, workflow.variables.init_dir.as_deref())?;
-            // Above the session's folders, its repository and the home folder nothing is anybody's to write.
+            // Outside of the session's directories, its repository and the home directory, a project is not used.
             let repository = project_config::repository_root(&cwd);
             let home_dir = workflow.variables.home.as_deref().map(crow_tools::resolve_links);
             let is_allowed = |project: &SpeckitProject| {
@@ -50,10 +50,10 @@ impl ProjectContext {
                     || roots.iter().any(|session_root| root.starts_with(session_root))
             };
             let project = found_project.filter(is_allowed).unwrap_or_else(|| SpeckitProject::from_root(&cwd));
-            // A session that went elsewhere works on something else.
+            // The row applies to the project that it was written for.
             let row = row.filter(|row| project.root().to_str() == Some(&row.project_root));
             Ok(Self {
-                // Who took it back, or went to another branch, works on something else.
+                // The feature may have been removed, or belong to another branch.
                 feature_dir: row
                     .as_ref()
                     .and_then(|row| row.feature_dir.clone())
@@ -69,7 +69,7 @@ impl ProjectContext {
         .await)
     }
 
-    /// What the person should know before a step.
+    /// Returns notes for the user before a step.
     pub(super) fn project_notes(&self) -> Vec<String> {
         let root = self.project.root();
         let is_above_cwd = self.cwd != root && self.cwd.starts_with(root);
@@ -82,7 +82,7 @@ impl ProjectContext {
         is_above_cwd.then(note).into_iter().collect()
     }
 
-    /// Finds the feature that is meant, and who said so.
+    /// Finds the selected feature, and the origin of the selection.
     pub(super) fn find_feature(
         &self,
         selector: Option<&str>,
@@ -101,7 +101,7 @@ impl ProjectContext {
         crow_speckit::compose_page(&self.project, Some(&self.prompts_dir.join("speckit")), name)
     }
 
-    /// Remembers what the session works on.
+    /// Stores the feature and the last command of the session.
     pub(super) async fn bind_feature(
         &self,
         cx: &TurnCx<'_>,
@@ -123,14 +123,14 @@ impl ProjectContext {
         Ok(())
     }
 
-    /// Spells a path so that the model's tools find it.
+    /// Formats a path so that the model's tools find it.
     pub(super) fn display_path(&self, path: &std::path::Path) -> String {
         path.strip_prefix(&self.cwd).unwrap_or(path).display().to_string()
     }
 }
 
-/// What programs are told of the feature that a session works on: the project's own scripts then follow the session, and
-/// leave its pointer alone.
+/// Returns the environment variables about a session's feature: the project's own scripts then use it, and do not
+/// change the project's pointer.
 pub(crate) fn feature_variables(row: &SpeckitRow) -> Vec<(String, String)> {
     let Some(dir) = &row.feature_dir else { return Vec::new() };
     let name = std::path::Path::new(dir).file_name().map(|name| name.display().to_string());

@@ -1,5 +1,5 @@
-//! Writes what Crow itself writes into a project: kept first, as for any tool, so that it can be undone, and known to the
-//! workspace, so that the model may edit it.
+//! Writes Crow's own changes of a project: recorded for undo like those of any tool, and known to the workspace, so
+//! that the model may edit the files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::clock;
 use crate::speckit::layout::LayoutFile;
 
-/// Where the answers to questions are written down.
+/// The file into which answers are written.
 #[derive(Debug, Clone)]
 pub(super) struct AnswerRecord {
     pub(super) spec: PathBuf,
@@ -35,7 +35,7 @@ impl AnswerRecord {
     }
 }
 
-/// Replaces a file. A link is not followed: whoever laid it out decides where it leads.
+/// Replaces a file. A link is not followed: its target could be anywhere.
 pub(super) async fn write_project_file(
     undo_recorder: Option<&dyn UndoRecorder>,
     workspace: &Workspace,
@@ -54,7 +54,7 @@ pub(super) async fn write_project_file(
     Ok(())
 }
 
-/// Where a file is, once the links on the way to its folder are followed; one that is a link itself is refused.
+/// Resolves the links in the directory of a file; a file that is a link itself is rejected.
 fn resolve_write_path(path: &Path) -> Result<PathBuf, SpeckitError> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink()) {
         let path = path.to_owned();
@@ -67,7 +67,7 @@ fn resolve_write_path(path: &Path) -> Result<PathBuf, SpeckitError> {
     Ok(path.file_name().map_or_else(|| directory.clone(), |name| directory.join(name)))
 }
 
-/// Keeps what Crow made, so that it can be undone.
+/// Records files that Crow created, so that they can be undone.
 pub(super) async fn record_written_files(
     undo_recorder: &dyn UndoRecorder,
     workspace: &Workspace,
@@ -101,7 +101,7 @@ pub(super) fn hash_text(text: &str) -> ContentHash {
     ContentHash::new(Sha256::digest(text).into())
 }
 
-/// Does what blocks off the loop; an error says what to do first.
+/// Runs blocking work on another thread; an error includes its hint.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, SpeckitError> + Send + 'static,
 ) -> Result<T, String> {

@@ -1,5 +1,5 @@
-//! Questions of a step and their answers: as a form where the client has them, else as text whose answer is the person's
-//! next prompt. Which question is open stands in the transcript and nowhere else, so a crash, a fork and a replay agree.
+//! Questions of a step and their answers: in a form if the client supports forms, otherwise as text that the next
+//! prompt answers. The open question is stored in the transcript only, so a crash, a fork and a replay agree.
 
 use crow_acp::{Client, ElicitationForm, ElicitationOutcome};
 use crow_core::{
@@ -14,16 +14,16 @@ use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::step::WorkflowStep;
 use crate::speckit::tools::{self, ASK};
 
-/// What became of a question.
+/// The outcome of a question.
 pub(super) enum QuestionOutcome {
     Answered(QuestionAnswer),
-    /// It was closed, or the turn was cut.
+    /// It was closed, or the turn was cancelled.
     Cancelled,
-    /// It has to be shown, and is answered by a prompt.
+    /// It must be shown as text, and the next prompt answers it.
     AsText,
 }
 
-/// Asks in a form.
+/// Asks a question in a form.
 pub(super) async fn ask_question(
     client: &Client,
     session: &SessionId,
@@ -38,7 +38,7 @@ pub(super) async fn ask_question(
         label: choice.label.clone(),
         meaning: choice.meaning.clone(),
     });
-    // Nobody must take it for a question of Crow's own, such as one for permission.
+    // It must not be mistaken for a question of Crow, such as one for permission.
     let topic_note = question.topic.as_ref().map(|topic| format!(" ({topic})")).unwrap_or_default();
     let message = format!("The model asks{topic_note}: {}", question.question);
     let form =
@@ -54,7 +54,7 @@ pub(super) async fn ask_question(
     }
 }
 
-/// Writes an answer down where it belongs.
+/// Writes an answer into the record of the step.
 pub(super) async fn write_answer(
     record: Option<&AnswerRecord>,
     (question, answer): (&StepQuestion, &QuestionAnswer),
@@ -68,7 +68,7 @@ pub(super) async fn write_answer(
     }
 }
 
-/// What the model is told of an answer that came as a prompt.
+/// Returns the message to the model about an answer that was a prompt.
 pub(super) async fn answer_message(
     step: &WorkflowStep<'_>,
     (question, answer): (&StepQuestion, &QuestionAnswer),
@@ -82,7 +82,7 @@ pub(super) async fn answer_message(
     step.render_side_prompt(AuxiliaryPrompt::Answer, |all| all.answer = facts).await
 }
 
-/// What waits for the person's word: which step asked what, and how often it has asked.
+/// An open question: its step, and the number of questions so far.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OpenQuestion {
     pub(super) command: WorkflowCommand,
@@ -90,14 +90,14 @@ pub(crate) struct OpenQuestion {
     pub(super) n_asked: usize,
 }
 
-/// Finds the question that the last reply left open.
+/// Returns the question that the last reply left open.
 pub(crate) fn find_open_question(transcript: &Transcript) -> Option<OpenQuestion> {
     let entries = transcript.entries();
     let reply_index = entries.iter().rposition(|entry| matches!(entry, TranscriptEntry::Reply(_)))?;
     let TranscriptEntry::Reply(Reply { calls, .. }) = &entries[reply_index] else { return None };
     let is_done = |result: &ToolResult| result.status == ToolCallStatus::Done;
     let following = &entries[reply_index + 1..];
-    // Whatever was said since then is no answer to it.
+    // A prompt after the question means that it is no longer open.
     let results = following.iter().map(|entry| match entry {
         TranscriptEntry::Result { call, outcome: result, .. } => Some((call, is_done(result))),
         TranscriptEntry::Prompt(_) | TranscriptEntry::Reply(_) => None,
@@ -120,13 +120,13 @@ pub(crate) fn find_open_question(transcript: &Transcript) -> Option<OpenQuestion
     Some(OpenQuestion { command, question, n_asked })
 }
 
-/// The calls of a reply that ask something.
+/// Returns the calls of a reply that ask a question.
 fn question_calls(entry: &TranscriptEntry) -> Vec<CallId> {
     let TranscriptEntry::Reply(reply) = entry else { return Vec::new() };
     reply.calls.iter().filter(|call| call.name == ASK).map(|call| call.id).collect()
 }
 
-/// Tells which step a prompt began.
+/// Returns the step that a prompt started.
 fn started_step(entry: &TranscriptEntry) -> Option<WorkflowCommand> {
     let step = |speckit_part: &SpeckitPart| {
         if let SpeckitPart::Step(step) = speckit_part { WorkflowCommand::parse(step) } else { None }
@@ -134,17 +134,17 @@ fn started_step(entry: &TranscriptEntry) -> Option<WorkflowCommand> {
     workflow_parts(entry).find_map(step)
 }
 
-/// Tells whether a prompt says what a run of tasks stands for.
+/// Whether a prompt started a run of tasks.
 pub(super) fn is_run_start(entry: &TranscriptEntry) -> bool {
     started_step(entry) == Some(WorkflowCommand::Implement)
 }
 
-/// Tells whether a prompt says something of the workflow.
+/// Whether a prompt has a part about the workflow.
 pub(super) fn mentions_workflow(entry: &TranscriptEntry) -> bool {
     workflow_parts(entry).next().is_some()
 }
 
-/// What the workflow added to a prompt.
+/// Returns the parts that the workflow added to a prompt.
 fn workflow_parts(entry: &TranscriptEntry) -> impl Iterator<Item = &SpeckitPart> {
     let parts = match entry {
         TranscriptEntry::Prompt(prompt) => prompt.parts.as_slice(),

@@ -1,4 +1,4 @@
-//! What Crow says of a step when it is over: facts from the disk, what is still wrong, what usually comes next.
+//! Renders the report of a step: facts from the disk, remaining problems, the next steps.
 
 use crow_core::{SuggestedCommand, TurnEnd};
 use crow_speckit::{
@@ -8,13 +8,13 @@ use crow_speckit::{
 use crate::speckit::implement::TaskRunProgress;
 use crate::speckit::project_context::ProjectContext;
 
-/// Problems that are shown; the model was told of all.
+/// Problems in a report; the model was sent all of them.
 const PROBLEMS_SHOWN: usize = 10;
 
-/// Open tasks that a model is reminded of; it can read the list.
+/// Open tasks in a reminder; the model can read the list.
 const TASKS_REMINDED: usize = 10;
 
-/// Says what a step came to.
+/// Renders the summary of a step.
 pub(super) fn render_summary(command: WorkflowCommand, results: &[String], problems: &[String]) -> String {
     let mut text = format!("\n**{command}**\n");
     for line in results {
@@ -33,7 +33,7 @@ pub(super) fn render_summary(command: WorkflowCommand, results: &[String], probl
     text
 }
 
-/// Says what a run of tasks came to.
+/// Renders the summary of a run of tasks.
 pub(super) fn render_run_summary(
     progress: &TaskRunProgress,
     list: &TaskList,
@@ -68,7 +68,7 @@ pub(super) fn render_run_summary(
     text
 }
 
-/// The steps that come next, as a client offers them.
+/// Returns the next steps as suggestions for a client.
 pub(super) fn step_handoffs(steps: &[WorkflowCommand]) -> Vec<SuggestedCommand> {
     let handoff = |step: &WorkflowCommand| SuggestedCommand {
         label: step.description().to_owned(),
@@ -77,13 +77,13 @@ pub(super) fn step_handoffs(steps: &[WorkflowCommand]) -> Vec<SuggestedCommand> 
     steps.iter().map(handoff).collect()
 }
 
-/// Spells them for a person.
+/// Renders suggestions as text.
 pub(super) fn render_handoffs(next: &[SuggestedCommand]) -> String {
     let names: Vec<String> = next.iter().map(|step| format!("`/{}`", step.command)).collect();
     if names.is_empty() { String::new() } else { format!("\nNext: {}\n", names.join(", ")) }
 }
 
-/// Says which feature a step is for, where that is not what everybody would think.
+/// Explains which feature a step is for, where that is not obvious.
 pub(super) fn origin_notes(
     context: &ProjectContext,
     feature: &Feature,
@@ -111,7 +111,7 @@ pub(super) fn origin_notes(
     }
 }
 
-/// Says how far a feature is.
+/// Describes the progress of a feature.
 pub(super) fn feature_progress(feature: &Feature) -> Result<String, SpeckitError> {
     let list = feature.read_task_list()?;
     let mut progress: Vec<String> = Vec::new();
@@ -128,7 +128,7 @@ pub(super) fn feature_progress(feature: &Feature) -> Result<String, SpeckitError
     Ok(if progress.is_empty() { "empty".to_owned() } else { progress.join(", ") })
 }
 
-/// The step that a feature waits for.
+/// Returns the next step of a feature.
 pub(super) fn next_step(feature: &Feature) -> Option<WorkflowCommand> {
     if !feature.spec_path().is_file() {
         return Some(WorkflowCommand::Specify);
@@ -144,7 +144,7 @@ pub(super) fn next_step(feature: &Feature) -> Option<WorkflowCommand> {
     })
 }
 
-/// What the model is told of a feature that it no longer remembers.
+/// Renders the reminder of a feature that is no longer in the model's context.
 pub(super) fn feature_reminder(
     feature: &Feature,
     last_command: Option<WorkflowCommand>,

@@ -1,5 +1,5 @@
-//! What a new feature is called: the model is asked for a few words, and what it says is cleaned like any name. Where it says
-//! nothing usable, the name is made of the description.
+//! Names new features: the model suggests a few words, which are cleaned. If they are unusable, the name is made from
+//! the description.
 
 use crow_core::ReplyEnd;
 use crow_speckit::{AuxiliaryPrompt, PromptFacts, PromptKind, clean_short_name, render_prompt};
@@ -8,19 +8,19 @@ use crate::compact;
 use crate::run_turn::TurnCx;
 use crate::speckit::project_files::run_blocking;
 
-/// What the model is here.
+/// The system prompt of the side request.
 const SYSTEM: &str = "You name things in a few words.";
 
-/// Words of a folder's name.
+/// Words of a name.
 const WORDS: std::ops::RangeInclusive<usize> = 2..=4;
 
-/// A folder's name is read in lists.
+/// Names are read in lists.
 const NAME_BYTES_MAX: usize = 40;
 
-/// What the model needs to know of a description.
+/// Length of the description in the request.
 const DESCRIPTION_CHARS_MAX: usize = 4_000;
 
-/// Asks for a name.
+/// Requests a name from the model.
 pub(super) async fn ask_short_name(cx: &TurnCx<'_>, description: &str) -> Option<String> {
     let args: String = description.chars().take(DESCRIPTION_CHARS_MAX).collect();
     let facts = PromptFacts { args, ..PromptFacts::default() };
@@ -35,7 +35,7 @@ pub(super) async fn ask_short_name(cx: &TurnCx<'_>, description: &str) -> Option
     parse_short_name(&reply.text).filter(|_| reply.ended == ReplyEnd::Normally)
 }
 
-/// Reads a name out of what a model said: its first line that says anything.
+/// Parses a name from a reply: its first non-empty line.
 fn parse_short_name(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
     let name = clean_short_name(line.trim_matches(['`', '"', '\'', '*']));

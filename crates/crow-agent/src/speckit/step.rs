@@ -1,4 +1,4 @@
-//! A step of the workflow at work: what it puts to the model, what it tells the person, and what it puts back.
+//! A running workflow step: its requests to the model, its messages to the user, and the files it restores.
 
 use std::path::Path;
 
@@ -30,21 +30,21 @@ use crate::speckit::step_prompt::StepPrompt;
 use crate::speckit::tools::questions_max;
 use crate::undo_recorder::CallUndoRecorder;
 
-/// A step at work.
+/// A running step.
 pub(super) struct WorkflowStep<'a> {
     pub(super) cx: TurnCx<'a>,
     pub(super) context: ProjectContext,
     pub(super) command: WorkflowCommand,
     pub(super) feature: Option<Feature>,
-    /// What the person said, without the options.
+    /// The user's text, without options.
     pub(super) text: String,
     pub(super) policy: StepPolicy,
-    /// Where its prompt comes from.
+    /// The source of its prompt.
     pub(super) prompt: StepPrompt,
 }
 
 impl WorkflowStep<'_> {
-    /// Puts something to the model within the limits of the step; what it may not change is as it was when this ends.
+    /// Runs a turn with a prompt within the limits of the step; files that it may not change are restored at the end.
     pub(super) async fn run_turn(
         &self,
         state: &mut SessionState,
@@ -56,32 +56,32 @@ impl WorkflowStep<'_> {
         self.continue_turn(state, steering).await
     }
 
-    /// Has the model go on within the limits of the step.
+    /// Continues the turn within the limits of the step.
     pub(super) async fn continue_turn(
         &self,
         state: &mut SessionState,
         steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
-        // Each turn of a step is one for the person's hooks as well.
+        // Each turn of a step has its own hook state.
         let hook_state = TurnHookState::default();
         let cx = TurnCx { step_policy: Some(&self.policy), hook_state: &hook_state, ..self.cx };
         let end = run_turn(&cx, state, steering).await;
         if hook_state.is_ended() {
             self.policy.step_state.lock_state().has_stopped = true;
         }
-        // Whatever became of the turn.
+        // Also after a failed turn.
         let restored = self.restore_files().await;
         let end = end?;
         restored?;
         Ok(end)
     }
 
-    /// Tells whether the person, or a hook of theirs, ended the step.
+    /// Whether the user, or a hook, ended the step.
     pub(super) fn has_stopped(&self) -> bool {
         self.policy.step_state.lock_state().has_stopped
     }
 
-    /// Says how to go on with a step whose turn broke off.
+    /// Explains how to continue a step whose turn was interrupted.
     pub(super) async fn report_interruption(
         &self,
         end: TurnEnd,
@@ -99,7 +99,7 @@ impl WorkflowStep<'_> {
         Ok(end)
     }
 
-    /// Lets the model know something with what it is asked next.
+    /// Appends parts to the model's context without a request.
     pub(super) async fn append_parts(
         &self,
         state: &mut SessionState,
@@ -117,7 +117,7 @@ impl WorkflowStep<'_> {
         }
     }
 
-    /// Puts back what nobody may change in this step, and says so.
+    /// Restores files that may not be changed in this step, and reports it.
     pub(super) async fn restore_files(&self) -> Result<(), Failure> {
         let background = self.cx.background_work();
         let restored = self.policy.with_watch(move |watch| watch.end_turn(background)).await;
@@ -146,19 +146,19 @@ impl WorkflowStep<'_> {
         Ok(())
     }
 
-    /// Says something to the person, in the place where the model's words come.
+    /// Sends a message to the user, in the model's text.
     pub(super) fn send_note(&self, text: &str) {
         let message = self.cx.runtime.next_message_id();
         let text = format!("\n{}\n", replace_control_chars(text.trim()));
         self.cx.client.send_update(self.cx.session, SessionUpdate::Text { message, text });
     }
 
-    /// Names a call that no reply makes.
+    /// Returns an id for a call without a reply.
     pub(super) fn synthetic_call_id(&self, state: &SessionState) -> CallId {
         synthetic_call_id(&self.cx, state)
     }
 
-    /// What the model is told first.
+    /// Renders the first prompt of the step.
     pub(super) async fn opening_part(&self, current: Vec<TaskFacts>) -> Result<ContentPart, Failure> {
         let (prompt, mut facts) = (self.prompt.clone(), self.prompt_facts().await?);
         facts.tasks.current = current;
@@ -167,7 +167,7 @@ impl WorkflowStep<'_> {
         Ok(hidden_part(SpeckitPart::Step(self.command.as_str().to_owned()), text))
     }
 
-    /// What the model is told in between.
+    /// Renders a prompt within the step.
     pub(super) async fn render_side_prompt(
         &self,
         prompt: AuxiliaryPrompt,
@@ -198,13 +198,13 @@ impl WorkflowStep<'_> {
         facts.await.map_err(project_failure)
     }
 
-    /// Takes down what the step is held against when it is over.
+    /// Captures the state with which the result of the step is compared.
     pub(super) async fn take_baseline(&self) -> Result<StepBaseline, Failure> {
         let (project, feature) = (self.context.project.clone(), self.feature.clone());
         run_blocking(move || StepBaseline::capture(&project, feature.as_ref())).await.map_err(project_failure)
     }
 
-    /// What is wrong with what was written.
+    /// Returns the problems of what was written.
     pub(super) async fn find_problems(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
         let (context, feature, command) = (self.context.clone(), self.feature.clone(), self.command);
         let baseline = baseline.clone();
@@ -215,7 +215,7 @@ impl WorkflowStep<'_> {
         problems.await.map_err(project_failure)
     }
 
-    /// What is on disk now, a line each.
+    /// Returns the results on disk, one per line.
     pub(super) async fn list_results(&self, baseline: &StepBaseline) -> Result<Vec<String>, Failure> {
         let (project, feature, command) = (self.context.project.clone(), self.feature.clone(), self.command);
         let (baseline, today) = (baseline.clone(), clock::today());
@@ -229,7 +229,7 @@ impl WorkflowStep<'_> {
         results.await.map_err(project_failure)
     }
 
-    /// Tells the person what came of the step, and remembers it.
+    /// Sends the report of the step and stores it.
     pub(super) async fn send_report(
         &self,
         (text, next): (String, Vec<SuggestedCommand>),
@@ -238,7 +238,7 @@ impl WorkflowStep<'_> {
     ) -> Result<(), Failure> {
         let message = state.transcript.next_message_id();
         let text = replace_control_chars(&format!("{text}{}", report::render_handoffs(&next)));
-        // The model knows it from here on, and a replay shows it.
+        // The model knows the report from here on, and a replay shows it.
         self.append_parts(state, vec![hidden_part(SpeckitPart::Report, text.clone())], &[]).await?;
         self.cx.client.send_update(self.cx.session, SessionUpdate::Report { message, text, outcome, next });
         let event = SpeckitEvent {
@@ -251,7 +251,7 @@ impl WorkflowStep<'_> {
         self.cx.runtime.store.log_speckit_event(self.cx.lease, event).await.map_err(store_failure)
     }
 
-    /// The files that were changed since the step began, by Crow's tools and by Crow.
+    /// Returns the files changed since the step began, by tools and by Crow.
     async fn changed_files(&self, state: &SessionState) -> Result<Vec<String>, Failure> {
         let changes = self.cx.runtime.store.last_changes(self.cx.session).await.map_err(store_failure)?;
         let step_changes = changes.into_iter().filter(|change| change.turn == state.turn);
@@ -261,7 +261,7 @@ impl WorkflowStep<'_> {
         Ok(paths)
     }
 
-    /// Reads the task list as it is now.
+    /// Reads the current task list.
     pub(super) async fn read_task_list(&self) -> Result<TaskList, Failure> {
         Ok(TaskList::parse(&self.read_tasks_text().await?))
     }
@@ -273,7 +273,7 @@ impl WorkflowStep<'_> {
             .map_err(project_failure)
     }
 
-    /// Ticks a task, or takes the tick back.
+    /// Ticks or unticks a task.
     pub(super) async fn mark_task(
         &self,
         id: &TaskId,
@@ -293,14 +293,14 @@ impl WorkflowStep<'_> {
         self.accept_file(&feature.tasks_path()).await
     }
 
-    /// Has what Crow itself wrote stay.
+    /// Accepts a change that Crow made itself.
     async fn accept_file(&self, path: &Path) -> Result<(), String> {
         let path = path.to_owned();
         let accepted = self.policy.with_watch(move |watch| watch.accept_file(&path)).await?;
         accepted.map_err(|error| error.to_string())
     }
 
-    /// Where answers are written down, in the step that settles open points.
+    /// Returns where answers are written, in the step that clarifies.
     pub(super) fn answer_record(&self) -> Option<AnswerRecord> {
         let spec = self.feature.as_ref().filter(|_| self.command == WorkflowCommand::Clarify)?.spec_path();
         Some(AnswerRecord { spec })
@@ -310,14 +310,14 @@ impl WorkflowStep<'_> {
         CallUndoRecorder::new(&self.cx, state.turn, self.synthetic_call_id(state))
     }
 
-    /// The same, where nothing may stop for it.
+    /// Like [`Self::send_plan`], but an error is only logged.
     pub(super) async fn try_send_plan(&self, running: &[TaskId]) {
         if let Err(failure) = self.send_plan(running).await {
             tracing::warn!(%failure, "the task list could not be shown");
         }
     }
 
-    /// Shows the task list as the plan.
+    /// Sends the task list as the plan.
     pub(super) async fn send_plan(&self, running: &[TaskId]) -> Result<(), Failure> {
         let list = self.read_task_list().await?;
         if !list.tasks.is_empty() {
@@ -327,10 +327,10 @@ impl WorkflowStep<'_> {
     }
 }
 
-/// By whom the workflow's questions are asked.
+/// The source of the workflow's confirmations.
 pub(super) const SOURCE: &str = "speckit";
 
-/// Finds a report among the parts of a prompt.
+/// Returns the text of a report part.
 pub(crate) fn find_report(part: &ContentPart) -> Option<&str> {
     match part {
         ContentPart::FromCrow { what: CrowPart::Speckit(SpeckitPart::Report), text } => Some(text),
@@ -342,12 +342,12 @@ pub(crate) fn find_report(part: &ContentPart) -> Option<&str> {
     }
 }
 
-/// Something that the model reads and no replay shows.
+/// Returns a part for the model that a replay does not show.
 pub(super) fn hidden_part(part: SpeckitPart, text: String) -> ContentPart {
     ContentPart::FromCrow { what: CrowPart::Speckit(part), text }
 }
 
-/// A task list as clients show it.
+/// Converts a task list to a plan.
 pub(super) fn plan_entries(list: &TaskList, running: &[TaskId]) -> Vec<PlanEntry> {
     let entries = build_plan_view(list, running).into_iter();
     let entries = entries.map(|entry| PlanEntry {
@@ -373,7 +373,7 @@ pub(super) fn plan_entries(list: &TaskList, running: &[TaskId]) -> Vec<PlanEntry
     entries.collect()
 }
 
-/// What went wrong with the project's files, as the end of a turn.
+/// Converts a problem with the project's files into the failure of a turn.
 pub(super) fn project_failure(reason: String) -> Failure {
     Failure::new(FailureKind::InvalidValue, reason)
 }

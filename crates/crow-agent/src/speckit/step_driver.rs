@@ -1,5 +1,5 @@
-//! How a step goes: what has to be there is checked first, and costs nothing where it is missing; then Crow lays out what
-//! needs no model, the model does the rest, and what it wrote is checked.
+//! Drives a step: prerequisites are checked first, at no cost; then Crow creates what needs no model, the model does
+//! the rest, and the result is checked.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -36,27 +36,27 @@ use crate::speckit::step_prompt::StepPrompt;
 use crate::speckit::tools;
 use crate::{prompt_parts, undo};
 
-/// What the model is told of a step that the person ended.
+/// Message to the model about a step that the user ended.
 pub(super) const STOPPED: &str =
     "The person ended this step here. What is written stays; do not go on with it.";
 
-/// What a person said, with what they did since.
+/// A prompt, with a note about what the user undid since the last one.
 pub(super) struct StepInput {
     pub(super) content: Vec<PromptBlock>,
     pub(super) undo_note: Option<ContentPart>,
 }
 
-/// Where a turn's further words come from.
+/// The receiver of a turn's steering input.
 pub(super) type SteeringReceiver<'a> = &'a mut mpsc::Receiver<SteeringInput>;
 
-/// What is known before anything is written.
+/// The result of the checks before anything is written.
 struct StepPrerequisites {
     feature: Option<Feature>,
-    /// What the person should know.
+    /// Notes for the user.
     notes: Vec<String>,
 }
 
-/// Does a step from its beginning; the other side of the inner result is why it cannot begin.
+/// Starts a step; the inner error is the reason why it cannot start.
 pub(super) async fn begin_step(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -64,7 +64,7 @@ pub(super) async fn begin_step(
     steering: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let command = invocation.command;
-    // Without a model nothing comes of what is laid out.
+    // Without a model, nothing needs to be created.
     cx.current_model()?;
     let context = match ProjectContext::find_project(cx).await? {
         Ok(context) => context,
@@ -95,7 +95,7 @@ pub(super) async fn begin_step(
     {
         return Ok(Ok(end));
     }
-    // From here on something may be left behind, and belongs to these words.
+    // From here on files may be created, which belong to this prompt.
     state.turn = state.transcript.next_seq();
     if let Some(end) = append_user_prompt(cx, state, (input, None)).await? {
         return Ok(Ok(end));
@@ -127,7 +127,7 @@ pub(super) async fn begin_step(
     run_step(&step, state, steering).await
 }
 
-/// Goes on with a step that asked something.
+/// Resumes a step that asked a question.
 pub(super) async fn resume_step(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -186,7 +186,7 @@ pub(super) async fn resume_step(
     finish_step(&step, state, (end, baseline), steering).await.map(Ok)
 }
 
-/// Checks what a step needs. Writes nothing.
+/// Checks the prerequisites of a step. Writes nothing.
 fn check_prerequisites(
     context: &ProjectContext,
     invocation: &CommandInvocation,
@@ -209,7 +209,7 @@ fn check_prerequisites(
         prerequisites.notes.extend(report::origin_notes(context, &feature, origin));
         prerequisites.feature = Some(feature);
     }
-    // Each step ends with the facts of the project, which hold the ground rules: what cannot be read is told before.
+    // The checks at the end read the constitution: report now if it cannot be read.
     context.project.read_project_file(&context.project.constitution_path())?;
     layout::check_layout(context, invocation, prerequisites.feature.as_ref())?;
     Ok(prerequisites)
@@ -248,7 +248,7 @@ fn check_tasks_ready(feature: &Feature, invocation: &CommandInvocation) -> Resul
         );
         return Err(SpeckitError::Invalid(reason));
     }
-    // What cannot be ticked is better known before it is done.
+    // A task that cannot be ticked is better found before it is done.
     let mut ids = HashSet::new();
     let duplicate = list.tasks.iter().find(|task| !ids.insert(&task.id));
     match duplicate
@@ -260,7 +260,7 @@ fn check_tasks_ready(feature: &Feature, invocation: &CommandInvocation) -> Resul
     }
 }
 
-/// Says which rule of the configuration keeps Crow from the files that a step is for.
+/// Returns the reason if a rule denies Crow to write the files of a step.
 fn forbidden_write_reason(
     cx: &TurnCx<'_>,
     (context, command): (&ProjectContext, WorkflowCommand),
@@ -292,7 +292,7 @@ fn forbidden_write_reason(
     files.iter().find_map(|path| calls::forbidden_write_reason(cx, path))
 }
 
-/// Stores what the person said, with what it stands for; gives how the turn ends where it is not to be asked.
+/// Stores the prompt with its expansion; returns how the turn ends if the prompt is not sent.
 pub(super) async fn append_user_prompt(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -330,7 +330,7 @@ impl StepInput {
     }
 }
 
-/// Makes a step stand: its limits, its tools, its prompt.
+/// Creates the step with its policy, its tools and its prompt.
 async fn prepare_step<'a>(
     cx: &TurnCx<'a>,
     context: ProjectContext,
@@ -361,7 +361,7 @@ async fn prepare_step<'a>(
     Ok(WorkflowStep { cx: *cx, context, command, feature, text, policy, prompt })
 }
 
-/// Has the model do its part.
+/// Runs the model's part of a step.
 async fn run_step(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
@@ -383,7 +383,7 @@ async fn run_step(
     finish_step(step, state, (end, baseline), steering).await.map(Ok)
 }
 
-/// Checks what the model wrote, has it put right what is wrong, and tells what came of the step.
+/// Checks what the model wrote, lets it fix problems, and reports the result.
 async fn finish_step(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
@@ -400,7 +400,7 @@ async fn finish_step(
             return Ok(end);
         }
         if step.policy.step_state.lock_state().is_waiting {
-            // The answer comes as a prompt, and the step goes on with it.
+            // The next prompt is the answer, and the step continues with it.
             state.step_baseline = Some(Box::new(baseline));
             return Ok(end);
         }
@@ -434,7 +434,7 @@ async fn finish_step(
         next = convergence.next;
         problems.clear();
     } else if !is_complete {
-        // What comes next would stand on it.
+        // The next step would build on it.
         next = &[];
     }
     let text = report::render_summary(step.command, &results, &problems);
@@ -443,7 +443,7 @@ async fn finish_step(
     Ok(hooks_end.unwrap_or(end))
 }
 
-/// Works through the task list.
+/// Runs the task list.
 async fn run_implement(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
@@ -463,14 +463,14 @@ async fn run_implement(
     let unfilled =
         run_blocking(move || unfilled_constitution_note(&project)).await.map_err(project_failure)?;
     let text = report::render_run_summary(&progress, &list, (&end, unfilled.as_deref()));
-    // A run of tasks that stopped goes on first.
+    // An interrupted run continues first.
     let next =
         if is_complete { WorkflowCommand::Implement.next_commands() } else { &[WorkflowCommand::Implement] };
     step.send_report((text, report::step_handoffs(next)), outcome, state).await?;
     Ok(end)
 }
 
-/// Runs the hooks behind a step; gives how the turn ends if it ends with that.
+/// Runs the hooks after a step; returns how the turn ends if a hook ended it.
 async fn run_after_hooks(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
@@ -483,7 +483,7 @@ async fn run_after_hooks(
     step_hooks::run_hooks(&step.cx, state, hook_context, steering).await
 }
 
-/// How often the model may put right what it wrote.
+/// Returns how often the model may fix what it wrote.
 pub(super) fn repairs_max(command: WorkflowCommand) -> usize {
     match command {
         WorkflowCommand::Tasks | WorkflowCommand::Plan | WorkflowCommand::Constitution => 2,
@@ -500,7 +500,7 @@ pub(super) fn send_note(cx: &TurnCx<'_>, text: &str) {
     cx.client.send_update(cx.session, SessionUpdate::Text { message: cx.runtime.next_message_id(), text });
 }
 
-/// Says why something is not done.
+/// Reports why a request was rejected.
 pub(super) fn report_refusal(cx: &TurnCx<'_>, reason: &str) {
     let text = format!("{}\n", replace_control_chars(reason.trim_end()));
     let (message, outcome) = (cx.runtime.next_message_id(), ReportOutcome::Refused);

@@ -1,5 +1,5 @@
-//! What a project's extensions want run before and after a step, and their commands. Nothing of it runs that the person did
-//! not approve by its bytes; what it asks for is done by the model, under the session's own rules.
+//! Runs the hooks of a project's extensions before and after a step, and their commands. Only content that the user
+//! approved, byte for byte, is used; the model does the work, with the session's permissions.
 
 use std::path::Path;
 
@@ -23,22 +23,22 @@ use crate::speckit::step_driver::{
 };
 use crate::speckit::step_prompt::unapproved_file;
 
-/// The command that Crow does without a model, beside those of git.
+/// The command that Crow runs without the model, besides those of git.
 const CONTEXT_UPDATE: &str = "speckit.agent-context.update";
 
-/// When a hook runs: around which step, and for which feature's folder.
+/// When a hook runs: around which step, and for which feature.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HookContext<'a> {
     pub(super) timing: HookTiming,
     pub(super) command: WorkflowCommand,
     pub(super) context: &'a ProjectContext,
-    /// What the person asked for, before a step.
+    /// The user's invocation, before a step.
     pub(super) invocation: Option<&'a CommandInvocation>,
     pub(super) plan_path: Option<&'a Path>,
 }
 
-/// Runs the hooks of a moment, one after the other; gives how the turn ends if it ends with that. The person's words go
-/// with the first one that the model has to do.
+/// Runs the hooks of a step, in order; returns how the turn ends if a hook ended it. Steering input is sent with the
+/// first hook that the model runs.
 pub(super) async fn run_hooks(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -68,7 +68,7 @@ pub(super) async fn run_hooks(
     Ok(None)
 }
 
-/// Reads the hooks of a moment, if the person approved every file that decides what they do.
+/// Reads the hooks of a step, if the user approved every file that affects them.
 fn read_hooks(
     project: &SpeckitProject,
     approved: &ApprovedFiles,
@@ -99,7 +99,7 @@ fn check_approved(
     Err(SpeckitError::Invalid(format!("nobody approved {}", project.display_path(path))))
 }
 
-/// Reads a file as the person approved it; `None` where there is none.
+/// Reads a file if it has the approved content; `None` if it does not exist.
 pub(super) fn approved_text(
     project: &SpeckitProject,
     approved: &ApprovedFiles,
@@ -134,7 +134,7 @@ async fn run_hook(
         Ok(action) => action,
         Err(reason) => return Ok(report_hook_failure(cx, (hook_context, hook), &reason)),
     };
-    // Its own settings say whether a commit is wanted; for all else the person is asked.
+    // The extension's own settings decide about commits; other optional hooks are confirmed by the user.
     let is_consented = action == HookAction::Nothing || hook.command == git::COMMIT;
     if action == HookAction::Nothing
         || (hook.is_optional && !is_consented && !confirm_hook(cx, state, (hook_context, hook)).await)
@@ -166,7 +166,7 @@ async fn run_hook(
     Ok((end != TurnEnd::Done).then_some(end))
 }
 
-/// Does what a hook asks by calls of Crow's own; one that fails ends the step, unless the hook need not run.
+/// Runs a hook with calls of Crow; a failed call ends the step, unless the hook is optional.
 async fn run_hook_calls(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -190,7 +190,7 @@ async fn run_hook_calls(
     Ok(None)
 }
 
-/// Says that a hook did not run; gives how the turn ends, where the step cannot go on without it.
+/// Reports that a hook did not run; returns how the turn ends if the step cannot continue without it.
 fn report_hook_failure(
     cx: &TurnCx<'_>,
     (hook_context, hook): (&HookContext<'_>, &SpeckitHook),
@@ -207,7 +207,7 @@ fn report_hook_failure(
     Some(TurnEnd::Done)
 }
 
-/// Offers a hook that need not run.
+/// Asks the user about an optional hook.
 async fn confirm_hook(
     cx: &TurnCx<'_>,
     state: &SessionState,
@@ -231,7 +231,7 @@ async fn confirm_hook(
     outcome.is_allowed()
 }
 
-/// The calls that keep the block about the plan in the files that other agents read.
+/// Returns the calls that update the section about the plan in the context files of other agents.
 async fn context_calls(
     cx: &TurnCx<'_>,
     hook_context: &HookContext<'_>,
@@ -261,7 +261,7 @@ async fn context_calls(
     .await?;
     let calls = changes.into_iter().map(|(path, old, new)| {
         if let Some(old) = old {
-            // The new text was made of this very one.
+            // The new text was made from exactly this one.
             cx.workspace.record_write(crow_tools::resolve_links(&path), &old);
         }
         SyntheticCall::write_file(&path, new)
@@ -269,7 +269,7 @@ async fn context_calls(
     Ok(calls.collect())
 }
 
-/// Does a command of an extension; the other side is why it cannot be done.
+/// Runs a command of an extension; the inner error is the reason why it cannot run.
 pub(super) async fn run_extension_command(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
@@ -294,7 +294,7 @@ pub(super) async fn run_extension_command(
     run_turn(cx, state, steering).await.map(Ok)
 }
 
-/// Finds what a command of an extension stands for.
+/// Returns the prompt of an extension's command.
 async fn find_extension_prompt(
     cx: &TurnCx<'_>,
     context: &ProjectContext,

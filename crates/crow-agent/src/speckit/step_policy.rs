@@ -1,5 +1,5 @@
-//! What a step of the workflow allows and offers while it runs: where it may write, which tools the model has beside the
-//! others, and what it said with them.
+//! The policy of a running workflow step: where it may write, which tools the model has in addition, and what the model
+//! reported with them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,28 +18,28 @@ use crate::speckit::issues::IssueHome;
 use crate::speckit::project_files::run_blocking;
 use crate::undo::escape_path;
 
-/// The tools that give work to child agents.
+/// The tools that start child agents.
 const GIVES_WORK: [&str; 2] = ["task", "task_send"];
 
-/// One step at work.
+/// The policy of one step.
 pub(crate) struct StepPolicy {
     pub(super) command: WorkflowCommand,
     pub(super) guard: WriteGuard,
     pub(super) step_state: Arc<SharedStepState>,
     pub(super) tools: Vec<Arc<dyn Tool>>,
-    /// The files that nobody may change meanwhile but the person.
+    /// Files that only the user may change during the step.
     pub(super) watch: Arc<Mutex<ChangeWatch>>,
-    /// Where issues are made, in the step that makes some.
+    /// The target of issues, in the step that creates them.
     pub(super) issues: Option<IssueHome>,
 }
 
 impl StepPolicy {
-    /// The tools that there are beside the others.
+    /// Returns the additional tools.
     pub(crate) fn step_tools(&self) -> Vec<Arc<dyn Tool>> {
         self.tools.clone()
     }
 
-    /// Takes from what is allowed what the step is not for.
+    /// Restricts a permission decision to what the step is for.
     pub(crate) fn narrow_decision(
         &self,
         decision: PermissionDecision,
@@ -48,7 +48,7 @@ impl StepPolicy {
         if let Some(reason) = self.issues.as_ref().and_then(|issue_home| issue_home.refused(call, access)) {
             return PermissionDecision::Deny(reason);
         }
-        // A child would not be bound by what the step may write.
+        // The write limits of the step do not apply to a child.
         if GIVES_WORK.contains(&call.name.as_str()) && self.command != WorkflowCommand::Implement {
             return PermissionDecision::Deny(format!(
                 "{} gives no work to others; do it yourself",
@@ -57,7 +57,7 @@ impl StepPolicy {
         }
         match (self.write_refusal(access), decision) {
             (Some(reason), _) => PermissionDecision::Deny(reason),
-            // The person is not in a mode that they could change.
+            // The reason must not suggest to change the mode, which would have no effect.
             (None, PermissionDecision::Deny(_)) if self.only_reads(access) => {
                 PermissionDecision::Deny(format!("{} runs nothing but what reads", self.command))
             }
@@ -65,7 +65,7 @@ impl StepPolicy {
         }
     }
 
-    /// Notes that a call begins which may change any file. What changed before it is the person's.
+    /// Starts a call that may change any file. Earlier changes are the user's.
     pub(crate) async fn begin_call(&self, background: BackgroundWork) {
         let result = self.with_watch(move |watch| watch.begin_call(background)).await;
         if let Err(reason) = result {
@@ -73,7 +73,7 @@ impl StepPolicy {
         }
     }
 
-    /// Notes that such a call has ended; what it may not change is put back, and the model told.
+    /// Ends such a call; files that it may not change are restored, and the model is told.
     async fn end_call(&self, mut result: ToolResult, cx: &TurnCx<'_>) -> ToolResult {
         let (workspace, background) = (cx.workspace, cx.background_work());
         let restored = match self.with_watch(move |watch| watch.end_call(background)).await {
@@ -106,7 +106,7 @@ impl StepPolicy {
         result
     }
 
-    /// Does something with the watched files, off the loop.
+    /// Runs work on the watched files on a blocking thread.
     pub(super) async fn with_watch<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut ChangeWatch) -> T + Send + 'static,
@@ -115,7 +115,7 @@ impl StepPolicy {
         run_blocking(move || Ok(work(&mut watch.lock().unwrap_or_else(PoisonError::into_inner)))).await
     }
 
-    /// Whether a call may change files: by itself, or through a child agent.
+    /// Whether a call may change files, directly or through a child agent.
     fn may_change_files(tool: &str, access: &ToolAccess) -> bool {
         match access {
             ToolAccess::Runs(_) | ToolAccess::Calls { .. } | ToolAccess::Writes(_) => true,
@@ -131,8 +131,8 @@ impl StepPolicy {
             && matches!(access, ToolAccess::Runs(_) | ToolAccess::Calls { .. })
     }
 
-    /// The mode that a call is judged in. Who starts a step wants the files that it is for; everything else stays as it
-    /// was, and analysing only reads.
+    /// Returns the mode in which a call is evaluated. Starting a step approves the files that it is for; otherwise the
+    /// mode is unchanged, and the analysis only reads.
     pub(crate) fn effective_mode(&self, mode: Mode, access: &ToolAccess) -> Mode {
         match (mode, access) {
             (_, access) if self.only_reads(access) => Mode::Plan,
@@ -148,13 +148,13 @@ impl StepPolicy {
         paths.iter().find_map(|path| self.guard.may_write(Path::new(path)).err())
     }
 
-    /// Tells whether the model has said what it was asked for, or waits for the person: nothing more is asked of it now.
+    /// Whether the model has reported or waits for the user: no further reply is requested now.
     pub(crate) fn is_over(&self) -> bool {
         self.step_state.lock_state().is_over
     }
 }
 
-/// Has the step at work look at its files before a call that may change any.
+/// Captures the watched files before a call that may change them.
 pub(crate) async fn begin_watching<'a>(
     cx: &TurnCx<'a>,
     call: &ToolCall,
@@ -165,7 +165,7 @@ pub(crate) async fn begin_watching<'a>(
     Some(step_policy)
 }
 
-/// Has the step look at its files again, and put back what the call may not change.
+/// Checks the watched files after a call, and restores those that it may not change.
 pub(crate) async fn end_watching(
     cx: &TurnCx<'_>,
     (step_policy, call, info): (Option<&StepPolicy>, &ToolCall, &ToolCallInfo),
@@ -184,28 +184,28 @@ pub(crate) async fn end_watching(
     }
 }
 
-/// Where the tools of a step leave what the model said.
+/// State shared with the tools of a step.
 #[derive(Debug, Default)]
 pub(super) struct SharedStepState(Mutex<StepState>);
 
 #[derive(Debug, Default)]
 pub(super) struct StepState {
-    /// Nothing more is asked of the model in this turn.
+    /// True if no further reply is requested in this turn.
     pub(super) is_over: bool,
-    /// Questions that were asked since the step began.
+    /// Questions asked since the step began.
     pub(super) n_questions: usize,
-    /// The person ended the step.
+    /// True if the user ended the step.
     pub(super) has_stopped: bool,
-    /// A question was shown, and its answer comes as a prompt.
+    /// True if a question was shown that the next prompt answers.
     pub(super) is_waiting: bool,
-    /// The task that the model works on, and what became of it.
+    /// The task that the model works on, and its result.
     pub(super) task: Option<String>,
     pub(super) result: Option<StepTaskResult>,
-    /// What the code lacks.
+    /// The reported gaps.
     pub(super) gaps: Option<Vec<ConvergenceGap>>,
 }
 
-/// What became of a task, as whoever did it says.
+/// The result of a task, as reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum StepTaskResult {
     Done { note: String },
@@ -217,7 +217,7 @@ impl SharedStepState {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands out a task.
+    /// Assigns a task.
     pub(super) fn set_current_task(&self, id: &str) {
         let mut state = self.lock_state();
         state.task = Some(id.to_owned());
@@ -225,7 +225,7 @@ impl SharedStepState {
         state.is_over = false;
     }
 
-    /// Lets the model be asked again.
+    /// Allows further requests to the model.
     pub(super) fn allow_further_replies(&self) {
         let mut state = self.lock_state();
         state.is_over = false;

@@ -1,5 +1,4 @@
-//! Where the prompt of a step comes from. What a repository changes of it counts only when the person approved those very
-//! bytes.
+//! Finds the prompt of a step. Content of the repository is only used if the user approved exactly these bytes.
 
 use std::path::Path;
 
@@ -11,14 +10,14 @@ use crow_speckit::{
 use crate::project_config::ApprovedFiles;
 use crate::speckit::project_context::ProjectContext;
 
-/// The prompt of a step, not rendered yet.
+/// The prompt of a step, before rendering.
 #[derive(Debug, Clone)]
 pub(super) struct StepPrompt {
     parts: Vec<PromptPart>,
 }
 
 impl StepPrompt {
-    /// Finds the prompt of a step; the other value is what the person should know about it.
+    /// Finds the prompt of a step; the second value is a note for the user.
     pub(super) fn find_prompt(
         context: &ProjectContext,
         command: crow_speckit::WorkflowCommand,
@@ -40,13 +39,13 @@ impl StepPrompt {
         }
     }
 
-    /// Makes the text of it.
+    /// Renders the prompt.
     pub(super) fn render_prompt(&self, facts: &PromptFacts) -> Result<String, SpeckitError> {
         self.parts.iter().map(|part| render_prompt(&part.text, part.kind, facts)).collect()
     }
 }
 
-/// Names a file of the repository in it that nobody approved as it is.
+/// Returns a file of the repository in the prompt whose content is not approved.
 pub(super) fn unapproved_file(
     source: &PromptSource,
     root: &Path,

@@ -1,5 +1,5 @@
-//! The tools that a model has while a step runs: to ask the person, to say what became of a task, to say what the code
-//! lacks. Each leaves what it heard on the desk; what follows from it is the driver's to do.
+//! The model's tools during a step: to ask the user, to report on a task, to report gaps. Each one stores its data in
+//! the step state; the step's driver acts on it.
 
 mod ask;
 mod say;
@@ -20,7 +20,7 @@ use crate::runtime::AgentRuntime;
 use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::step_policy::SharedStepState;
 
-/// How many questions a step may ask.
+/// Returns the maximum number of questions in a step.
 pub(super) fn questions_max(command: WorkflowCommand) -> usize {
     match command {
         WorkflowCommand::Constitution | WorkflowCommand::Specify => 3,
@@ -34,7 +34,7 @@ pub(super) fn questions_max(command: WorkflowCommand) -> usize {
     }
 }
 
-/// The tools of a step.
+/// Returns the tools of a step.
 pub(super) fn step_tools(
     command: WorkflowCommand,
     step_state: &Arc<SharedStepState>,
@@ -75,7 +75,7 @@ fn call_info(title: &str) -> ToolCallInfo {
     }
 }
 
-/// Makes one line of what may be anything.
+/// Makes one line from any text.
 fn single_line(text: &str) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")

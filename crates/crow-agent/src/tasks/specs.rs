@@ -1,11 +1,11 @@
-//! How the model is told of tasks.
+//! Definitions of the task tools.
 
 use crow_core::{AgentServer, ToolSpec};
 use serde_json::json;
 
 use crate::children::OWN;
 
-/// How the model is told of the tools for tasks that may be given to these agents, and to Crow itself.
+/// Returns the definitions of the task tools, for these agents and Crow itself.
 pub fn task_specs(agents: &[AgentServer]) -> Vec<ToolSpec> {
     vec![task_spec(agents), send_spec(), read_spec(), cancel_spec()]
 }

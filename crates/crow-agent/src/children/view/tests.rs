@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
-/// Hears lines: `say WORDS`, `call ID STATUS TITLE`, `diff ID PATH OLD NEW`; then shows what is seen.
+/// Applies lines: `say WORDS`, `call ID STATUS TITLE`, `diff ID PATH OLD NEW`; then compares the view.
 #[track_caller]
 fn check(heard: &str, expected: &Expect) {
     let view = view(heard);

@@ -1,4 +1,4 @@
-//! The tool that asks the person something only they can decide.
+//! The tool that asks the user a question that only they can decide.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::speckit::questions::{self, QuestionOutcome};
 use crate::speckit::step_driver::STOPPED;
 use crate::speckit::step_policy::SharedStepState;
 
-/// The tool that asks; its last call says which question waits for an answer.
+/// Name of the tool; its last call has the open question.
 pub(in crate::speckit) const ASK: &str = "speckit_ask";
 
-/// More than a person compares at a glance.
+/// More than a user compares at a glance.
 const OPTIONS_MAX: usize = 5;
 
 /// A question is one sentence.
@@ -28,7 +28,7 @@ const QUESTION_CHARS_MAX: usize = 500;
 /// A topic is a few words.
 const TOPIC_CHARS_MAX: usize = 100;
 
-/// An option is a few words, and a sentence about what it means.
+/// An option is a few words, and a sentence about its meaning.
 const OPTION_CHARS_MAX: usize = 300;
 
 pub(super) struct AskQuestionTool {
@@ -38,7 +38,7 @@ pub(super) struct AskQuestionTool {
     runtime: Arc<AgentRuntime>,
     client: Client,
     session: SessionId,
-    /// Where answers are written down.
+    /// The record of answers, if the step has one.
     answer_record: Option<AnswerRecord>,
 }
 
@@ -87,7 +87,7 @@ fn ask_spec() -> ToolSpec {
     }
 }
 
-/// Reads the question that a call asks, or says what is wrong with it.
+/// Parses the question of a call, or returns what is wrong with it.
 pub(in crate::speckit) fn parse_question(arguments: &Map<String, Value>) -> Result<StepQuestion, String> {
     let QuestionArgs { question, options, recommended, topic } = parse_arguments(arguments)?;
     let question = single_line(&question);
@@ -171,7 +171,7 @@ impl AskQuestionTool {
                 return Err("no more questions may be asked in this step; assume what is usual, and say what you assumed".to_owned());
             }
             state.n_questions += 1;
-            // Another one of the same reply has to wait too.
+            // Another question of the same reply has to wait.
             state.is_waiting = true;
         }
         let n_left = || self.questions_max - self.step_state.lock_state().n_questions;
@@ -218,7 +218,7 @@ impl AskQuestionTool {
     }
 }
 
-/// What the model is told of an answer.
+/// Returns the message to the model about an answer.
 fn answer_message(answer: &QuestionAnswer, n_left: usize) -> String {
     match answer {
         QuestionAnswer::Answer(text) if n_left > 0 => {

@@ -1,4 +1,4 @@
-//! The tools that say something: what became of a task, what the code lacks.
+//! The tools that report: the result of a task, and the gaps of the code.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use super::{call_info, parse_arguments, single_line};
 use crate::speckit::step_policy::{SharedStepState, StepTaskResult};
 
-/// A note is what a person reads in one line of a report.
+/// A note is one line of a report.
 const NOTE_CHARS_MAX: usize = 2_000;
 
-/// Tasks that one look at the code may add; more is another plan.
+/// Tasks that one comparison may add; more would be another plan.
 const GAPS_MAX: usize = 100;
 
 pub(super) struct ReportTaskTool {
