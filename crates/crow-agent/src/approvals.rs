@@ -84,7 +84,9 @@ impl GrantStore {
             }
             Err(reason) => {
                 state.project_grants = GrantSet::default();
-                Some(format!("What you always allow in this project cannot be read, so it asks: {reason}."))
+                Some(format!(
+                    "The permissions of this project could not be read, so Crow asks again: {reason}."
+                ))
             }
         };
         let is_new_problem = state.problem != problem;
@@ -134,9 +136,9 @@ impl GrantStore {
         if stored_grants.is_err() {
             self.lock_state().session_grants.extend(offer.project.iter().cloned());
         }
-        stored
-            .and(stored_grants)
-            .map_err(|reason| format!("The answer holds until Crow ends, and is then forgotten: {reason}."))
+        stored.and(stored_grants).map_err(|reason| {
+            format!("The permission could not be stored and is valid until Crow exits: {reason}.")
+        })
     }
 
     /// Adds grants to the record of a project and returns all grants in it.
@@ -166,7 +168,7 @@ impl GrantStore {
                 match entry {
                     Some(entry) => vec![entry],
                     None => {
-                        return "There is no such number. Type /permissions to see the list.\n".to_owned();
+                        return "There is no permission with this number. Type /permissions to see the list.\n".to_owned();
                     }
                 }
             }
@@ -184,12 +186,12 @@ impl GrantStore {
                 let descriptions: Vec<String> =
                     removed.iter().map(|(_, grant)| grant.description()).collect();
                 match descriptions.as_slice() {
-                    [] => "Nothing was allowed beyond single calls.\n".to_owned(),
-                    [name] => format!("{} asks again.\n", crow_core::escape_hidden(name)),
-                    descriptions => format!("{} answers were taken back.\n", descriptions.len()),
+                    [] => "There are no stored permissions.\n".to_owned(),
+                    [name] => format!("Removed: {}.\n", crow_core::escape_hidden(name)),
+                    descriptions => format!("{} permissions were removed.\n", descriptions.len()),
                 }
             }
-            Err(reason) => format!("The answers could not be taken back for good: {reason}.\n"),
+            Err(reason) => format!("The permissions could not be removed permanently: {reason}.\n"),
         }
     }
 
@@ -229,7 +231,8 @@ impl GrantStore {
         let listed: Vec<(GrantScope, Grant)> = project_grants.chain(session_grants).collect();
         if listed.is_empty() {
             state.listed = listed;
-            return "Nothing is allowed beyond single calls. A question offers to allow more.\n".to_owned();
+            return "There are no stored permissions. A permission question offers to store one.\n"
+                .to_owned();
         }
         let project =
             state.project.as_ref().map(|project| crow_core::escape_hidden(&project.display().to_string()));
@@ -248,7 +251,7 @@ impl GrantStore {
             let name = crow_core::escape_hidden(&grant.description()).replace('\n', " ⏎ ");
             text.push_str(&format!("{}. {name}\n", index + 1));
         }
-        text.push_str("\n`/permissions remove N` asks about one again, `/permissions clear` about all.\n");
+        text.push_str("\n`/permissions remove N` removes one, `/permissions clear` removes all.\n");
         state.listed = listed;
         text.trim_start().to_owned()
     }

@@ -32,11 +32,11 @@ use crate::undo_recorder::CallUndoRecorder;
 
 const NOT_STORED: &str = "its result could not be stored; the turn ends here";
 pub(crate) const ACCESS_CHANGED: &str =
-    "not run: what it would touch is not what was allowed any longer; look again";
+    "not run: its target has changed since it was allowed; check it again";
 const CANCELLED: &str = "not run: the turn was cancelled";
-const REJECTED: &str = "not run: the person refused it";
+const REJECTED: &str = "not run: the user rejected it";
 const AWAITS_INSTRUCTIONS: &str =
-    "not run: the person refused a call before it, and says what to do instead with the next message";
+    "not run: the user rejected an earlier call and will give instructions with the next message";
 
 /// Runs calls until each one has its result in the transcript.
 pub(crate) async fn run_calls(
@@ -276,7 +276,7 @@ impl PermissionGate {
         match cx.workspace.no_client_sandbox() {
             Some(reason) if self.client_terminal_calls.contains(&call.id) => {
                 self.policy_without_sandbox.get_or_init(|| {
-                    let reason = format!("in the client's terminal there is none: {reason}");
+                    let reason = format!("the client's terminal has none: {reason}");
                     policy(cx, SandboxSupport::None { reason })
                 })
             }
@@ -465,7 +465,7 @@ async fn apply_permission_outcome(
             return Err(ToolResult::failure("not run: the question was closed without an answer"));
         }
         PermissionOutcome::Nobody { why: reason } => {
-            let reason = format!("not run: it needs permission and nobody could be asked ({reason})");
+            let reason = format!("not run: it needs permission, and the user could not be asked ({reason})");
             return Err(ToolResult::failure(reason));
         }
         PermissionOutcome::Reject | PermissionOutcome::RejectForSession => {
@@ -489,13 +489,13 @@ async fn ask_for_instructions(cx: &TurnCx<'_>, gate: &PermissionGate) -> String 
     };
     match cx.client.elicit_form(cx.session, &form, cx.cancel).await {
         ElicitationOutcome::Chosen(text) if !text.trim().is_empty() => {
-            format!("{REJECTED}, and says: {}", text.trim())
+            format!("{REJECTED} and says: {}", text.trim())
         }
         ElicitationOutcome::Chosen(_) | ElicitationOutcome::Declined => REJECTED.into(),
         ElicitationOutcome::Cancelled => CANCELLED.into(),
         ElicitationOutcome::Nobody { .. } => {
             gate.awaits_instructions.store(true, Ordering::Relaxed);
-            format!("{REJECTED}, and says what to do instead with the next message")
+            format!("{REJECTED} and will give instructions with the next message")
         }
     }
 }

@@ -133,10 +133,10 @@ impl ChildAgents {
             if child.is_working() {
                 let (answer, answered) = oneshot::channel();
                 let is_sent = child.commands.try_send(ChildCommand::Steer { text, answer }).is_ok();
-                let busy_error = || "it is too busy to be told anything; wait for its end".to_owned();
+                let busy_error = || "its queue is full; wait until it ends".to_owned();
                 return match (is_sent, answered.await) {
                     (true, Ok(steered)) => steered.map(|()| TaskSendOutcome::Steered),
-                    (true, Err(_)) => Err("its round ended just now; say it again".to_owned()),
+                    (true, Err(_)) => Err("its turn has just ended; send the message again".to_owned()),
                     (false, _) => Err(busy_error()),
                 };
             }
@@ -148,7 +148,7 @@ impl ChildAgents {
                 previous = std::mem::replace(&mut status.state, TaskState::Running);
             });
             if previous == TaskState::Running {
-                return Err("somebody else has just told it something; look at it first".to_owned());
+                return Err("another message was just sent to it; read the task first".to_owned());
             }
             if child.commands.try_send(ChildCommand::Turn(request)).is_ok() {
                 *child.turn_cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel;
@@ -204,7 +204,7 @@ impl ChildAgents {
                 let report = awaited.wait_for_end().await;
                 Ok(self.task_report(task, report).await)
             }
-            None => Err(format!("it is not at work: it is {}", row.state.as_str())),
+            None => Err(format!("it is not running: it is {}", row.state.as_str())),
         }
     }
 
@@ -226,7 +226,7 @@ impl ChildAgents {
         self.lock_children().clear();
         self.shared.tasks.close();
         if tokio::time::timeout(END_WAIT_MAX, self.shared.tasks.wait()).await.is_err() {
-            tracing::warn!(session = %self.shared.parent, "a child has not ended; its program is killed with this one");
+            tracing::warn!(session = %self.shared.parent, "a child did not end in time; its program is killed");
         }
     }
 
@@ -240,7 +240,7 @@ impl ChildAgents {
             .await
             .map_err(|error| error.to_string())?;
         if rows.is_empty() {
-            return Ok("This session has given no tasks.\n".to_owned());
+            return Ok("This session has no tasks.\n".to_owned());
         }
         let lines = rows.iter().map(|row| {
             let agent = row.agent_type.as_deref().unwrap_or(OWN);
@@ -290,5 +290,5 @@ pub(crate) fn tree_depth(runtime: &AgentRuntime, client: &Client) -> u32 {
 }
 
 fn unknown_task(task: &SessionId) -> String {
-    format!("this session has given no task {task}; /tasks lists those it has")
+    format!("this session has no task {task}; /tasks lists its tasks")
 }

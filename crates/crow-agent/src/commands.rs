@@ -94,28 +94,20 @@ pub(crate) fn available_commands() -> Vec<CommandInfo> {
     };
     vec![
         command("help", "Show the commands", None),
-        command(
-            "compact",
-            "Make the conversation shorter for the model",
-            Some("what to pay attention to, or undo to take the last one back"),
-        ),
-        command("clear", "Let the model begin afresh; what was said stays in the session", None),
+        command("compact", "Compact the context", Some("what to pay attention to, or undo for the last one")),
+        command("clear", "Clear the context; the session keeps its messages", None),
         command("mode", "Show or change how much Crow may do on its own", Some(&mode_list())),
         command("model", "Show or change the model", Some("name of a configured model")),
-        command("sessions", "Show the newest sessions of this folder", None),
-        command("tasks", "Show the tasks of this session and what became of them", None),
-        command("stop", "Stop the turn that runs, and the tasks", None),
+        command("sessions", "Show the newest sessions of this directory", None),
+        command("tasks", "Show the tasks of this session and their results", None),
+        command("stop", "Stop the running turn and the tasks", None),
         command(
             "trust",
-            "Show what this repository would run, and use it or not",
+            "Show what this repository would run, and trust it or not",
             Some("yes | session | no"),
         ),
-        command(
-            "permissions",
-            "Show what you allowed beyond single calls, and take it back",
-            Some("remove N | clear"),
-        ),
-        command("undo", "Take back what the last turn did to files", Some("--dry-run | skip")),
+        command("permissions", "Show and remove stored permissions", Some("remove N | clear")),
+        command("undo", "Undo the file changes of the last turn", Some("--dry-run | skip")),
     ]
     .into_iter()
     .chain(speckit::available_commands())

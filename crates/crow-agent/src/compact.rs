@@ -9,6 +9,7 @@ use crow_core::{
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
 use crate::run_turn::{IsEstimate, SessionState, TurnCx, store_failure};
+use crate::sentence::to_sentence;
 use crate::{clock, fallback, prompt, session_init};
 
 /// The request that verifies a summary; [`CompactionAttempt::on_check`] expects its keyword.
@@ -116,7 +117,7 @@ async fn commit_compaction(
 ) -> Result<String, Failure> {
     if let Err(error) = cx.runtime.store.record_compaction(cx.lease, &compaction, clock::now()).await {
         let failure = store_failure(error);
-        progress.end(CompactionStage::Failed, &failure.sentence);
+        progress.end(CompactionStage::Failed, &to_sentence(&failure.sentence));
         return Err(failure);
     }
     let text = compaction_sentence(&compaction);
@@ -138,7 +139,7 @@ async fn undo_compaction(
 ) -> Result<(CompactionOutcome, String), Failure> {
     let undone = cx.runtime.store.undo_compaction(cx.lease, clock::now()).await.map_err(store_failure)?;
     let Some(compaction) = undone else {
-        return Ok((CompactionOutcome::Nothing, "There is no compaction to take back.".to_owned()));
+        return Ok((CompactionOutcome::Nothing, "There is no compaction to undo.".to_owned()));
     };
     cx.children
         .tree_budget()
@@ -147,7 +148,7 @@ async fn undo_compaction(
     let n_tokens = state.transcript.context_tokens().tokens;
     cx.send_context_usage(n_tokens, IsEstimate::Yes);
     let text = format!(
-        "Taken back: {} → {} tokens.",
+        "Compaction undone: {} → {} tokens.",
         format_tokens(compaction.tokens_after),
         format_tokens(n_tokens)
     );
@@ -250,11 +251,11 @@ pub(crate) fn compaction_started(id: String) -> SessionUpdate {
 pub(crate) fn compaction_sentence(compaction: &Compaction) -> String {
     let (before, after) = (format_tokens(compaction.tokens_before), format_tokens(compaction.tokens_after));
     let summary = match &compaction.summary {
-        Some(_) => "Compacted: what is older is summed up for the model",
-        None if compaction.keep_from == compaction.at => "Cleared: the model begins afresh",
-        None => "Compacted: old tool output is left out for the model",
+        Some(_) => "Compacted: older messages are summarized for the model",
+        None if compaction.keep_from == compaction.at => "Cleared: the model starts with an empty context",
+        None => "Compacted: old tool output is removed for the model",
     };
-    format!("{summary}, {before} → {after} tokens. `/compact undo` takes it back.")
+    format!("{summary}, {before} → {after} tokens. `/compact undo` undoes it.")
 }
 
 fn format_tokens(tokens: u64) -> String {

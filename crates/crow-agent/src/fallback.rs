@@ -58,11 +58,11 @@ pub(crate) async fn ask(
         let model = match candidate(cx, name, n_tokens) {
             Ok(model) => model,
             Err(reason) => {
-                tell(cx, format!("the fallback {name} is not asked: {reason}"));
+                tell(cx, format!("The fallback {name} was skipped: {reason}."));
                 continue;
             }
         };
-        tell(cx, format!("the provider of {requested_name} is overloaded: {name} is asked instead"));
+        tell(cx, format!("The provider of {requested_name} is overloaded; {name} answers instead."));
         let reply = crow_model::stream_reply(
             http,
             ModelRequest { settings: &model, ..request },
@@ -72,7 +72,8 @@ pub(crate) async fn ask(
         .await;
         match &reply.ended {
             ReplyEnd::Failed(failure) if reply.is_empty() => {
-                tell(cx, format!("the fallback {name} did not answer: {}", failure.sentence));
+                let reason = failure.sentence.trim_end_matches('.');
+                tell(cx, format!("The fallback {name} did not answer: {reason}."));
             }
             ReplyEnd::Normally
             | ReplyEnd::OutputLimit
@@ -97,7 +98,7 @@ fn candidate(cx: &TurnCx<'_>, name: &str, n_tokens: u64) -> Result<ModelSettings
     let limit = limit_of(cx.runtime.config().limits, &model);
     match n_tokens <= limit {
         true => Ok(model),
-        false => Err(format!("the conversation has {n_tokens} tokens, and it takes {limit}")),
+        false => Err(format!("the context has {n_tokens} tokens, and its limit is {limit}")),
     }
 }
 

@@ -130,7 +130,7 @@ impl SessionHandle {
     /// Withdraws one prompt.
     pub(crate) fn withdraw_prompt(&self, prompt_id: PromptId) {
         if self.inbox.try_send(SessionMsg::Withdraw { prompt_id }).is_err() {
-            tracing::warn!(session = %self.id, "the session is stuck; a prompt could not be taken back");
+            tracing::warn!(session = %self.id, "the session is stuck; a prompt could not be withdrawn");
         }
     }
 }

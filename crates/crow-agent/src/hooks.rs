@@ -51,7 +51,7 @@ impl PromptRejection {
         let reason = match self {
             Self::Rejected(reason) => reason,
             Self::Cancelled => {
-                "The turn was stopped before the model read this. Send it as a prompt.".to_owned()
+                "the turn was cancelled before the model read this; send it as a prompt".to_owned()
             }
         };
         Failure::new(FailureKind::InvalidValue, reason)
@@ -92,7 +92,7 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
                 None
             }
             Some(HookDecision::Block(reason)) => {
-                Some(HookObjection::Rejected(format!("a hook refused it: {reason}")))
+                Some(HookObjection::Rejected(format!("a hook rejected it: {reason}")))
             }
             Some(HookDecision::GoOn(reason)) => Some(HookObjection::Rejected(reason)),
             Some(HookDecision::End(reason)) => {
@@ -106,7 +106,7 @@ async fn run_hooks(cx: &TurnCx<'_>, input: HookInput<'_>) -> HookResults {
                     format!("The {} hook `{}` failed: {reason}", hook.event.as_str(), hook.name()),
                 );
                 let rejection =
-                    || format!("the hook `{}` has to pass it first, and failed: {reason}", hook.name());
+                    || format!("the hook `{}`, which must approve it, failed: {reason}", hook.name());
                 hook.event.fails_closed().then(|| HookObjection::Rejected(rejection()))
             }
         };
@@ -155,7 +155,7 @@ pub(crate) async fn on_prompt(
     match results.objection {
         None => {}
         Some(HookObjection::Rejected(reason) | HookObjection::Ended(reason)) => {
-            return Err(PromptRejection::Rejected(format!("Not asked: {reason}")));
+            return Err(PromptRejection::Rejected(format!("Not sent: {reason}")));
         }
         Some(HookObjection::Cancelled) => return Err(PromptRejection::Cancelled),
     }
@@ -181,7 +181,7 @@ pub(crate) async fn run_stop_hooks(
         send_notice(
             cx,
             format!(
-                "A hook wants the model to go on once more; {CONTINUATIONS_MAX} times are enough: {reason}"
+                "A hook asked the model to continue again, beyond the limit of {CONTINUATIONS_MAX} times: {reason}"
             ),
         );
         return Ok(false);

@@ -103,7 +103,7 @@ where
     });
     let server = crow_acp::serve_client(lines, about, events, |client| {
         if client_sender.send(client).is_err() {
-            tracing::error!("the host ended before its client came");
+            tracing::error!("the host ended before its client connected");
         }
     });
     let result = tokio::select! {
@@ -153,7 +153,7 @@ impl HostShared {
         if let Some(sender) = self.inbox_sender.upgrade()
             && sender.send(event).await.is_err()
         {
-            tracing::debug!("something ended after the host did");
+            tracing::debug!("an event arrived after the host had ended");
         }
     }
 }
@@ -276,7 +276,7 @@ impl SessionHost {
         let shared = self.shared.clone();
         tokio::spawn(async move {
             if let Err(failure) = shared.runtime().await {
-                tracing::info!(%failure, "could not load yet; the first session says so");
+                tracing::info!(%failure, "could not load the configuration yet; the first session reports it");
             }
         });
     }
@@ -337,7 +337,7 @@ impl SessionHost {
         tokio::spawn(async move {
             // Even if the work panics, the session must be released.
             if let Err(error) = tokio::spawn(work).await {
-                tracing::error!(%session, %error, "opening or closing a session broke");
+                tracing::error!(%session, %error, "opening or closing a session panicked");
             }
             shared.send_to_host(HostEvent::SessionReleased { session }).await;
         });
@@ -389,6 +389,7 @@ async fn erase_session(shared: &HostShared, session: &SessionId) -> Result<(), F
 }
 
 fn signed_out_failure() -> Failure {
-    let reason = "You signed out. Sign in again to go on; the configured models and keys are still there.";
+    let reason =
+        "you are logged out; log in again to continue, the configured models and keys are still there";
     Failure::new(FailureKind::AuthRequired, reason)
 }

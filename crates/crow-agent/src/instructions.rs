@@ -33,7 +33,7 @@ pub(crate) fn read_instructions(cwd: &Path, config_dir: &Path) -> String {
     });
     let project = files.map(|file| read_text(&file, AllowedRoot::Folder(root), FILE_BYTES_MAX));
     let texts = std::iter::once(user_file).chain(project).filter_map(|result| {
-        result.inspect_err(|reason| tracing::info!(%reason, "an AGENTS.md is left out")).ok().flatten()
+        result.inspect_err(|reason| tracing::info!(%reason, "an AGENTS.md was skipped")).ok().flatten()
     });
     let mut content = texts.collect::<Vec<_>>().join("\n\n");
     if content.len() > BYTES_MAX {

@@ -27,6 +27,7 @@ mod reply_recovery;
 mod run_turn;
 mod runtime;
 mod sandbox_retry;
+mod sentence;
 mod session;
 mod session_init;
 mod speckit;

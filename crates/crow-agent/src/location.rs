@@ -15,20 +15,20 @@ pub(crate) async fn check_location(location: SessionLocation) -> Result<SessionL
     let location = SessionLocation { cwd: normalize_path(&cwd), more_roots, servers };
     if location.more_roots.len() > ROOTS_MAX {
         let reason = format!(
-            "There are {} additional directories; {ROOTS_MAX} are the most.",
+            "there are {} additional directories, and the limit is {ROOTS_MAX}",
             location.more_roots.len()
         );
         return Err(Failure::new(FailureKind::InvalidValue, reason));
     }
     check_folder("cwd", &location.cwd).await?;
     for root in &location.more_roots {
-        check_folder("An additional directory", root).await?;
+        check_folder("an additional directory", root).await?;
     }
     Ok(location)
 }
 
 /// A path that is not UTF-8 cannot be sent to a client or a model, or stored.
-const NOT_TEXT: &str = "whose name is not UTF-8. Rename the folder, or one above it, or choose another.";
+const NOT_TEXT: &str = "whose name is not UTF-8; rename the directory or one above it, or choose another";
 
 /// Removes trailing and repeated slashes and dots from a path.
 pub(crate) fn normalize_path(path: &Path) -> PathBuf {
@@ -39,9 +39,9 @@ async fn check_folder(label: &str, path: &Path) -> Result<(), Failure> {
     let reason = if path.to_str().is_none() {
         format!("{label} is {}, {NOT_TEXT}", path.display())
     } else if !path.is_absolute() {
-        format!("{label} is {}, which is not an absolute path.", path.display())
+        format!("{label} is {}, which is not an absolute path", path.display())
     } else if !tokio::fs::metadata(path).await.is_ok_and(|metadata| metadata.is_dir()) {
-        format!("{label} is {}, which is not a folder. Create it or choose another.", path.display())
+        format!("{label} is {}, which is not a directory; create it or choose another", path.display())
     } else {
         let path = path.to_owned();
         let resolved = tokio::task::spawn_blocking(move || crow_tools::resolve_links(&path)).await;

@@ -123,7 +123,7 @@ pub(crate) fn render_compaction_prompt(config: &AgentConfig, focus: &str) -> Res
 /// Reads the user's own template, if there is one.
 fn read_template(path: &Path) -> Result<Option<String>, Failure> {
     read_text(path, AllowedRoot::Anywhere, TEMPLATE_BYTES_MAX).map_err(|error| {
-        let reason = format!("The prompt template {} cannot be read: {error}.", path.display());
+        let reason = format!("could not read the prompt template {}: {error}", path.display());
         Failure::new(FailureKind::Config, reason)
     })
 }
@@ -134,7 +134,7 @@ fn render_template(path: &Path, template: &str, variables: minijinja::Value) -> 
     minijinja_contrib::add_to_environment(&mut environment);
     environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
     environment.render_str(template, variables).map_err(|error| {
-        let reason = format!("The prompt template {} does not render: {error}.", path.display());
+        let reason = format!("could not render the prompt template {}: {error}", path.display());
         Failure::new(FailureKind::Config, reason)
     })
 }

@@ -33,14 +33,14 @@ fn web_image(uri: String, mime: String) -> Result<ContentPart, String> {
 async fn read_image(uri: String) -> Result<ContentPart, Failure> {
     let to_failure = |reason: &str| {
         let uri = escape_hidden_start(&uri, URI_CHARS_MAX);
-        let reason = format!("The image {uri} could not be read: {reason}. Send its bytes instead.");
+        let reason = format!("could not read the image {uri}: {reason}; attach its content instead");
         Failure::new(FailureKind::InvalidValue, reason)
     };
     if let Some(image) = read_data_url(&uri) {
         return image.map_err(|problem| to_failure(&format!("it {problem}")));
     }
     let (path, _) = link::parse_file_link(&uri)
-        .ok_or_else(|| to_failure("only file://, data:, https:// and http:// addresses are"))?;
+        .ok_or_else(|| to_failure("only file://, data:, https:// and http:// addresses are supported"))?;
     let read_result = tokio::task::spawn_blocking(move || crow_tools::read_image(path.as_ref())).await;
     read_result.map_err(|error| to_failure(&error.to_string()))?.map_err(|reason| to_failure(&reason))
 }

@@ -33,9 +33,9 @@ pub(crate) async fn resume_broken_reply(
         return Ok(TurnAction::End(TurnEnd::Cancelled));
     }
     let is_overloaded = resume.failure.kind == FailureKind::ProviderOverloaded;
-    let subject = if is_overloaded { "the provider is in trouble" } else { "the answer broke off" };
+    let subject = if is_overloaded { "The provider is overloaded" } else { "The reply broke off" };
     let ReplyResume { n_times, n_max, .. } = resume;
-    let notice = format!("{subject}; the model is asked to go on with it ({n_times} of {n_max})");
+    let notice = format!("{subject}; the model is asked to continue its reply ({n_times} of {n_max}).");
     cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     append_note(cx, state, CrowPart::BrokenReply, BROKEN_REPLY_NOTE).await?;
     Ok(TurnAction::Ask)
@@ -75,7 +75,7 @@ pub(crate) async fn confirm_repetition(
     let is_allowed = ask_confirmation(cx, confirmation, state).await.is_allowed();
     let action = turn.on_answer(cx.is_over(), is_allowed);
     if action == TurnAction::End(TurnEnd::Repeating) {
-        let notice = format!("{title}; the turn was stopped");
+        let notice = format!("{title}. The turn was stopped.");
         cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     }
     action

@@ -446,7 +446,7 @@ impl TurnCx<'_> {
     pub(crate) async fn add_side_usage(&self, usage: TokenUsage) {
         self.children.tree_budget().add_session_usage(usage);
         if let Err(error) = self.runtime.store.record_side_request(self.lease, usage, clock::now()).await {
-            tracing::warn!(session = %self.session, %error, "what a question to the model took is not stored");
+            tracing::warn!(session = %self.session, %error, "the usage of a side request could not be stored");
         }
     }
 

@@ -166,7 +166,7 @@ pub struct AgentRuntime {
 
 impl fmt::Debug for AgentRuntime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kit").field("settings", &self.config()).finish_non_exhaustive()
+        f.debug_struct("AgentRuntime").field("config", &self.config()).finish_non_exhaustive()
     }
 }
 
@@ -250,16 +250,16 @@ impl AgentRuntime {
     pub(crate) async fn warm_up(&self) {
         // The first write after a start waits for the disk once; let it be this one.
         if let Err(error) = self.store.sync().await {
-            tracing::info!(%error, "the store does not work yet; the first prompt says so");
+            tracing::info!(%error, "the store does not work yet; the first prompt reports it");
         }
         if !self.has_swept_empty_sessions.swap(true, Ordering::Relaxed)
             && let Err(error) =
                 self.store.delete_empty_sessions(clock::time_before_now(EMPTY_SESSION_AGE_MAX)).await
         {
-            tracing::info!(%error, "could not forget sessions that nobody spoke in");
+            tracing::info!(%error, "could not delete empty sessions");
         }
         if let Err(failure) = self.http_client().await {
-            tracing::info!(%failure, "could not make the HTTP client yet; the first prompt says so");
+            tracing::info!(%failure, "could not create the HTTP client yet; the first prompt reports it");
         }
     }
 
@@ -272,7 +272,7 @@ impl AgentRuntime {
             None => Ok(models[0].clone()),
             Some(name) => models.iter().find(|model| model.name == name).cloned().ok_or_else(|| {
                 let names = models.iter().map(|model| model.name.as_str()).collect::<Vec<_>>().join(", ");
-                let reason = format!("The model {name} is not configured. Configured: {names}.");
+                let reason = format!("the model {name} is not configured; the models are: {names}");
                 Failure::new(FailureKind::InvalidValue, reason)
             }),
         }

@@ -13,9 +13,9 @@ use crate::calls::{ACCESS_CHANGED, PermissionGate, approve_call};
 use crate::run_turn::TurnCx;
 
 const RETRY_REASON: &str =
-    "it failed in the sandbox, perhaps because of it; allowed, it runs again from its start, without one";
-const RETRY_REJECTED: &str = "(the person did not want it to run without the sandbox)";
-const RETRIED: &str = "(it had failed in the sandbox and was allowed to run again without)";
+    "it failed in the sandbox, possibly because of it; if allowed, it runs again without the sandbox";
+const RETRY_REJECTED: &str = "(the user rejected running it without the sandbox)";
+const RETRIED: &str = "(it failed in the sandbox and was allowed to run again without it)";
 
 /// The next step after a call in the sandbox.
 pub(crate) enum SandboxedCallResult {
@@ -102,7 +102,7 @@ impl PermissionGate {
             && let Some(description) = self.local_policy.sandbox_rules().support.description()
             && !self.warned.local.swap(true, Ordering::Relaxed)
         {
-            let sentence = format!("Note: {description}. `crow-cli doctor` says so too.");
+            let sentence = format!("Note: {description}. Run `crow-cli doctor` for details.");
             cx.client.send_update(cx.session, SessionUpdate::Notice(sentence));
         }
     }

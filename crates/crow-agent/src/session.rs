@@ -27,6 +27,7 @@ use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, Steering
 use crate::project_config::ProjectConfigLoader;
 use crate::run_turn::{SessionState, StoredState};
 use crate::runtime::AgentRuntime;
+use crate::sentence::to_sentence;
 use crate::session_init;
 use crate::speckit;
 use crate::tasks::ChildAgentsCell;
@@ -188,7 +189,7 @@ impl SessionDriver {
         self.announce_pending_mail();
         let recalled = speckit::restore_workflow(&self.runtime, (&self.client, &self.id));
         if tokio::time::timeout(RESTORE_WAIT_MAX, recalled).await.is_err() {
-            tracing::warn!(session = %self.id, "the disk of its project does not answer");
+            tracing::warn!(session = %self.id, "the disk of its project does not respond");
         }
     }
 
@@ -256,7 +257,7 @@ impl SessionDriver {
         match std::mem::take(&mut state.stored_state) {
             StoredState::Pending(pending) => {
                 if tokio::time::timeout(STORE_WAIT_MAX, pending.wait_until_settled()).await.is_err() {
-                    tracing::warn!(session = %self.id, "the session's folders do not answer");
+                    tracing::warn!(session = %self.id, "the session's directories do not respond");
                     state.stored_state = StoredState::Pending(pending);
                     return;
                 }
@@ -266,7 +267,7 @@ impl SessionDriver {
                         state.stored_state = StoredState::Current;
                     }
                     Err(failure) => {
-                        tracing::info!(%failure, "a session is not stored yet; its first prompt says so");
+                        tracing::info!(%failure, "a session is not stored yet; its first prompt reports it");
                     }
                 }
             }
@@ -354,7 +355,7 @@ impl SessionDriver {
                 Ok(()) => return,
                 Err(mpsc::error::TrySendError::Closed(input)) => input,
                 Err(mpsc::error::TrySendError::Full(input)) => {
-                    let reason = "Too many words wait for this turn. Wait until the model has read them.";
+                    let reason = "too many messages wait for this turn; wait until the model has read them";
                     return input.answer.send(Err(Failure::new(FailureKind::InvalidValue, reason)));
                 }
             },
@@ -372,7 +373,7 @@ impl SessionDriver {
         let (client, id) = (self.client.clone(), self.id.clone());
         let answer = ResponseSender::new(move |end| {
             if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
-                client.send_update(&id, SessionUpdate::Notice(failure.sentence));
+                client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.sentence)));
             }
         });
         let (work, turn_scope) = (TurnWork::Prompt(input.content), TurnScope::Answered);
@@ -406,7 +407,8 @@ impl SessionDriver {
                 Ok(finished) => finished,
                 // A panicking turn loses its state; the next one reloads it from disk.
                 Err(error) => {
-                    let failure = Failure::new(FailureKind::Internal, format!("The turn broke: {error}."));
+                    let failure =
+                        Failure::new(FailureKind::Internal, format!("the turn failed unexpectedly: {error}"));
                     (SessionState::default(), Err(failure), mpsc::channel(1).1)
                 }
             };
@@ -432,7 +434,7 @@ impl SessionDriver {
         self.state = DriverState::Idle(Box::new(state));
         while let Ok(input) = steering.try_recv() {
             if was_cancelled {
-                let reason = "The turn was stopped before the model read this. Send it as a prompt.";
+                let reason = "the turn was cancelled before the model read this; send it as a prompt";
                 input.answer.send(Err(Failure::new(FailureKind::InvalidValue, reason)));
             } else {
                 self.start_own_turn(input);
@@ -498,6 +500,6 @@ impl SessionDriver {
 }
 
 fn queue_full_failure() -> Failure {
-    let reason = "Too many prompts wait in this session. Stop the turn or wait for it.";
+    let reason = "too many prompts wait in this session; cancel the turn or wait for it";
     Failure::new(FailureKind::InvalidValue, reason)
 }

@@ -23,7 +23,7 @@ use crate::{clock, prompt, replay, speckit};
 
 /// Result of a call whose real result is unknown.
 pub(crate) const RESULT_UNKNOWN: &str =
-    "its result is not known: Crow stopped, or could not store it, while this call was at work";
+    "its result is unknown: Crow exited, or could not store it, while this call was running";
 
 /// A session read from the store.
 #[derive(Debug)]
@@ -268,7 +268,7 @@ async fn read_stored_session(runtime: &AgentRuntime, id: &SessionId) -> Result<S
         let seq = transcript.next_seq();
         transcript.push(entry).map_err(|error| {
             let reason =
-                format!("Message {seq} of the session {id} cannot stand where it is stored: {error}.");
+                format!("message {seq} of the session {id} is not valid where it is stored: {error}");
             Failure::new(FailureKind::Store, reason)
         })?;
     }
@@ -309,7 +309,9 @@ pub(crate) fn apply_latest_compaction(transcript: &mut Transcript, compactions: 
     for compaction in compactions.into_iter().rev() {
         match transcript.compact(compaction) {
             Ok(()) => return,
-            Err(error) => tracing::warn!(%error, "the conversation is shown as it was before"),
+            Err(error) => {
+                tracing::warn!(%error, "a compaction could not be applied; the context before it is used")
+            }
         }
     }
 }
@@ -431,12 +433,12 @@ fn model_info(model: &ModelSettings) -> ModelInfo {
 
 /// The failure of a session that does not handle its messages.
 pub(crate) fn stuck_failure() -> Failure {
-    let reason = "The session is stuck behind its database. Wait a moment, then try again.";
+    let reason = "the session is blocked by its database; wait a moment, then try again";
     Failure::new(FailureKind::Store, reason)
 }
 
 /// The failure for a missing session, with a hint.
 pub(crate) fn not_found(id: &SessionId) -> Failure {
-    let reason = format!("There is no session {id}. `crow-cli inspect` lists the sessions there are.");
+    let reason = format!("there is no session {id}; `crow-cli inspect` lists the sessions");
     Failure::new(FailureKind::SessionNotFound, reason)
 }

@@ -35,6 +35,7 @@ use self::step_driver::{SteeringReceiver, StepInput, report_refusal, send_note};
 pub(crate) use self::step_policy::{StepPolicy, begin_watching, end_watching};
 use crate::run_turn::{SessionState, TurnCx, store_failure};
 use crate::runtime::AgentRuntime;
+use crate::sentence::to_sentence;
 
 /// A request for the workflow.
 #[derive(Debug)]
@@ -87,7 +88,7 @@ fn prompt_text(content: &[PromptBlock]) -> Option<&str> {
 pub(crate) fn available_commands() -> impl Iterator<Item = CommandInfo> {
     let speckit_command = CommandInfo {
         name: "speckit".into(),
-        description: "Where the Spec Kit workflow stands".into(),
+        description: "Show the state of the Spec Kit workflow".into(),
         hint: Some("status | use 002 | init | templates | doctor".into()),
     };
     let steps = WorkflowCommand::ALL.into_iter().map(|command| CommandInfo {
@@ -106,7 +107,7 @@ pub(crate) async fn variables(runtime: &AgentRuntime, session: &SessionId) -> Ve
 async fn row(runtime: &AgentRuntime, session: &SessionId) -> Option<SpeckitRow> {
     let row_result = runtime.store.speckit_state(session).await;
     row_result.unwrap_or_else(|error| {
-        tracing::warn!(%session, %error, "what the session stood at in the workflow could not be read");
+        tracing::warn!(%session, %error, "the session's workflow state could not be read");
         None
     })
 }
@@ -155,7 +156,7 @@ pub(crate) async fn run_workflow(
 ) -> Result<TurnEnd, Failure> {
     let input = StepInput { content, undo_note };
     if cx.settings.borrow().mode == Mode::Plan && request.writes_files() {
-        report_refusal(cx, "Plan mode only reads, and this writes files; change the mode first, with /mode.");
+        report_refusal(cx, "Plan mode only reads, and this writes files. Change the mode first, with /mode.");
         return Ok(TurnEnd::Done);
     }
     let result = match request {
@@ -164,7 +165,7 @@ pub(crate) async fn run_workflow(
         WorkflowRequest::Command(Ok(SpeckitRequest::Action(SpeckitAction::Use(_))))
             if questions::find_open_question(&state.transcript).is_some() =>
         {
-            Err("a question waits for its answer; answer it, or say `cancel`, and change the feature then"
+            Err("a question waits for its answer; answer it or say `cancel`, then switch the feature"
                 .to_owned())
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Action(action))) => {
@@ -187,12 +188,4 @@ pub(crate) async fn run_workflow(
         report_refusal(cx, &to_sentence(&reason));
         TurnEnd::Done
     }))
-}
-
-/// Turns a reason into a sentence.
-fn to_sentence(reason: &str) -> String {
-    let mut chars = reason.chars();
-    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    let stop = if reason.ends_with(['.', '!', '?']) { "" } else { "." };
-    format!("{first}{}{stop}", chars.as_str())
 }

@@ -30,7 +30,7 @@ const SHOW_EVERY: Duration = Duration::from_millis(100);
 /// Total size of a child's diffs shown to the client at the end.
 const DIFF_BYTES_MAX: usize = 512 * 1024;
 
-const NO_SESSION: &str = "there is no session here to give tasks";
+const NO_SESSION: &str = "this session cannot start tasks";
 
 /// Gives the tools of a session access to its children. It is set once, when the session has created them.
 #[derive(Clone, Default)]
@@ -145,7 +145,7 @@ impl Tool for TaskSendTool {
     }
 
     fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
-        call_info(&call_title("Tell task", arguments), ToolAccess::Nothing)
+        call_info(&call_title("Message task", arguments), ToolAccess::Nothing)
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
@@ -168,7 +168,7 @@ impl Tool for TaskReadTool {
     }
 
     fn call_info(&self, arguments: &Map<String, Value>, _workspace: &Workspace) -> ToolCallInfo {
-        call_info(&call_title("Look at task", arguments), ToolAccess::Nothing)
+        call_info(&call_title("Read task", arguments), ToolAccess::Nothing)
     }
 
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
@@ -257,7 +257,7 @@ async fn run_task_send(
         }
         (TaskSendOutcome::Started, ..) => ToolResult::success(task_resumed_text(&task)),
         (TaskSendOutcome::Steered, ..) => {
-            ToolResult::success(format!("Task {task} is at work and has been told.\n"))
+            ToolResult::success(format!("The message was sent to task {task}, which is running.\n"))
         }
     })
 }

@@ -82,7 +82,7 @@ impl TurnJob {
             Ok(end) => tracing::info!(session = %self.id, ?end, "a turn ended"),
         }
         if let Err(error) = self.runtime.store.sync().await {
-            tracing::warn!(session = %self.id, %error, "the end of the turn may not survive a power cut");
+            tracing::warn!(session = %self.id, %error, "the end of the turn may be lost in a power failure");
         }
         self.client.send_update(&self.id, SessionUpdate::Changed(clock::format_rfc3339(clock::now())));
         (state, end, steering)
@@ -314,7 +314,7 @@ impl TurnJob {
             undo::undo_turn(&self.runtime.store, cx.lease, undo_context).await.map_err(store_failure)?;
         let mut text = undo::render_undo(outcome.as_ref(), &self.location.cwd, mode);
         if self.cancel.is_cancelled() {
-            text.push_str("Stopped. What is not named here was left as it is.\n");
+            text.push_str("Stopped. Files that are not listed here are unchanged.\n");
         }
         self.client.send_update(&self.id, SessionUpdate::Text { message, text });
         Ok(if self.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })

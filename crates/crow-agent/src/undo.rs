@@ -108,10 +108,10 @@ pub(crate) async fn clear_pending_undo(store: &Store, session: &SessionId) -> Re
 /// Renders the outcome, or a preview of it.
 pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode) -> String {
     let Some(TurnUndone { files, .. }) = turn else {
-        return "There is nothing to undo: no change of a file is left that this session made.\n".into();
+        return "There is nothing to undo: this session has no file changes left.\n".into();
     };
     if mode == UndoMode::Skip && files.is_empty() {
-        return "There is nothing to skip: nothing stands in the way of /undo.\n".into();
+        return "There is nothing to skip: there are no conflicts.\n".into();
     }
     let display_path = |path: &str| {
         let path = Path::new(path);
@@ -120,10 +120,10 @@ pub(crate) fn render_undo(turn: Option<&TurnUndone>, cwd: &Path, mode: UndoMode)
     let mut text: String =
         files.iter().map(|file| file_line(file, &display_path(&file.path), mode)).collect();
     if mode == UndoMode::Apply && files.iter().any(|file| file.status == UndoStatus::Conflict) {
-        text.push_str("\nWhat could not be put back stays as it is.");
+        text.push_str("\nFiles that could not be restored are unchanged.");
         // Other conflicts are resolved by this.
         if files.iter().any(|file| file.status == UndoStatus::Conflict && file.resolved_changes.is_empty()) {
-            text.push_str(" /undo skip leaves it so for good, and /undo goes on to the turn before.");
+            text.push_str(" /undo skip skips them, and /undo continues with the turn before.");
         }
         text.push('\n');
     }
@@ -134,13 +134,13 @@ fn file_line(file: &UndoneFile, display_path: &str, mode: UndoMode) -> String {
     let reason = file.reason.as_deref().unwrap_or_default();
     let prefix = if mode == UndoMode::Preview { "would be " } else { "" };
     match file.status {
-        UndoStatus::Restored => format!("- `{display_path}`: {prefix}put back\n"),
+        UndoStatus::Restored => format!("- `{display_path}`: {prefix}restored\n"),
         UndoStatus::Removed => format!("- `{display_path}`: {prefix}removed\n"),
-        UndoStatus::AlreadyRestored => format!("- `{display_path}`: is as it was already\n"),
-        UndoStatus::Skipped => format!("- `{display_path}`: skipped, {reason}; it stays as it is\n"),
+        UndoStatus::AlreadyRestored => format!("- `{display_path}`: restored already\n"),
+        UndoStatus::Skipped => format!("- `{display_path}`: skipped, {reason}; it is unchanged\n"),
         UndoStatus::Conflict => {
             let diff = file.diff.as_ref().map(|diff| fence_diff(diff)).unwrap_or_default();
-            format!("- `{display_path}`: {prefix}left alone, {reason}\n{diff}")
+            format!("- `{display_path}`: {prefix}left unchanged, {reason}\n{diff}")
         }
     }
 }

@@ -54,7 +54,7 @@ impl UndoRecorder for CallUndoRecorder<'_> {
             if let Err(error) =
                 self.cx.runtime.store.set_change_after(self.cx.lease, last_change, after).await
             {
-                tracing::warn!(%error, "what a change left could not be stored; undoing it may be refused");
+                tracing::warn!(%error, "the state after a change could not be stored; undoing it may be rejected");
             }
         })
     }

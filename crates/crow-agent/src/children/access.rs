@@ -113,7 +113,7 @@ pub(super) fn decide_access(
                 && !roots.iter().any(|root| directory.starts_with(root))
             {
                 return ClientAccessDecision::Deny(format!(
-                    "{} is outside the folders of this session",
+                    "{} is outside the directories of this session",
                     directory.display()
                 ));
             }
@@ -234,7 +234,7 @@ fn permission_request(info: &ToolCallInfo, reason: Option<String>) -> AgentPermi
         kind: info.kind,
         input: None,
         content: reason
-            .map(|reason| ToolCallContent::Text(format!("Why this is asked: {reason}.")))
+            .map(|reason| ToolCallContent::Text(format!("Reason: {reason}.")))
             .into_iter()
             .collect(),
         choices: vec![choice(ALLOW_ID, "Allow once"), choice(REJECT_ID, "Reject")],

@@ -41,7 +41,7 @@ const FLUSH_WAIT_MAX: Duration = Duration::from_millis(100);
 /// step.
 const STEER_WAIT_MAX: Duration = Duration::from_secs(2);
 
-const TOO_MANY_REQUESTS: &str = "it asks for more at once than can be answered";
+const TOO_MANY_REQUESTS: &str = "it sends more requests at once than can be answered";
 
 /// Time that an idle child stays alive: follow-up prompts come within minutes or not at all.
 const IDLE_MAX: Duration = Duration::from_secs(300);
@@ -190,7 +190,7 @@ impl ChildActor {
         let has_missed_request = self.take_last_command();
         let end = match stop {
             _ if has_missed_request => {
-                let reason = "its agent ended just then; send it again".to_owned();
+                let reason = "its agent has just ended; send the message again".to_owned();
                 ChildTurnEnd { state: TaskState::Failed, reason: Some(reason) }
             }
             None | Some(ChildStop::Stopped) => ChildTurnEnd { state: TaskState::Cancelled, reason: None },
@@ -560,13 +560,13 @@ async fn resume_session(
     if capabilities.loads {
         return connection.load_session(session, cwd).await.map(drop);
     }
-    let reason = "this agent cannot go on with an earlier session; give a new task";
+    let reason = "this agent cannot resume a session; start a new task";
     Err(Failure::new(FailureKind::InvalidValue, reason))
 }
 
 fn timeout_message(time_max: Duration) -> String {
     let minutes = time_max.as_secs().div_ceil(60);
-    format!("it was at work for {minutes} min, as long as agents.max_minutes allows")
+    format!("it ran for {minutes} min, the limit of agents.max_minutes")
 }
 
 /// Sets the mode of a child that is Crow to that of its parent.
@@ -595,13 +595,13 @@ fn steer_child(connection: &AgentConnection, session: &SessionId, command: Child
                 // The requester may have been cancelled meanwhile.
                 drop(answer.send(result));
                 if is_pending && let Err(failure) = steering.await {
-                    tracing::info!(%failure, "a child did not take words for its turn");
+                    tracing::info!(%failure, "a child rejected a steering message");
                 }
             });
         }
         ChildCommand::Steer { answer, .. } => {
             let reason =
-                "it is at work, and this agent takes no words meanwhile; wait for its end or cancel it";
+                "it is running, and this agent accepts no messages meanwhile; wait for its end or cancel it";
             drop(answer.send(Err(reason.to_owned())));
         }
         // Dropping the request releases its slot, and the sender sees that no turn has started.

@@ -223,7 +223,7 @@ impl ChildEventHandler {
 
     fn handle_access_request(&mut self, request: ClientAccessRequest, turn_cancel: &CancellationToken) {
         let Some(parent_client) = self.parent_client.clone() else {
-            return request.reject("this agent was told that there are no files and terminals for it here");
+            return request.reject("files and terminals were not declared to this agent");
         };
         let Some(permit) = self.try_reserve() else {
             return request.reject("too many requests are open at once; wait for their answers");
@@ -244,10 +244,10 @@ impl ChildEventHandler {
                             request.forward_to(&parent_client, permit);
                         }
                         Some(PermissionAnswer::Nobody { why: reason }) => request.reject(&format!(
-                            "not allowed: it needs permission and nobody could be asked ({reason})"
+                            "not allowed: it needs permission, and the user could not be asked ({reason})"
                         )),
                         Some(PermissionAnswer::Chosen(_)) => {
-                            request.reject("not allowed: the person refused it");
+                            request.reject("not allowed: the user rejected it");
                         }
                         None => request.reject("not allowed: the question was closed without an answer"),
                     }
@@ -271,7 +271,7 @@ impl ChildEventHandler {
             let _room = permit;
             let result = match budget.acquire_slot().await {
                 Ok(_) if lock_slots(&slots).len() >= SLOTS_MAX => {
-                    Err("this agent holds more places than anybody needs".to_owned())
+                    Err("this agent holds too many child slots".to_owned())
                 }
                 Ok(slot) => {
                     let number = slot.slot_number();

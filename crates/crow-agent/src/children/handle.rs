@@ -55,7 +55,7 @@ impl AwaitedTurn {
         let status = self.status.borrow();
         match status.n_ended > n_ended {
             true => status.report.clone(),
-            false => "the task broke; the log of Crow says more".to_owned(),
+            false => "the task failed unexpectedly; Crow's log has the error".to_owned(),
         }
     }
 

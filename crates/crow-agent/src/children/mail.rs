@@ -29,13 +29,13 @@ impl ChildAgents {
         let (store, parent) = (&self.shared.runtime.store, &self.shared.parent);
         let marked = store.mark_lost_tasks(parent, clock::now(), lost_task_text).await;
         if let Err(error) = marked {
-            tracing::warn!(%error, session = %parent, "could not look for tasks that were lost");
+            tracing::warn!(%error, session = %parent, "could not look for lost tasks");
         }
         match store.list_tasks(parent).await {
             Ok(tasks) => {
                 self.shared.budget.restore_child_tokens(tasks.iter().map(|task| task.n_tokens).sum())
             }
-            Err(error) => tracing::warn!(%error, session = %parent, "could not count what tasks have cost"),
+            Err(error) => tracing::warn!(%error, session = %parent, "could not add up the cost of tasks"),
         }
         match store.pending_deliveries(parent).await {
             Ok(deliveries) => {
@@ -45,7 +45,7 @@ impl ChildAgents {
                 deliveries.len()
             }
             Err(error) => {
-                tracing::warn!(%error, session = %parent, "could not look into the mailbox");
+                tracing::warn!(%error, session = %parent, "could not read the mailbox");
                 0
             }
         }
@@ -71,7 +71,7 @@ impl ChildAgents {
         match self.shared.runtime.store.pending_task_deliveries(task).await {
             Ok(deliveries) => deliveries,
             Err(error) => {
-                tracing::warn!(%error, "could not look into the mailbox; the model may hear of a task twice");
+                tracing::warn!(%error, "could not read the mailbox; the model may get a report twice");
                 Vec::new()
             }
         }
@@ -125,7 +125,7 @@ impl ChildAgents {
 fn lost_task_text(row: &TaskRow) -> String {
     let TaskRow { task, title, .. } = row;
     format!(
-        "Task {task} ({title}) was lost: Crow ended while it was at work.\n\nWhat it said until then: query_session with \
-         session_id {task}. To go on with it: task_send.\n"
+        "Task {task} ({title}) was lost: Crow exited while it was running.\n\nIts messages until then: query_session \
+         with session_id {task}. To go on with it: task_send.\n"
     )
 }

@@ -31,7 +31,7 @@ pub(crate) struct ChildTurnSummary<'a> {
 /// Renders the report on a turn.
 pub(crate) fn render_report(summary: &ChildTurnSummary<'_>, view: &ChildView) -> String {
     let state = match summary.state {
-        TaskState::Running => "is at work",
+        TaskState::Running => "is running",
         TaskState::Done => "is done",
         TaskState::Failed => "failed",
         TaskState::Cancelled => "was cancelled",

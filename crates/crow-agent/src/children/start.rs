@@ -74,7 +74,10 @@ impl ChildAgents {
         let task = invent_name();
         let worktree = match request.worktree {
             true if is_remote || matches!(agent.reach, AgentTransport::Socket { .. }) => {
-                return Err(format!("{} does not share our folders; it can have no worktree", agent.name));
+                return Err(format!(
+                    "{} does not work on this machine, so it cannot have a worktree",
+                    agent.name
+                ));
             }
             true => Some(self.create_worktree(&cwd, &task, cancel).await?),
             false => None,
@@ -157,7 +160,7 @@ impl ChildAgents {
             (ChildKind::Crow, _) => ChildSessionStart::Stored,
             (ChildKind::External, Some(name)) => ChildSessionStart::Resume { session: name },
             (ChildKind::External, None) => {
-                return Err("its agent never opened a session; give a new task".to_owned());
+                return Err("its agent never opened a session; start a new task".to_owned());
             }
         };
         let lease = store.acquire_task_lease(task).await.map_err(|error| error.to_string())?;
@@ -280,7 +283,7 @@ impl ChildAgents {
         let is_legacy = tokio::fs::try_exists(legacy_dir.join(task.as_str())).await.unwrap_or_default();
         let worktrees_dir = if is_legacy { legacy_dir } else { &config.worktrees_dir };
         let worktree = Worktree::create(&git, directory, worktrees_dir, task.as_str(), cancel).await;
-        worktree.map_err(|error| format!("could not make a worktree: {error}"))
+        worktree.map_err(|error| format!("could not create a worktree: {error}"))
     }
 
     pub(super) async fn acquire_slot(&self) -> Result<BudgetSlot, String> {
@@ -288,7 +291,7 @@ impl ChildAgents {
         let limits = shared.runtime.config().tree_limits;
         if !limits.may_start(shared.depth) {
             return Err(format!(
-                "this agent stands {} levels below the root, and agents.max_depth allows {}; do it yourself",
+                "this agent is {} levels below the root, and agents.max_depth allows {}; do the work yourself",
                 shared.depth, limits.depth_max
             ));
         }
@@ -352,7 +355,7 @@ fn stored_worktree(config: &str) -> Option<PathBuf> {
 async fn check_folder(path: &Path) -> Result<(), String> {
     match tokio::fs::metadata(path).await {
         Ok(metadata) if metadata.is_dir() => Ok(()),
-        Ok(_) | Err(_) => Err(format!("there is no folder {}", path.display())),
+        Ok(_) | Err(_) => Err(format!("there is no directory {}", path.display())),
     }
 }
 

@@ -88,16 +88,14 @@ pub(super) fn turn_end_from(reason: StopReason) -> ChildTurnEnd {
         |note: Option<&str>| ChildTurnEnd { state: TaskState::Done, reason: note.map(str::to_owned) };
     match reason {
         StopReason::EndTurn => completed(None),
-        StopReason::MaxTokens => completed(Some("its answer was cut because it became too long")),
+        StopReason::MaxTokens => completed(Some("its answer was truncated at the output limit")),
         StopReason::MaxTurnRequests => completed(Some("its turn reached a limit before it was done")),
         StopReason::Refusal => {
             ChildTurnEnd { state: TaskState::Failed, reason: Some("its model refused".to_owned()) }
         }
         StopReason::Cancelled => ChildTurnEnd {
             state: TaskState::Failed,
-            reason: Some(
-                "it stopped by itself, as some agents do when a person refuses something".to_owned(),
-            ),
+            reason: Some("it stopped on its own, as some agents do after a rejected request".to_owned()),
         },
     }
 }
@@ -123,10 +121,10 @@ pub(super) async fn end_program(program: Option<AgentProgram>, stop: Option<&Chi
     let is_reported =
         |stray_output: &str| matches!(stop, Some(ChildStop::Failed(why)) if why.contains(stray_output));
     if let Some(stray_output) = shutdown.stray.filter(|stray| !is_reported(stray)) {
-        text.push_str(&format!(" It said what is no message of the protocol: {stray_output}"));
+        text.push_str(&format!(" It printed a line that is not a protocol message: {stray_output}"));
     }
     if !shutdown.stderr.is_empty() {
-        text.push_str(&format!("\nThe end of what it complained of:\n{}", shutdown.stderr));
+        text.push_str(&format!("\nThe end of its stderr:\n{}", shutdown.stderr));
     }
     text
 }

@@ -84,13 +84,13 @@ pub(super) async fn list_sessions(
     let runtime = shared.runtime().await?;
     let before = match cursor {
         Some(cursor) => Some(SessionCursor::parse(&cursor).ok_or_else(|| {
-            let reason = format!("The cursor {cursor} is not one of ours. Ask for the first page again.");
+            let reason = format!("the cursor {cursor} is not valid; request the first page again");
             Failure::new(FailureKind::InvalidValue, reason)
         })?),
         None => None,
     };
     if let Some(cwd) = cwd.as_ref().filter(|cwd| !cwd.is_absolute()) {
-        let reason = format!("cwd is {}, which is not an absolute path.", cwd.display());
+        let reason = format!("cwd is {}, which is not an absolute path", cwd.display());
         return Err(Failure::new(FailureKind::InvalidValue, reason));
     }
     let cwd = cwd.map(|cwd| location::normalize_path(&cwd).display().to_string());

@@ -72,7 +72,7 @@ pub(super) fn tell_unseen(cx: &TurnCx<'_>, parts: &[ContentPart]) {
     if let Some(model) = text_only_model(cx).filter(|_| n_images > 0) {
         let images = if n_images == 1 { "the image" } else { "the images" };
         let notice = format!(
-            "the model {model} reads text only: it gets a note instead of {images}; /model switches to another"
+            "The model {model} reads text only and gets a note instead of {images}. Type /model to switch to another."
         );
         cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     }
@@ -137,7 +137,7 @@ fn within(remaining_bytes: &mut usize, image: ContentPart) -> FetchedImage {
 /// Notifies the user and the model why an image is missing.
 fn missing(cx: &TurnCx<'_>, uri: &str, reason: &str) -> ContentPart {
     let display_uri = escape_hidden_start(uri, URI_CHARS_MAX);
-    let notice = format!("the image {display_uri} was left out: {reason}; the model gets its address only");
+    let notice = format!("The image {display_uri} was left out: {reason}. The model only gets its address.");
     cx.client.send_update(cx.session, SessionUpdate::Notice(notice));
     let text = format!("The image was not fetched: {reason}.");
     ContentPart::FromCrow { what: CrowPart::MissingImage(display_uri), text }

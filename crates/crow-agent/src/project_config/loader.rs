@@ -134,7 +134,9 @@ impl ProjectConfigLoader {
             .insert(tokio::task::spawn_blocking(move || ConfigSurvey::take_survey(&config, &cwd)));
         let survey = pending_survey.await;
         state.pending_survey = None;
-        survey.inspect_err(|error| tracing::error!(%error, "looking for supplies broke")).ok()
+        survey
+            .inspect_err(|error| tracing::error!(%error, "the survey of the project configuration panicked"))
+            .ok()
     }
 
     async fn ask_untrusted(&self, state: &mut LoaderState, survey: ConfigSurvey, cancel: &CancellationToken) {
@@ -193,10 +195,13 @@ impl ProjectConfigLoader {
                 trust_records::store_decision(&config_dir, &survey.scan.repository, files, answer);
             (survey, store_result)
         });
-        let (survey, store_result) =
-            store_result.await.inspect_err(|error| tracing::error!(%error, "keeping trust broke")).ok()?;
+        let (survey, store_result) = store_result
+            .await
+            .inspect_err(|error| tracing::error!(%error, "storing a trust decision panicked"))
+            .ok()?;
         if let Err(error) = store_result {
-            let notice = format!("Your answer counts in this session only: it could not be kept ({error}).");
+            let notice =
+                format!("Your answer is used in this session only: it could not be stored ({error}).");
             self.notify_once(state, notice);
         }
         Some(survey)
@@ -211,8 +216,7 @@ impl ProjectConfigLoader {
         for command in project_config.slash_commands() {
             if commands::available_commands().iter().any(|builtin| builtin.name == command.name) {
                 let name = command.name;
-                let notice =
-                    format!("/{name} stays Crow's own command; call the file or the skill otherwise.");
+                let notice = format!("/{name} is a command of Crow's own; rename the file or the skill.");
                 self.notify_once(state, notice);
             }
         }

@@ -197,20 +197,20 @@ impl RepositoryScanner<'_> {
         if self.scan.files.len() >= FILES_MAX || self.n_bytes > BYTES_MAX {
             return self.report_skipped(
                 &display_path,
-                "there are too many files of its kind, or they are too large together",
+                "there are too many such files, or they are too large in total",
             );
         }
         let Some(contribution) = parse(self.locations, &path, &text) else {
             return self.report_skipped(
                 &display_path,
-                "no command can be called so; use letters, digits, `-`, `_` and `.`",
+                "the name is not valid for a command; use letters, digits, `-`, `_` and `.`",
             );
         };
         if let FileContribution::Config(config) = &contribution {
             if !config.rejected_keys.is_empty() {
                 let keys = join_items(config.rejected_keys.iter(), KEYS_SHOWN);
                 let problem = format!(
-                    "{} sets what a repository cannot set, so that is left out: {}.",
+                    "{} sets keys that a repository cannot set, which are ignored: {}.",
                     escape_hidden(&display_path),
                     escape_hidden(&keys)
                 );
@@ -228,7 +228,7 @@ impl RepositoryScanner<'_> {
     fn report_skipped(&mut self, display_path: &str, reason: &str) {
         self.scan
             .problems
-            .push(format!("{} of the repository is left out: {reason}.", escape_hidden(display_path)));
+            .push(format!("{} of the repository is ignored: {reason}.", escape_hidden(display_path)));
     }
 }
 

@@ -89,8 +89,8 @@ impl ConfigSurvey {
                         let keys: Vec<String> = shown_config.secret_variables.iter().cloned().collect();
                         let keys = super::join_items(keys.iter(), KEYS_SHOWN);
                         problems.push(format!(
-                            "{} names {keys}, which no repository gets: variables that hold keys stay empty in it. Name the \
-                             server in your own configuration where it needs one.",
+                            "{} refers to {keys}, which a repository does not get: variables that hold keys are \
+                             empty in it. Add the server to your own configuration if it needs one.",
                             file.subject.path
                         ));
                     }
@@ -146,7 +146,7 @@ fn read_own_file(path: &Path, problems: &mut Vec<String>) -> Option<String> {
     match bounded_read::read_bounded_text(path, AllowedRoot::Anywhere, OWN_BYTES_MAX) {
         Ok(text) => text,
         Err(reason) => {
-            problems.push(format!("{} is left out: {reason}.", path.display()));
+            problems.push(format!("{} is ignored: {reason}.", path.display()));
             None
         }
     }

@@ -167,7 +167,7 @@ fn what_a_repository_brings_is_asked_about_and_not_used() {
         ask .agents/skills/lint/SKILL.md
         ask .claude/skills/deploy/SKILL.md
         ask .crow/prompts/review.md
-        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+        ! .crow/config.yaml sets keys that a repository cannot set, which are ignored: providers.
     "#]]);
 }
 
@@ -182,7 +182,7 @@ fn what_is_trusted_is_used_and_not_asked_about() {
         /review [FILE]: Reviews
         /deploy: Ships it.
         /lint: Lints
-        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+        ! .crow/config.yaml sets keys that a repository cannot set, which are ignored: providers.
     "#]]);
 }
 
@@ -191,7 +191,7 @@ fn what_is_refused_is_neither() {
     let stage = Stage::new(WHOLE);
     stage.say("p", TrustAnswer::No);
     stage.check(&expect![[r#"
-        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+        ! .crow/config.yaml sets keys that a repository cannot set, which are ignored: providers.
     "#]]);
 }
 
@@ -207,7 +207,7 @@ fn one_byte_more_asks_again_and_takes_back_what_was_used() {
         /review [FILE]: Reviews
         /deploy: Ships it.
         /lint: Lints
-        ! .crow/config.yaml sets what a repository cannot set, so that is left out: providers.
+        ! .crow/config.yaml sets keys that a repository cannot set, which are ignored: providers.
     "#]]);
     let survey = stage.survey("p");
     assert_eq!(survey.trust.approved_text(".mcp.json"), Some("server web web"));
@@ -296,13 +296,13 @@ fn what_leads_out_pipes_and_what_is_too_large_is_never_read() {
     fs::write(stage.root.join("p/.crow/prompts/bytes.md"), [0xff, 0xfe]).unwrap();
     stage.write("p/.crow/prompts/no name.md", "x");
     stage.check(&expect![[r#"
-        ! .mcp.json of the repository is left out: it is not a file.
-        ! .crow/skills/folder/SKILL.md of the repository is left out: it leads out of the repository.
-        ! .crow/skills/out/SKILL.md of the repository is left out: it leads out of the repository.
-        ! .crow/prompts/bytes.md of the repository is left out: it is not UTF-8 text.
-        ! .crow/prompts/large.md of the repository is left out: it is larger than 1048576 bytes.
-        ! .crow/prompts/no name.md of the repository is left out: no command can be called so; use letters, digits, `-`, `_` and `.`.
-        ! .crow/prompts/zero.md of the repository is left out: it leads out of the repository.
+        ! .mcp.json of the repository is ignored: it is not a file.
+        ! .crow/skills/folder/SKILL.md of the repository is ignored: it leads out of the repository.
+        ! .crow/skills/out/SKILL.md of the repository is ignored: it leads out of the repository.
+        ! .crow/prompts/bytes.md of the repository is ignored: it is not UTF-8 text.
+        ! .crow/prompts/large.md of the repository is ignored: it is larger than 1048576 bytes.
+        ! .crow/prompts/no name.md of the repository is ignored: the name is not valid for a command; use letters, digits, `-`, `_` and `.`.
+        ! .crow/prompts/zero.md of the repository is ignored: it leads out of the repository.
     "#]]);
 }
 
@@ -311,7 +311,7 @@ fn a_whole_folder_that_leads_out_is_never_listed() {
     let stage = Stage::new(&[("outside/skills/a/SKILL.md", "x"), ("outside/config.yaml", "server a a")]);
     symlink(stage.root.join("outside"), stage.root.join("p/.crow")).unwrap();
     stage.check(&expect![[r#"
-        ! .crow/config.yaml of the repository is left out: it leads out of the repository.
+        ! .crow/config.yaml of the repository is ignored: it leads out of the repository.
     "#]]);
 }
 
@@ -387,7 +387,7 @@ fn a_store_that_is_broken_trusts_nothing() {
         fs::write(&file, &text).unwrap();
         let shown = stage.shown("p", &TrustLedger::default());
         assert!(
-            shown.starts_with("ask .mcp.json\n! What you trusted in this repository cannot be read"),
+            shown.starts_with("ask .mcp.json\n! The trust decisions about this repository could not be read"),
             "{text}: {shown}"
         );
     }

@@ -32,15 +32,15 @@ pub(crate) enum TrustAction {
     No,
 }
 
-const TRUST_HINT: &str = "Read it first. Then `/trust yes` uses it until it changes, `/trust session` in this session, and `/trust no` \
-                    leaves it alone until it changes.\n";
+const TRUST_HINT: &str = "Read it first. Then type `/trust yes` to use it until it changes, `/trust session` to use \
+                          it in this session, or `/trust no` to ignore it until it changes.\n";
 
 impl ProjectConfigLoader {
     /// Runs a `/trust` action and returns its answer.
     pub(crate) async fn run_trust_action(&self, action: TrustAction) -> String {
         if self.is_child {
-            return "Only a person trusts a repository: not here, where another agent asks. Use `crow-cli trust` in a \
-                    terminal.\n"
+            return "Only a person can trust a repository, and this session belongs to another agent. Use `crow-cli \
+                    trust` in a terminal.\n"
                 .to_owned();
         }
         let Ok(mut state) = timeout(LOOK_WAIT_MAX, self.state.lock()).await else {
@@ -78,7 +78,7 @@ impl ProjectConfigLoader {
         }
         let subjects: Vec<TrustSubject> = untrusted.iter().map(|file| file.subject.clone()).collect();
         if subjects.is_empty() {
-            return "What was shown is not there any more.\n".to_owned();
+            return "The shown content does not exist any more.\n".to_owned();
         }
         state.listed_subjects.clear();
         self.apply_decision(state, survey, (subjects, TrustAnswer::Yes, until_changed)).await;
@@ -101,7 +101,7 @@ impl ProjectConfigLoader {
 /// Paths listed in a message.
 const PATHS_SHOWN: usize = 8;
 
-const NOTHING_TO_TRUST: &str = "This repository supplies nothing that needs trust.\n";
+const NOTHING_TO_TRUST: &str = "This repository has nothing that needs trust.\n";
 
 /// Renders the untrusted content, and remembers what was shown.
 fn render_untrusted(state: &mut LoaderState, survey: &ConfigSurvey) -> String {
@@ -117,7 +117,7 @@ fn render_untrusted(state: &mut LoaderState, survey: &ConfigSurvey) -> String {
         true => String::new(),
         false => {
             let paths = super::join_items(trusted.iter(), PATHS_SHOWN);
-            format!("Trusted and used: {paths}. `/trust no` takes that back.\n")
+            format!("Trusted and used: {paths}. `/trust no` revokes that.\n")
         }
     };
     match (untrusted.is_empty(), trusted.is_empty()) {
@@ -249,10 +249,9 @@ pub fn find_repository_root(directory: &Path) -> PathBuf {
 impl ProjectConfig {
     /// Returns the notice that content is not used.
     pub(super) fn unused_notice(summary: &str, is_child: bool) -> String {
-        let notice =
-            format!("This repository supplies {summary}, which is not used: you have not trusted it.");
+        let notice = format!("This repository has {summary}, not used because you have not trusted it.");
         match is_child {
-            true => format!("{notice} A child agent asks nobody; use `crow-cli trust` in a terminal."),
+            true => format!("{notice} A child agent cannot ask you; use `crow-cli trust` in a terminal."),
             false => {
                 format!(
                     "{notice} Type /trust to see what it would run, or use `crow-cli trust` in a terminal."

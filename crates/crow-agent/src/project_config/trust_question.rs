@@ -53,18 +53,18 @@ impl TrustQuestion {
     ) -> Self {
         let summary = summarize_files(files);
         let is_changed = files.iter().any(|file| approved(&file.subject.path).is_some());
-        let changed = if is_changed { ", changed since you allowed it" } else { "" };
+        let changed = if is_changed { ", changed since you trusted it" } else { "" };
         let mut body = fence_text(&describe_effects(files));
         for file in files {
             let path = escape_hidden(&file.subject.path);
             let (heading, text) = match approved(&file.subject.path) {
-                Some(old) => ("changed in", render_change(old, &file.text)),
-                None => ("the whole of", render_text(&file.text)),
+                Some(old) => ("changes in", render_change(old, &file.text)),
+                None => ("content of", render_text(&file.text)),
             };
             // Writing to a string cannot fail.
             let _ = write!(body, "\n{heading} {path}:\n{}", fence_text(&text));
         }
-        let title = format!("Use what this repository supplies: {summary}{changed}");
+        let title = format!("Use the configuration of this repository: {summary}{changed}");
         Self { summary, title, body }
     }
 
@@ -84,10 +84,10 @@ impl TrustQuestion {
             return TrustDecision::NotAsked;
         }
         let options = [
-            (NOT_NOW, "It is asked again in the next one."),
+            (NOT_NOW, "The next session asks again."),
             (THIS_SESSION, ""),
-            (UNTIL_CHANGED, "For these very contents in this repository."),
-            (NEVER, "It is not asked again for these contents."),
+            (UNTIL_CHANGED, "For exactly this content in this repository."),
+            (NEVER, "This content is not asked about again."),
         ];
         let choice = |(label, meaning): (&str, &str)| ElicitationChoice {
             label: label.into(),
@@ -105,7 +105,7 @@ impl TrustQuestion {
             ElicitationOutcome::Declined => TrustDecision::Reject { until_changed: false },
             ElicitationOutcome::Cancelled => TrustDecision::Closed,
             ElicitationOutcome::Nobody { why: reason } => {
-                tracing::info!(%reason, "nobody could be asked about a repository");
+                tracing::info!(%reason, "the user could not be asked about a repository");
                 TrustDecision::NotAsked
             }
         }
@@ -202,14 +202,14 @@ fn push_config_lines(config: &RepositoryConfig, lines: &mut Vec<String>) {
     let rules = |heading: &str, rules: &[PermissionRule]| {
         rules.iter().map(|rule| escape_hidden(&format!("  {heading}: {}", rule.as_str()))).collect::<Vec<_>>()
     };
-    lines.extend(rules("needs no question", &config.rules.allow));
-    lines.extend(rules("is refused", &config.rules.deny));
+    lines.extend(rules("allowed", &config.rules.allow));
+    lines.extend(rules("denied", &config.rules.deny));
     let line = |heading: &str, names: &BTreeSet<String>| {
         let names: Vec<String> = names.iter().map(|name| escape_hidden(name)).collect();
         (!names.is_empty()).then(|| format!("  {heading}: {}", names.join(", ")))
     };
     lines.extend(line("gets the variables", &config.variables));
-    lines.extend(line("names keys, which it does not get", &config.secret_variables));
+    lines.extend(line("refers to keys, which it does not get", &config.secret_variables));
 }
 
 /// Describes a server, with unexpanded variables.
@@ -278,7 +278,7 @@ mod tests {
         let files: Vec<&ProjectConfigFile> = files.iter().collect();
         let asking = TrustQuestion::for_files(&files, |path| (path == ".mcp.json").then_some("a\nold\nz"));
         expect![[r#"
-            Use what this repository supplies: 2 MCP servers, 2 rules, 1 command, changed since you allowed it
+            Use the configuration of this repository: 2 MCP servers, 2 rules, 1 command, changed since you trusted it
 
             ```
             .mcp.json
@@ -286,22 +286,22 @@ mod tests {
                 T: ${TOKEN}
               MCP server web is at: https://h/x
                 A: B
-              needs no question: cargo test
-              is refused: git push
+              allowed: cargo test
+              denied: git push
               gets the variables: TOKEN
-              names keys, which it does not get: GITHUB_TOKEN
+              refers to keys, which it does not get: GITHUB_TOKEN
             .crow/prompts/x.md
               command /x: Do x.
             ```
 
-            changed in .mcp.json:
+            changes in .mcp.json:
             ```
             from line 2:
             - old
             + new
             ```
 
-            the whole of .crow/prompts/x.md:
+            content of .crow/prompts/x.md:
             ```
             Do x.
             ```

@@ -67,7 +67,7 @@ pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRe
     let describe_error = |reason: &str| {
         let path = records.path(repository);
         format!(
-            "What you trusted in this repository cannot be read, so nothing of it is trusted: {}: {reason}.",
+            "The trust decisions about this repository could not be read, so nothing of it is trusted: {}: {reason}.",
             path.display()
         )
     };
@@ -79,11 +79,11 @@ pub(super) fn read_trust(config_dir: &Path, repository: &Path) -> Result<TrustRe
     let mut ledger = TrustLedger::default();
     for entry in &file.entries {
         let answer = TrustAnswer::parse(&entry.word)
-            .ok_or_else(|| describe_error("a word in it is neither yes nor no"))?;
+            .ok_or_else(|| describe_error("an answer in it is neither yes nor no"))?;
         let sha256 =
-            ContentHash::parse(&entry.sha256).ok_or_else(|| describe_error("a hash in it is none"))?;
+            ContentHash::parse(&entry.sha256).ok_or_else(|| describe_error("a hash in it is not valid"))?;
         if entry.text.as_ref().is_some_and(|text| hash_content(text.as_bytes()) != sha256) {
-            return Err(describe_error("a content in it is not the one that was approved"));
+            return Err(describe_error("a content in it does not match its hash"));
         }
         ledger.record_answer(TrustSubject { path: entry.path.clone(), hash: sha256 }, answer);
     }

@@ -86,7 +86,7 @@ fn a_broken_template_is_named() {
         "p",
         "{% if %}",
         &expect![
-            "The prompt template $ROOT/config/prompts/system.jinja2 does not render: syntax error: unexpected end of block (in <string>:1)."
+            "could not render the prompt template $ROOT/config/prompts/system.jinja2: syntax error: unexpected end of block (in <string>:1)"
         ],
     );
 }

@@ -7,6 +7,7 @@ use crow_store::{CreatorFilter, ListQuery, Store};
 
 use crate::clock;
 use crate::run_turn::store_failure;
+use crate::sentence::to_sentence;
 
 /// A screenful; `crow-cli sessions list` shows more.
 const SESSIONS_MAX: u32 = 10;
@@ -19,10 +20,10 @@ pub(super) async fn render_sessions(store: &Store, cwd: &Path, current: &Session
         .await
     {
         Ok(rows) => rows,
-        Err(error) => return format!("{}\n", store_failure(error)),
+        Err(error) => return format!("{}\n", to_sentence(&store_failure(error).sentence)),
     };
     if rows.is_empty() {
-        return "No sessions in this folder yet.\n".into();
+        return "No sessions in this directory yet.\n".into();
     }
     let lines = rows.iter().map(|row| {
         let marker = if row.id == *current { " (this one)" } else { "" };
@@ -30,5 +31,5 @@ pub(super) async fn render_sessions(store: &Store, cwd: &Path, current: &Session
         format!("- `{}`{marker}, {} UTC: {title}\n", row.id, clock::format_minute(row.updated))
     });
     let lines: String = lines.collect();
-    format!("{lines}\nGo on with one: `crow-cli run -s ID`, or open it in your editor.\n")
+    format!("{lines}\nContinue one with `crow-cli run -s ID`, or open it in your editor.\n")
 }

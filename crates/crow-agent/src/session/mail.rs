@@ -3,6 +3,7 @@
 use crow_acp::{ResponseSender, TurnScope};
 use crow_core::{SessionUpdate, TurnEnd};
 
+use crate::sentence::to_sentence;
 use crate::session::{DriverState, SessionDriver, WaitingPrompt};
 use crate::turn_job::TurnWork;
 
@@ -19,7 +20,9 @@ impl SessionDriver {
             };
             client.send_update(
                 &id,
-                SessionUpdate::Notice(format!("{count_text}; the model hears of it with your next prompt.")),
+                SessionUpdate::Notice(format!(
+                    "{count_text}. The model gets the result with your next prompt."
+                )),
             );
         });
     }
@@ -33,7 +36,7 @@ impl SessionDriver {
             let (client, id) = (self.client.clone(), self.id.clone());
             let answer = ResponseSender::new(move |end| {
                 if let Ok(TurnEnd::Failed(failure)) | Err(failure) = end {
-                    client.send_update(&id, SessionUpdate::Notice(failure.sentence));
+                    client.send_update(&id, SessionUpdate::Notice(to_sentence(&failure.sentence)));
                 }
             });
             self.begin_or_wait(WaitingPrompt {

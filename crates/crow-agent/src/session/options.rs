@@ -5,6 +5,7 @@ use crow_store::StoreError;
 
 use crate::commands::{self, SessionCommand};
 use crate::run_turn::store_failure;
+use crate::sentence::to_sentence;
 use crate::session::{SessionDriver, listing};
 
 impl SessionDriver {
@@ -28,26 +29,25 @@ impl SessionDriver {
             }
             SessionCommand::Trust(Some(action)) => return self.config_loader.run_trust_action(*action).await,
             SessionCommand::Trust(None) => {
-                return "Nothing was changed: write /trust, /trust yes, /trust session or /trust no.\n"
-                    .into();
+                return "Nothing was changed. Type /trust, /trust yes, /trust session or /trust no.\n".into();
             }
             SessionCommand::Permissions(Some(action)) => {
                 return self.children.grant_store().run_permissions_action(*action, &self.location.cwd).await;
             }
             SessionCommand::Permissions(None) => {
-                return "Nothing was changed: write /permissions, /permissions remove N or /permissions clear.\n"
+                return "Nothing was changed. Type /permissions, /permissions remove N or /permissions clear.\n"
                     .into();
             }
             SessionCommand::Undo(None) => {
-                return "Nothing was undone: write /undo, /undo --dry-run or /undo skip.\n".into();
+                return "Nothing was undone. Type /undo, /undo --dry-run or /undo skip.\n".into();
             }
             // An idle session handles it as a turn.
             SessionCommand::Undo(Some(_)) => {
-                return "A turn runs. Stop it first, with /stop, then undo what it did.\n".into();
+                return "A turn is running. Stop it with /stop, then undo its changes.\n".into();
             }
             SessionCommand::Mode("") => {
                 return format!(
-                    "The mode is {}. There are {}.\n",
+                    "The mode is {}. The modes are {}.\n",
                     settings.mode.as_str(),
                     commands::mode_list()
                 );
@@ -66,7 +66,7 @@ impl SessionDriver {
                 let model = options.model.unwrap_or_else(|| "not set".into());
                 format!("Mode {}, model {model}.\n", options.mode.as_str())
             }
-            Err(failure) => format!("{failure}\n"),
+            Err(failure) => format!("{}\n", to_sentence(&failure.sentence)),
         }
     }
 
@@ -81,7 +81,7 @@ impl SessionDriver {
         match option {
             "mode" => {
                 let mode = Mode::parse(value).ok_or_else(|| {
-                    invalid(format!("There is no mode {value}. Modes: {}.", commands::mode_list()))
+                    invalid(format!("there is no mode {value}; the modes are: {}", commands::mode_list()))
                 })?;
                 ignore_missing_session(self.runtime.store.set_mode(&self.id, mode).await)?;
                 self.settings.send_modify(|settings| settings.mode = mode);
@@ -95,13 +95,14 @@ impl SessionDriver {
             "thought_level" => {
                 let level = ThoughtLevel::parse(value).ok_or_else(|| {
                     let levels = ThoughtLevel::ALL.map(ThoughtLevel::as_str).join(", ");
-                    invalid(format!("There is no thought level {value}. Levels: {levels}."))
+                    invalid(format!("there is no thought level {value}; the levels are: {levels}"))
                 })?;
                 ignore_missing_session(self.runtime.store.set_thought_level(&self.id, level).await)?;
                 self.settings.send_modify(|settings| settings.thought_level = level);
             }
             _ => {
-                let reason = format!("There is no option {option}. Options: mode, model, thought_level.");
+                let reason =
+                    format!("there is no option {option}; the options are: mode, model, thought_level");
                 return Err(invalid(reason));
             }
         }

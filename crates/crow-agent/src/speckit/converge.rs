@@ -27,16 +27,16 @@ pub(super) async fn append_gap_tasks(
     state: &SessionState,
 ) -> Result<ConvergeSummary, Failure> {
     let Some(gaps) = step.policy.step_state.lock_state().gaps.take() else {
-        let line = "Nothing was reported, so nothing is known; tasks.md is as it was".to_owned();
+        let line = "Nothing was reported; tasks.md is unchanged".to_owned();
         return Ok(ConvergeSummary { line, next: &[WorkflowCommand::Converge] });
     };
     if gaps.is_empty() {
         let list = step.read_task_list().await?;
         let is_complete = list.done_count() == list.tasks.len();
         let (line, next): (_, &[WorkflowCommand]) = match is_complete {
-            true => ("The code lacks nothing; tasks.md is as it was", &[]),
+            true => ("The code has no gaps; tasks.md is unchanged", &[]),
             false => (
-                "The code lacks nothing beyond the open tasks; tasks.md is as it was",
+                "The code has no gaps beyond the open tasks; tasks.md is unchanged",
                 &[WorkflowCommand::Implement],
             ),
         };
@@ -46,6 +46,6 @@ pub(super) async fn append_gap_tasks(
     let updated = append_convergence(&text, &gaps).map_err(|error| project_failure(error.to_string()))?;
     step.write_tasks(&updated, state).await.map_err(project_failure)?;
     let n_critical = gaps.iter().filter(|gap| gap.is_critical).count();
-    let line = format!("New tasks: {}, critical among them: {n_critical}", gaps.len());
+    let line = format!("New tasks: {}, of these critical: {n_critical}", gaps.len());
     Ok(ConvergeSummary { line, next: WorkflowCommand::Converge.next_commands() })
 }

@@ -83,16 +83,18 @@ pub(super) async fn confirm_open_checklists(
         | PermissionOutcome::AllowInProject => return Ok(None),
         PermissionOutcome::Cancelled => return Ok(Some(TurnEnd::Cancelled)),
         PermissionOutcome::Nobody { why: reason } => {
-            format!(" and nobody could be asked ({reason}). Tick what holds, or allow it with `--yes`.")
+            format!(
+                ", and the user could not be asked ({reason}). Tick what is done, or allow it with `--yes`."
+            )
         }
         PermissionOutcome::Reject
         | PermissionOutcome::RejectForSession
-        | PermissionOutcome::RejectAndTell => ". Tick what holds, then say it again.".to_owned(),
+        | PermissionOutcome::RejectAndTell => ". Tick what is done, then run it again.".to_owned(),
     };
     let command = WorkflowCommand::Implement;
     report_refusal(
         cx,
-        &format!("\n{table}\n{command} did not begin: {n_open} checklist items are open{reason}"),
+        &format!("\n{table}\n{command} did not start: {n_open} checklist items are open{reason}"),
     );
     Ok(Some(TurnEnd::Done))
 }
@@ -182,8 +184,7 @@ impl TaskRun<'_, '_> {
         }
         self.untick_tasks(std::slice::from_ref(&task.id), state).await?;
         let result = step.policy.step_state.lock_state().result.take();
-        let no_result =
-            || StepTaskResult::Failed { reason: "the model did not say what became of it".to_owned() };
+        let no_result = || StepTaskResult::Failed { reason: "the model did not report a result".to_owned() };
         match (result, end) {
             // A reported result counts, even if the turn ended badly.
             (Some(result), end) => {
@@ -205,11 +206,11 @@ impl TaskRun<'_, '_> {
         let current = self.step.read_task_list().await?;
         for id in ticked.iter().filter(|id| current.tasks.iter().any(|task| task.done && task.id == **id)) {
             if let Err(reason) = self.step.mark_task(id, TickState::Unticked, state).await {
-                tracing::warn!(%id, reason, "a tick could not be taken back");
+                tracing::warn!(%id, reason, "a tick could not be removed");
             } else if !running.contains(id) {
                 let running = running.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ");
                 self.step
-                    .send_note(&format!("{id} was ticked while {running} was at work; it is open again."));
+                    .send_note(&format!("{id} was ticked while {running} was running; it is open again."));
             }
         }
         Ok(())
@@ -286,7 +287,7 @@ impl TaskRun<'_, '_> {
         let result = match result {
             StepTaskResult::Done { note } => {
                 let mark_result = self.step.mark_task(id, TickState::Ticked, state).await;
-                mark_result.map(|()| note).map_err(|reason| format!("it could not be marked: {reason}"))
+                mark_result.map(|()| note).map_err(|reason| format!("it could not be ticked: {reason}"))
             }
             StepTaskResult::Failed { reason } => Err(reason),
         };

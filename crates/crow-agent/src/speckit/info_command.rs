@@ -32,9 +32,9 @@ pub(super) async fn run_info_command(
     .await)
 }
 
-const USAGE: &str = "`/speckit` shows where the workflow stands. `/speckit use 002` goes on with another feature, `/speckit init` \
-                     prepares the project, `/speckit templates` shows where each template comes from, `/speckit doctor` \
-                     what is odd.\n";
+const USAGE: &str = "`/speckit` shows the state of the workflow. `/speckit use 002` switches to another feature, \
+                     `/speckit init` prepares the project, `/speckit templates` shows where each template comes \
+                     from, `/speckit doctor` shows problems.\n";
 
 fn render_status(context: &ProjectContext) -> Result<String, SpeckitError> {
     let project = &context.project;
@@ -50,7 +50,7 @@ fn render_status(context: &ProjectContext) -> Result<String, SpeckitError> {
     }
     if features.is_empty() {
         return Ok(format!(
-            "No feature yet in {}. Begin with {} or {}.\n",
+            "No feature yet in {}. Start with {} or {}.\n",
             project.root().display(),
             WorkflowCommand::Constitution,
             WorkflowCommand::Specify
@@ -72,7 +72,7 @@ fn render_status(context: &ProjectContext) -> Result<String, SpeckitError> {
                 text.push_str(&format!("\nNext: `{next}`\n"));
             }
         }
-        Err(error) => text.push_str(&format!("\nNo feature is chosen: {error}.\n")),
+        Err(error) => text.push_str(&format!("\nNo feature is selected: {error}.\n")),
     }
     Ok(text)
 }
@@ -87,14 +87,15 @@ async fn switch_feature(
     let result = run_blocking(move || {
         let (feature, _) = owned_context.find_feature(Some(&selector))?;
         if !feature.dir.is_dir() {
-            let reason = format!("there is no folder {}", owned_context.project.display_path(&feature.dir));
+            let reason =
+                format!("there is no directory {}", owned_context.project.display_path(&feature.dir));
             return Err(SpeckitError::Invalid(reason));
         }
         if !owned_context.config.variables.no_persist {
             write_pointer(&owned_context.project, &feature.dir)?;
         }
         let text = format!(
-            "Now at `{}`: {}\n",
+            "Switched to `{}`: {}\n",
             owned_context.project.display_path(&feature.dir),
             report::feature_progress(&feature)?
         );
@@ -117,7 +118,7 @@ fn init_project(context: &ProjectContext) -> Result<String, SpeckitError> {
     }
     let lines = created.iter().map(|path| format!("- `{}`\n", context.project.display_path(path)));
     let lines: String = lines.collect();
-    Ok(format!("Made:\n{lines}\nFill the ground rules with {}.\n", WorkflowCommand::Constitution))
+    Ok(format!("Created:\n{lines}\nFill in the constitution with {}.\n", WorkflowCommand::Constitution))
 }
 
 fn list_templates(context: &ProjectContext) -> Result<String, SpeckitError> {
@@ -154,7 +155,7 @@ fn run_doctor(context: &ProjectContext) -> Result<String, SpeckitError> {
     let project = &context.project;
     let mut problems: Vec<String> = Vec::new();
     if !project.is_initialized() {
-        problems.push("there is no .specify/ yet; the first step makes what it needs".to_owned());
+        problems.push("there is no .specify/ yet; the first step creates what it needs".to_owned());
     }
     if let Err(error) = context.find_feature(None) {
         problems.push(error.to_string());

@@ -91,8 +91,10 @@ impl IssueHome {
         let (command, repository) = (WorkflowCommand::TasksToIssues, &self.repository);
         let is_write = WRITE_TOOLS.contains(&tool.as_str());
         if *server != self.server {
-            let reason =
-                format!("{command} makes issues with {} of the server {} only", self.write_tool, self.server);
+            let reason = format!(
+                "{command} only creates issues with {} of the server {}",
+                self.write_tool, self.server
+            );
             return is_write.then_some(reason);
         }
         let arguments = call.arguments.to_object();
@@ -102,28 +104,28 @@ impl IssueHome {
         };
         let differs = |key: &str, expected: &str| arguments.contains_key(key) && !matches(key, expected);
         if differs("owner", &repository.owner) || differs("repo", &repository.name) {
-            return Some(format!("{command} works with {repository} only, which the remote names"));
+            return Some(format!("{command} only works with {repository}, the repository of the remote"));
         }
         if !is_write {
             return None;
         }
         if !matches("owner", &repository.owner) || !matches("repo", &repository.name) {
             return Some(format!(
-                "name the repository: owner {}, repo {}",
+                "specify the repository: owner {}, repo {}",
                 repository.owner, repository.name
             ));
         }
         if text_argument("method").is_some_and(|method| method != "create") {
-            return Some(format!("{command} makes issues and changes none that are there"));
+            return Some(format!("{command} only creates issues"));
         }
         let id = text_argument("title").and_then(task_of);
         let Some(id) = id.filter(|id| self.tasks.iter().any(|task| task.id == id.as_str())) else {
             return Some(
-                "the title of an issue is the id of an open task and what it says: `T001: …`".to_owned(),
+                "the title of an issue must be the id and the text of an open task: `T001: …`".to_owned(),
             );
         };
         let created = self.created.lock().unwrap_or_else(PoisonError::into_inner);
-        created.contains(&id).then(|| format!("{id} has its issue already"))
+        created.contains(&id).then(|| format!("{id} already has an issue"))
     }
 
     /// Stores that an issue was created.
@@ -173,10 +175,10 @@ fn writer(server_tools: &[Served]) -> Option<(&str, &ToolSpec)> {
 /// Explains how to configure a server.
 fn unserved(file: &str) -> String {
     format!(
-        "{} makes issues through your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to \
-         {file}, with a token that may write issues, and begin a new session:\n\n```yaml\nmcpServers:\n  github:\n    url: \
-         https://api.githubcopilot.com/mcp/\n    headers: {{ Authorization: \"Bearer ${{GITHUB_TOKEN}}\" }}\n```\n\nNothing \
-         was sent.",
+        "{} creates issues with your GitHub MCP server, and no connected server has a tool `issue_write`. Add one to \
+         {file}, with a token that may write issues, and start a new session:\n\n```yaml\nmcpServers:\n  github:\n   \
+         url: https://api.githubcopilot.com/mcp/\n    headers: {{ Authorization: \"Bearer ${{GITHUB_TOKEN}}\" \
+         }}\n```\n\nNothing was sent.",
         WorkflowCommand::TasksToIssues
     )
 }

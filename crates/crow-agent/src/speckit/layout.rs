@@ -132,9 +132,10 @@ fn write_files(
             let feature = match resumed {
                 Some(feature) => {
                     created.extend(resume_feature(project, &feature, &invocation.text, &now, &pages)?);
-                    result
-                        .notes
-                        .push(format!("{} is taken up again: nothing came of it before.", feature.name));
+                    result.notes.push(format!(
+                        "{} is continued: it was started before and left empty.",
+                        feature.name
+                    ));
                     feature
                 }
                 None => {

@@ -53,7 +53,7 @@ pub(super) async fn ask_consent(
     // The other tasks are asked about later.
     let tasks = &tasks[..tasks.len().min(CHILDREN_MAX)];
     let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
-    let title = format!("Give {} to {} child agents at once", ids.join(", "), ids.len());
+    let title = format!("Run {} in {} child agents at once", ids.join(", "), ids.len());
     let lines = tasks.iter().map(|task| format!("{} {}", task.id, task.text));
     let content = vec![ToolCallContent::Text(lines.collect::<Vec<_>>().join("\n"))];
     let outcome = ask_confirmation(
@@ -161,7 +161,7 @@ pub(super) async fn start_children<'a>(
         let parent_call = ParentCall { call, info, shown_text: None };
         let start_result = step.cx.children.start_task(request, parent_call, step.cx.cancel).await;
         let start_result = start_result.and_then(|child| {
-            let turn = step.cx.children.running_turn(&child).ok_or("it ended at once")?;
+            let turn = step.cx.children.running_turn(&child).ok_or("it ended immediately")?;
             Ok((child, turn))
         });
         match start_result {
@@ -244,7 +244,7 @@ fn parse_result(status: ToolCallStatus, text: &str) -> StepTaskResult {
         (ToolCallStatus::Done, Some(status_word)) => {
             failed(status_word.strip_prefix("failed").unwrap_or(status_word).trim_start_matches([':', ' ']))
         }
-        (ToolCallStatus::Done, None) => failed("the child agent did not say what became of it"),
+        (ToolCallStatus::Done, None) => failed("the child agent did not report a result"),
         (ToolCallStatus::Failed | ToolCallStatus::Pending | ToolCallStatus::Running, _) => {
             failed(text.lines().next().unwrap_or("the child agent failed"))
         }
@@ -282,7 +282,7 @@ mod tests {
             "RESULT: done\nno, wait\nRESULT: failed: tests are red",
             "tests are red",
         );
-        check_result(ToolCallStatus::Done, "I did it.", "the child agent did not say what became of it");
+        check_result(ToolCallStatus::Done, "I did it.", "the child agent did not report a result");
         check_result(ToolCallStatus::Failed, "Task x was cancelled.\nRESULT: done", "Task x was cancelled.");
     }
 }

@@ -75,7 +75,7 @@ impl ProjectContext {
         let is_above_cwd = self.cwd != root && self.cwd.starts_with(root);
         let note = || {
             format!(
-                "The project is in {}, above this session's folder: its files may be asked about.",
+                "The project is in {}, above this session's directory: its files may need permission.",
                 root.display()
             )
         };

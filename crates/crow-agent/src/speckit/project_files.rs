@@ -29,7 +29,7 @@ impl AnswerRecord {
     ) -> Result<(), String> {
         let spec = self.spec.clone();
         let content = run_blocking(move || SpeckitProject::read_file(&resolve_write_path(&spec)?)).await?;
-        let old = content.ok_or_else(|| format!("{} is gone", self.spec.display()))?;
+        let old = content.ok_or_else(|| format!("{} is missing", self.spec.display()))?;
         let new = crow_speckit::add_clarification(&old, &clock::today(), question, answer);
         write_project_file(undo_recorder, workspace, &self.spec, &new).await
     }
@@ -60,7 +60,7 @@ fn resolve_write_path(path: &Path) -> Result<PathBuf, SpeckitError> {
         let path = path.to_owned();
         return Err(SpeckitError::InvalidFile {
             path,
-            reason: "it is a link, and what it leads to is not written".to_owned(),
+            reason: "it is a link, and links are not followed".to_owned(),
         });
     }
     let directory = path.parent().map(crow_tools::resolve_links).unwrap_or_default();

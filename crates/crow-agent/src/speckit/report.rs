@@ -21,7 +21,7 @@ pub(super) fn render_summary(command: WorkflowCommand, results: &[String], probl
         text.push_str(&format!("- {line}\n"));
     }
     if !problems.is_empty() {
-        text.push_str("\nStill to be put right:\n");
+        text.push_str("\nRemaining problems:\n");
         for problem in problems.iter().take(PROBLEMS_SHOWN) {
             text.push_str(&format!("- {problem}\n"));
         }
@@ -51,17 +51,17 @@ pub(super) fn render_run_summary(
     }
     if n_done < n_all {
         let reason = match end {
-            _ if !progress.failed.is_empty() => "Mend that or the task list; the run",
+            _ if !progress.failed.is_empty() => "Fix that or the task list; the run",
             TurnEnd::Done => "The run",
             TurnEnd::Cancelled => "Stopped; the run",
-            TurnEnd::OutputLimit => "The model's answer became too long; the run",
-            TurnEnd::RequestLimit => "As many requests as one turn may have were made; the run",
-            TurnEnd::Repeating => "The model made the same call over and over; the run",
+            TurnEnd::OutputLimit => "The model's answer reached the output limit; the run",
+            TurnEnd::RequestLimit => "The turn reached its request limit; the run",
+            TurnEnd::Repeating => "The model repeated the same call; the run",
             TurnEnd::Refused => "The model refused; the run",
-            TurnEnd::Failed(_) => "The model could not be asked; the run",
+            TurnEnd::Failed(_) => "The request to the model failed; the run",
         };
         text.push_str(&format!(
-            "\n{reason} goes on with {} at the first open task.\n",
+            "\n{reason} continues with {} at the first open task.\n",
             WorkflowCommand::Implement
         ));
     }
@@ -102,10 +102,10 @@ pub(super) fn origin_notes(
             })
         }
         FeatureOrigin::Branch => {
-            vec![format!("Nothing says which feature is meant, so it is that of the branch: {path}.")]
+            vec![format!("No feature is selected, so that of the branch is used: {path}.")]
         }
         FeatureOrigin::Only => {
-            vec![format!("Nothing says which feature is meant, so it is the only one: {path}.")]
+            vec![format!("No feature is selected, so the only one is used: {path}.")]
         }
         FeatureOrigin::Typed | FeatureOrigin::Variable | FeatureOrigin::Pointer => Vec::new(),
     }

@@ -90,10 +90,10 @@ impl WorkflowStep<'_> {
         let command = self.command;
         let text = match (command, &self.feature) {
             (WorkflowCommand::Specify, Some(feature)) => format!(
-                "\n{command} was not finished. {} is there; say the same again to go on with it.\n",
+                "\n{command} was not finished. {} exists; repeat the same command to continue it.\n",
                 self.context.project.display_path(&feature.spec_path())
             ),
-            _ => format!("\n{command} was not finished. Say it again to go on with what is there.\n"),
+            _ => format!("\n{command} was not finished. Repeat it to continue with what is there.\n"),
         };
         self.send_report((text, Vec::new()), ReportOutcome::Left, state).await?;
         Ok(end)
@@ -124,19 +124,19 @@ impl WorkflowStep<'_> {
         for change in restored.map_err(project_failure)? {
             let (path, command) = (self.context.project.display_path(&change.path), self.command);
             let detail = match change.kind {
-                _ if !change.is_undone => "; it stays as it is now".to_owned(),
+                _ if !change.is_undone => "; the change was kept".to_owned(),
                 ProtectedChangeKind::Changed => {
                     let set_aside_dir = self.context.project.specify_path(SET_ASIDE_DIR);
                     format!(
-                        "; it is as it was, and what it said is in {}",
+                        "; it was restored, and the changed version is in {}",
                         self.context.project.display_path(&set_aside_dir)
                     )
                 }
-                ProtectedChangeKind::Removed => "; it is back".to_owned(),
+                ProtectedChangeKind::Removed => "; it was restored".to_owned(),
                 ProtectedChangeKind::Created => {
                     let set_aside_dir = self.context.project.specify_path(SET_ASIDE_DIR);
                     format!(
-                        "; it was new and is in {} now",
+                        "; it was new and was moved to {}",
                         self.context.project.display_path(&set_aside_dir)
                     )
                 }

@@ -168,7 +168,7 @@ pub(super) async fn resume_step(
         return Ok(Ok(end));
     }
     if answer == QuestionAnswer::Stop {
-        step.send_note(&format!("{command} ends here. What is written stays."));
+        step.send_note(&format!("{command} was stopped. What is written was kept."));
         return Ok(Ok(TurnEnd::Done));
     }
     let undo_recorder = step.undo_recorder(state);
@@ -193,7 +193,7 @@ fn check_prerequisites(
 ) -> Result<StepPrerequisites, SpeckitError> {
     let command = invocation.command;
     if command == WorkflowCommand::Specify && invocation.text.trim().is_empty() {
-        let reason = format!("there is nothing to specify; say behind {command} what to build and why");
+        let reason = format!("there is nothing to specify; describe after {command} what to build and why");
         return Err(SpeckitError::Invalid(reason));
     }
     let mut prerequisites = StepPrerequisites { feature: None, notes: context.project_notes() };
@@ -227,25 +227,24 @@ fn check_tasks_ready(feature: &Feature, invocation: &CommandInvocation) -> Resul
     }
     if command == WorkflowCommand::Converge && list.done_count() == 0 {
         let reason = format!(
-            "no task is done yet, so there is nothing to compare; {} comes first",
+            "no task is done yet, so there is nothing to compare; run {} first",
             WorkflowCommand::Implement
         );
         return Err(SpeckitError::Invalid(reason));
     }
     if command == WorkflowCommand::Implement && list.done_count() == list.tasks.len() {
         let reason =
-            format!("every task is done; {} finds out what the code still lacks", WorkflowCommand::Converge);
+            format!("every task is done; {} finds what the code still lacks", WorkflowCommand::Converge);
         return Err(SpeckitError::Invalid(reason));
     }
     if command == WorkflowCommand::TasksToIssues && list.done_count() == list.tasks.len() {
-        let reason = "every task is done, so there is nothing to make an issue of".to_owned();
+        let reason = "every task is done, so there are no issues to create".to_owned();
         return Err(SpeckitError::Invalid(reason));
     }
     let selects_tasks = matches!(command, WorkflowCommand::Implement | WorkflowCommand::TasksToIssues);
     if selects_tasks && list.select_tasks(&invocation.text).is_some_and(|selected| selected.is_empty()) {
-        let reason = format!(
-            "no open task is meant by that; name others, or say {command} alone for all that are open"
-        );
+        let reason =
+            format!("no open task is selected; name others, or run {command} alone for all open tasks");
         return Err(SpeckitError::Invalid(reason));
     }
     // A task that cannot be ticked is better found before it is done.
@@ -396,7 +395,7 @@ async fn finish_step(
             return step.report_interruption(end, state).await;
         }
         if step.has_stopped() {
-            step.send_note(&format!("{} ends here. What is written stays.", step.command));
+            step.send_note(&format!("{} was stopped. What is written was kept.", step.command));
             return Ok(end);
         }
         if step.policy.step_state.lock_state().is_waiting {

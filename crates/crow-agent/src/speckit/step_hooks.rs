@@ -96,7 +96,7 @@ fn check_approved(
     if approved.is_approved(path, bytes) {
         return Ok(());
     }
-    Err(SpeckitError::Invalid(format!("nobody approved {}", project.display_path(path))))
+    Err(SpeckitError::Invalid(format!("{} is not approved", project.display_path(path))))
 }
 
 /// Reads a file if it has the approved content; `None` if it does not exist.
@@ -183,7 +183,7 @@ async fn run_hook_calls(
         if !git::run_synthetic_call(cx, state, call).await? {
             return Ok(match cx.is_over() {
                 true => Some(TurnEnd::Cancelled),
-                false => report_hook_failure(cx, (hook_context, hook), "one of its steps was not done"),
+                false => report_hook_failure(cx, (hook_context, hook), "one of its calls failed"),
             });
         }
     }
@@ -310,7 +310,7 @@ async fn find_extension_prompt(
         };
         let source = extension_prompt(&project, command)?;
         if let Some(path) = unapproved_file(&source, project.root(), &approved) {
-            return Err(SpeckitError::Invalid(format!("nobody approved {path}")));
+            return Err(SpeckitError::Invalid(format!("{path} is not approved")));
         }
         let facts = PromptFacts { args, ..PromptFacts::default() };
         source.parts.iter().map(|PromptPart { text, kind, .. }| render_prompt(text, *kind, &facts)).collect()

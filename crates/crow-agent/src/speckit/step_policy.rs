@@ -51,7 +51,7 @@ impl StepPolicy {
         // The write limits of the step do not apply to a child.
         if GIVES_WORK.contains(&call.name.as_str()) && self.command != WorkflowCommand::Implement {
             return PermissionDecision::Deny(format!(
-                "{} gives no work to others; do it yourself",
+                "{} may not start child agents; do the work yourself",
                 self.command
             ));
         }
@@ -59,7 +59,7 @@ impl StepPolicy {
             (Some(reason), _) => PermissionDecision::Deny(reason),
             // The reason must not suggest to change the mode, which would have no effect.
             (None, PermissionDecision::Deny(_)) if self.only_reads(access) => {
-                PermissionDecision::Deny(format!("{} runs nothing but what reads", self.command))
+                PermissionDecision::Deny(format!("{} may only read", self.command))
             }
             (None, decision) => decision,
         }
@@ -69,7 +69,7 @@ impl StepPolicy {
     pub(crate) async fn begin_call(&self, background: BackgroundWork) {
         let result = self.with_watch(move |watch| watch.begin_call(background)).await;
         if let Err(reason) = result {
-            tracing::warn!(reason, "the files of the workflow could not be looked at before a call");
+            tracing::warn!(reason, "the files of the workflow could not be read before a call");
         }
     }
 
@@ -79,15 +79,15 @@ impl StepPolicy {
         let restored = match self.with_watch(move |watch| watch.end_call(background)).await {
             Ok(restored) => restored,
             Err(reason) => {
-                tracing::warn!(reason, "the files of the workflow could not be looked at after a call");
+                tracing::warn!(reason, "the files of the workflow could not be read after a call");
                 return result;
             }
         };
         for ProtectedChange { path, is_undone, kind: change } in restored {
             let status_text = match change {
-                _ if is_undone => "it is as it was before the call",
-                ProtectedChangeKind::Created => "it is new and stays where it is",
-                ProtectedChangeKind::Changed | ProtectedChangeKind::Removed => "it could not be put back",
+                _ if is_undone => "it was restored",
+                ProtectedChangeKind::Created => "it is new and was kept",
+                ProtectedChangeKind::Changed | ProtectedChangeKind::Removed => "it could not be restored",
             };
             let path_text = escape_path(&path.display().to_string());
             result.for_model.push(ContentPart::Text(format!(

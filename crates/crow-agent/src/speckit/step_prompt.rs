@@ -28,12 +28,12 @@ impl StepPrompt {
         };
         let source = match command_prompt(&context.project, Some(&context.prompts_dir), command) {
             Ok(source) => source,
-            Err(error) => return (built_in(), Some(format!("{error}; {command} uses Crow's own prompt."))),
+            Err(error) => return (built_in(), Some(format!("{error}; {command} uses the built-in prompt."))),
         };
         match unapproved_file(&source, context.project.root(), approved) {
             None => (Self { parts: source.parts }, None),
             Some(path) => {
-                let reason = format!("Nobody approved {path}; {command} uses Crow's own prompt.");
+                let reason = format!("{path} is not approved; {command} uses the built-in prompt.");
                 (built_in(), Some(reason))
             }
         }

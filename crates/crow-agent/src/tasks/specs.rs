@@ -69,7 +69,7 @@ pub(super) fn read_spec() -> ToolSpec {
 pub(super) fn cancel_spec() -> ToolSpec {
     ToolSpec {
         name: "task_cancel".into(),
-        description: "Stops a task that is at work, with all that its agent has started.".into(),
+        description: "Stops a running task, with all that its agent has started.".into(),
         parameters: task_id_schema("The name of the task"),
     }
 }

@@ -17,10 +17,10 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
     ];
     let undone = TurnUndone { turn: 0, files };
     expect![[r"
-        - `a.txt`: put back
+        - `a.txt`: restored
         - `new/b`: removed
-        - `/elsewhere/c`: is as it was already
-        - `d`: left alone, it has changed
+        - `/elsewhere/c`: restored already
+        - `d`: left unchanged, it has changed
 
           Undoing would change this:
 
@@ -30,7 +30,7 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
         ````
 
 
-        What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
+        Files that could not be restored are unchanged. /undo skip skips them, and /undo continues with the turn before.
     "]]
     .assert_eq(&render_undo(Some(&undone), Path::new("/p"), UndoMode::Apply));
     assert!(render_undo(None, Path::new("/p"), UndoMode::Apply).starts_with("There is nothing to undo"));
@@ -42,7 +42,7 @@ fn a_name_stays_on_its_line() {
     let undone = TurnUndone { turn: 0, files: vec![file(name, UndoStatus::Restored, None, None)] };
     assert_eq!(
         render_undo(Some(&undone), Path::new("/p"), UndoMode::Preview),
-        "- `a\u{fffd}- `b`\u{fffd}[2J`: would be put back\n"
+        "- `a\u{fffd}- `b`\u{fffd}[2J`: would be restored\n"
     );
     let Some(ContentPart::FromCrow { text, .. }) =
         pending_undo_part(&serde_json::json!({ "undone": [name] }).to_string())

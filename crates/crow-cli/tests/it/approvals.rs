@@ -111,10 +111,10 @@ fn always_in_this_project_survives_the_process_and_is_taken_back() {
         ? `./work.sh one` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_project
         a prefix covers other words
         another process, another session
-        < text[note-1] Always allowed in $HOME/project:⏎⏎1. `./work.sh …`⏎⏎`/permissions remove N` asks about one again, `/permissions clear` about all.⏎
-        < text[note-2] There is no such number. Type /permissions to see the list.⏎
-        < text[note-3] `./work.sh …` asks again.⏎
-        < text[note-4] Nothing is allowed beyond single calls. A question offers to allow more.⏎
+        < text[note-1] Always allowed in $HOME/project:⏎⏎1. `./work.sh …`⏎⏎`/permissions remove N` removes one, `/permissions clear` removes all.⏎
+        < text[note-2] There is no permission with this number. Type /permissions to see the list.⏎
+        < text[note-3] Removed: `./work.sh …`.⏎
+        < text[note-4] There are no stored permissions. A permission question offers to store one.⏎
         it asks again
         ? `./work.sh five` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
     "#]],
@@ -184,8 +184,8 @@ fn a_no_with_words_ends_the_turn_where_there_is_no_form() {
             1 requests in the turn
             user: "go"
             assistant: null
-            tool: "not run: the person refused it, and says what to do instead with the next message"
-            tool: "not run: the person refused a call before it, and says what to do instead with the next message"
+            tool: "not run: the user rejected it and will give instructions with the next message"
+            tool: "not run: the user rejected an earlier call and will give instructions with the next message"
             user: "move it to the bin"
         "#]],
     );
@@ -203,8 +203,8 @@ fn a_no_with_words_reaches_the_model_in_the_same_turn_by_a_form() {
             2 requests in the turn
             user: "go"
             assistant: null
-            tool: "not run: the person refused it, and says: move it to the bin"
-            tool: "not run: the person refused it"
+            tool: "not run: the user rejected it and says: move it to the bin"
+            tool: "not run: the user rejected it"
         "#]],
     );
 }

@@ -197,7 +197,7 @@ fn arguments_that_cannot_be_used() {
         "crow run -s nope hi",
         &expect![[r#"
         exit 4
-        error: There is no session nope. `crow-cli inspect` lists the sessions there are.
+        error: there is no session nope; `crow-cli inspect` lists the sessions
     "#]],
     );
     check(
@@ -337,7 +337,7 @@ fn a_call_that_nobody_can_allow() {
         [
             "touch it",
             "",
-            "not run: it needs permission and nobody could be asked (there is no terminal to ask on)",
+            "not run: it needs permission, and the user could not be asked (there is no terminal to ask on)",
         ]"#]]
     .assert_eq(&format!("{:#?}", stage.told()));
 }

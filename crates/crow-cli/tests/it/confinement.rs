@@ -200,7 +200,7 @@ fn what_is_open_without_a_name_space_is_said_once_and_asks() {
         assert!(!project.join(".git/hooks/new").exists(), "{told}");
         let n_before = stage.n_questions();
         let told = stage.play("chmod 700 $OUT", &["reject_once"]).await;
-        assert!(told.contains("the person refused it"), "{told}");
+        assert!(told.contains("the user rejected it"), "{told}");
         assert_eq!(stage.n_questions(), n_before + 1, "{}", stage.client.log());
         let mut stage = Stage::with_program("{ mode: auto, sandbox: off }", json!({}), &program).await;
         stage.play("chmod 700 $OUT", &[]).await;

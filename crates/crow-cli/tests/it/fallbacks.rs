@@ -86,9 +86,9 @@ async fn the_first_that_can_answers_for_the_rest_of_the_turn() {
         "#,
         &["what is in a.txt?", "hello"],
         expect![[r#"
-            < notice warning "the fallback keyless is not asked: its key NO_SUCH_KEY is not set" ""
-            < notice warning "the fallback tiny is not asked: the conversation has N tokens, and it takes 88" ""
-            < notice warning "the provider of first is overloaded: second is asked instead" ""
+            < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
+            < notice warning "The fallback tiny was skipped: the context has N tokens, and its limit is 88." ""
+            < notice warning "The provider of first is overloaded; second answers instead." ""
             < call call-1-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\tapples\n"
@@ -113,11 +113,11 @@ async fn one_after_the_other_is_asked_and_the_first_failure_is_told() {
         "#,
         &["hello"],
         expect![[r#"
-            < notice warning "the fallback keyless is not asked: its key NO_SUCH_KEY is not set" ""
-            < notice warning "the fallback tiny is not asked: the conversation has N tokens, and it takes 88" ""
-            < notice warning "the provider of first is overloaded: second is asked instead" ""
+            < notice warning "The fallback keyless was skipped: its key NO_SUCH_KEY is not set." ""
+            < notice warning "The fallback tiny was skipped: the context has N tokens, and its limit is 88." ""
+            < notice warning "The provider of first is overloaded; second answers instead." ""
             < notice warning "the fallback second did not answer: `p` wants a key (401): bad key; configure `api_key` for it" ""
-            < notice warning "the provider of first is overloaded: third is asked instead" ""
+            < notice warning "The provider of first is overloaded; third answers instead." ""
             < notice warning "the fallback third did not answer: `p` is overloaded or broken for `third` (503): busy; try again later" ""
             < title hello
             asked: first, second, third
@@ -151,7 +151,7 @@ async fn a_reply_that_was_shown_in_part_is_not_begun_again() {
         &["hello"],
         expect![[r#"
             < text[msg-1] Begun
-            < notice warning "the provider is in trouble; the model is asked to go on with it (1 of 3)" ""
+            < notice warning "The provider is overloaded; the model is asked to continue its reply (1 of 3)." ""
             < text[msg-3]  and ended.
             < title hello
             asked: first, first

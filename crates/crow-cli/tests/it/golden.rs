@@ -113,13 +113,13 @@ fn refused_call_does_not_run() {
             > prompt write a file
             < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
             ? Write a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-0 failed "not run: the user rejected it"
             < text[msg-3] Then not.
             < title write a file
             = end_turn
             model saw user: "write a file"
             model saw assistant: write("{\"file_path\":\"a.txt\",\"content\":\"x\"}")
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }
@@ -361,7 +361,7 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             < prompt[msg-0] read and wait
             < text[msg-1] Both.
             < usage 46/32000
-            < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "its result is not known: Crow stopped, or could not store it, while this call was at work"
+            < call call-1-0 terminal "`echo started; tail -f /dev/null`" failed {"command":"echo started; tail -f /dev/null"} "its result is unknown: Crow exited, or could not store it, while this call was running"
             < call call-1-1 read "Read a.txt" completed {"file_path":"a.txt"} "     1\tapples\n"
             = loaded
             > prompt what happened?
@@ -370,7 +370,7 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
             = end_turn
             model saw user: "read and wait"
             model saw assistant: "Both." terminal("{\"command\":\"echo started; tail -f /dev/null\"}") read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "its result is not known: Crow stopped, or could not store it, while this call was at work"
+            model saw tool: "its result is unknown: Crow exited, or could not store it, while this call was running"
             model saw tool: "     1\tapples\n"
             model saw user: "what happened?"
         "#]],

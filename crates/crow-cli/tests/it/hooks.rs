@@ -28,7 +28,7 @@ fn a_blocked_call_is_neither_asked_nor_run() {
         &expect![[r#"
             > prompt push it
             < call call-1-0 terminal "`touch pushed; git push`" pending {"command":"touch pushed; git push"}
-            < call call-1-0 failed "not run: a hook refused it: push by hand"
+            < call call-1-0 failed "not run: a hook rejected it: push by hand"
             < call call-3-0 terminal "`ls pushed`" pending {"command":"ls pushed"}
             < call call-3-0 in_progress
             < call call-3-0 failed "ls: cannot access 'pushed': No such file or directory\nexit code 2"
@@ -37,7 +37,7 @@ fn a_blocked_call_is_neither_asked_nor_run() {
             = end_turn
             model saw user: "push it"
             model saw assistant: terminal("{\"command\":\"touch pushed; git push\"}")
-            model saw tool: "not run: a hook refused it: push by hand"
+            model saw tool: "not run: a hook rejected it: push by hand"
             model saw assistant: terminal("{\"command\":\"ls pushed\"}")
             model saw tool: "ls: cannot access 'pushed': No such file or directory\nexit code 2"
         "#]],
@@ -63,14 +63,14 @@ fn a_hook_blocks_in_every_mode_and_only_its_tools() {
             < call call-1-0 terminal "`true`" pending {"command":"true"}
             < call call-1-1 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-1-1 in_progress
-            < call call-1-0 failed "not run: a hook refused it: no commands"
+            < call call-1-0 failed "not run: a hook rejected it: no commands"
             < call call-1-1 completed "     1\tapples\n"
             < text[msg-4] I see.
             < title look
             = end_turn
             model saw user: "look"
             model saw assistant: terminal("{\"command\":\"true\"}") read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "not run: a hook refused it: no commands"
+            model saw tool: "not run: a hook rejected it: no commands"
             model saw tool: "     1\tapples\n"
         "#]],
     );
@@ -91,13 +91,13 @@ fn a_hook_gives_no_permission() {
             > prompt run it
             < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
             ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-0 failed "not run: the user rejected it"
             < text[msg-3] Then not.
             < title run it
             = end_turn
             model saw user: "run it"
             model saw assistant: terminal("{\"command\":\"touch .\"}")
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }
@@ -121,7 +121,7 @@ fn the_first_refusal_counts_and_the_rest_do_not_run() {
         &expect![[r#"
             > prompt run it
             < call call-1-0 terminal "`true`" pending {"command":"true"}
-            < call call-1-0 failed "not run: a hook refused it: it gave no reason"
+            < call call-1-0 failed "not run: a hook rejected it: it gave no reason"
             < call call-3-0 glob "Find `*`" pending {"pattern":"*"}
             < call call-3-0 in_progress
             < call call-3-0 completed "first\n"
@@ -130,7 +130,7 @@ fn the_first_refusal_counts_and_the_rest_do_not_run() {
             = end_turn
             model saw user: "run it"
             model saw assistant: terminal("{\"command\":\"true\"}")
-            model saw tool: "not run: a hook refused it: it gave no reason"
+            model saw tool: "not run: a hook rejected it: it gave no reason"
             model saw assistant: glob("{\"pattern\":\"*\"}")
             model saw tool: "first\n"
         "#]],
@@ -156,18 +156,18 @@ fn a_guard_that_fails_lets_nothing_pass_and_is_reported() {
             > prompt run it
             < call call-1-0 terminal "`true`" pending {"command":"true"}
             < thought[] The PreToolUse hook `echo no jq >&2; exit 7` failed: it ended with exit code 7: no jq⏎
-            < call call-1-0 failed "not run: the hook `echo no jq >&2; exit 7` has to pass it first, and failed: it ended with exit code 7: no jq"
+            < call call-1-0 failed "not run: the hook `echo no jq >&2; exit 7`, which must approve it, failed: it ended with exit code 7: no jq"
             < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < thought[] The PreToolUse hook `sleep 1000` failed: it ran longer than 1 s⏎
-            < call call-3-0 failed "not run: the hook `sleep 1000` has to pass it first, and failed: it ran longer than 1 s"
+            < call call-3-0 failed "not run: the hook `sleep 1000`, which must approve it, failed: it ran longer than 1 s"
             < text[msg-5] Nothing works.
             < title run it
             = end_turn
             model saw user: "run it"
             model saw assistant: terminal("{\"command\":\"true\"}")
-            model saw tool: "not run: the hook `echo no jq >&2; exit 7` has to pass it first, and failed: it ended with exit code 7: no jq"
+            model saw tool: "not run: the hook `echo no jq >&2; exit 7`, which must approve it, failed: it ended with exit code 7: no jq"
             model saw assistant: read("{\"file_path\":\"a.txt\"}")
-            model saw tool: "not run: the hook `sleep 1000` has to pass it first, and failed: it ran longer than 1 s"
+            model saw tool: "not run: the hook `sleep 1000`, which must approve it, failed: it ran longer than 1 s"
         "#]],
     );
 }
@@ -235,13 +235,13 @@ fn what_was_refused_has_no_hooks_after_it() {
             > prompt run it
             < call call-1-0 terminal "`touch .`" pending {"command":"touch ."}
             ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-0 failed "not run: the user rejected it"
             < text[msg-3] Then not.
             < title run it
             = end_turn
             model saw user: "run it"
             model saw assistant: terminal("{\"command\":\"touch .\"}")
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }
@@ -263,14 +263,14 @@ fn a_refused_prompt_is_neither_asked_nor_stored() {
         "#,
         &expect![[r#"
             > prompt my password is 1234
-            < text[refused-1] Not asked: a hook refused it: no passwords please
+            < text[refused-1] Not sent: a hook rejected it: no passwords please
             = end_turn
             > prompt hello
             < text[msg-1] Hello.
             < title hello
             = end_turn
             > prompt what was the password?
-            < text[refused-2] Not asked: a hook refused it: no passwords please
+            < text[refused-2] Not sent: a hook rejected it: no passwords please
             = end_turn
             > kill
             > load
@@ -301,7 +301,7 @@ fn words_into_a_running_turn_are_checked_as_well() {
             > prompt begin
             < text[msg-1] I begin.
             > steer the password is 1234
-            ! -32602 invalid_value: Not asked: a hook refused it: no passwords please
+            ! -32602 invalid_value: Not sent: a hook rejected it: no passwords please
             < title begin
             = end_turn
             model saw user: "begin"
@@ -350,7 +350,7 @@ fn a_prompt_whose_hook_fails_is_not_asked() {
         &expect![[r#"
             > prompt hello
             < thought[] The UserPromptSubmit hook `echo '{oops'` failed: its answer is not JSON: key must be a string at line 1 column 2⏎
-            < text[refused-1] Not asked: the hook `echo '{oops'` has to pass it first, and failed: its answer is not JSON: key must be a string at line 1 column 2
+            < text[refused-1] Not sent: the hook `echo '{oops'`, which must approve it, failed: its answer is not JSON: key must be a string at line 1 column 2
             = end_turn
         "#]],
     );

@@ -272,7 +272,7 @@ async fn images_that_models_refuse_stay_out_of_the_session() {
         ! An image of the prompt cannot be used: it has bytes that are no PNG, JPEG, GIF or WebP. Send another one, or none.
         ! An image of the prompt cannot be used: it is of the type image/svg+xml, which models do not take; send PNG, JPEG, GIF or WebP. Send another one, or none.
         ! An image of the prompt cannot be used: it has bytes that are no PNG, JPEG, GIF or WebP. Send another one, or none.
-        ! The image data:image/png;base64,aGVsbG8= could not be read: it has bytes that are no PNG, JPEG, GIF or WebP. Send its bytes instead.
+        ! could not read the image data:image/png;base64,aGVsbG8=: it has bytes that are no PNG, JPEG, GIF or WebP; attach its content instead
         [{"type":"image_url","image_url":{"url":"data:image/png;base64,$PNG"}},{"type":"text","text":"what?"}]
         [report.pdf (application/pdf, about 9 bytes that are not shown)](/x/report.pdf)
         <resource uri="crow:file:///x/report.pdf">

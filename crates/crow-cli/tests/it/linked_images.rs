@@ -128,9 +128,9 @@ async fn what_is_no_image_is_a_note_and_a_notice() {
             < call call-0-100001 web_fetch "Fetch http://$HOST/page.png" pending {"url":"http://$HOST/page.png"}
             ? Fetch http://$HOST/page.png [allow_once, allow_always, reject_once, reject_and_tell] -> allow_always
             < call call-0-100001 failed "it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream)"
-            < notice warning "the image http://$HOST/page.png was left out: it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream); the model gets its address only" ""
-            < notice warning "the image http://$HOST/gone.png was left out: the server answered 404 Not Found; the model gets its address only" ""
-            < notice warning "the image http://$HOST/large.png was left out: the image has more than 3700000 bytes; the model gets its address only" ""
+            < notice warning "The image http://$HOST/page.png was left out: it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream). The model only gets its address." ""
+            < notice warning "The image http://$HOST/gone.png was left out: the server answered 404 Not Found. The model only gets its address." ""
+            < notice warning "The image http://$HOST/large.png was left out: the image has more than 3700000 bytes. The model only gets its address." ""
             < text[msg-1] Seen.
             < title (no text)
             model saw [{"type":"text","text":"[it](http://$HOST/page.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/page.png\">\nThe image was not fetched: it is not a PNG, JPEG, GIF or WebP (its content type is text/event-stream).\n</resource>"},{"type":"text","text":"[it](http://$HOST/gone.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/gone.png\">\nThe image was not fetched: the server answered 404 Not Found.\n</resource>"},{"type":"text","text":"[it](http://$HOST/large.png)"},{"type":"text","text":"<resource uri=\"crow:image:http://$HOST/large.png\">\nThe image was not fetched: the image has more than 3700000 bytes.\n</resource>"},{"type":"text","text":"[it](http://$HOST/a.png)"},{"type":"image_url","image_url":{"url":"data:image/png;base64,$PNG"}}]
@@ -145,13 +145,13 @@ async fn what_the_person_or_a_rule_refuses_is_not_fetched() {
     check("", &["reject_once"], |stage| json!([stage.link("/a.png")]), expect![[r#"
         < call call-0-100001 web_fetch "Fetch http://$HOST/a.png" pending {"url":"http://$HOST/a.png"}
         ? Fetch http://$HOST/a.png [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
-        < call call-0-100001 failed "the person refused it"
-        < notice warning "the image http://$HOST/a.png was left out: the person refused it; the model gets its address only" ""
+        < call call-0-100001 failed "the user rejected it"
+        < notice warning "The image http://$HOST/a.png was left out: the user rejected it. The model only gets its address." ""
         < text[msg-1] Seen.
         < title (no text)
         model saw [it](http://$HOST/a.png)
         <resource uri="crow:image:http://$HOST/a.png">
-        The image was not fetched: the person refused it.
+        The image was not fetched: the user rejected it.
         </resource>
         fetched: 
     "#]]).await;
@@ -160,7 +160,7 @@ async fn what_the_person_or_a_rule_refuses_is_not_fetched() {
         &[],
         |stage| json!([stage.image("/b")]),
         expect![[r#"
-            < notice warning "the image http://$HOST/b was left out: the configuration forbids it with the deny rule `tool(web_fetch)`; the model gets its address only" ""
+            < notice warning "The image http://$HOST/b was left out: the configuration forbids it with the deny rule `tool(web_fetch)`. The model only gets its address." ""
             < text[msg-1] Seen.
             < title (no text)
             model saw [http://$HOST/b]

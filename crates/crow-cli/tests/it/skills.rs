@@ -90,13 +90,13 @@ fn a_skill_is_read_without_a_question_and_the_configuration_is_not() {
         "ship it",
         |client, _| client.log(),
         &expect![[r#"
-            < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
+            < notice warning "/help is a command of Crow's own; rename the file or the skill." ""
             < call call-1-0 read "Read $HOME/.crow/skills/deploy/ship.sh" pending {"file_path":"../.crow/skills/deploy/ship.sh"}
             < call call-1-0 in_progress
             < call call-1-0 completed "     1\techo shipped\n"
             < call call-3-0 read "Read $HOME/.crow/config.yaml" pending {"file_path":"../.crow/config.yaml"}
             ? Read $HOME/.crow/config.yaml [allow_once, reject_once, reject_and_tell] -> reject_once
-            < call call-3-0 failed "not run: the person refused it"
+            < call call-3-0 failed "not run: the user rejected it"
             < text[msg-5] Done.
             < title ship it
         "#]],
@@ -166,20 +166,20 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
             format!("{}\n{}", client.log(), offered.collect::<String>())
         },
         &expect![[r#"
-            < notice warning "/help stays Crow's own command; call the file or the skill otherwise." ""
-            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and use it or not⏎- `/permissions` `remove N | clear`: Show what you allowed beyond single calls, and take it back⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit.taskstoissues` `phase, story or task ids (optional)`: Make a GitHub issue of each open task, with your GitHub MCP server⏎- `/speckit` `status | use 002 | init | templates | doctor`: Where the Spec Kit workflow stands⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
+            < notice warning "/help is a command of Crow's own; rename the file or the skill." ""
+            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo for the last one`: Compact the context⏎- `/clear`: Clear the context; the session keeps its messages⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this directory⏎- `/tasks`: Show the tasks of this session and their results⏎- `/stop`: Stop the running turn and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and trust it or not⏎- `/permissions` `remove N | clear`: Show and remove stored permissions⏎- `/undo` `--dry-run | skip`: Undo the file changes of the last turn⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit.taskstoissues` `phase, story or task ids (optional)`: Make a GitHub issue of each open task, with your GitHub MCP server⏎- `/speckit` `status | use 002 | init | templates | doctor`: Show the state of the Spec Kit workflow⏎- `/review` `FILE`: Reviews a file.⏎- `/deploy`: Ships the site.⏎
 
             /"help" "Show the commands" null
-            /"compact" "Make the conversation shorter for the model" "what to pay attention to, or undo to take the last one back"
-            /"clear" "Let the model begin afresh; what was said stays in the session" null
+            /"compact" "Compact the context" "what to pay attention to, or undo for the last one"
+            /"clear" "Clear the context; the session keeps its messages" null
             /"mode" "Show or change how much Crow may do on its own" "ask | accept-edits | plan | auto"
             /"model" "Show or change the model" "name of a configured model"
-            /"sessions" "Show the newest sessions of this folder" null
-            /"tasks" "Show the tasks of this session and what became of them" null
-            /"stop" "Stop the turn that runs, and the tasks" null
-            /"trust" "Show what this repository would run, and use it or not" "yes | session | no"
-            /"permissions" "Show what you allowed beyond single calls, and take it back" "remove N | clear"
-            /"undo" "Take back what the last turn did to files" "--dry-run | skip"
+            /"sessions" "Show the newest sessions of this directory" null
+            /"tasks" "Show the tasks of this session and their results" null
+            /"stop" "Stop the running turn and the tasks" null
+            /"trust" "Show what this repository would run, and trust it or not" "yes | session | no"
+            /"permissions" "Show and remove stored permissions" "remove N | clear"
+            /"undo" "Undo the file changes of the last turn" "--dry-run | skip"
             /"speckit.constitution" "Set or amend the project's ground rules" "principles to adopt or change"
             /"speckit.specify" "Start a feature: turn an idea into a specification" "what to build and why"
             /"speckit.clarify" "Settle open points of the current spec, one question at a time" "area to focus on (optional)"
@@ -190,7 +190,7 @@ fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
             /"speckit.implement" "Work through the task list" "phase, story or task ids (optional)"
             /"speckit.converge" "Compare the code with the spec and add missing tasks" "focus (optional)"
             /"speckit.taskstoissues" "Make a GitHub issue of each open task, with your GitHub MCP server" "phase, story or task ids (optional)"
-            /"speckit" "Where the Spec Kit workflow stands" "status | use 002 | init | templates | doctor"
+            /"speckit" "Show the state of the Spec Kit workflow" "status | use 002 | init | templates | doctor"
             /"review" "Reviews a file." "FILE"
             /"deploy" "Ships the site." null
         "#]],

@@ -73,8 +73,8 @@ async fn images_are_notes_for_it_and_images_again_for_another() {
         {"role":"user","content":"and you?"}
         ---
         < config_option_update
-        < notice warning "the model plain reads text only: it gets a note instead of the image; /model switches to another" ""
-        < notice warning "the image http://$HOST/v1/c.png was left out: the model plain reads text only; the model gets its address only" ""
+        < notice warning "The model plain reads text only and gets a note instead of the image. Type /model to switch to another." ""
+        < notice warning "The image http://$HOST/v1/c.png was left out: the model plain reads text only. The model only gets its address." ""
         < call call-1-0 read "Read b.png" pending {"file_path":"b.png"}
         < call call-1-0 in_progress
         < call call-1-0 completed ""

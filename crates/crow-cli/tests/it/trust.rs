@@ -201,8 +201,8 @@ fn a_client_that_says_yes_to_everything_trusts_nothing() {
         let log = stage.client.log();
         let told: Vec<&str> = log.lines().filter(|line| line.starts_with("< notice")).collect();
         expect![[r#"
-            < notice warning ".crow/config.yaml sets what a repository cannot set, so that is left out: permissions.mode, providers, sandbox." ""
-            < notice warning "This repository supplies 2 MCP servers, 1 rule, 1 skill, 1 command, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal." ""
+            < notice warning ".crow/config.yaml sets keys that a repository cannot set, which are ignored: permissions.mode, providers, sandbox." ""
+            < notice warning "This repository has 2 MCP servers, 1 rule, 1 skill, 1 command, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal." ""
         "#]].assert_eq(&(told.join("\n") + "\n"));
         assert!(!log.contains("? "), "something was asked: {log}");
     });
@@ -283,14 +283,14 @@ fn always_is_until_it_changes_and_a_change_is_shown_as_one() {
         let asked = &log[log.find("? form Use what").expect("it was asked")..];
         let asked = &asked[..asked.find(" -> ").expect("it was answered")];
         expect![[r#"
-            ? form Use what this repository supplies: 1 command, changed since you allowed it
+            ? form Use the configuration of this repository: 1 command, changed since you trusted it
 
             ```
             .crow/prompts/review.md
               command /review: Review $ARGUMENTS!
             ```
 
-            changed in .crow/prompts/review.md:
+            changes in .crow/prompts/review.md:
             ```
             from line 1:
             - ---
@@ -313,7 +313,7 @@ fn the_command_shows_before_it_takes_a_yes() {
         assert!(stage.command("/trust maybe").await.contains("Nothing was changed: write /trust"));
         let shown = stage.command("/trust").await;
         for part in
-            ["MCP server good runs:", "needs no question: touch allowed", "Run ship.sh.", "/trust yes"]
+            ["MCP server good runs:", "allowed: touch allowed", "Run ship.sh.", "/trust yes"]
         {
             assert!(shown.contains(part), "{part}: {shown}");
         }
@@ -430,7 +430,7 @@ fn never_is_silent_until_it_changes() {
         stage.reopen().await;
         stage.answer(NOT_NOW);
         stage.play("hello").await;
-        assert_eq!(stage.questions(), "Use what this repository supplies: 1 MCP server\n");
+        assert_eq!(stage.questions(), "Use the configuration of this repository: 1 MCP server\n");
     });
 }
 

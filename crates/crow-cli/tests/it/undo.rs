@@ -130,14 +130,14 @@ fn a_turn_is_taken_back_and_then_the_one_before() {
         says(
             &stage.say("/undo").await,
             &expect![[r"
-            - `a.txt`: put back
+            - `a.txt`: restored
         "]],
         );
         assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\nfour\n".into(), "apples\n".into()));
         says(
             &stage.say("/undo").await,
             &expect![[r"
-            - `a.txt`: put back
+            - `a.txt`: restored
             - `new/b.txt`: removed
         "]],
         );
@@ -149,7 +149,7 @@ fn a_turn_is_taken_back_and_then_the_one_before() {
         says(
             &nothing,
             &expect![[r"
-            There is nothing to undo: no change of a file is left that this session made.
+            There is nothing to undo: this session has no file changes left.
         "]],
         );
     });
@@ -188,7 +188,7 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
         says(
             &stage.say("/undo").await,
             &expect![[r#"
-                - `a.txt`: left alone, it has changed since the agent left it
+                - `a.txt`: left unchanged, it has changed since the agent left it
 
                   Undoing would change this:
 
@@ -200,9 +200,9 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
                 +two
                 ```
 
-                - `new/b.txt`: is as it was already
+                - `new/b.txt`: restored already
 
-                What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
+                Files that could not be restored are unchanged. /undo skip skips them, and /undo continues with the turn before.
             "#]],
         );
         assert_eq!(stage.read("a.txt"), "one\nfour\nfive, by hand\n");
@@ -210,7 +210,7 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
         says(
             &stage.say("/undo").await,
             &expect![[r"
-            - `a.txt`: put back
+            - `a.txt`: restored
         "]],
         );
         assert_eq!(stage.read("a.txt"), "one\ntwo\n");
@@ -299,7 +299,7 @@ fn nobody_undoes_under_a_turn_that_runs() {
         says(
             &stage.say("/undo").await,
             &expect![[r"
-            A turn runs. Stop it first, with /stop, then undo what it did.
+            A turn is running. Stop it with /stop, then undo its changes.
         "]],
         );
         let busy = stage.crow(&["undo"]);
@@ -325,12 +325,12 @@ fn through_the_clients_files() {
         stage.turn("call write {\"file_path\":\"crlf.txt\",\"content\":\"x\\n\"}\ntext \"Done.\"").await;
         stage.client.editor.buffers.insert(stage.path("crlf.txt"), "x\ntyped\n".to_owned());
         let left = stage.say("/undo").await;
-        assert!(left.starts_with("- `crlf.txt`: left alone, it has changed since"), "{left}");
+        assert!(left.starts_with("- `crlf.txt`: left unchanged, it has changed since"), "{left}");
         stage.client.editor.buffers.clear();
         says(
             &stage.say("/undo").await,
             &expect![[r"
-            - `crlf.txt`: put back
+            - `crlf.txt`: restored
         "]],
         );
         assert_eq!(fs::read(stage.path("crlf.txt")).expect("a file"), b"one\r\ntwo\r\n");
@@ -338,7 +338,7 @@ fn through_the_clients_files() {
         says(
             &stage.say("/undo").await,
             &expect![[r"
-            - `a.txt`: put back
+            - `a.txt`: restored
             - `new/b.txt`: removed
         "]],
         );
@@ -354,7 +354,7 @@ fn a_file_that_the_client_does_not_show_is_not_written_through_it() {
         stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
         let before = stage.client.log().matches("> fs write").count();
         stage.client.editor.fail_next("fs/read_text_file", crow_testkit::client::ResponseFault::Error);
-        assert_eq!(stage.say("/undo").await, "- `a.txt`: put back\n");
+        assert_eq!(stage.say("/undo").await, "- `a.txt`: restored\n");
         assert_eq!(stage.read("a.txt"), "one\ntwo\n");
         assert_eq!(stage.client.log().matches("> fs write").count(), before, "{}", stage.client.log());
     });
@@ -370,7 +370,7 @@ fn what_was_not_saved_comes_back_with_the_line_ends_of_its_file() {
         let edit = r#"call edit {"file_path":"crlf.txt","old_string":"two","new_string":"three"}"#;
         stage.turn(&format!("call read {{\"file_path\":\"crlf.txt\"}}\n{edit}\ntext \"Done.\"")).await;
         assert!(stage.read("crlf.txt").contains("three"));
-        assert_eq!(stage.say("/undo").await, "- `crlf.txt`: put back\n");
+        assert_eq!(stage.say("/undo").await, "- `crlf.txt`: restored\n");
         assert_eq!(fs::read(&path).expect("a file"), b"one\r\ntwo\r\nnot saved\r\n");
     });
 }
@@ -383,20 +383,20 @@ fn only_what_is_known_is_done() {
         says(
             &stage.say("/undo everything").await,
             &expect![[r#"
-                Nothing was undone: write /undo, /undo --dry-run or /undo skip.
+                Nothing was undone. Type /undo, /undo --dry-run or /undo skip.
             "#]],
         );
         says(
             &stage.say("/undo --dry-run").await,
             &expect![[r#"
-                - `a.txt`: would be put back
+                - `a.txt`: would be restored
                 - `new/b.txt`: would be removed
             "#]],
         );
         says(
             &stage.say("/undo skip").await,
             &expect![[r#"
-                There is nothing to skip: nothing stands in the way of /undo.
+                There is nothing to skip: there are no conflicts.
             "#]],
         );
         assert_eq!((stage.read("a.txt"), stage.read("new/b.txt")), ("one\nfour\n".into(), "apples\n".into()));
@@ -424,7 +424,7 @@ fn what_was_skipped_is_in_the_way_of_nothing_older() {
         says(
             &said.replace(&stage.session, "SESSION"),
             &expect![[r#"
-                - `d.txt`: left alone, it has changed since the agent left it
+                - `d.txt`: left unchanged, it has changed since the agent left it
 
                   Undoing would change this:
 
@@ -434,12 +434,12 @@ fn what_was_skipped_is_in_the_way_of_nothing_older() {
                 ```
 
 
-                What could not be put back stays as it is. /undo skip leaves it so for good, and /undo goes on to the turn before.
-                - `d.txt`: skipped, it has changed since the agent left it; it stays as it is
+                Files that could not be restored are unchanged. /undo skip skips them, and /undo continues with the turn before.
+                - `d.txt`: skipped, it has changed since the agent left it; it is unchanged
                 Some(0)
                 c.txt: skipped, it has changed since the agent left it; it is unchanged
                 nothing to skip in SESSION
-                - `a.txt`: put back
+                - `a.txt`: restored
                 - `new/b.txt`: removed
             "#]],
         );
@@ -459,7 +459,7 @@ fn what_the_client_has_not_seen_on_the_disk_is_not_overwritten() {
         stage.world.write_file("b.txt", "somebody else\n");
         let left = stage.say("/undo").await;
         assert!(
-            left.starts_with("- `b.txt`: left alone, it differs between the disk and the editor"),
+            left.starts_with("- `b.txt`: left unchanged, it differs between the disk and the editor"),
             "{left}"
         );
         assert_eq!(stage.read("b.txt"), "somebody else\n");

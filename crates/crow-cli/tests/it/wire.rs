@@ -324,10 +324,10 @@ fn folders_that_are_none() {
         got load
         "#,
         &expect![[r#"
-            relative ! -32602 invalid_value: cwd is project, which is not an absolute path.
-            missing ! -32602 invalid_value: cwd is $HOME/nowhere, which is not a folder. Create it or choose another.
-            file ! -32602 invalid_value: cwd is $HOME/project/a.txt, which is not a folder. Create it or choose another.
-            load ! -32602 invalid_value: cwd is nowhere, which is not an absolute path.
+            relative ! -32602 invalid_value: cwd is project, which is not an absolute path
+            missing ! -32602 invalid_value: cwd is $HOME/nowhere, which is not a directory; create it or choose another
+            file ! -32602 invalid_value: cwd is $HOME/project/a.txt, which is not a directory; create it or choose another
+            load ! -32602 invalid_value: cwd is nowhere, which is not an absolute path
         "#]],
     );
 }
@@ -352,11 +352,11 @@ fn sessions_that_are_not_there() {
         got list
         "#,
         &expect![[r#"
-            prompt ! -32002 session_not_found: There is no session nobody. `crow-cli inspect` lists the sessions there are.
-            load ! -32002 session_not_found: There is no session nobody. `crow-cli inspect` lists the sessions there are.
-            mode ! -32002 session_not_found: There is no session nobody. `crow-cli inspect` lists the sessions there are.
-            option ! -32002 session_not_found: There is no session nobody. `crow-cli inspect` lists the sessions there are.
-            cursor ! -32602 invalid_value: The cursor yesterday is not one of ours. Ask for the first page again.
+            prompt ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
+            load ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
+            mode ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
+            option ! -32002 session_not_found: there is no session nobody; `crow-cli inspect` lists the sessions
+            cursor ! -32602 invalid_value: the cursor yesterday is not valid; request the first page again
             list = 
         "#]],
     );
@@ -415,11 +415,11 @@ fn options_that_are_not_offered() {
         got old
         "#,
         &expect![[r#"
-            option ! -32602 invalid_value: There is no option colour. Options: mode, model, thought_level.
-            value ! -32602 invalid_value: There is no mode yolo. Modes: ask | accept-edits | plan | auto.
-            model ! -32602 invalid_value: The model gpt-99 is not configured. Configured: scripted.
+            option ! -32602 invalid_value: there is no option colour; the options are: mode, model, thought_level
+            value ! -32602 invalid_value: there is no mode yolo; the modes are: ask | accept-edits | plan | auto
+            model ! -32602 invalid_value: the model gpt-99 is not configured; the models are: scripted
             flag ! -32602 invalid_value: The option mode takes one of its listed values.
-            mode ! -32602 invalid_value: There is no mode yolo. Modes: ask | accept-edits | plan | auto.
+            mode ! -32602 invalid_value: there is no mode yolo; the modes are: ask | accept-edits | plan | auto
             good = ok "mode" "plan" "model" "scripted" "thought_level" "default"
             < mode plan
             < config_option_update

@@ -104,13 +104,13 @@ fn what_stands_elsewhere_is_asked_for() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Read $HOME/b.txt [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pro" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 "
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/read_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 "
         "#]],
     );
 }
@@ -149,13 +149,13 @@ fn a_file_is_not_written_when_the_person_refuses_it() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
         "#]],
     );
 }
@@ -171,7 +171,7 @@ fn a_file_is_not_written_when_nobody_can_be_asked() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/a.txt [allow_once, reject_once] -> error
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission and nobody could be asked (the dialog broke)\n\nIt change" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: it needs permission, and the user could not be asked (the dialog broke)\n\nIt change" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
@@ -193,13 +193,13 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/.git/config [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
         "#]],
     );
     check_wish(
@@ -211,13 +211,13 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/.crow/config.yaml [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
         "#]],
     );
     check_wish(
@@ -229,13 +229,13 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Write $HOME/project/../.bashrc [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/pr" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the person refused it\n\nIt changed 1"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; fs/write_text_file: error -32603: not allowed: the user rejected it\n\nIt changed 1"
         "#]],
     );
 }
@@ -275,13 +275,13 @@ fn a_command_does_not_run_when_the_person_refuses_it() {
             ? Task for other: hello [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> allow_once
             < call call-1-0 in_progress
             ? other, hello: Run sh -c 'env -u A echo of another' [allow_once, reject_once] -> reject_once
-            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] Heard.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 fi"
+            model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fi"
         "#]],
     );
 }
@@ -482,13 +482,13 @@ fn a_variable_is_judged_with_its_command() {
         < call call-1-0 task "Task for other: hello" pending {"prompt":"hello","agent":"other"}
         < call call-1-0 in_progress
         ? other, hello: Run env 'LD_PRELOAD=evil.so' sh -c 'echo of another' [allow_once, reject_once] -> reject_once
-        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
+        < call call-1-0 completed "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 file with its tools (+1 -1):\n  $HOME/proje" diff $HOME/project/notes.txt "old\n" -> "new\n"
         < text[msg-3] Heard.
         < title go
         = end_turn
         model saw user: "go"
         model saw assistant: task("{\"prompt\":\"hello\",\"agent\":\"other\"}")
-        model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the person refused it\n\nIt changed 1 fi"
+        model saw tool: "Task $TASK (other, hello) is done.\n\n; terminal/create: error -32603: not allowed: the user rejected it\n\nIt changed 1 fi"
     "#]],
     );
 }

@@ -112,17 +112,17 @@ fn the_root() {
         assert_eq!(stage.say("and now?").await, "end_turn");
         expect![[r#"
             < prompt[msg-0] go
-            < call call-1-0 task "Task: ALPHA" failed {"prompt":"ALPHA"} "its result is not known: Crow stopped, or could not store it, while this call was at work"
-            < notice warning "A task ended while this session was closed; the model hears of it with your next prompt." ""
-            < prompt[msg-3] Task $TASK (ALPHA) was lost: Crow ended while it was at work.⏎⏎What it said until then: query_session with session_id $TASK. To go on with it: task_send.⏎
+            < call call-1-0 task "Task: ALPHA" failed {"prompt":"ALPHA"} "its result is unknown: Crow exited, or could not store it, while this call was running"
+            < notice warning "A task ended while this session was closed. The model gets the result with your next prompt." ""
+            < prompt[msg-3] Task $TASK (ALPHA) was lost: Crow exited while it was running.⏎⏎Its messages until then: query_session with session_id $TASK. To go on with it: task_send.⏎
             < text[msg-4] It was lost.
             < title go
         "#]].assert_eq(&stage.hidden(&stage.client.log()));
         expect![[r#"
             and now?
-            Task $TASK (ALPHA) was lost: Crow ended while it was at work.
+            Task $TASK (ALPHA) was lost: Crow exited while it was running.
 
-            What it said until then: query_session with session_id $TASK. To go on with it: task_send.
+            Its messages until then: query_session with session_id $TASK. To go on with it: task_send.
         "#]]
         .assert_eq(&stage.told("go"));
         let tree = super::crow(&stage, &["inspect", "-s", &stage.session, "--tree"]).await;

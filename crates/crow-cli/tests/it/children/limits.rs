@@ -206,19 +206,19 @@ fn what_cannot_begin_says_why() {
             < call call-3-0 failed "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"nobody\""
             < call call-5-0 task "Task: x" pending {"prompt":"x","cwd":"missing"}
             < call call-5-0 in_progress
-            < call call-5-0 failed "there is no folder $HOME/project/missing"
-            < call call-7-0 task_send "Tell task unknown" pending {"task":"unknown","prompt":"x"}
+            < call call-5-0 failed "there is no directory $HOME/project/missing"
+            < call call-7-0 task_send "Message task unknown" pending {"task":"unknown","prompt":"x"}
             < call call-7-0 in_progress
-            < call call-7-0 failed "this session has given no task unknown; /tasks lists those it has"
-            < call call-9-0 task_read "Look at task unknown" pending {"task":"unknown"}
+            < call call-7-0 failed "this session has no task unknown; /tasks lists its tasks"
+            < call call-9-0 task_read "Read task unknown" pending {"task":"unknown"}
             < call call-9-0 in_progress
-            < call call-9-0 failed "this session has given no task unknown; /tasks lists those it has"
+            < call call-9-0 failed "this session has no task unknown; /tasks lists its tasks"
             < call call-11-0 task_cancel "Cancel task ../etc" pending {"task":"../etc"}
             < call call-11-0 in_progress
-            < call call-11-0 failed "this session has given no task ../etc; /tasks lists those it has"
+            < call call-11-0 failed "this session has no task ../etc; /tasks lists its tasks"
             < call call-13-0 task "Task: x" pending {"prompt":"x","worktree":true}
             < call call-13-0 in_progress
-            < call call-13-0 failed "could not make a worktree: $HOME/project is not in a git repository"
+            < call call-13-0 failed "could not create a worktree: $HOME/project is not in a git repository"
             < text[msg-15] Nothing.
             < title go
             = end_turn
@@ -228,15 +228,15 @@ fn what_cannot_begin_says_why() {
             model saw assistant: task("{\"prompt\":\"x\",\"agent\":\"nobody\"}")
             model saw tool: "`task` was not run: `agent` must be one of \"crow\", \"other\", not the string \"nobody\""
             model saw assistant: task("{\"prompt\":\"x\",\"cwd\":\"missing\"}")
-            model saw tool: "there is no folder $HOME/project/missing"
+            model saw tool: "there is no directory $HOME/project/missing"
             model saw assistant: task_send("{\"task\":\"unknown\",\"prompt\":\"x\"}")
-            model saw tool: "this session has given no task unknown; /tasks lists those it has"
+            model saw tool: "this session has no task unknown; /tasks lists its tasks"
             model saw assistant: task_read("{\"task\":\"unknown\"}")
-            model saw tool: "this session has given no task unknown; /tasks lists those it has"
+            model saw tool: "this session has no task unknown; /tasks lists its tasks"
             model saw assistant: task_cancel("{\"task\":\"../etc\"}")
-            model saw tool: "this session has given no task ../etc; /tasks lists those it has"
+            model saw tool: "this session has no task ../etc; /tasks lists its tasks"
             model saw assistant: task("{\"prompt\":\"x\",\"worktree\":true}")
-            model saw tool: "could not make a worktree: $HOME/project is not in a git repository"
+            model saw tool: "could not create a worktree: $HOME/project is not in a git repository"
         "#]],
     );
 }

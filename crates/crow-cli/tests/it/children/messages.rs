@@ -175,7 +175,7 @@ fn a_look_at_a_task_that_has_gone_tells_its_end() {
         assert_eq!(stage.end_of(id).await, "end_turn");
         expect![[r#"
             Task $TASK (other, hello) failed: The agent has gone. It ended with exit code 3.
-            The end of what it complained of:
+            The end of its stderr:
             the wings fell off
 
             It said nothing.

@@ -83,7 +83,7 @@ fn one_that_is_not_there() {
     });
     expect![[r#"
         Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 127.
-        The end of what it complained of:
+        The end of its stderr:
         crow-cli sandbox-exec: there is no program /nowhere/agent
 
         It said nothing.
@@ -99,7 +99,7 @@ fn one_that_ends_at_once() {
         &["broken"],
         &expect![[r#"
             Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 3.
-            The end of what it complained of:
+            The end of its stderr:
             cannot find the frobnicator
 
             It said nothing.
@@ -160,7 +160,7 @@ fn one_that_dies() {
         &["dies"],
         &expect![[r#"
             Task $TASK (other, greet) failed: The agent has gone. It ended with exit code 9.
-            The end of what it complained of:
+            The end of its stderr:
             the wings fell off
 
             echo:
@@ -319,7 +319,7 @@ fn one_that_asks_without_end_is_stopped() {
         told
     });
     expect![[r#"
-        Task $TASK (other, greet) failed: it asks for more at once than can be answered
+        Task $TASK (other, greet) failed: it sends more requests at once than can be answered
 
         echo: hello
 
@@ -361,7 +361,7 @@ fn one_that_does_not_answer_words_holds_nobody_up() {
         let hurry = json!({"task": task, "prompt": "hurry"});
         stage.server.add_answers(format!("call task_send {hurry}\ntext \"Told.\"").as_str());
         assert_eq!(stage.say("tell it").await, "end_turn");
-        assert_eq!(stage.told("go"), "Task $TASK is at work and has been told.\n");
+        assert_eq!(stage.told("go"), "The message was sent to task $TASK, which is running.\n");
         stage.clean("words without an answer").await;
     });
 }

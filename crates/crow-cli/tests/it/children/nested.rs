@@ -69,7 +69,7 @@ fn a_question_that_nobody_can_answer_is_a_refusal_with_a_reason() {
         let mut stage = chain(&[], script).await;
         stage.client.permission_answers.push_back("error".into());
         assert_eq!(stage.say("go").await, "end_turn");
-        expect!["not run: it needs permission and nobody could be asked (the dialog broke)"]
+        expect!["not run: it needs permission, and the user could not be asked (the dialog broke)"]
             .assert_eq(&stage.told("GAMMA"));
         assert!(!stage.world.project().join("a.txt").exists());
         stage.clean("refused").await;
@@ -84,7 +84,7 @@ fn without_a_terminal_nobody_can_answer() {
         let mut command = tokio::process::Command::new(super::binary());
         command.args(["run", "go"]).env("HOME", stage.world.home()).current_dir(stage.world.project());
         let ran = command.stdin(std::process::Stdio::null()).output().await.expect("it runs");
-        expect!["not run: it needs permission and nobody could be asked (there is no terminal to ask on)"]
+        expect!["not run: it needs permission, and the user could not be asked (there is no terminal to ask on)"]
             .assert_eq(&stage.told("GAMMA"));
         expect![[r#"
             Alpha told me.

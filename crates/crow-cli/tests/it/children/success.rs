@@ -206,7 +206,7 @@ fn a_child_like_oneself_is_told_more() {
             < title go
             = end_turn
             > prompt go on
-            < call call-5-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"more of it"}
+            < call call-5-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"more of it"}
             < call call-5-0 in_progress
             < call call-5-0 completed "Task $TASK (first) is done.\n\nMore A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[msg-7] Told.
@@ -217,12 +217,12 @@ fn a_child_like_oneself_is_told_more() {
             < call call-1-0 task "Task: first" completed {"prompt":"ALPHA","title":"first"} "Task $TASK (first) is done.\n\nA.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[msg-3] I see.
             < prompt[msg-4] go on
-            < call call-5-0 task_send "Tell task $TASK" completed {"task":"$TASK","prompt":"more of it"} "Task $TASK (first) is done.\n\nMore A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
+            < call call-5-0 task_send "Message task $TASK" completed {"task":"$TASK","prompt":"more of it"} "Task $TASK (first) is done.\n\nMore A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[msg-7] Told.
             < title go
             = loaded
             > prompt once more
-            < call call-9-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"again"}
+            < call call-9-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"again"}
             < call call-9-0 in_progress
             < call call-9-0 completed "Task $TASK (first) is done.\n\nStill A.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[msg-11] Told again.
@@ -279,7 +279,7 @@ fn an_agent_of_others_is_told_more() {
             < title go
             = end_turn
             > prompt go on
-            < call call-5-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"more of it"}
+            < call call-5-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"more of it"}
             < call call-5-0 in_progress
             ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
             < call call-5-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -291,12 +291,12 @@ fn an_agent_of_others_is_told_more() {
             < call call-1-0 task "Task for other: second" completed {"prompt":"hello","agent":"other","title":"second"} "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-3] I see.
             < prompt[msg-4] go on
-            < call call-5-0 task_send "Tell task $TASK" completed {"task":"$TASK","prompt":"more of it"} "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
+            < call call-5-0 task_send "Message task $TASK" completed {"task":"$TASK","prompt":"more of it"} "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
             < text[msg-7] Told.
             < title go
             = loaded
             > prompt once more
-            < call call-9-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"again"}
+            < call call-9-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"again"}
             < call call-9-0 in_progress
             ? other, second: rm -rf build [allow_once, allow_always, reject_once] -> allow_once
             < call call-9-0 completed "Task $TASK (other, second) is done.\n\n; session/request_permission: {\"outcome\":{\"outcome\":\"selected\",\"optionId\":\"allow_once\"}}\n\nIt changed 1 file with its tools " diff $HOME/project/notes.txt "old\n" -> "new\n"
@@ -366,12 +366,12 @@ fn a_task_is_steered_read_and_cancelled() {
             $ $SESSION just now 4 scripted go
             $ └ $TASK just now 3 scripted ALPHA crow: running, 1 round, 0 tokens
             > prompt stop it
-            < call call-5-0 task_read "Look at task $TASK" pending {"task":"$TASK"}
+            < call call-5-0 task_read "Read task $TASK" pending {"task":"$TASK"}
             < call call-5-0 in_progress
             < call call-5-0 completed "Task $TASK (crow: ALPHA): running.\n\n✗ Read a.txt\nHalf of it\n"
-            < call call-7-0 task_send "Tell task $TASK" pending {"task":"$TASK","prompt":"hurry"}
+            < call call-7-0 task_send "Message task $TASK" pending {"task":"$TASK","prompt":"hurry"}
             < call call-7-0 in_progress
-            < call call-7-0 completed "Task $TASK is at work and has been told.\n"
+            < call call-7-0 completed "The message was sent to task $TASK, which is running.\n"
             < call call-9-0 task_cancel "Cancel task $TASK" pending {"task":"$TASK"}
             < call call-9-0 in_progress
             < call call-9-0 completed "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
@@ -388,7 +388,7 @@ fn a_task_is_steered_read_and_cancelled() {
             model saw assistant: task_read("{\"task\":\"$TASK\"}")
             model saw tool: "Task $TASK (crow: ALPHA): running.\n\n✗ Read a.txt\nHalf of it\n"
             model saw assistant: task_send("{\"task\":\"$TASK\",\"prompt\":\"hurry\"}")
-            model saw tool: "Task $TASK is at work and has been told.\n"
+            model saw tool: "The message was sent to task $TASK, which is running.\n"
             model saw assistant: task_cancel("{\"task\":\"$TASK\"}")
             model saw tool: "Task $TASK (ALPHA) was cancelled.\n\nHalf of it\n\nThe whole of it: query_session with session_id $TASK. To go on with it: t"
         "#]],

@@ -232,7 +232,7 @@ fn what_crow_does_not_have_as_another() {
         "crow run --agent other -s nope hi",
         &expect![[r#"
         exit 4
-        error: There is no session nope. `crow-cli inspect` lists the sessions there are.
+        error: there is no session nope; `crow-cli inspect` lists the sessions
     "#]],
     );
     stage.server.replace_answers("text \"Own.\"");

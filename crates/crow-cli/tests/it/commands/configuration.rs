@@ -70,7 +70,7 @@ fn a_model_that_is_not_configured() {
         "crow run -m nope hi",
         &expect![[r#"
         exit 2
-        error: The model nope is not configured. Configured: scripted.
+        error: the model nope is not configured; the models are: scripted
     "#]],
     );
     check(
@@ -78,7 +78,7 @@ fn a_model_that_is_not_configured() {
         "crow run -m scriptd hi",
         &expect![[r#"
         exit 2
-        error: The model scriptd is not configured. Configured: scripted.
+        error: the model scriptd is not configured; the models are: scripted
     "#]],
     );
 }

@@ -79,7 +79,7 @@ fn a_copy_goes_on_and_the_original_stays() {
         "crow run -s nobody --fork hi",
         &expect![[r#"
         exit 4
-        error: There is no session nobody. `crow-cli inspect` lists the sessions there are.
+        error: there is no session nobody; `crow-cli inspect` lists the sessions
     "#]],
     );
 }

@@ -51,7 +51,7 @@ async fn compact_and_take_it_back() {
 async fn clear_and_take_it_back() {
     let mut stage = begun(&told()).await;
     assert_eq!(stage.say("/clear").await, "end_turn");
-    assert!(stage.client.log().contains("\"Cleared: the model begins afresh, "), "{}", stage.client.log());
+    assert!(stage.client.log().contains("\"Cleared: the model starts with an empty context, "), "{}", stage.client.log());
     assert_eq!(stage.say("hello again").await, "end_turn");
     let last = stage.last();
     assert_eq!(last.lines().count(), 1, "{last}");
@@ -68,7 +68,7 @@ async fn nothing_to_do() {
     let mut stage = Stage::start(&told(), None, "").await;
     let commands = [
         ("/compact", "There is nothing to compact yet.\n"),
-        ("/compact undo", "There is no compaction to take back.\n"),
+        ("/compact undo", "There is no compaction to undo.\n"),
         ("/clear", "There is nothing to clear.\n"),
     ];
     for (command, expected) in commands {

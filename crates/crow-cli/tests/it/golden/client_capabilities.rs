@@ -295,7 +295,7 @@ fn a_session_is_closed_resumed_and_deleted() {
             < config_option_update
             = closed
             > prompt two
-            ! -32002 session_not_found: There is no session $SESSION. `crow-cli inspect` lists the sessions there are.
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
             > resume
             = resumed
             > prompt two
@@ -308,9 +308,9 @@ fn a_session_is_closed_resumed_and_deleted() {
             > list
             =
             > load
-            ! -32002 session_not_found: There is no session $SESSION. `crow-cli inspect` lists the sessions there are.
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
             > resume
-            ! -32002 session_not_found: There is no session $SESSION. `crow-cli inspect` lists the sessions there are.
+            ! -32002 session_not_found: there is no session $SESSION; `crow-cli inspect` lists the sessions
             model saw user: "one"
             model saw assistant: "One."
             model saw user: "two"
@@ -337,19 +337,19 @@ fn nothing_is_read_before_it_is_allowed() {
             < call call-1-1 edit "Edit /etc/hosts" pending {"file_path":"/etc/hosts","old_string":"a","new_string":"b"}
             < call call-1-2 write "Write /etc/hosts" pending {"file_path":"/etc/hosts","content":"b"}
             ? Read /etc/hostname [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-0 failed "not run: the user rejected it"
             ? Edit /etc/hosts [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
-            < call call-1-1 failed "not run: the person refused it"
+            < call call-1-1 failed "not run: the user rejected it"
             ? Write /etc/hosts [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
-            < call call-1-2 failed "not run: the person refused it"
+            < call call-1-2 failed "not run: the user rejected it"
             < text[msg-5] Then not.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: read("{\"file_path\":\"/etc/hostname\"}") edit("{\"file_path\":\"/etc/hosts\",\"old_string\":\"a\",\"new_string\":\"b\"}") write("{\"file_path\":\"/etc/hosts\",\"content\":\"b\"}")
-            model saw tool: "not run: the person refused it"
-            model saw tool: "not run: the person refused it"
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
+            model saw tool: "not run: the user rejected it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }

@@ -73,7 +73,7 @@ fn a_warden_that_no_terminal_opens_for() {
             > terminal release term-3
             < call call-5-0 terminal "`env -u A echo two`" pending {"command":"env -u A echo two"}
             ? `env -u A echo two` [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
-            < call call-5-0 failed "not run: the person refused it"
+            < call call-5-0 failed "not run: the user rejected it"
             < text[msg-7] Done.
             < title go
             = end_turn
@@ -83,7 +83,7 @@ fn a_warden_that_no_terminal_opens_for() {
             model saw assistant: terminal("{\"command\":\"cat a.txt\"}")
             model saw tool: "apples\n"
             model saw assistant: terminal("{\"command\":\"env -u A echo two\"}")
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }
@@ -160,13 +160,13 @@ fn a_job_without_a_warden_is_asked_for() {
             > terminal release term-1
             < thought[] Note: there is no sandbox for commands in this client's terminals: crow-cli does not start there. Unapproved commands ask first; those that only read or edit inside the project run there without it.⏎
             ? `env -u A echo one` in the background [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-0 failed "not run: the user rejected it"
             < text[msg-3] Done.
             < title go
             = end_turn
             model saw user: "go"
             model saw assistant: terminal("{\"command\":\"env -u A echo one\",\"background\":true}")
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }

@@ -22,13 +22,13 @@ fn a_reply_that_broke_off_is_gone_on_with() {
             > prompt what is in it?
             < thought[msg-1-thought] First
             < text[msg-1] Let me 
-            < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
+            < thought[] The reply broke off; the model is asked to continue its reply (1 of 3).⏎
             < text[msg-3] see.
             < call call-3-0 read "Read a.txt" pending {"file_path":"a.txt"}
             < call call-3-0 in_progress
             < call call-3-0 completed "     1\tapples\n"
             < text[msg-5] App
-            < thought[] the provider is in trouble; the model is asked to go on with it (1 of 3)⏎
+            < thought[] The provider is overloaded; the model is asked to continue its reply (1 of 3).⏎
             < text[msg-7] les.
             < title what is in it?
             = end_turn
@@ -71,11 +71,11 @@ fn a_model_that_always_breaks_off_ends_the_turn() {
         &expect![[r#"
             > prompt count
             < text[msg-1] One
-            < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
+            < thought[] The reply broke off; the model is asked to continue its reply (1 of 3).⏎
             < thought[msg-3-thought] Two
-            < thought[] the answer broke off; the model is asked to go on with it (2 of 3)⏎
+            < thought[] The reply broke off; the model is asked to continue its reply (2 of 3).⏎
             < text[msg-5] Three
-            < thought[] the answer broke off; the model is asked to go on with it (3 of 3)⏎
+            < thought[] The reply broke off; the model is asked to continue its reply (3 of 3).⏎
             < text[msg-7] Four
             < title count
             ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (503): out of luck; try again later

@@ -152,7 +152,7 @@ fn failures_are_told_as_what_they_are() {
             ! -32603 provider_overloaded: `fake` is overloaded or broken for `scripted` (529): Overloaded; try again later
             > prompt two
             < text[msg-2] half
-            < thought[] the provider is in trouble; the model is asked to go on with it (1 of 3)⏎
+            < thought[] The provider is overloaded; the model is asked to continue its reply (1 of 3).⏎
             < text[msg-4]  and half
             = end_turn
             > prompt three

@@ -62,13 +62,13 @@ fn a_call_as_text_is_judged_like_any_other() {
             < thought[] `scripted` wrote its call of `write` as text; it is run as a call (`tool_calls: native` turns that off)⏎
             < call call-1-0 write "Write a.txt" pending {"file_path":"a.txt","content":"x"}
             ? Write a.txt [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-1-0 failed "not run: the person refused it"
+            < call call-1-0 failed "not run: the user rejected it"
             < text[msg-3] Then not.
             < title write a file
             = end_turn
             model saw user: "write a file"
             model saw assistant: write("{\"file_path\":\"a.txt\",\"content\":\"x\"}")
-            model saw tool: "not run: the person refused it"
+            model saw tool: "not run: the user rejected it"
         "#]],
     );
 }
@@ -150,7 +150,7 @@ fn a_call_as_text_that_was_cut_is_shown() {
             = max_tokens
             > prompt again
             < text[msg-3] {"name": "terminal", "arguments": {"command": "touch ran"}}
-            < thought[] the answer broke off; the model is asked to go on with it (1 of 3)⏎
+            < thought[] The reply broke off; the model is asked to continue its reply (1 of 3).⏎
             < text[msg-5] As I said.
             = end_turn
             > prompt hello?

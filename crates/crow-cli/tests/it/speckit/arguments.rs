@@ -115,7 +115,7 @@ fn a_description_stays_a_description() {
               - **SC-001**: [Who reaches what, how often or how fast]
               - **SC-002**: [What holds, for how many or how long]
             > cancel
-            < text[msg-3] ⏎/speckit.specify was not finished. .specify/specs/001-a-b/spec.md is there; say the same again to go on with it.⏎
+            < text[msg-3] ⏎/speckit.specify was not finished. .specify/specs/001-a-b/spec.md exists; repeat the same command to continue it.⏎
             < title /speckit.specify --short-name a-b --x {{7*7}} $ARGUMENTS [DA…
             = cancelled
             asked 0 with speckit_ask
@@ -195,7 +195,7 @@ fn a_name_that_is_none_is_made_of_the_description() {
           .specify/specs/001-build-application-sorts-photos/spec.md # Feature Specification: Build application sorts photos … 83 lines
           specs -> .specify/specs
         > cancel
-        < text[msg-3] ⏎/speckit.specify was not finished. .specify/specs/001-build-application-sorts-photos/spec.md is there; say the same again to go on with it.⏎
+        < text[msg-3] ⏎/speckit.specify was not finished. .specify/specs/001-build-application-sorts-photos/spec.md exists; repeat the same command to continue it.⏎
         < title /speckit.specify Build an application that sorts photos
         = cancelled
         asked 0 without tools
@@ -228,7 +228,7 @@ fn cancelled_while_the_name_is_asked() {
             = cancelled
             > tree
             > still /speckit status
-            < text[note-1] No feature yet in $HOME/project. Begin with /speckit.constitution or /speckit.specify.⏎
+            < text[note-1] No feature yet in $HOME/project. Start with /speckit.constitution or /speckit.specify.⏎
             = end_turn
             > prompt hello
             < text[msg-2] Hello.

@@ -137,7 +137,7 @@ fn from_the_rules_to_the_code() {
             < call call-58-0 in_progress
             < call call-58-0 completed "0 tasks are noted"
             < plan completed T001 Create pyproject.toml for Python 3.11, completed T002 Define Photo and Album in albums/model.py, completed T003 [US1] Show the albums of a folder in albums/cli.py, completed T004 Go through quickstart.md by hand
-            < text[msg-60] ⏎**/speckit.converge**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 4 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-60] ⏎**/speckit.converge**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 4 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             > prompt /speckit
             < text[note-19] - ▸ `001-photo-albums`: spec, plan, 4 of 4 tasks done, 18 open checklist items⏎⏎Next: `/speckit.converge`⏎

@@ -230,7 +230,7 @@ fn a_form_is_withdrawn_with_its_turn() {
             > cancel
             < takes its question back
             < call call-2-0 failed "the question was closed without an answer; do not ask it again"
-            < text[msg-4] ⏎/speckit.clarify was not finished. Say it again to go on with what is there.⏎
+            < text[msg-4] ⏎/speckit.clarify was not finished. Repeat it to continue with what is there.⏎
             < title /speckit.clarify
             = cancelled
             > prompt a

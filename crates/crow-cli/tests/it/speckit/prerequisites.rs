@@ -209,31 +209,31 @@ fn plan_mode_refuses_what_writes() {
             < text[note-1] Mode plan, model scripted.⏎
             = end_turn
             > still /speckit.constitution rules
-            < text[note-2] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-2] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.specify albums
-            < text[note-3] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-3] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.clarify
-            < text[note-4] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-4] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-5] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-5] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.checklist
-            < text[note-6] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-6] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-7] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-7] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-8] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-8] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-9] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-9] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > still /speckit init
-            < text[note-10] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-10] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > prompt /speckit.analyze
             < text[msg-2] Nothing found.

@@ -154,7 +154,7 @@ fn cancel_ends_the_step() {
             < title /speckit.clarify
             = end_turn
             > prompt cancel
-            < text[note-3] ⏎/speckit.clarify ends here. What is written stays.⏎
+            < text[note-3] ⏎/speckit.clarify was stopped. What is written was kept.⏎
             = end_turn
             > prompt hello
             < text[msg-6] Hello.
@@ -259,10 +259,10 @@ fn another_feature_waits_for_the_answer() {
             < text[note-3] A question waits for its answer; answer it, or say `cancel`, and change the feature then.⏎
             = end_turn
             > prompt cancel
-            < text[note-4] ⏎/speckit.clarify ends here. What is written stays.⏎
+            < text[note-4] ⏎/speckit.clarify was stopped. What is written was kept.⏎
             = end_turn
             > prompt /speckit use 2
-            < text[note-5] Now at `.specify/specs/002-music`: spec⏎
+            < text[note-5] Switched to `.specify/specs/002-music`: spec⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -303,7 +303,7 @@ fn an_answer_in_plan_mode() {
             < text[note-3] Mode plan, model scripted.⏎
             = end_turn
             > still a
-            < text[note-4] Plan mode only reads, and this writes files; change the mode first, with /mode.⏎
+            < text[note-4] Plan mode only reads, and this writes files. Change the mode first, with /mode.⏎
             = end_turn
             > prompt /mode ask
             < mode ask

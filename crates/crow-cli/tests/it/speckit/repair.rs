@@ -25,7 +25,7 @@ fn a_spec_once() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-001**: The application MUST leave photos as they are" -> "- **FR-002**: The application MUST leave photos as they are"
             < text[msg-8] Numbered.
-            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Still to be put right:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
+            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Remaining problems:⏎- spec.md: line 13: story 1 does not say **Why this priority**: …; add it⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask
@@ -109,7 +109,7 @@ fn a_plan_twice() {
             < call call-10-0 in_progress
             < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
             < text[msg-12] Explained.
-            < text[msg-13] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Still to be put right:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎
+            < text[msg-13] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Remaining problems:⏎- plan.md: the field **Testing** is missing; add it with its value, or N/A⏎- plan.md: line 17: NEEDS CLARIFICATION is still there; find it out, or decide it in research.md⏎
             < title /speckit.plan
             = end_turn
             asked 0
@@ -156,7 +156,7 @@ fn tasks_twice() {
             < text[msg-6] I see nothing wrong.
             < text[msg-8] Still not.
             < plan pending T001 [US1] Create pyproject.toml, pending T003 Show the albums of a folder
-            < text[msg-9] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
+            < text[msg-9] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 2 tasks in 2 phases, 0 done, 0 marked [P]⏎⏎Remaining problems:⏎- tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it⏎- tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order⏎- tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]⏎- tasks.md: line 9: T003 names no file; say the path it is about⏎
             < title /speckit.tasks
             = end_turn
             asked 0
@@ -246,7 +246,7 @@ fn a_checklist_once() {
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md null -> "$security-bad"
             < text[msg-4] Written.
             < text[msg-6] It is good.
-            < text[msg-7] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Still to be put right:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎
+            < text[msg-7] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 1 of 2 checked⏎⏎Remaining problems:⏎- security.md: only 1 of 2 new items say what they are about; end at least 80 % of them with [Spec §…], [Gap], [Ambiguity], [Conflict] or [Assumption]⏎- security.md: line 10: a new item is ticked; only a reviewer ticks, write `[ ]`⏎- security.md: line 10: this item has to begin with CHK002⏎
             < title /speckit.checklist security
             = end_turn
             asked 0 with speckit_ask
@@ -289,12 +289,12 @@ fn a_checklist_is_only_added_to() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [ ] CHK001 Is it said that photos stay as they are? [Spec §FR-002]" -> "- [x] CHK001 Was it said that photos stay as they are? [Spec §FR-002]"
             < text[msg-8] Changed.
-            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < call call-10-0 write "Write .specify/specs/001-photo-albums/checklists/security.md" pending {"file_path":".specify/specs/001-photo-albums/checklists/security.md","content":"$security"}
             < call call-10-0 in_progress
             < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "" -> ""
             < text[msg-12] Back.
-            < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Still to be put right:⏎- no checklist was written; write one file in checklists/⏎
+            < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 0 of 2 checked⏎⏎Remaining problems:⏎- no checklist was written; write one file in checklists/⏎
             < title /speckit.checklist security
             = end_turn
             asked 0 with speckit_ask
@@ -375,7 +375,7 @@ fn a_turn_that_is_cut_is_not_repaired() {
             > prompt /speckit.plan
             < text[msg-2] begun
             > cancel
-            < text[msg-3] ⏎/speckit.plan was not finished. Say it again to go on with what is there.⏎
+            < text[msg-3] ⏎/speckit.plan was not finished. Repeat it to continue with what is there.⏎
             < title /speckit.plan
             = cancelled
             > tree

@@ -20,10 +20,10 @@ fn of_nothing() {
         "#,
         &expect![[r#"
             > still /speckit
-            < text[note-1] No feature yet in $HOME/project. Begin with /speckit.constitution or /speckit.specify.⏎
+            < text[note-1] No feature yet in $HOME/project. Start with /speckit.constitution or /speckit.specify.⏎
             = end_turn
             > still /speckit doctor
-            < text[note-2] - there is no .specify/ yet; the first step makes what it needs⏎- the project has no feature yet⏎- new features go to .specify/specs⏎
+            < text[note-2] - there is no .specify/ yet; the first step creates what it needs⏎- the project has no feature yet⏎- new features go to .specify/specs⏎
             = end_turn
             > still /speckit templates
             < text[note-3] Page templates:⏎- spec-template: Crow⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎- /speckit.taskstoissues: Crow⏎
@@ -32,7 +32,7 @@ fn of_nothing() {
             < text[note-4] There is no feature "001"; make one with /speckit.specify.⏎
             = end_turn
             > still /speckit dance
-            < text[note-5] `/speckit` shows where the workflow stands. `/speckit use 002` goes on with another feature, `/speckit init` prepares the project, `/speckit templates` shows where each template comes from, `/speckit doctor` what is odd.⏎
+            < text[note-5] `/speckit` shows the state of the workflow. `/speckit use 002` switches to another feature, `/speckit init` prepares the project, `/speckit templates` shows where each template comes from, `/speckit doctor` shows problems.⏎
             = end_turn
             > prompt /speckit init
             < text[note-6] Made:⏎- `.specify/memory`⏎- `.specify/memory/constitution.md`⏎- `.specify/crow`⏎⏎Fill the ground rules with /speckit.constitution.⏎
@@ -74,7 +74,7 @@ fn of_a_feature_that_is_on_its_way() {
             < text[note-3] Page templates:⏎- spec-template: this project's override⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎- /speckit.taskstoissues: Crow⏎
             = end_turn
             > prompt /speckit use 2
-            < text[note-4] Now at `.specify/specs/002-music`: spec⏎
+            < text[note-4] Switched to `.specify/specs/002-music`: spec⏎
             = end_turn
             .specify/feature.json:
               {"feature_directory":".specify/specs/002-music"}
@@ -110,11 +110,11 @@ fn two_sessions_work_on_two_features() {
         "#,
         &expect![[r##"
             > prompt /speckit use 1
-            < text[note-1] Now at `.specify/specs/001-photo-albums`: spec, plan⏎
+            < text[note-1] Switched to `.specify/specs/001-photo-albums`: spec, plan⏎
             = end_turn
             > second
             > prompt /speckit use .specify/specs/002-music
-            < text[note-2] Now at `.specify/specs/002-music`: spec⏎
+            < text[note-2] Switched to `.specify/specs/002-music`: spec⏎
             = end_turn
             > first
             > prompt /speckit.checklist
@@ -156,7 +156,7 @@ fn a_copy_and_a_new_process_work_on_the_same() {
         "#,
         &expect![[r#"
             > prompt /speckit use 2
-            < text[note-1] Now at `.specify/specs/002-music`: spec⏎
+            < text[note-1] Switched to `.specify/specs/002-music`: spec⏎
             = end_turn
             > fork
             > still /speckit

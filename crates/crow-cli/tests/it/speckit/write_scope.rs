@@ -29,7 +29,7 @@ fn outside_of_a_step_nothing_is_written() {
             < text[msg-6] Then not.
             < text[msg-8] No.
             < text[msg-10] No.
-            < text[msg-11] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Still to be put right:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎
+            < text[msg-11] ⏎**/speckit.tasks**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 0 tasks in 0 phases, 0 done, 0 marked [P]⏎⏎Remaining problems:⏎- tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`⏎- tasks.md: story 1 of the spec has no task; add a phase with [US1] tasks⏎
             < title /speckit.tasks
             = end_turn
             > tree
@@ -118,7 +118,7 @@ fn its_own_files_need_no_question() {
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/plan.md "# Implementation Plan: Photo albums\n\n**Branch**: `001-photo-albums` | **Date**: $DATE | **Spec**: [spec.md](spec.md"… -> "$plan"
             < call call-4-0 terminal "`touch .`" pending {"command":"touch ."}
             ? `touch .` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-4-0 failed "not run: the person refused it"
+            < call call-4-0 failed "not run: the user rejected it"
             < text[msg-6] Planned.
             < text[msg-7] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan
@@ -126,7 +126,7 @@ fn its_own_files_need_no_question() {
             > prompt change the plan
             < call call-9-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"x\n"}
             ? Write .specify/specs/001-photo-albums/plan.md [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> reject_once
-            < call call-9-0 failed "not run: the person refused it"
+            < call call-9-0 failed "not run: the user rejected it"
             < text[msg-11] No longer.
             = end_turn
             asked 0
@@ -134,11 +134,11 @@ fn its_own_files_need_no_question() {
             asked 1
               tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
             asked 2
-              tool: "not run: the person refused it"
+              tool: "not run: the user rejected it"
             asked 3
               user: + crow:speckit/report "" "change the plan"
             asked 4
-              tool: "not run: the person refused it"
+              tool: "not run: the user rejected it"
         "##]],
     );
 }
@@ -167,7 +167,7 @@ fn what_is_denied_stays_denied() {
             < text[msg-6] Then not.
             < text[msg-8] No.
             < text[msg-10] No.
-            < text[msg-11] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Still to be put right:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎
+            < text[msg-11] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, quickstart.md⏎⏎Remaining problems:⏎- research.md: research.md is missing; write Decision, Rationale and Alternatives of each topic⏎
             < title /speckit.plan
             = end_turn
             asked 0
@@ -209,9 +209,9 @@ fn a_shell_is_put_back() {
             < call call-4-0 in_progress
             < call call-4-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/ux.md null -> "$security"
             < text[msg-6] Done.
-            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/requirements.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < text[note-3] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/plan.md; it is back.⏎
-            < text[note-4] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-4] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/spec.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < text[msg-7] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/requirements.md: 0 of 1 checked⏎- checklists/security.md: 0 of 2 checked⏎- checklists/ux.md: 0 of 2 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist
             = end_turn
@@ -252,7 +252,7 @@ fn analyzing_runs_nothing_that_writes() {
             < call call-2-0 terminal "`echo x > .specify/specs/001-photo-albums/tasks.md`" pending {"command":"echo x > .specify/specs/001-photo-albums/tasks.md"}
             < call call-2-1 terminal "`ls .specify`" pending {"command":"ls .specify"}
             < call call-2-2 write "Write report.md" pending {"file_path":"report.md","content":"x"}
-            < call call-2-0 failed "not run: /speckit.analyze runs nothing but what reads"
+            < call call-2-0 failed "not run: /speckit.analyze may only read"
             < call call-2-1 in_progress
             < call call-2-1 completed "feature.json\nspecs\n"
             < call call-2-2 failed "not run: /speckit.analyze writes no file; report.md stays as it is"
@@ -268,7 +268,7 @@ fn analyzing_runs_nothing_that_writes() {
             asked 0
               user: "/speckit.analyze" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
             asked 1
-              tool: "not run: /speckit.analyze runs nothing but what reads"
+              tool: "not run: /speckit.analyze may only read"
               tool: "feature.json\nspecs"
               tool: "not run: /speckit.analyze writes no file; report.md stays as it is"
         "##]],
@@ -306,9 +306,9 @@ fn another_feature_is_put_back() {
             < call call-4-1 completed diff $HOME/project/.specify/specs/001-photo-albums/research.md null -> "$research"
             < call call-4-2 completed diff $HOME/project/.specify/specs/001-photo-albums/quickstart.md null -> "$quickstart"
             < text[msg-8] Planned.
-            < text[note-2] ⏎/speckit.plan may not change .specify/memory/constitution.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
-            < text[note-3] ⏎/speckit.plan may not change .specify/specs/002-music/new.md; it stays as it is now.⏎
-            < text[note-4] ⏎/speckit.plan may not change .specify/specs/002-music/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-2] ⏎/speckit.plan may not change .specify/memory/constitution.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
+            < text[note-3] ⏎/speckit.plan may not change .specify/specs/002-music/new.md; the change was kept.⏎
+            < text[note-4] ⏎/speckit.plan may not change .specify/specs/002-music/spec.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < text[msg-9] ⏎**/speckit.plan**⏎- Feature: .specify/specs/001-photo-albums⏎- plan.md, research.md, quickstart.md⏎⏎Next: `/speckit.tasks`, `/speckit.checklist`⏎
             < title /speckit.plan
             = end_turn
@@ -327,7 +327,7 @@ fn another_feature_is_put_back() {
             asked 0
               user: "/speckit.plan" + crow:speckit/plan "# Plan how 001-photo-albums is built"
             asked 1
-              tool: "mine\n\n(/speckit.plan may not change $HOME/project/.specify/memory/constitution.md: it is as it was before the call)\n(/speckit.plan may not change $HOME/project/.specify/specs/002-music/new.md: it is new and stays where i"
+              tool: "mine\n\n(/speckit.plan may not change $HOME/project/.specify/memory/constitution.md: it was restored)\n(/speckit.plan may not change $HOME/project/.specify/specs/002-music/new.md: it is new and stays where i"
             asked 2
               tool: "replaced .specify/specs/001-photo-albums/plan.md: 59 lines"
               tool: "created .specify/specs/001-photo-albums/research.md: 7 lines"
@@ -356,7 +356,7 @@ fn a_tick_of_the_person_stays() {
         &expect![[r##"
             > prompt /speckit.analyze
             < call call-2-0 terminal "`touch .`" pending {"command":"touch ."}
-            < call call-2-0 failed "not run: /speckit.analyze runs nothing but what reads"
+            < call call-2-0 failed "not run: /speckit.analyze may only read"
             < text[msg-4] thinking
             < text[msg-5] ⏎**/speckit.analyze**⏎- Feature: .specify/specs/001-photo-albums⏎- tasks.md: 4 tasks in 4 phases, 0 done, 0 marked [P]⏎⏎Next: `/speckit.implement`⏎
             < title /speckit.analyze
@@ -367,7 +367,7 @@ fn a_tick_of_the_person_stays() {
             asked 0
               user: "/speckit.analyze" + crow:speckit/analyze "# Cross-check spec, plan and tasks of 001-photo-albums"
             asked 1
-              tool: "not run: /speckit.analyze runs nothing but what reads"
+              tool: "not run: /speckit.analyze may only read"
         "##]],
     );
 }
@@ -408,7 +408,7 @@ fn a_rerun_loses_nothing_of_a_reviewed_list() {
             < call call-10-0 in_progress
             < call call-10-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/security.md "- [x] CHK001 Is the owner named? [Spec §FR-001]\n- [x] CHK002 Is the loss named? [Gap]" -> "- [ ] CHK001 Is the owner named? [Spec §FR-001]\n- [ ] CHK002 Is the loss named? [Gap]\n- [x] CHK003 Is the copy named? [G"…
             < text[msg-12] Added.
-            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-2] ⏎/speckit.checklist may not change .specify/specs/001-photo-albums/checklists/security.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < text[msg-13] ⏎**/speckit.checklist**⏎- Feature: .specify/specs/001-photo-albums⏎- checklists/security.md: 2 of 3 checked⏎⏎Next: `/speckit.tasks`⏎
             < title /speckit.checklist security
             = end_turn
@@ -428,9 +428,9 @@ fn a_rerun_loses_nothing_of_a_reviewed_list() {
             asked 3 with speckit_ask
               tool: "     1\t# Security\n     2\t\n     3\t- [x] CHK001 Is the owner named? [Spec §FR-001]\n     4\t- [x] CHK002 Is the loss named? [Gap]"
             asked 4 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 3 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it is as it was before the call)"
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 3 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it was restored)"
             asked 5 with speckit_ask
-              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 5 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it is as it was before the call)"
+              tool: "replaced .specify/specs/001-photo-albums/checklists/security.md: 5 lines\n(/speckit.checklist may not change $HOME/project/.specify/specs/001-photo-albums/checklists/security.md: it was restored)"
         "##]],
     );
 }

@@ -87,7 +87,7 @@ fn too_many_prompts_are_refused() {
         ),
         &expect![[r#"
             < text[msg-1] One.
-            last ! -32602 invalid_value: Too many prompts wait in this session. Stop the turn or wait for it.
+            last ! -32602 invalid_value: too many prompts wait in this session; cancel the turn or wait for it
             < title first
             one = cancelled
             p1 = cancelled
@@ -167,13 +167,13 @@ fn odd_answers_to_permission_are_no_yes() {
         &expect![[r#"
             < call call-1-0 terminal "`touch ran`" pending {"command":"touch ran"}
             ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> null
-            < call call-1-0 failed "not run: it needs permission and nobody could be asked (the client's answer cannot be read)"
+            < call call-1-0 failed "not run: it needs permission, and the user could not be asked (the client's answer cannot be read)"
             < call call-3-0 terminal "`touch ran`" pending {"command":"touch ran"}
             ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> maybe
-            < call call-3-0 failed "not run: the person refused it"
+            < call call-3-0 failed "not run: the user rejected it"
             < call call-5-0 terminal "`touch ran`" pending {"command":"touch ran"}
             ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> error
-            < call call-5-0 failed "not run: it needs permission and nobody could be asked (the dialog broke)"
+            < call call-5-0 failed "not run: it needs permission, and the user could not be asked (the dialog broke)"
             < call call-7-0 terminal "`touch ran`" pending {"command":"touch ran"}
             ? `touch ran` [allow_once, allow_always, allow_project, reject_once, reject_and_tell] -> cancelled
             < call call-7-0 failed "not run: the question was closed without an answer"
@@ -185,9 +185,9 @@ fn odd_answers_to_permission_are_no_yes() {
             < title try
             one = end_turn
             model saw "try"
-            model saw "not run: it needs permission and nobody could be asked (the client's answer cannot be read)"
-            model saw "not run: the person refused it"
-            model saw "not run: it needs permission and nobody could be asked (the dialog broke)"
+            model saw "not run: it needs permission, and the user could not be asked (the client's answer cannot be read)"
+            model saw "not run: the user rejected it"
+            model saw "not run: it needs permission, and the user could not be asked (the dialog broke)"
             model saw "not run: the question was closed without an answer"
             model saw "(no output)"
         "#]],
@@ -213,12 +213,12 @@ fn commands_and_what_only_looks_like_one() {
         got stop
         "#,
         &expect![[r#"
-            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo to take the last one back`: Make the conversation shorter for the model⏎- `/clear`: Let the model begin afresh; what was said stays in the session⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this folder⏎- `/tasks`: Show the tasks of this session and what became of them⏎- `/stop`: Stop the turn that runs, and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and use it or not⏎- `/permissions` `remove N | clear`: Show what you allowed beyond single calls, and take it back⏎- `/undo` `--dry-run | skip`: Take back what the last turn did to files⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit.taskstoissues` `phase, story or task ids (optional)`: Make a GitHub issue of each open task, with your GitHub MCP server⏎- `/speckit` `status | use 002 | init | templates | doctor`: Where the Spec Kit workflow stands⏎
+            < text[note-1] - `/help`: Show the commands⏎- `/compact` `what to pay attention to, or undo for the last one`: Compact the context⏎- `/clear`: Clear the context; the session keeps its messages⏎- `/mode` `ask | accept-edits | plan | auto`: Show or change how much Crow may do on its own⏎- `/model` `name of a configured model`: Show or change the model⏎- `/sessions`: Show the newest sessions of this directory⏎- `/tasks`: Show the tasks of this session and their results⏎- `/stop`: Stop the running turn and the tasks⏎- `/trust` `yes | session | no`: Show what this repository would run, and trust it or not⏎- `/permissions` `remove N | clear`: Show and remove stored permissions⏎- `/undo` `--dry-run | skip`: Undo the file changes of the last turn⏎- `/speckit.constitution` `principles to adopt or change`: Set or amend the project's ground rules⏎- `/speckit.specify` `what to build and why`: Start a feature: turn an idea into a specification⏎- `/speckit.clarify` `area to focus on (optional)`: Settle open points of the current spec, one question at a time⏎- `/speckit.plan` `stack and technical limits`: Design how the current spec will be built⏎- `/speckit.checklist` `topic, e.g. security`: Make a review list for the quality of the requirements⏎- `/speckit.tasks` `wishes for the breakdown (optional)`: Break the plan into ordered tasks⏎- `/speckit.analyze` `focus (optional)`: Cross-check spec, plan and tasks without changing files⏎- `/speckit.implement` `phase, story or task ids (optional)`: Work through the task list⏎- `/speckit.converge` `focus (optional)`: Compare the code with the spec and add missing tasks⏎- `/speckit.taskstoissues` `phase, story or task ids (optional)`: Make a GitHub issue of each open task, with your GitHub MCP server⏎- `/speckit` `status | use 002 | init | templates | doctor`: Show the state of the Spec Kit workflow⏎
             help = end_turn
             < text[msg-1] Let me see.
             < title /etc/hosts is broken
             hosts = end_turn
-            < text[note-2] There is no mode yolo. Modes: ask | accept-edits | plan | auto.⏎
+            < text[note-2] there is no mode yolo; the modes are: ask | accept-edits | plan | auto⏎
             mode = end_turn
             < text[note-3] The model is scripted. Configured: scripted.⏎
             model = end_turn

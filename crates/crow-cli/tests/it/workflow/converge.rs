@@ -24,7 +24,7 @@ fn what_is_missing_becomes_a_phase() {
             < call call-2-0 in_progress
             < call call-2-0 completed "2 tasks are noted"
             < plan completed T001 Make a.txt, pending T007 Make b.txt, pending T008 CRITICAL: Keep photos as they are per Constitution II (contradicts), pending T009 Name the file in a.txt - [x] T099 nothing per FR-001 (partial)
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 4 tasks in 2 phases, 1 done, 0 marked [P]⏎- New tasks: 2, critical among them: 1⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 4 tasks in 2 phases, 1 done, 0 marked [P]⏎- New tasks: 2, of these critical: 1⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | ## Phase 1: Setup
@@ -59,7 +59,7 @@ fn nothing_missing_changes_nothing_and_is_said() {
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -83,7 +83,7 @@ fn nothing_reported_is_not_taken_for_nothing_missing() {
             < text[msg-2] All is fine.
             < text[msg-4] It is.
             < plan completed T001 Make a.txt
-            < text[msg-5] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- Nothing was reported, so nothing is known; tasks.md is as it was⏎⏎Next: `/speckit.converge`⏎
+            < text[msg-5] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- Nothing was reported; tasks.md is unchanged⏎⏎Next: `/speckit.converge`⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -119,7 +119,7 @@ fn a_report_that_does_not_fit_is_made_again() {
             < call call-6-1 in_progress
             < call call-6-1 failed "this was reported already"
             < plan completed T001 Make a.txt, pending T002 Do it per FR-001 (missing)
-            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 2 tasks in 1 phases, 1 done, 0 marked [P]⏎- New tasks: 1, critical among them: 0⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 2 tasks in 1 phases, 1 done, 0 marked [P]⏎- New tasks: 1, of these critical: 0⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 0 bytes differ, 64 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -152,14 +152,14 @@ fn only_crow_writes_the_list() {
             < call call-6-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-6-0 in_progress
             < call call-6-0 completed "0 tasks are noted"
-            < text[note-2] ⏎/speckit.converge may not change specs/001-photo-albums/tasks.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-2] ⏎/speckit.converge may not change specs/001-photo-albums/tasks.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < plan completed T001 Make a.txt
-            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             # [X] T001; 0 bytes differ, 0 more or less
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
             asked tool: not run: /speckit.converge writes no file; new tasks go through speckit_converge; specs/001-photo-albums/tasks.md stays as it is
-            asked tool: (no output)⏎(/speckit.converge may not change $HOME/project/specs/001-photo-albums/tasks.md: it is as it was before the call)
+            asked tool: (no output)⏎(/speckit.converge may not change $HOME/project/specs/001-photo-albums/tasks.md: it was restored)
         "#]],
     );
 }

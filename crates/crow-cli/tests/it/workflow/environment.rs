@@ -39,7 +39,7 @@ fn a_command_knows_the_feature_and_another_folder_does_not() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
@@ -82,7 +82,7 @@ fn a_terminal_of_the_client_knows_it_as_well() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
@@ -122,7 +122,7 @@ fn jobs_and_children_know_it() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over` in the background" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort >job.txt; echo over","background":true}
@@ -168,14 +168,14 @@ fn it_is_known_again_in_another_process() {
             > prompt /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             = end_turn
             > kill
             > load
             < prompt[msg-0] /speckit.specify albums of photos
             < text[msg-2] Done.
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Still to be put right:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: specs/002-photo-days⏎- spec.md: 2 user stories, 2 requirements, 2 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Remaining problems:⏎- spec.md: line 19: the placeholder [Brief Title] is still there; replace it, or remove its line⏎- spec.md: line 21: the placeholder [Who does what, and what they have from it, in two o
             > prompt what do they see?
             < call call-7-0 terminal "`env | sed -n 's/^SPECIFY_//p' | sort`" pending {"command":"env | sed -n 's/^SPECIFY_//p' | sort"}
             < call call-7-0 in_progress
@@ -215,7 +215,7 @@ fn an_mcp_server_knows_it() {
         "###,
         &expect![[r#"
             > prompt /speckit use 001
-            < text[note-1] Now at `specs/001-photo-albums`: spec, plan⏎
+            < text[note-1] Switched to `specs/001-photo-albums`: spec, plan⏎
             = end_turn
             > prompt what does it see?
             < call call-1-0 env "box: env" pending {"name":"SPECIFY_FEATURE"}
@@ -224,7 +224,7 @@ fn an_mcp_server_knows_it() {
             < text[msg-3] Seen.
             = end_turn
             > prompt /speckit use 002
-            < text[note-2] Now at `specs/002-other`: spec⏎
+            < text[note-2] Switched to `specs/002-other`: spec⏎
             = end_turn
             > prompt and now?
             < call call-5-0 env "box: env" pending {"name":"SPECIFY_FEATURE"}
@@ -260,7 +260,7 @@ fn an_mcp_server_knows_it_in_another_process() {
         "###,
         &expect![[r#"
             > prompt /speckit use 001
-            < text[note-1] Now at `specs/001-photo-albums`: spec, plan⏎
+            < text[note-1] Switched to `specs/001-photo-albums`: spec, plan⏎
             = end_turn
             > prompt hello
             < text[msg-1] Hello.

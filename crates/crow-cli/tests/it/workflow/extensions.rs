@@ -46,7 +46,7 @@ fn what_has_to_run_runs_before_and_after() {
             > prompt /speckit.converge
             < text[msg-2] I looked.
             < text[msg-7] I looked again.
-            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-8] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -62,10 +62,10 @@ fn what_nobody_approved_does_not_run() {
         CONVERGED,
         &expect![[r#"
             > prompt /speckit.converge
-            < thought[] This repository supplies 3 Spec Kit files, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < thought[] This repository has 3 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
+            < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml.⏎ is not approved
+            < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml.⏎ is not approved
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -79,10 +79,10 @@ fn with_nobody_to_ask_nothing_runs() {
         CONVERGED,
         &expect![[r#"
             > prompt /speckit.converge
-            < thought[] This repository supplies 3 Spec Kit files, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-1] No hook was run before /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[note-3] No hook was run after /speckit.converge: nobody approved .specify/extensions.yml.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < thought[] This repository has 3 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
+            < text[note-1] No hook was run before /speckit.converge: .specify/extensions.yml.⏎ is not approved
+            < text[note-3] No hook was run after /speckit.converge: .specify/extensions.yml.⏎ is not approved
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -101,7 +101,7 @@ fn what_may_run_is_offered() {
             > prompt /speckit.converge
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> allow_once
             < text[msg-2] I looked.
-            < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-6] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/hook: The project wants speckit.x.look done before /speckit.converge. That is now: do what follows and nothing beyond it, then end your turn.>
             asked user: <crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -114,7 +114,7 @@ fn what_may_run_is_offered() {
         &expect![[r#"
             > prompt /speckit.converge
             ? Run speckit.x.look before /speckit.converge [allow_once, reject_once] -> reject_once
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -130,7 +130,7 @@ fn what_is_switched_off_is_left_out() {
         &format!("{CONVERGED}\n> trust"),
         &expect![[r#"
             > prompt /speckit.converge
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -146,7 +146,7 @@ fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
             > prompt /speckit.converge
             < text[note-1] No hook was run before /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
             < text[note-3] No hook was run after /speckit.converge: $HOME/project/.specify/extensions.yml cannot be used: line 1: unclosed bracket '['.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -222,7 +222,7 @@ fn a_command_that_nobody_approved_is_none() {
         ),
         &expect![[r#"
             > prompt /speckit.x.look the albums
-            < thought[] This repository supplies 2 Spec Kit files, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
+            < thought[] This repository has 2 Spec Kit files, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
             < text[note-1] Nobody approved .specify/extensions/x/commands/look.md.⏎
             = end_turn
             # commands: 
@@ -253,7 +253,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         true,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Mine for the files, 001-photo-albums.>
         "#]],
@@ -264,9 +264,9 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         false,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < thought[] This repository supplies 1 Spec Kit file, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-2] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < thought[] This repository has 1 Spec Kit file, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
+            < text[note-2] .crow/prompts/speckit_converge.jinja2 is not approved; /speckit.converge uses the built-in prompt.⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -278,7 +278,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         true,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: Theirs for the files {{7*7}}.>
         "#]],
@@ -289,9 +289,9 @@ fn prompts_of_the_project_count_when_they_are_approved() {
         false,
         &expect![[r#"
             > prompt /speckit.converge the files
-            < thought[] This repository supplies 1 Spec Kit file, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-2] Nobody approved .specify/templates/overrides/speckit.converge.md; /speckit.converge uses Crow's own prompt.⏎
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < thought[] This repository has 1 Spec Kit file, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
+            < text[note-2] .specify/templates/overrides/speckit.converge.md is not approved; /speckit.converge uses the built-in prompt.⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge the files⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
         "#]],
@@ -322,16 +322,16 @@ fn a_prompt_that_is_changed_afterwards_does_not_count() {
             < call call-2-0 in_progress
             < call call-2-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-4] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             > prompt /speckit.converge
-            < thought[] This repository supplies 1 Spec Kit file, which is not used: you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
-            < text[note-3] Nobody approved .crow/prompts/speckit_converge.jinja2; /speckit.converge uses Crow's own prompt.⏎
+            < thought[] This repository has 1 Spec Kit file, not used because you have not trusted it. Type /trust to see what it would run, or use `crow-cli trust` in a terminal.⏎
+            < text[note-3] .crow/prompts/speckit_converge.jinja2 is not approved; /speckit.converge uses the built-in prompt.⏎
             < call call-7-0 speckit_converge "0 gaps between code and spec" pending {"tasks":[]}
             < call call-7-0 in_progress
             < call call-7-0 completed "0 tasks are noted"
             < plan completed T001 Make a.txt
-            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-9] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             asked user: /speckit.converge⏎<crow:speckit/converge: Mine.>
             asked tool: 0 tasks are noted + user: <crow:speckit/report: **/speckit.converge**>⏎/speckit.converge⏎<crow:speckit/converge: # Compare the code with the documents of 001-photo-albums>
@@ -386,7 +386,7 @@ fn the_block_for_other_agents_is_kept_without_a_model() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/AGENTS.md "# Rules\n\nUse tabs.\n" -> "# Rules\n\nUse tabs.\n\n<!-- SPECKIT START -->\nBefore you change code, read the plan of the feature that is being built: it says what it is\nbuilt with, where things are and which commands check it.\nThe plan: specs/001-photo-albums/plan.md\n<!-- SPECKIT END -->\n"
             < plan completed T001 Make a.txt
-            < text[msg-7] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code lacks nothing; tasks.md is as it was⏎
+            < text[msg-7] ⏎**/speckit.converge**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 1 tasks in 0 phases, 1 done, 0 marked [P]⏎- The code has no gaps; tasks.md is unchanged⏎
             = end_turn
             # AGENTS.md
             # | # Rules

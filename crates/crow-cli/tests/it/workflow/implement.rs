@@ -131,9 +131,9 @@ fn a_task_of_which_nothing_is_said_is_asked_about_once() {
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < text[msg-7] I made this.
             < text[msg-9] I did.
-            < text[note-4] ⏎✗ T002: the model did not say what became of it⏎
+            < text[note-4] ⏎✗ T002: the model did not report a result⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎- T002 failed: the model did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-10] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎- T002 failed: the model did not report a result⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -168,7 +168,7 @@ fn a_task_that_failed_ends_the_run_and_begins_the_next_one() {
             < call call-2-0 completed "T001 is noted as failed"
             < text[note-2] ⏎✗ T001: The disk is full.⏎
             < plan pending T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 2 done⏎- T001 failed: The disk is full.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 2 done⏎- T001 failed: The disk is full.⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [ ] T002; 0 bytes differ, 0 more or less
             > prompt /speckit.implement
@@ -248,7 +248,7 @@ fn with_open_checklists_a_run_does_not_begin_when_the_person_says_no() {
             < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
             ? Implement although 1 checklist items are open [allow_once, reject_once] -> reject_once
             < call call-0-100001 failed
-            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not begin: 1 checklist items are open. Tick what holds, then say it again.⏎
+            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not start: 1 checklist items are open. Tick what is done, then run it again.⏎
             = end_turn
             # [ ] T001; 0 bytes differ, 0 more or less
         "#]],
@@ -265,7 +265,7 @@ fn with_open_checklists_and_nobody_to_ask_a_run_does_not_begin() {
             < call call-0-100001 speckit "Implement although 1 checklist items are open" pending {} "| Checklist | Total | Checked | Unchecked | Status |\n|---|--:|--:|--:|---|\n| requirements.md | 2 | 1 | 1 | open |\n| ux.md | 1 | 1 | 0 | done |\n"
             ? Implement although 1 checklist items are open [allow_once, reject_once] -> error
             < call call-0-100001 failed
-            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not begin: 1 checklist items are open and nobody could be asked (the dialog broke). Tick what holds, or allow it with `--yes`.⏎
+            < text[note-2] ⏎| Checklist | Total | Checked | Unchecked | Status |⏎|---|--:|--:|--:|---|⏎| requirements.md | 2 | 1 | 1 | open |⏎| ux.md | 1 | 1 | 0 | done |⏎⏎/speckit.implement did not start: 1 checklist items are open , and the user could not be asked (the dialog broke). Tick what is done, or allow it with `--yes`.⏎
             = end_turn
             # [ ] T001; 0 bytes differ, 0 more or less
         "#]],
@@ -367,7 +367,7 @@ fn a_tick_of_the_person_stays_and_that_of_a_command_does_not() {
             < call call-4-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
             < call call-4-0 in_progress
             < call call-4-0 completed "T001 is done"
-            < text[note-3] ⏎T003 was ticked while T001 was at work; it is open again.⏎
+            < text[note-3] ⏎T003 was ticked while T001 was running; it is open again.⏎
             < text[note-5] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt, completed T004 Make d.txt, in_progress T003 Make c.txt
             < call call-7-0 speckit_task "T003 done" pending {"id":"T003","state":"done","note":"made"}
@@ -449,9 +449,9 @@ fn a_task_that_is_gone_when_it_is_done_is_said() {
             < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
             < call call-2-0 in_progress
             < call call-2-0 completed "T001 is done"
-            < text[note-2] ⏎✗ T001: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎
+            < text[note-2] ⏎✗ T001: it could not be ticked: tasks.md has no task T001; read it for the ids there are⏎
             < plan pending T002 Make b.txt
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be marked: tasks.md has no task T001; read it for the ids there are⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 1 done⏎- T001 failed: it could not be ticked: tasks.md has no task T001; read it for the ids there are⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # specs/001-photo-albums/tasks.md
             # | - [ ] T002 Make b.txt
@@ -486,7 +486,7 @@ fn one_byte_is_changed_for_each_task() {
             < call call-2-0 completed "T001 is done"
             < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make ä.txt, pending T002 Make b.txt
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement

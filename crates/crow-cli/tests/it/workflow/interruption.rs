@@ -34,7 +34,7 @@ fn a_cancelled_task_is_open_and_comes_first_the_next_time() {
             < text[msg-5] I begin
             > cancel
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-6] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             # medium completed T001 Make a.txt {"id":"T001","phase":null,"story":null,"parallel":false,"line":1}
@@ -82,7 +82,7 @@ fn what_was_reported_before_the_cancellation_counts() {
             < call call-2-1 failed "begun\nstopped: the turn was cancelled"
             < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎Stopped; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -174,7 +174,7 @@ fn too_many_requests_end_the_run_as_such() {
             < call call-7-0 in_progress
             < call call-7-0 failed "could not read a.txt: it does not exist"
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎As many requests as one turn may have were made; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-9] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The turn reached its request limit; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = max_turn_requests
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>
@@ -209,7 +209,7 @@ fn an_error_of_the_model_ends_the_run_as_such() {
             < text[note-3] ⏎✓ T001: made⏎
             < plan completed T001 Make a.txt, in_progress T002 Make b.txt
             < plan completed T001 Make a.txt, pending T002 Make b.txt
-            < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The model could not be asked; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-5] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 2 done⏎⏎The request to the model failed; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             ! "provider_overloaded" "`fake` is overloaded or broken for `scripted` (500): out of order; try again later"
             # [X] T001 [ ] T002; 1 bytes differ, 0 more or less
             > prompt /speckit.implement
@@ -251,13 +251,13 @@ fn cancelled_between_two_tasks_nothing_more_is_asked() {
             < call call-2-0 in_progress
             < call call-2-0 completed "T001 is done"
             < text[note-3] ⏎✓ T001: made⏎
-            < call call-4-100004 speckit "Give T002, T003 to 2 child agents at once" pending {} "T002 Make b.txt\nT003 Make c.txt"
-            ? Give T002, T003 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> silence
+            < call call-4-100004 speckit "Run T002, T003 in 2 child agents at once" pending {} "T002 Make b.txt\nT003 Make c.txt"
+            ? Run T002, T003 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> silence
             > cancel
             < takes its question back
             < call call-4-100004 failed
             < plan completed T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎⏎Stopped; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [X] T001 [ ] T002 [ ] T003; 1 bytes differ, 0 more or less
             asked user: /speckit.implement⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T001)>

@@ -81,37 +81,37 @@ fn nothing_else_is_written() {
         &expect![[r#"
             > prompt /speckit.taskstoissues T002
             < call call-2-0 list_issues "github: list_issues" pending {"owner":"octo","repo":"secrets"}
-            < call call-2-0 failed "not run: /speckit.taskstoissues works with octo/photos only, which the remote names"
+            < call call-2-0 failed "not run: /speckit.taskstoissues only works with octo/photos, the repository of the remote"
             < call call-4-0 issue_write "github: issue_write" pending {"method":"create","owner":"evil","repo":"photos","title":"T002: Make b.txt"}
-            < call call-4-0 failed "not run: /speckit.taskstoissues works with octo/photos only, which the remote names"
+            < call call-4-0 failed "not run: /speckit.taskstoissues only works with octo/photos, the repository of the remote"
             < call call-6-0 issue_write "github: issue_write" pending {"method":"create","title":"T002: Make b.txt"}
-            < call call-6-0 failed "not run: name the repository: owner octo, repo photos"
+            < call call-6-0 failed "not run: specify the repository: owner octo, repo photos"
             < call call-8-0 issue_write "github: issue_write" pending {"method":"update","owner":"octo","repo":"photos","title":"T002: Make b.txt"}
-            < call call-8-0 failed "not run: /speckit.taskstoissues makes issues and changes none that are there"
+            < call call-8-0 failed "not run: /speckit.taskstoissues only creates issues"
             < call call-10-0 issue_write "github: issue_write" pending {"method":"create","owner":"octo","repo":"photos","title":"Buy milk"}
-            < call call-10-0 failed "not run: the title of an issue is the id of an open task and what it says: `T001: …`"
+            < call call-10-0 failed "not run: the title of an issue must be the id and the text of an open task: `T001: …`"
             < call call-12-0 issue_write "github: issue_write" pending {"method":"create","owner":"octo","repo":"photos","title":"T001: Make a.txt"}
-            < call call-12-0 failed "not run: the title of an issue is the id of an open task and what it says: `T001: …`"
+            < call call-12-0 failed "not run: the title of an issue must be the id and the text of an open task: `T001: …`"
             < call call-14-0 other_issue_write "other: issue_write" pending {"method":"create","owner":"octo","repo":"photos","title":"T002: Make b.txt"}
-            < call call-14-0 failed "not run: /speckit.taskstoissues makes issues with issue_write of the server github only"
+            < call call-14-0 failed "not run: /speckit.taskstoissues only creates issues with issue_write of the server github"
             < call call-16-0 issue_write "github: issue_write" pending {"method":"create","owner":"octo","repo":"photos","title":"[T002] Make b.txt"}
             < call call-16-0 in_progress
             < call call-16-0 completed "{\"method\":\"create\",\"owner\":\"octo\",\"repo\":\"photos\",\"title\":\"[T002] Make b.txt\"}"
             < call call-18-0 issue_write "github: issue_write" pending {"method":"create","owner":"octo","repo":"photos","title":"T002: Make b.txt"}
-            < call call-18-0 failed "not run: T002 has its issue already"
+            < call call-18-0 failed "not run: T002 already has an issue"
             < text[msg-20] One.
             < text[msg-21] ⏎**/speckit.taskstoissues**⏎- Feature: specs/001-photo-albums⏎- tasks.md: 3 tasks in 1 phases, 1 done, 1 marked [P]⏎- New issues in octo/photos: T002; open tasks: 1⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             asked user: /speckit.taskstoissues T002⏎<crow:speckit/taskstoissues: # Make GitHub issues of the tasks of 001-photo-albums (T002)>
-            asked tool: not run: /speckit.taskstoissues works with octo/photos only, which the remote names
-            asked tool: not run: /speckit.taskstoissues works with octo/photos only, which the remote names
-            asked tool: not run: name the repository: owner octo, repo photos
-            asked tool: not run: /speckit.taskstoissues makes issues and changes none that are there
-            asked tool: not run: the title of an issue is the id of an open task and what it says: `T001: …`
-            asked tool: not run: the title of an issue is the id of an open task and what it says: `T001: …`
-            asked tool: not run: /speckit.taskstoissues makes issues with issue_write of the server github only
+            asked tool: not run: /speckit.taskstoissues only works with octo/photos, the repository of the remote
+            asked tool: not run: /speckit.taskstoissues only works with octo/photos, the repository of the remote
+            asked tool: not run: specify the repository: owner octo, repo photos
+            asked tool: not run: /speckit.taskstoissues only creates issues
+            asked tool: not run: the title of an issue must be the id and the text of an open task: `T001: …`
+            asked tool: not run: the title of an issue must be the id and the text of an open task: `T001: …`
+            asked tool: not run: /speckit.taskstoissues only creates issues with issue_write of the server github
             asked tool: {"method":"create","owner":"octo","repo":"photos","title":"[T002] Make b.txt"}
-            asked tool: not run: T002 has its issue already
+            asked tool: not run: T002 already has an issue
         "#]],
     );
 }

@@ -42,8 +42,8 @@ fn children_do_them_at_once_and_the_plan_shows_both() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
+            < call call-1-100002 speckit "Run T001, T002 in 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Run T001, T002 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
@@ -93,8 +93,8 @@ fn refused_they_are_done_one_by_one() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> reject_once
+            < call call-1-100002 speckit "Run T001, T002 in 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Run T001, T002 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> reject_once
             < call call-1-100002 failed
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
@@ -138,8 +138,8 @@ fn with_nobody_to_ask_they_are_done_one_by_one() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> error
+            < call call-1-100002 speckit "Run T001, T002 in 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Run T001, T002 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> error
             < call call-1-100002 failed
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-2-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
@@ -224,8 +224,8 @@ fn always_is_asked_once_in_a_run() {
         "###,
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_always
+            < call call-1-100002 speckit "Run T001, T002 in 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Run T001, T002 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_always
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
@@ -283,9 +283,9 @@ fn what_a_child_does_not_say_is_none_of_success() {
     check_result(
         r#"text "I made it.""#,
         &expect![[r#"
-            < text[note-4] ⏎✗ T001: the child agent did not say what became of it⏎
+            < text[note-4] ⏎✗ T001: the child agent did not report a result⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not say what became of it⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: the child agent did not report a result⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -299,7 +299,7 @@ fn the_last_word_of_a_child_counts() {
         &expect![[r#"
             < text[note-4] ⏎✗ T001: no room⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: no room⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -313,7 +313,7 @@ fn a_child_that_breaks_has_failed() {
         &expect![[r#"
             < text[note-4] ⏎✗ T001: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎
             < text[note-6] ⏎✓ T002: done by a child agent⏎
-            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎⏎Mend that or the task list; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 1 of 3 done⏎- T001 failed: Task $TASK (T001 Make a.txt) failed: `fake` is overloaded or broken for `scripted` (500): out of order; try again later.⏎⏎Fix that or the task list; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [ ] T001 [X] T002 [ ] T003; 1 bytes differ, 0 more or less
         "#]],
@@ -340,8 +340,8 @@ fn a_child_asks_the_person() {
         "###,
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
+            < call call-1-100002 speckit "Run T001, T002 in 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Run T001, T002 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
@@ -358,7 +358,7 @@ fn a_child_asks_the_person() {
             = end_turn
             # no a.txt
             # [X] T001 [X] T002; 2 bytes differ, 0 more or less
-            child asked tool: not run: the person refused it
+            child asked tool: not run: the user rejected it
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="">⏎Make a.… (T001)
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T002" phase="">⏎Make b.… (T002)
         "#]],
@@ -395,7 +395,7 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
             < call call-2-100003 completed "Task $TASK (T002 Make b.txt) is done.\n\nRESULT: done\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < text[note-7] ⏎✓ T002: done by a child agent⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
-            < text[note-8] ⏎/speckit.implement may not change specs/001-photo-albums/spec.md; it is as it was, and what it said is in .specify/crow/set-aside.⏎
+            < text[note-8] ⏎/speckit.implement may not change specs/001-photo-albums/spec.md; it was restored, and the changed version is in .specify/crow/set-aside.⏎
             < plan completed T001 Make a.txt, completed T002 Make b.txt
             < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 2 of 2 done⏎⏎Next: `/speckit.converge`⏎
             = end_turn
@@ -439,7 +439,7 @@ fn cancelled_nothing_is_left_of_them() {
             < call call-2-100002 failed "Task $TASK (T001 Make a.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < call call-2-100003 failed "Task $TASK (T002 Make b.txt) was cancelled.\n\nIt said nothing.\n\nThe whole of it: query_session with session_id $TASK. To go on with it: task_send.\n"
             < plan pending T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
-            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-3] ⏎**/speckit.implement**⏎- Done in this run: 0⏎- tasks.md: 0 of 3 done⏎⏎Stopped; the run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = cancelled
             # [ ] T001 [ ] T002 [ ] T003; 0 bytes differ, 0 more or less
             child asked user: You do one task of a larger piece of work, 001-photo-albums, in `$HOME/project`. Paths here and in the documents begin there.⏎⏎<task id="T001" phase="Phase 1: S… (T001)
@@ -465,13 +465,13 @@ fn where_no_child_may_be_they_are_done_one_by_one() {
         ),
         &expect![[r#"
             > prompt /speckit.implement
-            < call call-1-100002 speckit "Give T001, T002 to 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
-            ? Give T001, T002 to 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
+            < call call-1-100002 speckit "Run T001, T002 in 2 child agents at once" pending {} "T001 Make a.txt\nT002 Make b.txt"
+            ? Run T001, T002 in 2 child agents at once [allow_once, allow_always, reject_once, reject_always] -> allow_once
             < call call-1-100002 completed
             < call call-2-100003 task "T001 Make a.txt" in_progress {"task":"T001"}
-            < call call-2-100003 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
+            < call call-2-100003 failed "No child could be started: this agent is 0 levels below the root, and agents.max_depth allows 0; do the work yourself"
             < call call-2-100004 task "T002 Make b.txt" in_progress {"task":"T002"}
-            < call call-2-100004 failed "No child could be started: this agent stands 0 levels below the root, and agents.max_depth allows 0; do it yourself"
+            < call call-2-100004 failed "No child could be started: this agent is 0 levels below the root, and agents.max_depth allows 0; do the work yourself"
             < plan in_progress T001 Make a.txt, pending T002 Make b.txt, pending T003 Make c.txt
             < call call-3-0 speckit_task "T001 done" pending {"id":"T001","state":"done","note":"made"}
             < call call-3-0 in_progress

@@ -35,7 +35,7 @@ fn a_scope_names_a_task() {
         &expect![[r#"
             > prompt /speckit.implement T003
             < text[note-3] ⏎✓ T003⏎
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 4 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 4 done⏎⏎The run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002 [X] T003 [ ] T004; 1 bytes differ, 0 more or less
             asked user: /speckit.implement T003⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T003)>
@@ -51,7 +51,7 @@ fn a_scope_names_a_story() {
         &expect![[r#"
             > prompt /speckit.implement US2
             < text[note-3] ⏎✓ T004⏎
-            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 4 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-4] ⏎**/speckit.implement**⏎- Done in this run: 1⏎- tasks.md: 2 of 4 done⏎⏎The run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [ ] T002 [ ] T003 [X] T004; 1 bytes differ, 0 more or less
             asked user: /speckit.implement US2⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T004)>
@@ -68,7 +68,7 @@ fn a_scope_names_a_phase() {
             > prompt /speckit.implement phase 2
             < text[note-3] ⏎✓ T002⏎
             < text[note-5] ⏎✓ T003⏎
-            < text[msg-7] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 4 done⏎⏎The run goes on with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
+            < text[msg-7] ⏎**/speckit.implement**⏎- Done in this run: 2⏎- tasks.md: 3 of 4 done⏎⏎The run continues with /speckit.implement at the first open task.⏎⏎Next: `/speckit.implement`⏎
             = end_turn
             # [X] T001 [X] T002 [X] T003 [ ] T004; 2 bytes differ, 0 more or less
             asked user: /speckit.implement phase 2⏎<crow:speckit/implement: # Build 001-photo-albums, task by task (T002)>

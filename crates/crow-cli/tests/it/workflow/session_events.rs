@@ -22,7 +22,7 @@ fn a_copy_works_on_the_same_feature() {
         "###,
         &expect![[r#"
             > prompt /speckit use 002
-            < text[note-1] Now at `specs/002-other`: spec⏎
+            < text[note-1] Switched to `specs/002-other`: spec⏎
             = end_turn
             > fork
             > prompt /speckit
@@ -67,7 +67,7 @@ fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
     expect![[r#"
         > prompt /speckit.implement
         < compaction in_progress
-        < compaction completed  "Compacted: what is older is summed up for the model, 24k → 13k tokens. `/compact undo` takes it back." "We build photo albums."
+        < compaction completed  "Compacted: older messages are summarized for the model, 24k → 13k tokens. `/compact undo` undoes it." "We build photo albums."
         < text[note-3] ⏎✓ T001: made⏎
         < text[note-5] ⏎✓ T002: made⏎
         < text[note-7] ⏎✓ T003: made⏎
