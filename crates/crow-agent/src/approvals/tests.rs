@@ -7,7 +7,7 @@ fn prefix(text: &str) -> Grant {
 }
 
 #[test]
-fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
+fn project_record_is_read_back_and_used_for_its_project_only() {
     let directory = tempfile::tempdir().unwrap();
     let (config, project, other) = (directory.path(), Path::new("/a/b"), Path::new("/a/c"));
     assert_eq!(read_grants(config, project), Ok(GrantSet::default()));
@@ -38,7 +38,7 @@ fn the_record_of_a_project_is_read_back_and_belongs_to_it_alone() {
 
 #[cfg(unix)]
 #[test]
-fn the_record_is_for_its_owner_only() {
+fn project_record_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt;
     let directory = tempfile::tempdir().unwrap();
     let project = Path::new("/a/b");

@@ -23,7 +23,7 @@ fn check(files: &[(&str, &str)], cwd: &str, expected: &Expect) {
 }
 
 #[test]
-fn the_person_speaks_first_then_the_repository_from_its_root_down() {
+fn instructions_of_the_user_precede_those_of_the_repository() {
     check(
         &[
             ("AGENTS.md", "not ours"),
@@ -44,7 +44,7 @@ fn the_person_speaks_first_then_the_repository_from_its_root_down() {
 }
 
 #[test]
-fn without_a_repository_only_the_folder_itself_speaks() {
+fn directory_without_a_repository_is_read_alone() {
     check(
         &[("AGENTS.md", "not ours"), ("p/AGENTS.md", "ours")],
         "p",
@@ -55,7 +55,7 @@ fn without_a_repository_only_the_folder_itself_speaks() {
 }
 
 #[test]
-fn nested_files_are_named_but_not_those_that_are_ignored() {
+fn nested_files_are_listed_unless_ignored() {
     check(
         &[
             ("p/.gitignore", "vendor\n"),
@@ -73,7 +73,7 @@ fn nested_files_are_named_but_not_those_that_are_ignored() {
 }
 
 #[test]
-fn what_leads_out_or_is_no_text_is_left_out() {
+fn links_out_of_the_repository_and_binary_files_are_skipped() {
     check(
         &[("secret", "keys"), ("p/.git/HEAD", ""), ("p/AGENTS.md", "-> ../secret")],
         "p",
@@ -122,7 +122,7 @@ fn what_leads_out_or_is_no_text_is_left_out() {
 }
 
 #[test]
-fn too_much_is_cut() {
+fn instructions_are_truncated_at_the_limit() {
     let long = "é".repeat(BYTES_MAX);
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join(FILE), long).unwrap();
@@ -132,7 +132,7 @@ fn too_much_is_cut() {
 
 /// A program repeatedly replaces the file by a link to a file outside: the content outside is never read.
 #[test]
-fn a_link_that_comes_and_goes_is_not_followed() {
+fn link_that_appears_during_the_read_is_not_followed() {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     let directory = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(directory.path()).unwrap();

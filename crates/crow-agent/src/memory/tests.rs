@@ -125,7 +125,7 @@ fn check(tool: &str, arguments: Value, expected: Expect) {
 }
 
 #[test]
-fn words_are_found_in_every_session() {
+fn query_finds_words_in_every_session() {
     check(
         "query_memory",
         json!({"query": "parser", "search_type": "semantic"}),
@@ -168,7 +168,7 @@ fn words_are_found_in_every_session() {
 }
 
 #[test]
-fn a_session_is_read_from_its_end() {
+fn session_is_read_from_its_end() {
     check(
         "query_session",
         json!({}),
@@ -212,7 +212,7 @@ fn a_session_is_read_from_its_end() {
 }
 
 #[test]
-fn a_page_begins_and_ends_where_it_is_told() {
+fn page_has_the_requested_bounds() {
     check(
         "query_session",
         json!({"limit": 1, "offset": 1, "order": "asc"}),
@@ -249,7 +249,7 @@ fn a_page_begins_and_ends_where_it_is_told() {
 }
 
 #[test]
-fn thoughts_calls_and_results_are_shown_where_wanted() {
+fn mode_selects_thoughts_calls_and_results() {
     check(
         "query_session",
         json!({"after": 0, "before": 2, "mode": "with_thinking"}),
@@ -280,7 +280,7 @@ fn thoughts_calls_and_results_are_shown_where_wanted() {
 }
 
 #[test]
-fn a_long_message_is_read_on() {
+fn message_that_is_long_is_read_in_parts() {
     let long = json!({"after": 1, "before": 3, "mode": "full", "limit": 30, "start_index": 49_990});
     check(
         "query_session",
@@ -297,7 +297,7 @@ fn a_long_message_is_read_on() {
 }
 
 #[test]
-fn words_are_found_in_what_is_shown() {
+fn query_searches_only_what_the_mode_shows() {
     check(
         "query_session",
         json!({"query": "NEEDLE broke"}),
@@ -322,7 +322,7 @@ fn words_are_found_in_what_is_shown() {
 }
 
 #[test]
-fn what_cannot_be_read_is_said_so() {
+fn errors_are_reported_as_sentences() {
     check(
         "query_session",
         json!({"session_id": "nobody"}),
@@ -347,7 +347,7 @@ fn what_cannot_be_read_is_said_so() {
 }
 
 #[test]
-fn a_record_is_bounded() {
+fn record_is_bounded() {
     let outcome = asked("query_session", json!({"mode": "full", "limit": 1, "before": 3}));
     let ContentPart::Text(text) = &outcome.for_model[0] else { unreachable!("a record is text") };
     assert!(text.len() < 50_000, "{}", text.len());

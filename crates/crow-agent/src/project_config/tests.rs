@@ -159,7 +159,7 @@ const WHOLE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_a_repository_brings_is_asked_about_and_not_used() {
+fn undecided_files_are_asked_about_and_not_used() {
     Stage::new(WHOLE).check(&expect![[r#"
         ask .crow/config.yaml
         ask .mcp.json
@@ -172,7 +172,7 @@ fn what_a_repository_brings_is_asked_about_and_not_used() {
 }
 
 #[test]
-fn what_is_trusted_is_used_and_not_asked_about() {
+fn trusted_files_are_used_without_a_question() {
     let stage = Stage::new(WHOLE);
     stage.say("p", TrustAnswer::Yes);
     stage.check(&expect![[r#"
@@ -187,7 +187,7 @@ fn what_is_trusted_is_used_and_not_asked_about() {
 }
 
 #[test]
-fn what_is_refused_is_neither() {
+fn rejected_files_are_neither_used_nor_asked_about() {
     let stage = Stage::new(WHOLE);
     stage.say("p", TrustAnswer::No);
     stage.check(&expect![[r#"
@@ -196,7 +196,7 @@ fn what_is_refused_is_neither() {
 }
 
 #[test]
-fn one_byte_more_asks_again_and_takes_back_what_was_used() {
+fn changed_file_is_asked_about_again_and_no_longer_used() {
     let stage = Stage::new(WHOLE);
     stage.say("p", TrustAnswer::Yes);
     stage.write("p/.mcp.json", "server web web ");
@@ -219,7 +219,7 @@ fn one_byte_more_asks_again_and_takes_back_what_was_used() {
 }
 
 #[test]
-fn a_file_that_moves_is_another() {
+fn moved_file_needs_trust_again() {
     let stage = Stage::new(&[("p/.crow/prompts/a.md", "x")]);
     stage.say("p", TrustAnswer::Yes);
     fs::rename(stage.root.join("p/.crow/prompts/a.md"), stage.root.join("p/.crow/prompts/b.md")).unwrap();
@@ -229,7 +229,7 @@ fn a_file_that_moves_is_another() {
 }
 
 #[test]
-fn repositories_share_no_trust_and_a_moved_one_is_another() {
+fn trust_belongs_to_one_repository_at_one_path() {
     let stage =
         Stage::new(&[("p/.mcp.json", "server a a"), ("q/.mcp.json", "server a a"), ("q/.git/HEAD", "")]);
     stage.say("p", TrustAnswer::Yes);
@@ -243,7 +243,7 @@ fn repositories_share_no_trust_and_a_moved_one_is_another() {
 }
 
 #[test]
-fn a_folder_of_the_repository_adds_to_its_root_and_counts_first() {
+fn subdirectory_adds_to_the_root_and_takes_precedence() {
     let stage = Stage::new(&[
         ("p/.crow/prompts/a.md", "of the root"),
         ("p/.crow/prompts/b.md", "of the root"),
@@ -258,7 +258,7 @@ fn a_folder_of_the_repository_adds_to_its_root_and_counts_first() {
 }
 
 #[test]
-fn the_persons_own_needs_no_word_and_counts_first() {
+fn user_files_need_no_trust_and_take_precedence() {
     let stage = Stage::new(&[
         ("config/skills/deploy/SKILL.md", "---\ndescription: Mine.\n---\n"),
         ("config/prompts/review.md", "Mine too."),
@@ -274,7 +274,7 @@ fn the_persons_own_needs_no_word_and_counts_first() {
 }
 
 #[test]
-fn the_configuration_folder_is_no_repositorys() {
+fn configuration_directory_is_not_part_of_a_repository() {
     let stage = Stage::new(&[("home/.crow/config.yaml", "server a a"), ("home/.crow/prompts/b.md", "mine")]);
     fs::create_dir(stage.root.join("config")).unwrap();
     let settings = AgentConfig { config_dir: stage.root.join("home/.crow"), ..bare_settings(&stage.root) };
@@ -283,7 +283,7 @@ fn the_configuration_folder_is_no_repositorys() {
 }
 
 #[test]
-fn what_leads_out_pipes_and_what_is_too_large_is_never_read() {
+fn links_out_pipes_and_large_files_are_never_read() {
     let stage =
         Stage::new(&[("outside/SKILL.md", "x"), ("p/.crow/prompts/large.md", &"x".repeat(1024 * 1024 + 1))]);
     let skills = stage.root.join("p/.crow/skills");
@@ -307,7 +307,7 @@ fn what_leads_out_pipes_and_what_is_too_large_is_never_read() {
 }
 
 #[test]
-fn a_whole_folder_that_leads_out_is_never_listed() {
+fn directory_that_links_out_is_never_listed() {
     let stage = Stage::new(&[("outside/skills/a/SKILL.md", "x"), ("outside/config.yaml", "server a a")]);
     symlink(stage.root.join("outside"), stage.root.join("p/.crow")).unwrap();
     stage.check(&expect![[r#"
@@ -316,7 +316,7 @@ fn a_whole_folder_that_leads_out_is_never_listed() {
 }
 
 #[test]
-fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
+fn skill_directories_are_readable_only_inside_the_skills() {
     let stage = Stage::new(&[
         ("config/skills/mine/SKILL.md", "x"),
         ("p/.agents/skills/lint/SKILL.md", "x"),
@@ -350,7 +350,7 @@ fn only_folders_among_the_skills_come_with_them_and_stay_where_they_were() {
 }
 
 #[test]
-fn what_was_swapped_after_the_look_is_not_what_is_used() {
+fn file_swapped_after_the_scan_is_not_used() {
     let stage = Stage::new(&[("p/.mcp.json", "server good good"), ("p/.crow/prompts/a.md", "good")]);
     let survey = stage.survey("p");
     let mut session = TrustLedger::default();
@@ -367,7 +367,7 @@ fn what_was_swapped_after_the_look_is_not_what_is_used() {
 
 /// A stored decision is only valid as a whole.
 #[test]
-fn a_store_that_is_broken_trusts_nothing() {
+fn invalid_record_trusts_nothing() {
     let stage = Stage::new(&[("p/.mcp.json", "server a a")]);
     stage.say("p", TrustAnswer::Yes);
     let directory = stage.root.join("config/trust");
@@ -396,7 +396,7 @@ fn a_store_that_is_broken_trusts_nothing() {
 }
 
 #[test]
-fn only_the_latest_words_about_a_path_are_kept() {
+fn latest_decisions_about_a_path_are_stored() {
     let stage = Stage::new(&[]);
     for n in 0..20 {
         stage.write("p/.mcp.json", &format!("server a {n}"));
@@ -413,7 +413,7 @@ fn only_the_latest_words_about_a_path_are_kept() {
 }
 
 #[test]
-fn a_command_stands_for_its_text_and_what_was_typed_stays() {
+fn command_expands_and_keeps_the_typed_text() {
     let stage = Stage::new(&[
         ("config/prompts/review.md", "---\ndescription: d\n---\nReview $1, then $2."),
         ("config/skills/deploy/SKILL.md", "Run ship.sh for $ARGUMENTS and print $1."),

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_shows_what_would_run_whole_and_no_line_of_its_own_making() {
+    fn trust_question_shows_effects_in_full_and_escapes_content() {
         let pair = |name: &str, value: &str| vec![(name.to_owned(), value.to_owned())];
         let program = McpTransport::Stdio {
             command: "sh".into(),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_the_lines_between_what_is_as_it_was() {
+    fn change_shows_only_the_changed_range() {
         let shown = |old: &str, new: &str| render_change(old, new).replace('\n', "|");
         assert_eq!(shown("a\nb\nc\n", "a\nx\ny\nc\n"), "from line 2:|- b|+ x|+ y|");
         assert_eq!(shown("a\na\n", "a\na\na\n"), "from line 3:|+ a|");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_leaves_its_fence() {
+    fn fence_is_longer_than_any_in_the_text() {
         assert_eq!(fence_text("a ``` b\n````\n"), "`````\na ``` b\n````\n`````\n");
         assert_eq!(fence_text("a"), "```\na\n```\n");
     }

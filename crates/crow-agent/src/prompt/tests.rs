@@ -27,7 +27,7 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
 }
 
 #[test]
-fn tree_shows_what_is_not_ignored_three_levels_deep() {
+fn tree_shows_three_levels_without_ignored_files() {
     check(
         &[
             ("p/.gitignore", "target\n"),
@@ -48,7 +48,7 @@ fn tree_shows_what_is_not_ignored_three_levels_deep() {
 }
 
 #[test]
-fn text_of_a_file_is_no_template() {
+fn instructions_are_not_rendered_as_a_template() {
     check(
         &[("p/AGENTS.md", "{{ 7 * 7 }}")],
         "p",
@@ -68,7 +68,7 @@ fn templates_of_the_python_version_render() {
 }
 
 #[test]
-fn a_template_may_name_the_database() {
+fn template_can_use_the_database_address() {
     check(
         &[("p/a", "")],
         "p",
@@ -80,7 +80,7 @@ fn a_template_may_name_the_database() {
 }
 
 #[test]
-fn a_broken_template_is_named() {
+fn template_error_gives_the_path() {
     check(
         &[("p/a", "")],
         "p",
@@ -92,7 +92,7 @@ fn a_broken_template_is_named() {
 }
 
 #[test]
-fn our_own_template_renders() {
+fn built_in_template_renders() {
     let directory = tempfile::tempdir().unwrap();
     let session = SessionId::new("brave-otter");
     let text = render_system_prompt(
@@ -109,7 +109,7 @@ fn our_own_template_renders() {
 }
 
 #[test]
-fn our_own_template_names_skills_and_nested_instructions() {
+fn built_in_template_lists_skills_and_nested_instructions() {
     let directory = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(directory.path()).unwrap();
     for (name, text) in [
@@ -141,7 +141,7 @@ fn our_own_template_names_skills_and_nested_instructions() {
 }
 
 #[test]
-fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
+fn template_of_an_earlier_version_is_used_if_it_was_changed() {
     let directory = tempfile::tempdir().unwrap();
     let root = directory.path();
     let mut settings = bare_settings(root);
@@ -166,7 +166,7 @@ fn the_template_of_an_earlier_version_counts_unless_nobody_changed_it() {
 }
 
 #[test]
-fn what_an_earlier_version_wrote_is_known_by_its_content() {
+fn default_templates_of_earlier_versions_are_known_by_hash() {
     let hashes = ["ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"];
     assert!(has_known_hash(&hashes, "abc") && has_known_hash(&hashes, "\nabc \n"));
     assert!(
@@ -176,7 +176,7 @@ fn what_an_earlier_version_wrote_is_known_by_its_content() {
 }
 
 #[test]
-fn variables_of_later_python_versions() {
+fn template_can_use_variables_of_later_python_versions() {
     check(
         &[
             ("p/AGENTS.md", "be kind"),

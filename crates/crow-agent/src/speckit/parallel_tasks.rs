@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_of_a_child_counts() {
+    fn last_result_line_of_a_child_counts() {
         check_result(ToolCallStatus::Done, "I did it.\nRESULT: done\n\nIt changed 1 file", "done");
         check_result(ToolCallStatus::Done, "**RESULT: done**", "done");
         check_result(

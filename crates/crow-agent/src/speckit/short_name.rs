@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_few_words() {
+    fn short_name_is_a_few_words() {
         check_short_name("photo-albums", Some("photo-albums"));
         check_short_name("\n `Photo Albums`\n", Some("photo-albums"));
         check_short_name("photos", None);

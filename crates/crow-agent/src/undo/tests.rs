@@ -8,7 +8,7 @@ fn file(path: &str, done: UndoStatus, reason: Option<&str>, diff: Option<&str>) 
 }
 
 #[test]
-fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
+fn undo_report_has_a_line_for_each_file_and_shows_conflicts() {
     let files = vec![
         file("/p/a.txt", UndoStatus::Restored, None, None),
         file("/p/new/b", UndoStatus::Removed, None, None),
@@ -37,7 +37,7 @@ fn a_report_has_a_line_for_each_file_and_shows_what_was_left() {
 }
 
 #[test]
-fn a_name_stays_on_its_line() {
+fn path_with_control_characters_stays_on_one_line() {
     let name = "/p/a\n- `b`\u{1b}[2J";
     let undone = TurnUndone { turn: 0, files: vec![file(name, UndoStatus::Restored, None, None)] };
     assert_eq!(
@@ -53,7 +53,7 @@ fn a_name_stays_on_its_line() {
 }
 
 #[test]
-fn what_is_set_in_a_session_is_read_whatever_it_is() {
+fn pending_undo_is_read_from_any_configuration() {
     for (text, wanted) in [("", 0), ("[1]", 0), (r#"{"undone":7}"#, 0), (r#"{"undone":["/a",1,"/b"]}"#, 2)] {
         assert_eq!(undone_files(text).len(), wanted, "{text}");
     }

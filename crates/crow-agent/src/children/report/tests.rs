@@ -18,7 +18,7 @@ fn check(state: TaskState, reason: Option<&str>, heard: &str, expected: &Expect)
 }
 
 #[test]
-fn done_with_an_answer_and_changes() {
+fn report_on_success_has_the_answer_and_changes() {
     check(
         TaskState::Done,
         None,
@@ -43,7 +43,7 @@ fn done_with_an_answer_and_changes() {
 }
 
 #[test]
-fn failed_before_it_said_anything() {
+fn report_on_failure_without_an_answer() {
     check(
         TaskState::Failed,
         Some("it could not be started: there is no program kimi"),
@@ -61,7 +61,7 @@ fn failed_before_it_said_anything() {
 }
 
 #[test]
-fn a_long_answer_keeps_its_beginning_and_its_end() {
+fn answer_that_is_long_keeps_its_beginning_and_end() {
     let answer = format!("begins{}ends", "ä".repeat(30_000));
     let text = shorten_answer(&answer, false);
     assert!(text.starts_with("begins") && text.ends_with("ends"), "{text}");

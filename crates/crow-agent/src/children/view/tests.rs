@@ -59,7 +59,7 @@ pub(in crate::children) fn view(heard: &str) -> ChildView {
 }
 
 #[test]
-fn calls_settle_in_place_and_the_last_words_are_the_answer() {
+fn calls_change_in_place_and_the_last_text_is_the_answer() {
     check(
         "
         say I look.
@@ -82,7 +82,7 @@ fn calls_settle_in_place_and_the_last_words_are_the_answer() {
 }
 
 #[test]
-fn a_file_counts_from_its_first_state_to_its_last() {
+fn file_change_spans_from_the_first_to_the_last_state() {
     check(
         "
         call a running Edit a
@@ -103,7 +103,7 @@ fn a_file_counts_from_its_first_state_to_its_last() {
 }
 
 #[test]
-fn of_many_calls_the_newest_are_seen() {
+fn calls_beyond_the_limit_show_the_newest() {
     let calls: String = (0..CALLS_SHOWN + 3).map(|n| format!("call {n} done Read {n}\n")).collect();
     let shown = view(&calls).render_view();
     assert!(shown.starts_with("… 3 before\n✓ Read 3\n"), "{shown}");
@@ -111,7 +111,7 @@ fn of_many_calls_the_newest_are_seen() {
 }
 
 #[test]
-fn what_a_child_says_without_end_is_bounded() {
+fn answer_of_a_child_is_bounded() {
     let mut view = ChildView::default();
     for n in 0..100_000_u32 {
         view.apply_update(&AgentUpdate::Text(format!("word {n} ")));
@@ -126,7 +126,7 @@ fn what_a_child_says_without_end_is_bounded() {
 }
 
 #[test]
-fn a_title_is_one_line_without_controls() {
+fn title_is_one_line_without_control_characters() {
     assert_eq!(single_line("Run\n\u{1b}[2J  rm   -rf x\u{7}"), "Run [2J rm -rf x");
     assert_eq!(single_line(&"x".repeat(500)).chars().count(), TITLE_CHARS_MAX + 1);
 }
