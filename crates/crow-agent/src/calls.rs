@@ -62,20 +62,22 @@ pub(crate) async fn run_calls(
             }
             let context = match hooks::before_call(cx, call).await {
                 Ok(context) => context,
-                Err(result) => return (index, (result, OutputDisplay::AsContent)),
+                Err(result) => return (index, CallOutcome { result, display: OutputDisplay::AsContent }),
             };
             // A call that ran before this one may have changed what this one would access.
             let info = tools.call_info(call, cx.workspace);
-            let (mut result, display) = run_call(cx, tools, call, &info, gate).await;
-            hooks::append_context(&mut result, context);
-            (index, (result, display))
+            let mut outcome = run_call(cx, tools, call, &info, gate).await;
+            hooks::append_context(&mut outcome.result, context);
+            (index, outcome)
         });
     }
     let mut store_result = Ok(());
-    while let Some((index, (result, display))) = running.next().await {
+    while let Some((index, CallOutcome { result, display })) = running.next().await {
         // After a failed write to the store, no further call starts, and running ones are stopped.
         if store_result.is_ok() {
-            store_result = finish_call(cx, (&calls[index], &infos[index]), result, &display, state).await;
+            let finished_call =
+                FinishedCall { call: &calls[index], info: &infos[index], result, display: &display };
+            store_result = finish_call(cx, finished_call, state).await;
             if store_result.is_err() {
                 cx.cancel.cancel();
             }
@@ -117,11 +119,17 @@ pub(crate) fn announce_call(cx: &TurnCx<'_>, tools: &ToolRegistry, call: &ToolCa
     cx.client.send_update(cx.session, update);
 }
 
+/// A call that has ended and is not stored yet.
+struct FinishedCall<'a> {
+    call: &'a ToolCall,
+    info: &'a ToolCallInfo,
+    result: ToolResult,
+    display: &'a OutputDisplay,
+}
+
 async fn finish_call(
     cx: &TurnCx<'_>,
-    (call, info): (&ToolCall, &ToolCallInfo),
-    result: ToolResult,
-    display: &OutputDisplay,
+    FinishedCall { call, info, result, display }: FinishedCall<'_>,
     state: &mut SessionState,
 ) -> Result<(), Failure> {
     let (status, plan) = (result.status, result.plan.clone());
@@ -154,6 +162,12 @@ enum OutputDisplay {
     InTerminal(Arc<ClientTerminal>),
 }
 
+/// The result of a call, and where the client shows its output.
+struct CallOutcome {
+    result: ToolResult,
+    display: OutputDisplay,
+}
+
 fn running_update(call: &ToolCall, content: Option<Vec<ToolCallContent>>) -> SessionUpdate {
     SessionUpdate::CallChanged { call: call.id, status: ToolCallStatus::Running, content }
 }
@@ -164,7 +178,7 @@ async fn run_call(
     call: &ToolCall,
     info: &ToolCallInfo,
     gate: &PermissionGate,
-) -> (ToolResult, OutputDisplay) {
+) -> CallOutcome {
     let display = std::sync::Mutex::new(OutputDisplay::AsContent);
     let set_display = |now: OutputDisplay| *display.lock().unwrap_or_else(PoisonError::into_inner) = now;
     let progress = |progress: ToolProgress| match progress {
@@ -196,7 +210,8 @@ async fn run_call(
         progress: &progress,
         undo_recorder: Some(&undo_recorder),
     };
-    let result = match approve_call(cx, tools, call, (info, tool_cx), gate).await {
+    let prepared = PreparedCall { call, info, tool_cx };
+    let result = match approve_call(cx, tools, prepared, gate).await {
         // The permission request may take long, and a link may have a different target by now.
         Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
             ToolResult::failure(ACCESS_CHANGED)
@@ -204,8 +219,8 @@ async fn run_call(
         Ok(approval) => {
             cx.client.send_update(cx.session, running_update(call, None));
             let watched_policy = begin_watching(cx, call, info).await;
-            let run = sandbox_retry::run_held(cx, tools, call, (info, tool_cx), (gate, approval)).await;
-            let result = match gate.check_sandboxed_call(cx, (call, info), run).await {
+            let run = sandbox_retry::run_sandboxed(cx, tools, prepared, gate, approval).await;
+            let result = match gate.check_sandboxed_call(cx, call, info, run).await {
                 SandboxedCallResult::Done(result) => result,
                 SandboxedCallResult::Retry => {
                     cx.client.send_update(cx.session, running_update(call, None));
@@ -222,12 +237,12 @@ async fn run_call(
                     )
                 }
             };
-            let result = end_watching(cx, (watched_policy, call, info), result).await;
+            let result = end_watching(cx, watched_policy, call, info, result).await;
             hooks::after_call(cx, call, result).await
         }
         Err(result) => result,
     };
-    (result, display.into_inner().unwrap_or_else(PoisonError::into_inner))
+    CallOutcome { result, display: display.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 
 /// State shared by the permission checks of one reply's calls.
@@ -314,7 +329,7 @@ impl PermissionGate {
         let decision =
             policy.evaluate(effective_mode(cx, info), &cx.approvals.all_grants(), &call.name, info);
         match cx.step_policy {
-            Some(step_policy) => step_policy.narrow_decision(decision, (call, &info.touch)),
+            Some(step_policy) => step_policy.narrow_decision(decision, call, &info.touch),
             None => decision,
         }
     }
@@ -388,12 +403,19 @@ fn evaluate_access(cx: &TurnCx<'_>, mode: Mode, tool: &str, access: ToolAccess) 
     policy(cx, SandboxSupport::Full).evaluate(mode, &GrantSet::default(), tool, &info)
 }
 
+/// A call with everything that is needed to run it.
+#[derive(Clone, Copy)]
+pub(crate) struct PreparedCall<'a> {
+    pub(crate) call: &'a ToolCall,
+    pub(crate) info: &'a ToolCallInfo,
+    pub(crate) tool_cx: ToolCx<'a>,
+}
+
 /// Decides whether a call may run and returns the source of the approval, or the result of a call that may not run.
 pub(crate) async fn approve_call(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
-    call: &ToolCall,
-    (info, tool_cx): (&ToolCallInfo, ToolCx<'_>),
+    PreparedCall { call, info, tool_cx }: PreparedCall<'_>,
     gate: &PermissionGate,
 ) -> Result<ApprovalSource, ToolResult> {
     if cx.is_over() {

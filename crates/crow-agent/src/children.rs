@@ -29,7 +29,6 @@ use tokio_util::task::TaskTracker;
 pub(crate) use self::budget::ContextUsage;
 use self::budget::TreeBudget;
 use self::child::ChildCommand;
-pub(crate) use self::child::NotifyParent;
 pub(crate) use self::events::ParentCall;
 pub(crate) use self::handle::AwaitedTurn;
 use self::handle::ChildHandle;
@@ -46,14 +45,14 @@ use crate::session;
 pub const DEPTH_VARIABLE: &str = "CROW_DEPTH";
 
 /// The name of the agent that exists in every configuration: Crow itself.
-pub const OWN: &str = "crow";
+pub const OWN_AGENT: &str = "crow";
 
 /// Idle children that stay alive for another task: each is a process, and starting one takes milliseconds for Crow and
 /// seconds for other agents.
 const IDLE_CHILDREN_MAX: usize = 4;
 
 /// Commands that may wait for a child, which takes each one at once.
-const ORDERS_LEN: usize = 8;
+const COMMANDS_LEN: usize = 8;
 
 /// Time that a session waits for its children when it ends; each of them takes less.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -66,16 +65,21 @@ pub(crate) struct ChildAgents {
     call_deliveries: Mutex<HashMap<CallId, Vec<DeliveryId>>>,
 }
 
+/// The session that the children belong to.
+pub(crate) struct ParentSession {
+    pub(crate) runtime: Arc<AgentRuntime>,
+    pub(crate) client: Client,
+    pub(crate) id: SessionId,
+    pub(crate) settings: watch::Receiver<session::SessionSettings>,
+    pub(crate) environment: watch::Receiver<SessionEnvironment>,
+    pub(crate) inbox_sender: mpsc::WeakSender<SessionMsg>,
+    pub(crate) cancel: CancellationToken,
+}
+
 impl ChildAgents {
     /// Creates an empty set of children.
     pub(crate) fn new(
-        (runtime, client, parent): (Arc<AgentRuntime>, Client, SessionId),
-        (settings, environment): (
-            watch::Receiver<session::SessionSettings>,
-            watch::Receiver<SessionEnvironment>,
-        ),
-        inbox_sender: mpsc::WeakSender<SessionMsg>,
-        cancel: CancellationToken,
+        ParentSession { runtime, client, id: parent, settings, environment, inbox_sender, cancel }: ParentSession,
     ) -> Arc<Self> {
         let config = runtime.config();
         let upstream = client.capabilities().depth.is_some().then(|| (client.clone(), parent.clone()));
@@ -122,13 +126,11 @@ impl ChildAgents {
         &self,
         task: &SessionId,
         text: String,
-        notify_parent: NotifyParent,
+        notify_parent: bool,
         parent_call: ParentCall,
     ) -> Result<TaskSendOutcome, String> {
-        let parent_call = ParentCall {
-            shown_text: (notify_parent == NotifyParent::Yes).then(|| task_resumed_text(task)),
-            ..parent_call
-        };
+        let parent_call =
+            ParentCall { shown_text: notify_parent.then(|| task_resumed_text(task)), ..parent_call };
         if let Some(child) = self.child_handle(task) {
             if child.is_working() {
                 let (answer, answered) = oneshot::channel();
@@ -141,7 +143,7 @@ impl ChildAgents {
                 };
             }
             let slot = self.acquire_slot().await?;
-            let request = self.child_turn_request(text.clone(), slot, (notify_parent, parent_call.clone()));
+            let request = self.child_turn_request(text.clone(), slot, notify_parent, parent_call.clone());
             let cancel = request.cancel.clone();
             let mut previous = TaskState::Running;
             child.status.send_modify(|status| {
@@ -171,7 +173,7 @@ impl ChildAgents {
     pub(crate) async fn read_task(&self, task: &SessionId) -> Result<TaskReport, String> {
         let told = |text: String| TaskReport { text, deliveries: Vec::new() };
         let row = self.task_row(task).await?;
-        let agent = row.agent_type.as_deref().unwrap_or(OWN);
+        let agent = row.agent_type.as_deref().unwrap_or(OWN_AGENT);
         let heading = format!("Task {task} ({agent}: {}): {}.\n", row.title, row.state.as_str());
         let child = self.child_handle(task);
         if let Some(child) = child.as_ref().filter(|living| living.is_working()) {
@@ -243,7 +245,7 @@ impl ChildAgents {
             return Ok("This session has no tasks.\n".to_owned());
         }
         let lines = rows.iter().map(|row| {
-            let agent = row.agent_type.as_deref().unwrap_or(OWN);
+            let agent = row.agent_type.as_deref().unwrap_or(OWN_AGENT);
             let tokens = if row.n_tokens > 0 { format!(", {} tokens", row.n_tokens) } else { String::new() };
             format!("- `{}` {agent}: {} — {}{tokens}\n", row.task, row.title, row.state.as_str())
         });

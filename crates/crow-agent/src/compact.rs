@@ -8,7 +8,7 @@ use crow_core::{
 };
 use crow_model::{ModelRequest, ModelSettings, ReplyListener};
 
-use crate::run_turn::{IsEstimate, SessionState, TurnCx, store_failure};
+use crate::run_turn::{SessionState, TurnCx, store_failure};
 use crate::sentence::to_sentence;
 use crate::{clock, fallback, prompt, session_init};
 
@@ -124,7 +124,7 @@ async fn commit_compaction(
     let (summary, n_tokens) = (compaction.summary.clone(), compaction.tokens_after);
     let compact_error = state.transcript.compact(compaction).err();
     progress.end(CompactionStage::Done { summary }, &text);
-    cx.send_context_usage(n_tokens, IsEstimate::Yes);
+    cx.send_estimated_usage(n_tokens);
     // The skills that the model knew may no longer be in its context.
     cx.config_loader.forget_known_skills().await;
     match compact_error {
@@ -146,7 +146,7 @@ async fn undo_compaction(
         .set_session_usage(session_init::recover_conversation(cx.runtime, cx.session, state).await?);
     state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
     let n_tokens = state.transcript.context_tokens().tokens;
-    cx.send_context_usage(n_tokens, IsEstimate::Yes);
+    cx.send_estimated_usage(n_tokens);
     let text = format!(
         "Compaction undone: {} → {} tokens.",
         format_tokens(compaction.tokens_after),
@@ -188,7 +188,7 @@ pub(crate) async fn send_side_request(
     match transcript.for_model() {
         Ok(transcript) => {
             let model_request = ModelRequest { settings: model, transcript, tools: &[], seq };
-            let reply = fallback::ask(cx, (http, n_tokens), model_request, &mut SilentListener { cx }).await;
+            let reply = fallback::ask(cx, http, n_tokens, model_request, &mut SilentListener { cx }).await;
             if let Some(usage) = reply.usage {
                 cx.add_side_usage(usage).await;
             }

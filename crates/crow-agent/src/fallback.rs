@@ -38,7 +38,8 @@ impl FallbackModel {
 /// shown. `n_tokens` is the size of the context.
 pub(crate) async fn ask(
     cx: &TurnCx<'_>,
-    (http, n_tokens): (&HttpClients, u64),
+    http: &HttpClients,
+    n_tokens: u64,
     request: ModelRequest<'_>,
     listener: &mut impl ReplyListener,
 ) -> Reply {

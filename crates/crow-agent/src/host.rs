@@ -18,7 +18,7 @@ use tokio::sync::{OnceCell, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::session_requests::{list_sessions, open_live, open_stored};
+use self::session_requests::{OpenSessionRequest, list_sessions, open_live, open_stored};
 use crate::handle::{SessionHandle, SessionMsg};
 use crate::run_turn::store_failure;
 use crate::runtime::AgentRuntime;
@@ -317,15 +317,18 @@ impl SessionHost {
         match (stored, live) {
             (_, Some(handle)) => drop(tokio::spawn(async move {
                 match location::check_location(location).await {
-                    Ok(location) => open_live(&shared, &client, (handle, kind), location, answer).await,
+                    Ok(location) => {
+                        let request = OpenSessionRequest { kind, location, answer };
+                        open_live(&shared, &client, handle, request).await;
+                    }
                     Err(failure) => answer.send(Err(failure)),
                 }
             })),
             (None, None) => drop(tokio::spawn(async move {
-                open_stored(&shared, &client, kind, location, answer).await;
+                open_stored(&shared, &client, OpenSessionRequest { kind, location, answer }).await;
             })),
             (Some(session), None) => self.run_exclusive(session, async move {
-                open_stored(&shared, &client, kind, location, answer).await;
+                open_stored(&shared, &client, OpenSessionRequest { kind, location, answer }).await;
             }),
         }
     }

@@ -38,7 +38,7 @@ mod undo;
 mod undo_recorder;
 
 pub use approvals::{ProjectPermissions, list_permissions, set_permissions};
-pub use children::{DEPTH_VARIABLE, OWN as OWN_AGENT};
+pub use children::{DEPTH_VARIABLE, OWN_AGENT};
 pub use host::serve_sessions;
 pub use memory::memory_specs;
 pub use project_config::{

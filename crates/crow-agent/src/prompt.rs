@@ -43,7 +43,8 @@ pub(crate) struct RenderedPrompt {
 /// Renders the system prompt for a session; the working directory comes before the additional ones. Reads files: call
 /// it on a blocking thread.
 pub(crate) fn render_system_prompt(
-    (cwd, more_roots): (&Path, &[PathBuf]),
+    cwd: &Path,
+    more_roots: &[PathBuf],
     session: &SessionId,
     config: &AgentConfig,
     date: &str,

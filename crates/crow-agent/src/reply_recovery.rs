@@ -56,7 +56,8 @@ async fn append_note(
 /// Asks the user whether a model that repeats itself should continue. Without an answer it does not.
 pub(crate) async fn confirm_repetition(
     cx: &TurnCx<'_>,
-    (state, turn): (&SessionState, &Turn),
+    state: &SessionState,
+    turn: &Turn,
     repeated: &RepeatedRound,
 ) -> TurnAction {
     let RepeatedRound { title, n_calls, n_times } = repeated;

@@ -89,15 +89,6 @@ pub(crate) enum StoredState {
     Unknown,
 }
 
-/// Whether a number of tokens is an estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum IsEstimate {
-    /// True if the tokens are an estimate.
-    Yes,
-    /// The provider has counted them.
-    No,
-}
-
 /// The outcome of storing an entry with deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ClaimOutcome {
@@ -151,7 +142,7 @@ pub(crate) async fn run_turn(
             }
             TurnAction::Resume(resume) => reply_recovery::resume_broken_reply(cx, state, &resume).await?,
             TurnAction::Confirm(repeated) => {
-                reply_recovery::confirm_repetition(cx, (state, &turn), &repeated).await
+                reply_recovery::confirm_repetition(cx, state, &turn, &repeated).await
             }
             TurnAction::End(TurnEnd::Done)
                 if cx.drain_steering(state, steering).await? + cx.append_unasked_mail(state).await? > 0 =>
@@ -400,7 +391,7 @@ impl TurnCx<'_> {
             let n_tokens = transcript.context_tokens().tokens;
             let transcript = transcript.for_model().map_err(to_failure)?;
             let model_request = ModelRequest { settings: &model, transcript, tools: &tools.specs, seq };
-            Ok(fallback::ask(self, (http, n_tokens), model_request, &mut forwarder).await)
+            Ok(fallback::ask(self, http, n_tokens, model_request, &mut forwarder).await)
         };
         let reply = request
             .await
@@ -428,17 +419,24 @@ impl TurnCx<'_> {
             self.children.tree_budget().add_session_usage(usage);
         }
         match usage.and_then(TokenUsage::context_tokens) {
-            Some(used) => self.send_context_usage(used, IsEstimate::No),
+            Some(used) => self.send_counted_usage(used),
             // An estimate is not added to the usage.
-            None => self.send_context_usage(state.transcript.context_tokens().tokens, IsEstimate::Yes),
+            None => self.send_estimated_usage(state.transcript.context_tokens().tokens),
         }
         Ok(())
     }
 
-    /// Sends the current context usage.
-    pub(crate) fn send_context_usage(&self, used: u64, is_estimate: IsEstimate) {
-        let context =
-            ContextUsage { used, size: self.context_window(), is_estimate: is_estimate == IsEstimate::Yes };
+    /// Sends the current context usage, as the provider counted it.
+    fn send_counted_usage(&self, used: u64) {
+        self.send_context_usage(ContextUsage { used, size: self.context_window(), is_estimate: false });
+    }
+
+    /// Sends an estimate of the current context usage.
+    pub(crate) fn send_estimated_usage(&self, used: u64) {
+        self.send_context_usage(ContextUsage { used, size: self.context_window(), is_estimate: true });
+    }
+
+    fn send_context_usage(&self, context: ContextUsage) {
         self.client.send_update(self.session, self.children.tree_budget().record_context(context));
     }
 

@@ -9,7 +9,7 @@ use crow_core::{
 };
 use crow_tools::{ToolCx, ToolProgress, ToolRegistry};
 
-use crate::calls::{ACCESS_CHANGED, PermissionGate, approve_call};
+use crate::calls::{ACCESS_CHANGED, PermissionGate, PreparedCall, approve_call};
 use crate::run_turn::TurnCx;
 
 const RETRY_REASON: &str =
@@ -33,20 +33,21 @@ pub(crate) struct WarnedOnce {
 }
 
 /// A call that ran, with its confinement.
-pub(crate) struct HeldRun {
+pub(crate) struct SandboxedRun {
     pub(crate) confinement: Confinement,
     pub(crate) result: ToolResult,
 }
 
 /// Runs an approved call. If its command should be confined and the client's terminals have no sandbox, the call is
 /// evaluated again without one.
-pub(crate) async fn run_held(
+pub(crate) async fn run_sandboxed(
     cx: &TurnCx<'_>,
     tools: &ToolRegistry,
-    call: &ToolCall,
-    (info, tool_cx): (&ToolCallInfo, ToolCx<'_>),
-    (gate, approval): (&PermissionGate, ApprovalSource),
-) -> HeldRun {
+    prepared: PreparedCall<'_>,
+    gate: &PermissionGate,
+    approval: ApprovalSource,
+) -> SandboxedRun {
+    let PreparedCall { call, info, tool_cx } = prepared;
     let confinement = gate.call_confinement(cx, call, info, approval);
     let is_unconfined = AtomicBool::new(false);
     let progress = |update: ToolProgress| {
@@ -55,10 +56,10 @@ pub(crate) async fn run_held(
     };
     let result = tools.run_call(call, ToolCx { confinement, progress: &progress, ..tool_cx }).await;
     if !is_unconfined.load(Ordering::Relaxed) {
-        return HeldRun { confinement, result };
+        return SandboxedRun { confinement, result };
     }
-    gate.tell_of_client(cx);
-    let approval = match approve_call(cx, tools, call, (info, tool_cx), gate).await {
+    gate.warn_client_terminals(cx);
+    let approval = match approve_call(cx, tools, prepared, gate).await {
         Ok(_) if tools.call_info(call, cx.workspace).touch != info.touch => {
             Err(ToolResult::failure(ACCESS_CHANGED))
         }
@@ -69,9 +70,9 @@ pub(crate) async fn run_held(
         Ok(approval) => {
             let confinement = gate.call_confinement(cx, call, info, approval);
             let result = tools.run_call(&retry_call(call), ToolCx { confinement, ..tool_cx }).await;
-            HeldRun { confinement, result }
+            SandboxedRun { confinement, result }
         }
-        Err(result) => HeldRun { confinement, result },
+        Err(result) => SandboxedRun { confinement, result },
     }
 }
 
@@ -108,7 +109,7 @@ impl PermissionGate {
     }
 
     /// Warns the user once that the client's terminals have no sandbox.
-    fn tell_of_client(&self, cx: &TurnCx<'_>) {
+    fn warn_client_terminals(&self, cx: &TurnCx<'_>) {
         if let Some(reason) = cx.workspace.no_client_sandbox()
             && !self.warned.in_client.swap(true, Ordering::Relaxed)
         {
@@ -125,18 +126,20 @@ impl PermissionGate {
     pub(crate) async fn check_sandboxed_call(
         &self,
         cx: &TurnCx<'_>,
-        (call, info): (&ToolCall, &ToolCallInfo),
-        HeldRun { confinement: held, result }: HeldRun,
+        call: &ToolCall,
+        info: &ToolCallInfo,
+        SandboxedRun { confinement, result }: SandboxedRun,
     ) -> SandboxedCallResult {
         let network = self.config.network;
         let may_be_denial = match (result.status, &info.touch) {
-            (ToolCallStatus::Failed, _) => held.is_suspected(network, &outcome_text(&result)),
+            (ToolCallStatus::Failed, _) => confinement.is_suspected(network, &outcome_text(&result)),
             (ToolCallStatus::Done, ToolAccess::Runs(line)) => {
-                held.is_suspected_in_part(network, line, &outcome_text(&result))
+                confinement.is_suspected_in_part(network, line, &outcome_text(&result))
             }
             (ToolCallStatus::Pending | ToolCallStatus::Running | ToolCallStatus::Done, _) => false,
         };
-        let Some(note) = held.restriction_note(network).filter(|_| may_be_denial && !cx.is_over()) else {
+        let Some(note) = confinement.restriction_note(network).filter(|_| may_be_denial && !cx.is_over())
+        else {
             return SandboxedCallResult::Done(result);
         };
         let result = result.with_note(&note);

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
-use crate::children::{self, ChildAgents, SessionEnvironment};
+use crate::children::{self, ChildAgents, ParentSession, SessionEnvironment};
 use crate::commands::{self, SessionCommand};
 use crate::handle::{FinishedTurn, INBOX_LEN, SessionHandle, SessionMsg, SteeringInput};
 use crate::project_config::ProjectConfigLoader;
@@ -31,7 +31,7 @@ use crate::sentence::to_sentence;
 use crate::session_init;
 use crate::speckit;
 use crate::tasks::ChildAgentsCell;
-use crate::toolbox::Toolbox;
+use crate::toolbox::{Toolbox, ToolboxInit};
 use crate::turn_job::{TurnJob, TurnWork};
 
 /// Time that opening a session waits for its project's directory, whose disk may not respond.
@@ -128,10 +128,21 @@ pub(crate) fn start_session(
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
     let workspace = Arc::new(session_init::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
-    let toolbox =
-        Arc::new(Toolbox::open(&runtime, (&client, &id), (&location, &workspace), children_cell.as_ref()));
-    let source = (location.cwd.clone(), toolbox.clone());
-    let config_loader = ProjectConfigLoader::start(runtime.clone(), client.clone(), id.clone(), source);
+    let toolbox = Arc::new(Toolbox::open(ToolboxInit {
+        runtime: &runtime,
+        client: &client,
+        session: &id,
+        location: &location,
+        workspace: &workspace,
+        children: children_cell.as_ref(),
+    }));
+    let config_loader = ProjectConfigLoader::start(
+        runtime.clone(),
+        client.clone(),
+        id.clone(),
+        location.cwd.clone(),
+        toolbox.clone(),
+    );
     let settings = watch::Sender::new(settings);
     let session_environment = SessionEnvironment {
         location: location.clone(),
@@ -139,12 +150,15 @@ pub(crate) fn start_session(
         config_loader: config_loader.clone(),
     };
     let environment = watch::Sender::new(session_environment);
-    let children = ChildAgents::new(
-        (runtime.clone(), client.clone(), id.clone()),
-        (settings.subscribe(), environment.subscribe()),
-        sender.downgrade(),
-        cancel.child_token(),
-    );
+    let children = ChildAgents::new(ParentSession {
+        runtime: runtime.clone(),
+        client: client.clone(),
+        id: id.clone(),
+        settings: settings.subscribe(),
+        environment: environment.subscribe(),
+        inbox_sender: sender.downgrade(),
+        cancel: cancel.child_token(),
+    });
     children.tree_budget().set_session_usage(usage);
     if let Some(children_cell) = &children_cell {
         children_cell.set_children(&children);
@@ -173,7 +187,7 @@ pub(crate) fn start_session(
     };
     let span = tracing::info_span!(target: crate::SESSION_SPAN, "session", session = %session.id);
     let life = async move {
-        let _gone = closed.drop_guard();
+        let _closed = closed.drop_guard();
         if !is_new {
             session.resume_work().await;
         }
@@ -187,8 +201,8 @@ impl SessionDriver {
     /// Restores the mail and the workflow step of a stored session.
     async fn resume_work(&mut self) {
         self.announce_pending_mail();
-        let recalled = speckit::restore_workflow(&self.runtime, (&self.client, &self.id));
-        if tokio::time::timeout(RESTORE_WAIT_MAX, recalled).await.is_err() {
+        let restore = speckit::restore_workflow(&self.runtime, &self.client, &self.id);
+        if tokio::time::timeout(RESTORE_WAIT_MAX, restore).await.is_err() {
             tracing::warn!(session = %self.id, "the disk of its project does not respond");
         }
     }
@@ -198,7 +212,7 @@ impl SessionDriver {
         while let Some(msg) = self.inbox.recv().await {
             match msg {
                 SessionMsg::Prompt { prompt_id, content, turn_scope, answer } => {
-                    self.on_prompt(prompt_id, (content, turn_scope), answer).await;
+                    self.on_prompt(prompt_id, content, turn_scope, answer).await;
                 }
                 SessionMsg::Withdraw { prompt_id } => self.on_withdraw(prompt_id),
                 SessionMsg::Steer { content, answer } => self.on_steer(content, answer),
@@ -278,7 +292,8 @@ impl SessionDriver {
     async fn on_prompt(
         &mut self,
         prompt_id: PromptId,
-        (content, turn_scope): (Vec<PromptBlock>, TurnScope),
+        content: Vec<PromptBlock>,
+        turn_scope: TurnScope,
         answer: ResponseSender<TurnEnd>,
     ) {
         if !self.close_responders.is_empty() {
@@ -426,7 +441,7 @@ impl SessionDriver {
     }
 
     fn on_turn_ended(&mut self, finished: FinishedTurn) {
-        let FinishedTurn { state, end, answer, mut steering } = finished;
+        let FinishedTurn { state, end, answer, steering: mut steering } = finished;
         let was_cancelled = matches!(end, Ok(TurnEnd::Cancelled));
         // A failed turn is not repeated automatically: the next prompt finds the mail.
         let is_success = !was_cancelled && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
@@ -464,11 +479,17 @@ impl SessionDriver {
             let workspace = session_init::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
-        let (told, within) = ((&self.client, &self.id), (&location, &*self.workspace));
-        self.toolbox = Arc::new(Toolbox::open(&self.runtime, told, within, self.children_cell.as_ref()));
+        self.toolbox = Arc::new(Toolbox::open(ToolboxInit {
+            runtime: &self.runtime,
+            client: &self.client,
+            session: &self.id,
+            location: &location,
+            workspace: &self.workspace,
+            children: self.children_cell.as_ref(),
+        }));
         let (runtime, client, id) = (self.runtime.clone(), self.client.clone(), self.id.clone());
         self.config_loader =
-            ProjectConfigLoader::start(runtime, client, id, (location.cwd.clone(), self.toolbox.clone()));
+            ProjectConfigLoader::start(runtime, client, id, location.cwd.clone(), self.toolbox.clone());
         self.location = location;
         self.environment.send_replace(SessionEnvironment {
             location: self.location.clone(),

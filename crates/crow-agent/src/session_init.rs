@@ -83,7 +83,7 @@ impl PendingSession {
         let task = tokio::spawn(async move {
             let _over = settled_guard;
             let RenderedPrompt { text: system_prompt, template } =
-                render_prompt_blocking(&runtime, &id, (location.cwd.clone(), location.more_roots.clone()))
+                render_prompt_blocking(&runtime, &id, location.cwd.clone(), location.more_roots.clone())
                     .await?;
             let new = NewSession {
                 cwd: location.cwd.display().to_string(),
@@ -141,10 +141,11 @@ impl PendingSession {
 async fn render_prompt_blocking(
     runtime: &AgentRuntime,
     id: &SessionId,
-    (cwd, more_roots): (PathBuf, Vec<PathBuf>),
+    cwd: PathBuf,
+    more_roots: Vec<PathBuf>,
 ) -> Result<RenderedPrompt, Failure> {
     let (settings, id) = (runtime.config(), id.clone());
-    let render = move || prompt::render_system_prompt((&cwd, &more_roots), &id, &settings, &clock::today());
+    let render = move || prompt::render_system_prompt(&cwd, &more_roots, &id, &settings, &clock::today());
     let rendered = tokio::task::spawn_blocking(render).await;
     rendered.map_err(|error| Failure::new(FailureKind::Internal, error.to_string()))?
 }
@@ -257,7 +258,7 @@ async fn read_stored_session(runtime: &AgentRuntime, id: &SessionId) -> Result<S
         // An imported session was created with other tools.
         system_prompt if system_prompt.is_empty() => {
             let RenderedPrompt { text, template } =
-                render_prompt_blocking(runtime, id, (stored.session.cwd.clone().into(), Vec::new())).await?;
+                render_prompt_blocking(runtime, id, stored.session.cwd.clone().into(), Vec::new()).await?;
             runtime.store.set_prompt_template(id, template).await.map_err(store_failure)?;
             text
         }

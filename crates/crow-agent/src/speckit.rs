@@ -31,7 +31,9 @@ use crow_store::SpeckitRow;
 use self::project_files::run_blocking;
 pub(crate) use self::questions::OpenQuestion;
 pub(crate) use self::step::find_report;
-use self::step_driver::{SteeringReceiver, StepInput, report_refusal, send_note};
+pub(crate) use self::step_driver::PromptInput;
+use self::step_driver::{SteeringReceiver, report_refusal, send_note};
+use self::step_hooks::ExtensionCall;
 pub(crate) use self::step_policy::{StepPolicy, begin_watching, end_watching};
 use crate::run_turn::{SessionState, TurnCx, store_failure};
 use crate::runtime::AgentRuntime;
@@ -43,6 +45,12 @@ pub(crate) enum WorkflowRequest {
     /// A parsed command, or the reason why it is invalid.
     Command(Result<SpeckitRequest, String>),
     Answer(OpenQuestion),
+}
+
+/// A request with the prompt that made it.
+pub(crate) struct WorkflowInput {
+    pub(crate) request: WorkflowRequest,
+    pub(crate) input: PromptInput,
 }
 
 impl WorkflowRequest {
@@ -113,7 +121,7 @@ async fn row(runtime: &AgentRuntime, session: &SessionId) -> Option<SpeckitRow> 
 }
 
 /// Sends the task list that the client of a stored session saw last.
-pub(crate) async fn restore_workflow(runtime: &AgentRuntime, (client, session): (&Client, &SessionId)) {
+pub(crate) async fn restore_workflow(runtime: &AgentRuntime, client: &Client, session: &SessionId) {
     let Some(row) = row(runtime, session).await else { return };
     let shows_tasks = row.last_command.as_deref().and_then(WorkflowCommand::parse).is_some_and(|last| {
         matches!(last, WorkflowCommand::Tasks | WorkflowCommand::Implement | WorkflowCommand::Converge)
@@ -151,10 +159,9 @@ pub(crate) async fn workflow_reminder(
 pub(crate) async fn run_workflow(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (request, content, undo_note): (WorkflowRequest, Vec<PromptBlock>, Option<ContentPart>),
+    WorkflowInput { request, input }: WorkflowInput,
     steering: SteeringReceiver<'_>,
 ) -> Result<TurnEnd, Failure> {
-    let input = StepInput { content, undo_note };
     if cx.settings.borrow().mode == Mode::Plan && request.writes_files() {
         report_refusal(cx, "Plan mode only reads, and this writes files. Change the mode first, with /mode.");
         return Ok(TurnEnd::Done);
@@ -175,13 +182,14 @@ pub(crate) async fn run_workflow(
             })
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Extension { name, text })) => {
-            step_hooks::run_extension_command(cx, state, (&name, &text), input, steering).await?
+            let call = ExtensionCall { name, text, input };
+            step_hooks::run_extension_command(cx, state, call, steering).await?
         }
         WorkflowRequest::Command(Ok(SpeckitRequest::Step(invocation))) => {
-            step_driver::begin_step(cx, state, (invocation, input), steering).await?
+            step_driver::begin_step(cx, state, invocation, input, steering).await?
         }
         WorkflowRequest::Answer(question) => {
-            step_driver::resume_step(cx, state, (question, input), steering).await?
+            step_driver::resume_step(cx, state, question, input, steering).await?
         }
     };
     Ok(result.unwrap_or_else(|reason| {

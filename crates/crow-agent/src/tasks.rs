@@ -20,7 +20,7 @@ use tokio::time::{MissedTickBehavior, interval};
 pub use self::specs::task_specs;
 use self::specs::{cancel_spec, read_spec, send_spec, task_spec};
 use crate::children::{
-    AwaitedTurn, ChildAgents, NewTaskRequest, NotifyParent, OWN, ParentCall, TaskReport, TaskSendOutcome,
+    AwaitedTurn, ChildAgents, NewTaskRequest, OWN_AGENT, ParentCall, TaskReport, TaskSendOutcome,
     task_resumed_text, task_started_text,
 };
 
@@ -110,10 +110,10 @@ impl Tool for TaskTool {
     /// it a prompt is evaluated here.
     fn call_info(&self, arguments: &Map<String, Value>, workspace: &Workspace) -> ToolCallInfo {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-        let agent = text("agent").unwrap_or(OWN);
+        let agent = text("agent").unwrap_or(OWN_AGENT);
         let subject = text("title").or(text("prompt")).unwrap_or("a task");
         let title = match agent {
-            OWN => format!("Task: {subject}"),
+            OWN_AGENT => format!("Task: {subject}"),
             agent => format!("Task for {agent}: {subject}"),
         };
         let outside_cwd = text("cwd").map(|cwd| resolve_links(&workspace.cwd().join(cwd)));
@@ -132,7 +132,7 @@ impl Tool for TaskTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let info = self.call_info(arguments, cx.workspace);
-            run_task(self.children.get_children(), arguments, (cx, info))
+            run_task(self.children.get_children(), arguments, cx, info)
                 .await
                 .unwrap_or_else(ToolResult::failure)
         })
@@ -151,7 +151,7 @@ impl Tool for TaskSendTool {
     fn run<'a>(&'a self, arguments: &'a Map<String, Value>, cx: ToolCx<'a>) -> ToolFuture<'a> {
         Box::pin(async move {
             let info = self.call_info(arguments, cx.workspace);
-            Box::pin(run_task_send(self.children.get_children(), arguments, (cx, info)))
+            Box::pin(run_task_send(self.children.get_children(), arguments, cx, info))
                 .await
                 .unwrap_or_else(ToolResult::failure)
         })
@@ -207,11 +207,12 @@ fn require_children(children: Option<Arc<ChildAgents>>) -> Result<Arc<ChildAgent
 async fn run_task(
     children: Option<Arc<ChildAgents>>,
     arguments: &Map<String, Value>,
-    (cx, info): (ToolCx<'_>, ToolCallInfo),
+    cx: ToolCx<'_>,
+    info: ToolCallInfo,
 ) -> Result<ToolResult, String> {
     let (children, args): (_, TaskArgs) = (require_children(children)?, parse_arguments(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
-    let should_notify = notify_parent(args.wait);
+    let notify_parent = !args.wait.unwrap_or(true);
     if args.prompt.trim().is_empty() {
         return Err(
             "the prompt is empty; say what is to be done, with all that the agent has to know".to_owned()
@@ -224,37 +225,36 @@ async fn run_task(
         model: args.model,
         title: args.title,
         worktree: args.worktree.unwrap_or(false),
-        notify_parent: should_notify,
+        notify_parent,
     };
     let task = children.start_task(new, ParentCall { call, info, shown_text: None }, cx.cancel).await?;
     if cx.cancel.is_cancelled() {
         // It started while everything was being cancelled.
         children.cancel_one(&task);
     }
-    Ok(match (should_notify, children.running_turn(&task)) {
-        (NotifyParent::No, Some(turn)) => wait_for_turn(&children, &task, turn, cx).await,
-        (NotifyParent::Yes, _) | (NotifyParent::No, None) => ToolResult::success(task_started_text(&task)),
+    Ok(match (notify_parent, children.running_turn(&task)) {
+        (false, Some(turn)) => wait_for_turn(&children, &task, turn, cx).await,
+        (true, _) | (false, None) => ToolResult::success(task_started_text(&task)),
     })
 }
 
 async fn run_task_send(
     children: Option<Arc<ChildAgents>>,
     arguments: &Map<String, Value>,
-    (cx, info): (ToolCx<'_>, ToolCallInfo),
+    cx: ToolCx<'_>,
+    info: ToolCallInfo,
 ) -> Result<ToolResult, String> {
     let (children, args): (_, TaskSendArgs) = (require_children(children)?, parse_arguments(arguments)?);
     let call = cx.call.ok_or(NO_SESSION)?;
-    let (task, should_notify) = (SessionId::new(args.task), notify_parent(args.wait));
+    let (task, notify_parent) = (SessionId::new(args.task), !args.wait.unwrap_or(true));
     let parent_call = ParentCall { call, info, shown_text: None };
-    let sending = Box::pin(children.send_to_task(&task, args.prompt, should_notify, parent_call));
+    let sending = Box::pin(children.send_to_task(&task, args.prompt, notify_parent, parent_call));
     let outcome = cx.cancel.run_until_cancelled(sending).await.ok_or("stopped: the turn was cancelled")??;
     if cx.cancel.is_cancelled() {
         children.cancel_one(&task);
     }
-    Ok(match (outcome, should_notify, children.running_turn(&task)) {
-        (TaskSendOutcome::Started, NotifyParent::No, Some(turn)) => {
-            wait_for_turn(&children, &task, turn, cx).await
-        }
+    Ok(match (outcome, notify_parent, children.running_turn(&task)) {
+        (TaskSendOutcome::Started, false, Some(turn)) => wait_for_turn(&children, &task, turn, cx).await,
         (TaskSendOutcome::Started, ..) => ToolResult::success(task_resumed_text(&task)),
         (TaskSendOutcome::Steered, ..) => {
             ToolResult::success(format!("The message was sent to task {task}, which is running.\n"))
@@ -321,10 +321,6 @@ fn claim_report(children: &ChildAgents, call: Option<CallId>, report: TaskReport
         children.register_deliveries(call, report.deliveries.into_iter());
     }
     report.text
-}
-
-fn notify_parent(wait: Option<bool>) -> NotifyParent {
-    if wait.unwrap_or(true) { NotifyParent::No } else { NotifyParent::Yes }
 }
 
 fn call_title(verb: &str, arguments: &Map<String, Value>) -> String {

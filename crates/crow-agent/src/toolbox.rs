@@ -57,15 +57,22 @@ struct RunningServers {
     _stop: DropGuard,
 }
 
+/// The parameters of a session's tools.
+pub(crate) struct ToolboxInit<'a> {
+    pub(crate) runtime: &'a AgentRuntime,
+    pub(crate) client: &'a Client,
+    pub(crate) session: &'a SessionId,
+    pub(crate) location: &'a SessionLocation,
+    pub(crate) workspace: &'a Workspace,
+    /// `None` if tasks are not available.
+    pub(crate) children: Option<&'a ChildAgentsCell>,
+}
+
 impl Toolbox {
     /// Opens the tools of a session; its servers connect in the background. A server of the client overrides a
     /// configured one of the same name.
-    pub(crate) fn open(
-        runtime: &AgentRuntime,
-        (client, session): (&Client, &SessionId),
-        (location, workspace): (&SessionLocation, &Workspace),
-        children: Option<&ChildAgentsCell>,
-    ) -> Self {
+    pub(crate) fn open(init: ToolboxInit<'_>) -> Self {
+        let ToolboxInit { runtime, client, session, location, workspace, children } = init;
         let (config, client_servers) = (runtime.config(), &location.servers);
         let is_from_client = |name: &str| client_servers.iter().any(|server| server.name == name);
         let configured = config.mcp_servers.iter().filter(|server| !is_from_client(&server.name)).cloned();
@@ -85,26 +92,27 @@ impl Toolbox {
             project_servers: RwLock::default(),
             commands_changed,
         };
-        toolbox.session_servers = toolbox.start_servers(configs, (client, session));
+        toolbox.session_servers = toolbox.start_servers(configs, client, session);
         toolbox
     }
 
     /// Replaces the repository's servers; the session's own override those of the same name.
-    pub(crate) fn set_supplied_servers(&self, told: (&Client, &SessionId), servers: &[McpServer]) {
+    pub(crate) fn set_project_servers(&self, client: &Client, session: &SessionId, servers: &[McpServer]) {
         let is_session_server =
             |server: &McpServer| self.session_servers.configs.iter().any(|config| config.name == server.name);
         let configs: Vec<McpServer> =
             servers.iter().filter(|server| !is_session_server(server)).cloned().collect();
         let mut project_servers = self.project_servers.write().unwrap_or_else(PoisonError::into_inner);
         if project_servers.configs != configs {
-            *project_servers = self.start_servers(configs, told);
+            *project_servers = self.start_servers(configs, client, session);
         }
     }
 
     fn start_servers(
         &self,
         configs: Vec<McpServer>,
-        (client, session): (&Client, &SessionId),
+        client: &Client,
+        session: &SessionId,
     ) -> ConfiguredServers {
         if configs.is_empty() {
             return ConfiguredServers::default();

@@ -23,6 +23,7 @@ use crate::run_turn::{SessionState, StoredState, TurnCx, run_turn, store_failure
 use crate::runtime::AgentRuntime;
 use crate::session::SessionSettings;
 use crate::session_init::{PendingSession, RESULT_UNKNOWN};
+use crate::speckit::{PromptInput, WorkflowInput};
 use crate::toolbox::Toolbox;
 use crate::{clock, linked_content, prompt_parts, session_init, speckit, undo};
 
@@ -45,6 +46,12 @@ pub(crate) enum TurnWork {
     Workflow { request: speckit::WorkflowRequest, content: Vec<PromptBlock> },
     /// The file changes of the last turn are undone; the result is sent as this message.
     Undo { message: MessageId, mode: UndoMode },
+}
+
+/// The work of a turn and the receiver of its steering input.
+struct TurnInput<'a> {
+    work: TurnWork,
+    steering: &'a mut mpsc::Receiver<SteeringInput>,
 }
 
 /// One turn with everything it needs.
@@ -136,7 +143,7 @@ impl TurnJob {
             fallback: &FallbackModel::default(),
             step_policy: None,
         };
-        let end = self.run_leased_turn(&cx, state, stored_state, (work, steering)).await;
+        let end = self.run_leased_turn(&cx, state, stored_state, TurnInput { work, steering }).await;
         self.runtime.store.release_session_lease(lease).await;
         end
     }
@@ -147,7 +154,7 @@ impl TurnJob {
         cx: &TurnCx<'_>,
         state: &mut SessionState,
         stored_state: StoredState,
-        (work, steering): (TurnWork, &mut mpsc::Receiver<SteeringInput>),
+        TurnInput { work, steering }: TurnInput<'_>,
     ) -> Result<TurnEnd, Failure> {
         let tip = self.runtime.store.session_tip(&self.id).await.map_err(store_failure)?;
         let config = tip.as_ref().map(|tip| tip.config.as_str());
@@ -187,19 +194,24 @@ impl TurnJob {
                 match speckit::find_answered_question(&state.transcript, &content) {
                     Some(question) => {
                         let request = speckit::WorkflowRequest::Answer(question);
-                        self.run_workflow(cx, state, (request, content, undo_note), steering).await
+                        let input = PromptInput { content, undo_note };
+                        self.run_workflow(cx, state, WorkflowInput { request, input }, steering).await
                     }
-                    None => self.answer_prompt(cx, state, (content, undo_note), steering).await,
+                    None => {
+                        let input = PromptInput { content, undo_note };
+                        self.answer_prompt(cx, state, input, steering).await
+                    }
                 }
             }
             TurnWork::Mail => self.answer_mail(cx, state, steering).await,
             TurnWork::Context { command, message } => {
                 self.run_context_command(cx, state, command, message).await
             }
-            TurnWork::Undo { message, mode } => self.undo_turn(cx, (message, mode)).await,
+            TurnWork::Undo { message, mode } => self.undo_turn(cx, message, mode).await,
             TurnWork::Workflow { request, content } => {
                 let undo_note = tip.and_then(|tip| undo::pending_undo_part(&tip.config));
-                self.run_workflow(cx, state, (request, content, undo_note), steering).await
+                let input = PromptInput { content, undo_note };
+                self.run_workflow(cx, state, WorkflowInput { request, input }, steering).await
             }
         }?;
         state.stored_state = StoredState::Current;
@@ -244,7 +256,7 @@ impl TurnJob {
         &self,
         cx: &TurnCx<'_>,
         state: &mut SessionState,
-        (content, undo_note): (Vec<PromptBlock>, Option<ContentPart>),
+        PromptInput { content, undo_note }: PromptInput,
         steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
         let parts = match self.prepare_prompt(cx, state, content).await {
@@ -276,16 +288,16 @@ impl TurnJob {
         &self,
         cx: &TurnCx<'_>,
         state: &mut SessionState,
-        (request, content, undo_note): (speckit::WorkflowRequest, Vec<PromptBlock>, Option<ContentPart>),
+        workflow_input: WorkflowInput,
         steering: &mut mpsc::Receiver<SteeringInput>,
     ) -> Result<TurnEnd, Failure> {
-        let title = content.iter().find_map(|block| match block {
+        let title = workflow_input.input.content.iter().find_map(|block| match block {
             PromptBlock::Part(ContentPart::Text(text)) => Some(text_title(text)),
             PromptBlock::Part(_) | PromptBlock::ImageAt { .. } => None,
         });
         self.config_loader.refresh_config(&self.cancel).await;
         let seq_before = state.transcript.next_seq();
-        let end = speckit::run_workflow(cx, state, (request, content, undo_note), steering).await;
+        let end = speckit::run_workflow(cx, state, workflow_input, steering).await;
         if state.transcript.next_seq() > seq_before {
             self.set_title(state, title).await?;
         }
@@ -306,7 +318,8 @@ impl TurnJob {
     async fn undo_turn(
         &self,
         cx: &TurnCx<'_>,
-        (message, mode): (MessageId, UndoMode),
+        message: MessageId,
+        mode: UndoMode,
     ) -> Result<TurnEnd, Failure> {
         let (editor, cancel) = (Some(cx.editor), cx.cancel);
         let undo_context = UndoContext { workspace: cx.workspace, editor, cancel, mode };

@@ -61,16 +61,9 @@ pub(super) struct ChildTurnRequest {
     pub(super) text: String,
     pub(super) slot: BudgetSlot,
     pub(super) cancel: CancellationToken,
-    pub(super) notify_parent: NotifyParent,
+    /// Whether the end of the turn is announced; otherwise a call of the parent waits for it.
+    pub(super) notify_parent: bool,
     pub(super) parent_call: ParentCall,
-}
-
-/// Whether the end of a turn is announced to the parent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NotifyParent {
-    Yes,
-    /// No: a call of the parent waits for the end.
-    No,
 }
 
 /// The state of a child.
@@ -127,7 +120,7 @@ pub(super) struct ChildTurn {
     cancel: CancellationToken,
     /// Cancelled when its open questions become invalid.
     pub(super) questions: CancellationToken,
-    pub(super) notify_parent: NotifyParent,
+    pub(super) notify_parent: bool,
     deadline: Instant,
     _slot: BudgetSlot,
 }
@@ -411,7 +404,7 @@ impl ChildActor {
         let shared = self.event_handler.shared.clone();
         let mut settings = shared.settings.clone();
         let mode = settings.borrow_and_update().mode;
-        self.sync_mode(connection, session, (mode, &cancel)).await?;
+        self.sync_mode(connection, session, mode, &cancel).await?;
         let prompt = vec![ContentPart::Text(text)];
         let prompt_end = connection.send_prompt(session, prompt, TurnScope::TasksEnded);
         let budget_exhausted = shared.budget.wait_until_exhausted();
@@ -429,9 +422,12 @@ impl ChildActor {
                 biased;
                 () = cancel.cancelled(), if pending_stop.is_none() => pending_stop = stop(TaskState::Cancelled, None),
                 () = sleep_until(deadline), if pending_stop.is_none() => {
-                    pending_stop = stop(TaskState::Failed, Some(timeout_message(shared.runtime.config().tree_limits.time_max)));
+                    let time_max = shared.runtime.config().tree_limits.time_max;
+                    pending_stop = stop(TaskState::Failed, Some(timeout_message(time_max)));
                 }
-                why = &mut budget_exhausted, if pending_stop.is_none() => pending_stop = stop(TaskState::Failed, Some(why)),
+                reason = &mut budget_exhausted, if pending_stop.is_none() => {
+                    pending_stop = stop(TaskState::Failed, Some(reason));
+                }
                 () = sleep_until(stop_deadline.unwrap_or(deadline)), if stop_deadline.is_some() => {
                     let Some((_, end)) = pending_stop else { return Err(ChildStop::Stopped) };
                     return Err(ChildStop::Unresponsive(end));
@@ -483,7 +479,8 @@ impl ChildActor {
         &self,
         connection: &AgentConnection,
         session: &SessionId,
-        (mode, cancel): (Mode, &CancellationToken),
+        mode: Mode,
+        cancel: &CancellationToken,
     ) -> Result<(), ChildStop> {
         if self.event_handler.kind == ChildKind::External {
             return Ok(());

@@ -5,7 +5,7 @@ use crow_core::SessionId;
 use crow_store::TaskState;
 use crow_tools::{SettledWorktree, Worktree};
 
-use crate::children::view::{ChildFileChange, ChildView};
+use crate::children::view::{ChangedFiles, ChildView};
 
 /// Length of the answer in a report; the child's session has all of it.
 const ANSWER_CHARS_MAX: usize = 24_000;
@@ -95,7 +95,7 @@ fn shorten_answer(answer: &str, is_truncated: bool) -> String {
     format!("{head}\n[… {n_omitted} characters are left out here …]\n{tail}")
 }
 
-fn push_changes(text: &mut String, (files, n_uncounted): (Vec<ChildFileChange>, usize)) {
+fn push_changes(text: &mut String, ChangedFiles { files, n_uncounted }: ChangedFiles) {
     if files.is_empty() && n_uncounted == 0 {
         return;
     }

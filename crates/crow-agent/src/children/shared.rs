@@ -55,7 +55,7 @@ impl ChildrenShared {
     }
 
     /// Whether this is the working directory of the session.
-    pub(super) fn is_session_folder(&self, directory: &Path) -> bool {
+    pub(super) fn is_session_directory(&self, directory: &Path) -> bool {
         self.environment.borrow().location.cwd == directory
     }
 

@@ -11,13 +11,11 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::children::budget::BudgetSlot;
-use crate::children::child::{
-    self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest, NotifyParent,
-};
+use crate::children::child::{self, ChildActor, ChildSessionStart, ChildStatus, ChildTurn, ChildTurnRequest};
 use crate::children::events::{ChildEventHandler, ChildKind, OPEN_REQUESTS_MAX, ParentCall};
 use crate::children::handle::ChildHandle;
 use crate::children::view::{self, ChildView};
-use crate::children::{ChildAgents, ORDERS_LEN, OWN, unknown_task};
+use crate::children::{COMMANDS_LEN, ChildAgents, OWN_AGENT, unknown_task};
 use crate::clock;
 
 /// Characters of a title made from a prompt.
@@ -32,7 +30,7 @@ pub(crate) struct NewTaskRequest {
     pub(crate) model: Option<String>,
     pub(crate) title: Option<String>,
     pub(crate) worktree: bool,
-    pub(crate) notify_parent: NotifyParent,
+    pub(crate) notify_parent: bool,
 }
 
 /// The parameters of a new child.
@@ -65,7 +63,7 @@ impl ChildAgents {
         let is_remote = agent.cwd.is_some();
         let cwd = request.cwd.clone().or_else(|| agent.cwd.clone()).unwrap_or_else(|| session_cwd.clone());
         if !is_remote {
-            check_folder(&cwd).await?;
+            check_directory(&cwd).await?;
         }
         let title = request
             .title
@@ -113,16 +111,17 @@ impl ChildAgents {
             ChildKind::Crow => ChildSessionStart::Stored,
             ChildKind::External => ChildSessionStart::New { model },
         };
-        let shown_text = (request.notify_parent == NotifyParent::Yes).then(|| task_started_text(&task));
+        let shown_text = request.notify_parent.then(|| task_started_text(&task));
         let turn_request = self.child_turn_request(
             request.prompt,
             slot,
-            (request.notify_parent, ParentCall { shown_text, ..parent_call }),
+            request.notify_parent,
+            ParentCall { shown_text, ..parent_call },
         );
         let program_cwd = if is_remote { session_cwd } else { cwd.clone() };
         let spec =
             ChildSpec { task: task.clone(), title, agent, cwd, program_cwd, worktree, n_tokens_before: 0 };
-        self.start_child(spec, (lease, start, turn_request)).await?;
+        self.start_child(spec, lease, start, turn_request).await?;
         Ok(task)
     }
 
@@ -142,7 +141,7 @@ impl ChildAgents {
         &self,
         task: &SessionId,
         text: String,
-        notify_parent: NotifyParent,
+        notify_parent: bool,
         parent_call: ParentCall,
     ) -> Result<(), String> {
         let shared = &self.shared;
@@ -153,10 +152,10 @@ impl ChildAgents {
             handle.stopped.cancelled().await;
         }
         let slot = self.acquire_slot().await?;
-        let lease_result = store.load_session(task).await.map_err(|error| error.to_string())?;
-        let Some(lease_result) = lease_result else { return Err(unknown_task(task)) };
+        let stored = store.load_session(task).await.map_err(|error| error.to_string())?;
+        let Some(stored) = stored else { return Err(unknown_task(task)) };
         let agent = self.find_agent(row.agent_type.as_deref())?;
-        let start = match (self.child_kind(&agent), lease_result.session.agent_session_id) {
+        let start = match (self.child_kind(&agent), stored.session.agent_session_id) {
             (ChildKind::Crow, _) => ChildSessionStart::Stored,
             (ChildKind::External, Some(name)) => ChildSessionStart::Resume { session: name },
             (ChildKind::External, None) => {
@@ -164,7 +163,7 @@ impl ChildAgents {
             }
         };
         let lease = store.acquire_task_lease(task).await.map_err(|error| error.to_string())?;
-        let cwd = PathBuf::from(lease_result.session.cwd);
+        let cwd = PathBuf::from(stored.session.cwd);
         let tip = store.session_tip(task).await.map_err(|error| error.to_string())?;
         let worktree = match tip.as_ref().and_then(|tip| stored_worktree(&tip.config)) {
             Some(directory) => Some(self.create_worktree(&directory, task, &shared.cancel).await?),
@@ -172,7 +171,7 @@ impl ChildAgents {
         };
         // The same directory, unless the repository has moved.
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
-        let turn_request = self.child_turn_request(text, slot, (notify_parent, parent_call));
+        let turn_request = self.child_turn_request(text, slot, notify_parent, parent_call);
         let program_cwd = match agent.cwd {
             Some(_) => shared.environment().location.cwd,
             None => cwd.clone(),
@@ -186,14 +185,15 @@ impl ChildAgents {
             worktree,
             n_tokens_before: row.n_tokens,
         };
-        self.start_child(spec, (lease, start, turn_request)).await
+        self.start_child(spec, lease, start, turn_request).await
     }
 
     pub(super) fn child_turn_request(
         &self,
         text: String,
         slot: BudgetSlot,
-        (notify_parent, parent_call): (NotifyParent, ParentCall),
+        notify_parent: bool,
+        parent_call: ParentCall,
     ) -> ChildTurnRequest {
         ChildTurnRequest { text, slot, cancel: self.shared.cancel.child_token(), notify_parent, parent_call }
     }
@@ -201,12 +201,14 @@ impl ChildAgents {
     async fn start_child(
         &self,
         ChildSpec { task, title, agent, cwd, program_cwd, worktree, n_tokens_before }: ChildSpec,
-        (lease, start, turn_request): (TaskLease, ChildSessionStart, ChildTurnRequest),
+        lease: TaskLease,
+        start: ChildSessionStart,
+        turn_request: ChildTurnRequest,
     ) -> Result<(), String> {
         let shared = self.shared.clone();
         let begin_result = shared.runtime.store.begin_task(&lease, &title, clock::now()).await;
         begin_result.map_err(|error| error.to_string())?;
-        let (commands, inbox) = mpsc::channel(ORDERS_LEN);
+        let (commands, inbox) = mpsc::channel(COMMANDS_LEN);
         let status = Arc::new(watch::Sender::new(ChildStatus::new_working()));
         let (view, view_changed) = (Arc::<Mutex<ChildView>>::default(), Arc::new(watch::Sender::new(())));
         let kind = self.child_kind(&agent);
@@ -233,7 +235,7 @@ impl ChildAgents {
             recorder: None,
             approvals: Arc::default(),
             shares_approvals: kind == ChildKind::Crow
-                && (worktree.is_some() || shared.is_session_folder(&cwd)),
+                && (worktree.is_some() || shared.is_session_directory(&cwd)),
             slots: Arc::default(),
             // Crow counts per process, other agents per session.
             n_reported_tokens: if kind == ChildKind::Crow { 0 } else { n_tokens_before },
@@ -301,12 +303,12 @@ impl ChildAgents {
     /// Finds an agent by its name.
     pub(super) fn find_agent(&self, name: Option<&str>) -> Result<AgentServer, String> {
         let config = self.shared.runtime.config();
-        let name = name.unwrap_or(OWN);
+        let name = name.unwrap_or(OWN_AGENT);
         let configured = config.agent_servers.iter().find(|server| server.name == name);
-        let crow = || config.own_agent.clone().filter(|_| name == OWN);
+        let crow = || config.own_agent.clone().filter(|_| name == OWN_AGENT);
         configured.cloned().or_else(crow).ok_or_else(|| {
             let names = config.agent_servers.iter().map(|server| server.name.as_str());
-            let known_names: Vec<_> = std::iter::once(OWN).chain(names).collect();
+            let known_names: Vec<_> = std::iter::once(OWN_AGENT).chain(names).collect();
             format!(
                 "there is no agent {}; the agents are: {}",
                 view::single_line(name),
@@ -352,7 +354,7 @@ fn stored_worktree(config: &str) -> Option<PathBuf> {
     config.get(WORKTREE_OF)?.as_str().map(PathBuf::from)
 }
 
-async fn check_folder(path: &Path) -> Result<(), String> {
+async fn check_directory(path: &Path) -> Result<(), String> {
     match tokio::fs::metadata(path).await {
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) | Err(_) => Err(format!("there is no directory {}", path.display())),

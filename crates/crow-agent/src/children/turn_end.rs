@@ -9,7 +9,7 @@ use crow_tools::SettledWorktree;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::children::child::{ChildActor, ChildStatus, ChildStop, NotifyParent};
+use crate::children::child::{ChildActor, ChildStatus, ChildStop};
 use crate::children::report::{self, ChildTurnSummary, render_report};
 use crate::clock;
 
@@ -65,7 +65,7 @@ impl ChildActor {
             let diff = diff.filter(|diff| !diff.is_empty());
             *status = ChildStatus { n_ended: status.n_ended + 1, state, report: text, diff };
         });
-        if notify_parent == NotifyParent::Yes {
+        if notify_parent {
             shared.notify_mail(state);
         }
     }

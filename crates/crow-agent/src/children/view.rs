@@ -65,6 +65,13 @@ pub(crate) struct ChildFileChange {
     pub(crate) n_removed: usize,
 }
 
+/// The files that a child changed, and the number of files that were not counted.
+#[derive(Debug)]
+pub(crate) struct ChangedFiles {
+    pub(crate) files: Vec<ChildFileChange>,
+    pub(crate) n_uncounted: usize,
+}
+
 impl ChildView {
     /// Applies an update; returns whether the view has changed.
     pub(crate) fn apply_update(&mut self, update: &AgentUpdate) -> bool {
@@ -168,8 +175,8 @@ impl ChildView {
         (self.answer.trim(), self.is_truncated)
     }
 
-    /// Returns the changed files, and the number of files that were not counted.
-    pub(crate) fn changed_files(&self) -> (Vec<ChildFileChange>, usize) {
+    /// Returns the changed files.
+    pub(crate) fn changed_files(&self) -> ChangedFiles {
         let files = self.changes.iter().filter(|(_, change)| change.old.as_deref() != Some(&*change.new));
         let files = files.map(|(path, change)| {
             let diff = similar::TextDiff::from_lines(change.old.as_deref().unwrap_or_default(), &change.new);
@@ -177,7 +184,7 @@ impl ChildView {
             let (n_added, n_removed) = (count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete));
             ChildFileChange { path: path.clone(), n_added, n_removed }
         });
-        (files.collect(), self.n_files_uncounted)
+        ChangedFiles { files: files.collect(), n_uncounted: self.n_files_uncounted }
     }
 
     /// Returns the changes of files, for a client.

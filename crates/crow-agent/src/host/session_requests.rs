@@ -17,13 +17,18 @@ use crate::{clock, location, session_init};
 /// Sessions on one page of a list.
 const PAGE_LEN: u32 = 50;
 
+/// A request to open a session.
+pub(super) struct OpenSessionRequest {
+    pub(super) kind: SessionOpenKind,
+    pub(super) location: SessionLocation,
+    pub(super) answer: ResponseSender<OpenSessionResult>,
+}
+
 /// Opens a session that is not open in this process.
 pub(super) async fn open_stored(
     shared: &HostShared,
     client: &Client,
-    kind: SessionOpenKind,
-    location: SessionLocation,
-    answer: ResponseSender<OpenSessionResult>,
+    OpenSessionRequest { kind, location, answer }: OpenSessionRequest,
 ) {
     let opened = async {
         let location = location::check_location(location).await?;
@@ -52,15 +57,14 @@ pub(super) async fn open_stored(
 pub(super) async fn open_live(
     shared: &HostShared,
     client: &Client,
-    (handle, kind): (SessionHandle, SessionOpenKind),
-    location: SessionLocation,
-    answer: ResponseSender<OpenSessionResult>,
+    handle: SessionHandle,
+    OpenSessionRequest { kind, location, answer }: OpenSessionRequest,
 ) {
     if let SessionOpenKind::Load(session) = &kind {
-        let looked = async {
+        let read = async {
             session_init::read_live_session(shared.runtime().await?, session, location.clone()).await
         };
-        let init = match looked.await {
+        let init = match read.await {
             Ok(init) => init,
             Err(failure) => return answer.send(Err(failure)),
         };

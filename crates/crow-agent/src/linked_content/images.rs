@@ -11,7 +11,7 @@ use crow_tools::{ToolCx, ToolRegistry};
 use futures_util::future::join_all;
 use serde_json::{Map, Value};
 
-use crate::calls::{PermissionGate, announce_call, approve_call};
+use crate::calls::{PermissionGate, PreparedCall, announce_call, approve_call};
 use crate::run_turn::{SessionState, TurnCx};
 use crate::{confirm, hooks};
 
@@ -196,7 +196,8 @@ impl ImageRequest {
             progress: &|_| (),
             undo_recorder: None,
         };
-        let permission = approve_call(cx, tools, &self.call, (&self.info, tool_cx), gate).await;
+        let prepared = PreparedCall { call: &self.call, info: &self.info, tool_cx };
+        let permission = approve_call(cx, tools, prepared, gate).await;
         permission.map(drop).map_err(rejection)
     }
 

@@ -41,6 +41,15 @@ pub(crate) struct ProjectConfigLoader {
     initialized: CancellationToken,
 }
 
+/// A decision of the user about files.
+#[derive(Debug)]
+pub(super) struct FileDecision {
+    pub(super) subjects: Vec<TrustSubject>,
+    pub(super) answer: TrustAnswer,
+    /// Otherwise it is valid in this session.
+    pub(super) until_changed: bool,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct LoaderState {
     /// The decisions for this session.
@@ -63,7 +72,8 @@ impl ProjectConfigLoader {
         runtime: Arc<AgentRuntime>,
         client: Client,
         session: SessionId,
-        (cwd, toolbox): (PathBuf, Arc<Toolbox>),
+        cwd: PathBuf,
+        toolbox: Arc<Toolbox>,
     ) -> Arc<Self> {
         let current = RwLock::new(Arc::new(ProjectConfig::from_config(&runtime.config())));
         let mut commands_changed = toolbox.subscribe_commands();
@@ -159,7 +169,7 @@ impl ProjectConfigLoader {
                 (TrustAnswer::No, false)
             }
         };
-        self.apply_decision(state, survey, (subjects, answer, until_changed)).await;
+        self.apply_decision(state, survey, FileDecision { subjects, answer, until_changed }).await;
     }
 
     /// Stores the user's decision about content, and applies it.
@@ -167,11 +177,12 @@ impl ProjectConfigLoader {
         &self,
         state: &mut LoaderState,
         survey: ConfigSurvey,
-        (subjects, answer, until_changed): (Vec<TrustSubject>, TrustAnswer, bool),
+        decision: FileDecision,
     ) {
+        let FileDecision { subjects, answer, until_changed } = decision;
         subjects.iter().for_each(|subject| state.session_answers.record_answer(subject.clone(), answer));
         let survey = if until_changed {
-            self.store_decision(state, survey, (&subjects, answer)).await
+            self.store_decision(state, survey, &subjects, answer).await
         } else {
             Some(survey)
         };
@@ -185,7 +196,8 @@ impl ProjectConfigLoader {
         &self,
         state: &mut LoaderState,
         survey: ConfigSurvey,
-        (subjects, answer): (&[TrustSubject], TrustAnswer),
+        subjects: &[TrustSubject],
+        answer: TrustAnswer,
     ) -> Option<ConfigSurvey> {
         let config_dir = self.runtime.config().config_dir.clone();
         let subjects = subjects.to_vec();
@@ -220,7 +232,7 @@ impl ProjectConfigLoader {
                 self.notify_once(state, notice);
             }
         }
-        self.toolbox.set_supplied_servers((&self.client, &self.session), &project_config.servers);
+        self.toolbox.set_project_servers(&self.client, &self.session, &project_config.servers);
         *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(project_config);
         self.send_commands(state);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crow_core::{TrustAnswer, TrustLedger, TrustState, TrustSubject, escape_hidden, evaluate_trust};
 use tokio::time::timeout;
 
-use super::loader::{LoaderState, ProjectConfigLoader};
+use super::loader::{FileDecision, LoaderState, ProjectConfigLoader};
 use super::scan::{self, ProjectConfigFile, RepositoryScan, ScanLocations};
 use super::survey::ConfigSurvey;
 use super::trust_question::TrustQuestion;
@@ -81,7 +81,8 @@ impl ProjectConfigLoader {
             return "The shown content does not exist any more.\n".to_owned();
         }
         state.listed_subjects.clear();
-        self.apply_decision(state, survey, (subjects, TrustAnswer::Yes, until_changed)).await;
+        let decision = FileDecision { subjects, answer: TrustAnswer::Yes, until_changed };
+        self.apply_decision(state, survey, decision).await;
         let duration = if until_changed { "until it changes" } else { "in this session" };
         format!("It is used {duration}.\n")
     }
@@ -93,7 +94,8 @@ impl ProjectConfigLoader {
         if subjects.is_empty() {
             return NOTHING_TO_TRUST.to_owned();
         }
-        self.apply_decision(state, survey, (subjects, TrustAnswer::No, true)).await;
+        let decision = FileDecision { subjects, answer: TrustAnswer::No, until_changed: true };
+        self.apply_decision(state, survey, decision).await;
         "Nothing of this repository is used until it changes.\n".to_owned()
     }
 }

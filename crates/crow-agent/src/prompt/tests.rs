@@ -19,7 +19,7 @@ fn check(files: &[(&str, &str)], cwd: &str, template: &str, expected: &Expect) {
     fs::create_dir_all(&settings.prompts_dir).unwrap();
     fs::write(settings.prompts_dir.join(TEMPLATE_NAME), template).unwrap();
     let session = SessionId::new("brave-otter");
-    let rendered = match render_system_prompt((&root.join(cwd), &[]), &session, &settings, "2026-01-02") {
+    let rendered = match render_system_prompt(&root.join(cwd), &[], &session, &settings, "2026-01-02") {
         Ok(rendered) => rendered.text,
         Err(failure) => failure.to_string(),
     };
@@ -95,14 +95,10 @@ fn template_error_gives_the_path() {
 fn built_in_template_renders() {
     let directory = tempfile::tempdir().unwrap();
     let session = SessionId::new("brave-otter");
-    let text = render_system_prompt(
-        (directory.path(), &[]),
-        &session,
-        &bare_settings(directory.path()),
-        "2026-01-02",
-    )
-    .unwrap()
-    .text;
+    let text =
+        render_system_prompt(directory.path(), &[], &session, &bare_settings(directory.path()), "2026-01-02")
+            .unwrap()
+            .text;
     assert!(text.starts_with("You are Crow"), "{text}");
     assert!(text.contains(&directory.path().display().to_string()), "{text}");
     assert!(!text.contains("{{"), "{text}");
@@ -122,7 +118,7 @@ fn built_in_template_lists_skills_and_nested_instructions() {
         fs::write(root.join(name), text).unwrap();
     }
     let session = SessionId::new("brave-otter");
-    let text = render_system_prompt((&root.join("p"), &[]), &session, &bare_settings(&root), "2026-01-02")
+    let text = render_system_prompt(&root.join("p"), &[], &session, &bare_settings(&root), "2026-01-02")
         .unwrap()
         .text;
     let text = text.replace(&root.display().to_string(), "$ROOT");
@@ -148,8 +144,7 @@ fn template_of_an_earlier_version_is_used_if_it_was_changed() {
     fs::create_dir_all(&settings.prompts_dir).unwrap();
     let begins = |settings: &AgentConfig| {
         let rendered =
-            render_system_prompt((root, &[]), &SessionId::new("brave-otter"), settings, "2026-01-02")
-                .unwrap();
+            render_system_prompt(root, &[], &SessionId::new("brave-otter"), settings, "2026-01-02").unwrap();
         rendered.text.lines().next().unwrap_or_default().to_owned()
     };
     let ours = begins(&settings);

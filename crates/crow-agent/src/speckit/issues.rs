@@ -38,7 +38,8 @@ impl IssueHome {
     pub(super) async fn find(
         cx: &TurnCx<'_>,
         context: &ProjectContext,
-        (feature, scope): (&Feature, &str),
+        feature: &Feature,
+        scope: &str,
     ) -> Result<Self, String> {
         let (project, feature, scope) = (context.project.clone(), feature.clone(), scope.to_owned());
         let (repository, tasks) = run_blocking(move || {

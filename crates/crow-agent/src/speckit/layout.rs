@@ -31,7 +31,7 @@ pub(super) fn check_layout(
             context.find_page("spec-template")?;
             context.find_page("requirements-template")?;
             let dir = requested_directory(invocation);
-            preview_feature(&context.project, &new_feature(context, invocation, (None, dir.as_deref()), &now))
+            preview_feature(&context.project, &new_feature(context, invocation, None, dir.as_deref(), &now))
                 .map(drop)
         }
         WorkflowCommand::Plan if feature.is_some_and(|feature| !feature.plan_path().is_file()) => {
@@ -52,7 +52,8 @@ pub(super) fn check_layout(
 pub(super) async fn lay_out(
     cx: &TurnCx<'_>,
     state: &SessionState,
-    (context, invocation): (&ProjectContext, &CommandInvocation),
+    context: &ProjectContext,
+    invocation: &CommandInvocation,
     feature: Option<Feature>,
 ) -> Result<Option<Feature>, String> {
     let resumed = find_begun_feature(context, invocation).await?;
@@ -67,7 +68,7 @@ pub(super) async fn lay_out(
     }
     let (owned_context, invocation) = (context.clone(), invocation.clone());
     let result = run_blocking(move || {
-        write_files(&owned_context, &invocation, short_name.as_deref(), (feature, resumed))
+        write_files(&owned_context, &invocation, short_name.as_deref(), feature, resumed)
     })
     .await?;
     for note in &result.notes {
@@ -115,7 +116,8 @@ fn write_files(
     context: &ProjectContext,
     invocation: &CommandInvocation,
     short_name: Option<&str>,
-    (feature, resumed): (Option<Feature>, Option<Feature>),
+    feature: Option<Feature>,
+    resumed: Option<Feature>,
 ) -> Result<LayoutResult, SpeckitError> {
     let (project, now) = (&context.project, clock::local_now());
     let pages = |name: &str| context.find_page(name);
@@ -140,8 +142,7 @@ fn write_files(
                 }
                 None => {
                     let dir = requested_directory(invocation);
-                    let feature_request =
-                        new_feature(context, invocation, (short_name, dir.as_deref()), &now);
+                    let feature_request = new_feature(context, invocation, short_name, dir.as_deref(), &now);
                     let CreatedFeature { feature, notes, .. } =
                         create_feature(project, &feature_request, &pages)?;
                     result.notes = notes;
@@ -188,7 +189,8 @@ fn requested_directory(invocation: &CommandInvocation) -> Option<String> {
 fn new_feature<'a>(
     context: &'a ProjectContext,
     invocation: &'a CommandInvocation,
-    (short_name, dir): (Option<&'a str>, Option<&'a str>),
+    short_name: Option<&'a str>,
+    dir: Option<&'a str>,
     now: &'a jiff::Zoned,
 ) -> NewFeature<'a> {
     let naming = &invocation.naming;

@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde_json::{Map, Value};
 
-use crate::children::{AwaitedTurn, NewTaskRequest, NotifyParent, ParentCall};
+use crate::children::{AwaitedTurn, NewTaskRequest, ParentCall};
 use crate::confirm::{ConfirmationRequest, ask_confirmation};
 use crate::run_turn::SessionState;
 use crate::runtime::ParallelMode;
@@ -156,7 +156,7 @@ pub(super) async fn start_children<'a>(
             model: None,
             title: Some(info.title.clone()),
             worktree: false,
-            notify_parent: NotifyParent::No,
+            notify_parent: false,
         };
         let parent_call = ParentCall { call, info, shown_text: None };
         let start_result = step.cx.children.start_task(request, parent_call, step.cx.cancel).await;
@@ -168,7 +168,7 @@ pub(super) async fn start_children<'a>(
             Ok((child, turn)) => {
                 parallel.calls.push(call);
                 parallel.tasks.push(task.id.clone());
-                let report = wait_for_report(step, (call, task.id.clone()), (child, turn));
+                let report = wait_for_report(step, call, task.id.clone(), child, turn);
                 parallel.running.push(Box::pin(report));
             }
             Err(reason) => {
@@ -185,8 +185,10 @@ pub(super) async fn start_children<'a>(
 /// Shows the progress of a child until it has ended.
 async fn wait_for_report(
     step: &WorkflowStep<'_>,
-    (call, task): (CallId, TaskId),
-    (child, turn): (SessionId, AwaitedTurn),
+    call: CallId,
+    task: TaskId,
+    child: SessionId,
+    turn: AwaitedTurn,
 ) -> ChildTaskReport {
     let cx = step.cx;
     let progress = |progress: ToolProgress| {

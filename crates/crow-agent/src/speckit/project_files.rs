@@ -23,7 +23,8 @@ impl AnswerRecord {
     /// Adds a question with its answer to the spec.
     pub(super) async fn add_answer(
         &self,
-        (question, answer): (&str, &str),
+        question: &str,
+        answer: &str,
         undo_recorder: Option<&dyn UndoRecorder>,
         workspace: &Workspace,
     ) -> Result<(), String> {

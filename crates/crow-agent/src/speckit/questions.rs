@@ -57,12 +57,14 @@ pub(super) async fn ask_question(
 /// Writes an answer into the record of the step.
 pub(super) async fn write_answer(
     record: Option<&AnswerRecord>,
-    (question, answer): (&StepQuestion, &QuestionAnswer),
-    (undo_recorder, workspace): (Option<&dyn UndoRecorder>, &Workspace),
+    question: &StepQuestion,
+    answer: &QuestionAnswer,
+    undo_recorder: Option<&dyn UndoRecorder>,
+    workspace: &Workspace,
 ) -> Result<(), String> {
     match (record, answer) {
         (Some(record), QuestionAnswer::Answer(text)) => {
-            record.add_answer((&question.question, text), undo_recorder, workspace).await
+            record.add_answer(&question.question, text, undo_recorder, workspace).await
         }
         (Some(_) | None, _) => Ok(()),
     }
@@ -71,7 +73,8 @@ pub(super) async fn write_answer(
 /// Returns the message to the model about an answer that was a prompt.
 pub(super) async fn answer_message(
     step: &WorkflowStep<'_>,
-    (question, answer): (&StepQuestion, &QuestionAnswer),
+    question: &StepQuestion,
+    answer: &QuestionAnswer,
     n_left: usize,
 ) -> Result<String, Failure> {
     let answer = match answer {

@@ -37,7 +37,8 @@ pub(super) fn render_summary(command: WorkflowCommand, results: &[String], probl
 pub(super) fn render_run_summary(
     progress: &TaskRunProgress,
     list: &TaskList,
-    (end, note): (&TurnEnd, Option<&str>),
+    end: &TurnEnd,
+    note: Option<&str>,
 ) -> String {
     let (n_done, n_all) = (list.done_count(), list.tasks.len());
     let mut text =

@@ -95,7 +95,7 @@ impl WorkflowStep<'_> {
             ),
             _ => format!("\n{command} was not finished. Repeat it to continue with what is there.\n"),
         };
-        self.send_report((text, Vec::new()), ReportOutcome::Left, state).await?;
+        self.send_report(text, Vec::new(), ReportOutcome::Left, state).await?;
         Ok(end)
     }
 
@@ -232,7 +232,8 @@ impl WorkflowStep<'_> {
     /// Sends the report of the step and stores it.
     pub(super) async fn send_report(
         &self,
-        (text, next): (String, Vec<SuggestedCommand>),
+        text: String,
+        next: Vec<SuggestedCommand>,
         outcome: ReportOutcome,
         state: &mut SessionState,
     ) -> Result<(), Failure> {

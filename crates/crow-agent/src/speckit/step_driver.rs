@@ -41,9 +41,9 @@ pub(super) const STOPPED: &str =
     "The person ended this step here. What is written stays; do not go on with it.";
 
 /// A prompt, with a note about what the user undid since the last one.
-pub(super) struct StepInput {
-    pub(super) content: Vec<PromptBlock>,
-    pub(super) undo_note: Option<ContentPart>,
+pub(crate) struct PromptInput {
+    pub(crate) content: Vec<PromptBlock>,
+    pub(crate) undo_note: Option<ContentPart>,
 }
 
 /// The receiver of a turn's steering input.
@@ -60,7 +60,8 @@ struct StepPrerequisites {
 pub(super) async fn begin_step(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (invocation, input): (CommandInvocation, StepInput),
+    invocation: CommandInvocation,
+    input: PromptInput,
     steering: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let command = invocation.command;
@@ -75,7 +76,7 @@ pub(super) async fn begin_step(
         Ok(prerequisites) => prerequisites,
         Err(reason) => return Ok(Err(reason)),
     };
-    if let Some(reason) = forbidden_write_reason(cx, (&context, command), prerequisites.feature.as_ref()) {
+    if let Some(reason) = forbidden_write_reason(cx, &context, command, prerequisites.feature.as_ref()) {
         return Ok(Err(reason));
     }
     for note in &prerequisites.notes {
@@ -83,7 +84,7 @@ pub(super) async fn begin_step(
     }
     let issues = match (command, &prerequisites.feature) {
         (WorkflowCommand::TasksToIssues, Some(feature)) => {
-            match IssueHome::find(cx, &context, (feature, &invocation.text)).await {
+            match IssueHome::find(cx, &context, feature, &invocation.text).await {
                 Ok(issue_home) => Some(issue_home),
                 Err(reason) => return Ok(Err(reason)),
             }
@@ -97,7 +98,7 @@ pub(super) async fn begin_step(
     }
     // From here on files may be created, which belong to this prompt.
     state.turn = state.transcript.next_seq();
-    if let Some(end) = append_user_prompt(cx, state, (input, None)).await? {
+    if let Some(end) = append_user_prompt(cx, state, input, None).await? {
         return Ok(Ok(end));
     }
     let asked = Some(&invocation);
@@ -111,7 +112,7 @@ pub(super) async fn begin_step(
     if let Some(end) = step_hooks::run_hooks(cx, state, hook_context, steering).await? {
         return Ok(Ok(end));
     }
-    let feature = match layout::lay_out(cx, state, (&context, &invocation), prerequisites.feature).await {
+    let feature = match layout::lay_out(cx, state, &context, &invocation, prerequisites.feature).await {
         Ok(feature) => feature,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -119,7 +120,8 @@ pub(super) async fn begin_step(
         return Ok(Ok(TurnEnd::Cancelled));
     }
     context.bind_feature(cx, feature.as_ref(), Some(command)).await?;
-    let mut step = match prepare_step(cx, context, feature, (command, invocation.text), 0).await {
+    let start = StepStart { command, text: invocation.text, n_questions: 0 };
+    let mut step = match prepare_step(cx, context, feature, start).await {
         Ok(step) => step,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -131,7 +133,8 @@ pub(super) async fn begin_step(
 pub(super) async fn resume_step(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (question, input): (OpenQuestion, StepInput),
+    question: OpenQuestion,
+    input: PromptInput,
     steering: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let OpenQuestion { command, question, n_asked: n_questions } = question;
@@ -151,7 +154,8 @@ pub(super) async fn resume_step(
     let n_questions =
         if answer == QuestionAnswer::NoMore { tools::questions_max(command) } else { n_questions };
     state.turn = state.transcript.next_seq();
-    let step = match prepare_step(cx, context, feature, (command, String::new()), n_questions).await {
+    let start = StepStart { command, text: String::new(), n_questions };
+    let step = match prepare_step(cx, context, feature, start).await {
         Ok(step) => step,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -159,11 +163,11 @@ pub(super) async fn resume_step(
     let answer_text = match &answer {
         QuestionAnswer::Stop => STOPPED.to_owned(),
         QuestionAnswer::Answer(_) | QuestionAnswer::NoMore => {
-            questions::answer_message(&step, (&question, &answer), n_left).await?
+            questions::answer_message(&step, &question, &answer, n_left).await?
         }
     };
     if let Some(end) =
-        append_user_prompt(cx, state, (input, Some(hidden_part(SpeckitPart::Answer, answer_text)))).await?
+        append_user_prompt(cx, state, input, Some(hidden_part(SpeckitPart::Answer, answer_text))).await?
     {
         return Ok(Ok(end));
     }
@@ -172,9 +176,10 @@ pub(super) async fn resume_step(
         return Ok(Ok(TurnEnd::Done));
     }
     let undo_recorder = step.undo_recorder(state);
-    let write_target = (Some(&undo_recorder as &dyn UndoRecorder), cx.workspace);
+    let answer_record = step.answer_record();
+    let recorder = Some(&undo_recorder as &dyn UndoRecorder);
     if let Err(reason) =
-        questions::write_answer(step.answer_record().as_ref(), (&question, &answer), write_target).await
+        questions::write_answer(answer_record.as_ref(), &question, &answer, recorder, cx.workspace).await
     {
         return Ok(Err(reason));
     }
@@ -183,7 +188,7 @@ pub(super) async fn resume_step(
         None => step.take_baseline().await?.mark_late(),
     };
     let end = step.continue_turn(state, steering).await?;
-    finish_step(&step, state, (end, baseline), steering).await.map(Ok)
+    finish_step(&step, state, end, baseline, steering).await.map(Ok)
 }
 
 /// Checks the prerequisites of a step. Writes nothing.
@@ -262,7 +267,8 @@ fn check_tasks_ready(feature: &Feature, invocation: &CommandInvocation) -> Resul
 /// Returns the reason if a rule denies Crow to write the files of a step.
 fn forbidden_write_reason(
     cx: &TurnCx<'_>,
-    (context, command): (&ProjectContext, WorkflowCommand),
+    context: &ProjectContext,
+    command: WorkflowCommand,
     feature: Option<&Feature>,
 ) -> Option<String> {
     let files: Vec<PathBuf> = match (command, feature) {
@@ -295,9 +301,10 @@ fn forbidden_write_reason(
 pub(super) async fn append_user_prompt(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (input, expansion): (StepInput, Option<ContentPart>),
+    input: PromptInput,
+    expansion: Option<ContentPart>,
 ) -> Result<Option<TurnEnd>, Failure> {
-    let StepInput { content, undo_note } = input;
+    let PromptInput { content, undo_note } = input;
     let mut parts = match hooks::on_prompt(cx, prompt_parts::load_prompt_parts(content).await?).await {
         Ok(parts) => linked_content::with_contents(cx, state, parts).await,
         Err(PromptRejection::Rejected(reason)) => {
@@ -319,7 +326,7 @@ pub(super) async fn append_user_prompt(
     Ok(None)
 }
 
-impl StepInput {
+impl PromptInput {
     fn spoken_text(&self) -> String {
         let texts = self.content.iter().filter_map(|content| match content {
             PromptBlock::Part(ContentPart::Text(text)) => Some(text.as_str()),
@@ -329,13 +336,20 @@ impl StepInput {
     }
 }
 
+/// The parameters of a step that starts or resumes.
+struct StepStart {
+    command: WorkflowCommand,
+    text: String,
+    /// Questions asked so far.
+    n_questions: usize,
+}
+
 /// Creates the step with its policy, its tools and its prompt.
 async fn prepare_step<'a>(
     cx: &TurnCx<'a>,
     context: ProjectContext,
     feature: Option<Feature>,
-    (command, text): (WorkflowCommand, String),
-    n_questions: usize,
+    StepStart { command, text, n_questions }: StepStart,
 ) -> Result<WorkflowStep<'a>, String> {
     let step_state = Arc::new(SharedStepState::default());
     step_state.lock_state().n_questions = n_questions;
@@ -354,7 +368,7 @@ async fn prepare_step<'a>(
     }
     let clarified_feature = feature.as_ref().filter(|_| command == WorkflowCommand::Clarify);
     let answer_record = clarified_feature.map(|feature| AnswerRecord { spec: feature.spec_path() });
-    let tools = tools::step_tools(command, &step_state, (cx.runtime, cx.client, cx.session), answer_record);
+    let tools = tools::step_tools(cx, command, &step_state, answer_record);
     let watch = Arc::new(Mutex::new(watch));
     let policy = StepPolicy { command, guard, step_state, tools, watch, issues: None };
     Ok(WorkflowStep { cx: *cx, context, command, feature, text, policy, prompt })
@@ -369,7 +383,7 @@ async fn run_step(
     if let (WorkflowCommand::Implement, Some(feature)) = (step.command, step.feature.clone()) {
         let project = step.context.project.clone();
         // Two sessions would do the same task.
-        let _hold = match run_blocking(move || FeatureLock::acquire(&project, &feature)).await {
+        let _lock = match run_blocking(move || FeatureLock::acquire(&project, &feature)).await {
             Ok(lock) => lock,
             Err(reason) => return Ok(Err(reason)),
         };
@@ -379,14 +393,15 @@ async fn run_step(
     let current = step.policy.issues.as_ref().map(|issue_home| issue_home.tasks.clone()).unwrap_or_default();
     let prompt = step.opening_part(current).await?;
     let end = step.run_turn(state, vec![prompt], steering).await?;
-    finish_step(step, state, (end, baseline), steering).await.map(Ok)
+    finish_step(step, state, end, baseline, steering).await.map(Ok)
 }
 
 /// Checks what the model wrote, lets it fix problems, and reports the result.
 async fn finish_step(
     step: &WorkflowStep<'_>,
     state: &mut SessionState,
-    (mut end, baseline): (TurnEnd, StepBaseline),
+    mut end: TurnEnd,
+    baseline: StepBaseline,
     steering: SteeringReceiver<'_>,
 ) -> Result<TurnEnd, Failure> {
     let mut problems = Vec::new();
@@ -438,7 +453,7 @@ async fn finish_step(
     }
     let text = report::render_summary(step.command, &results, &problems);
     let outcome = if is_complete { ReportOutcome::Done } else { ReportOutcome::Left };
-    step.send_report((text, report::step_handoffs(next)), outcome, state).await?;
+    step.send_report(text, report::step_handoffs(next), outcome, state).await?;
     Ok(hooks_end.unwrap_or(end))
 }
 
@@ -461,11 +476,11 @@ async fn run_implement(
     let project = step.context.project.clone();
     let unfilled =
         run_blocking(move || unfilled_constitution_note(&project)).await.map_err(project_failure)?;
-    let text = report::render_run_summary(&progress, &list, (&end, unfilled.as_deref()));
+    let text = report::render_run_summary(&progress, &list, &end, unfilled.as_deref());
     // An interrupted run continues first.
     let next =
         if is_complete { WorkflowCommand::Implement.next_commands() } else { &[WorkflowCommand::Implement] };
-    step.send_report((text, report::step_handoffs(next)), outcome, state).await?;
+    step.send_report(text, report::step_handoffs(next), outcome, state).await?;
     Ok(end)
 }
 

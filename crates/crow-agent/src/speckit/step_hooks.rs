@@ -19,7 +19,7 @@ use crate::speckit::project_context::ProjectContext;
 use crate::speckit::project_files::run_blocking;
 use crate::speckit::step::{SOURCE, hidden_part};
 use crate::speckit::step_driver::{
-    SteeringReceiver, StepInput, append_user_prompt, report_refusal, send_note,
+    PromptInput, SteeringReceiver, append_user_prompt, report_refusal, send_note,
 };
 use crate::speckit::step_prompt::unapproved_file;
 
@@ -51,7 +51,7 @@ pub(super) async fn run_hooks(
     let get_variable = move |name: &str| environment.get(name);
     let (timing, command) = (hook_context.timing, hook_context.command);
     let hooks =
-        match run_blocking(move || read_hooks(&context.project, &approved, (timing, command), &get_variable))
+        match run_blocking(move || read_hooks(&context.project, &approved, timing, command, &get_variable))
             .await
         {
             Ok(hooks) => hooks,
@@ -61,7 +61,7 @@ pub(super) async fn run_hooks(
             }
         };
     for hook in hooks {
-        if let Some(end) = run_hook(cx, state, (&hook_context, &hook), steering).await? {
+        if let Some(end) = run_hook(cx, state, &hook_context, &hook, steering).await? {
             return Ok(Some(end));
         }
     }
@@ -72,7 +72,8 @@ pub(super) async fn run_hooks(
 fn read_hooks(
     project: &SpeckitProject,
     approved: &ApprovedFiles,
-    (timing, command): (HookTiming, WorkflowCommand),
+    timing: HookTiming,
+    command: WorkflowCommand,
     get_variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<SpeckitHook>, SpeckitError> {
     let path = SpeckitHooks::config_path(project);
@@ -113,7 +114,8 @@ pub(super) fn approved_text(
 async fn run_hook(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (hook_context, hook): (&HookContext<'_>, &SpeckitHook),
+    hook_context: &HookContext<'_>,
+    hook: &SpeckitHook,
     steering: SteeringReceiver<'_>,
 ) -> Result<Option<TurnEnd>, Failure> {
     let HookContext { timing, command, context, .. } = *hook_context;
@@ -132,12 +134,12 @@ async fn run_hook(
     });
     let action = match action.await {
         Ok(action) => action,
-        Err(reason) => return Ok(report_hook_failure(cx, (hook_context, hook), &reason)),
+        Err(reason) => return Ok(report_hook_failure(cx, hook_context, hook, &reason)),
     };
     // The extension's own settings decide about commits; other optional hooks are confirmed by the user.
     let is_consented = action == HookAction::Nothing || hook.command == git::COMMIT;
     if action == HookAction::Nothing
-        || (hook.is_optional && !is_consented && !confirm_hook(cx, state, (hook_context, hook)).await)
+        || (hook.is_optional && !is_consented && !confirm_hook(cx, state, hook_context, hook).await)
     {
         return Ok(None);
     }
@@ -145,16 +147,16 @@ async fn run_hook(
         HookAction::Calls(calls) => Some(calls),
         HookAction::Model if hook.command == CONTEXT_UPDATE => match context_calls(cx, hook_context).await {
             Ok(calls) => Some(calls),
-            Err(reason) => return Ok(report_hook_failure(cx, (hook_context, hook), &reason)),
+            Err(reason) => return Ok(report_hook_failure(cx, hook_context, hook, &reason)),
         },
         HookAction::Model | HookAction::Nothing => None,
     };
     if let Some(calls) = calls {
-        return run_hook_calls(cx, state, (hook_context, hook), calls).await;
+        return run_hook_calls(cx, state, hook_context, hook, calls).await;
     }
     let prompt = match find_extension_prompt(cx, context, &hook.command, String::new()).await {
         Ok(prompt) => prompt,
-        Err(reason) => return Ok(report_hook_failure(cx, (hook_context, hook), &reason)),
+        Err(reason) => return Ok(report_hook_failure(cx, hook_context, hook, &reason)),
     };
     let text = format!(
         "The project wants {} done {timing} {command}. That is now: do what follows and nothing beyond it, then end your turn.\
@@ -170,7 +172,8 @@ async fn run_hook(
 async fn run_hook_calls(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (hook_context, hook): (&HookContext<'_>, &SpeckitHook),
+    hook_context: &HookContext<'_>,
+    hook: &SpeckitHook,
     calls: Vec<SyntheticCall>,
 ) -> Result<Option<TurnEnd>, Failure> {
     if calls.is_empty() {
@@ -183,7 +186,7 @@ async fn run_hook_calls(
         if !git::run_synthetic_call(cx, state, call).await? {
             return Ok(match cx.is_over() {
                 true => Some(TurnEnd::Cancelled),
-                false => report_hook_failure(cx, (hook_context, hook), "one of its calls failed"),
+                false => report_hook_failure(cx, hook_context, hook, "one of its calls failed"),
             });
         }
     }
@@ -193,7 +196,8 @@ async fn run_hook_calls(
 /// Reports that a hook did not run; returns how the turn ends if the step cannot continue without it.
 fn report_hook_failure(
     cx: &TurnCx<'_>,
-    (hook_context, hook): (&HookContext<'_>, &SpeckitHook),
+    hook_context: &HookContext<'_>,
+    hook: &SpeckitHook,
     reason: &str,
 ) -> Option<TurnEnd> {
     if hook.is_optional || hook_context.timing == HookTiming::After {
@@ -211,7 +215,8 @@ fn report_hook_failure(
 async fn confirm_hook(
     cx: &TurnCx<'_>,
     state: &SessionState,
-    (hook_context, hook): (&HookContext<'_>, &SpeckitHook),
+    hook_context: &HookContext<'_>,
+    hook: &SpeckitHook,
 ) -> bool {
     let title = format!("Run {} {} {}", hook.command, hook_context.timing, hook_context.command);
     let texts = [&hook.prompt, &hook.description].into_iter().filter(|text| !text.is_empty());
@@ -269,26 +274,32 @@ async fn context_calls(
     Ok(calls.collect())
 }
 
+/// An extension's command with its prompt.
+pub(super) struct ExtensionCall {
+    pub(super) name: String,
+    pub(super) text: String,
+    pub(super) input: PromptInput,
+}
+
 /// Runs a command of an extension; the inner error is the reason why it cannot run.
 pub(super) async fn run_extension_command(
     cx: &TurnCx<'_>,
     state: &mut SessionState,
-    (name, text): (&str, &str),
-    input: StepInput,
+    ExtensionCall { name, text, input }: ExtensionCall,
     steering: SteeringReceiver<'_>,
 ) -> Result<Result<TurnEnd, String>, Failure> {
     let context = match ProjectContext::find_project(cx).await? {
         Ok(context) => context,
         Err(reason) => return Ok(Err(reason)),
     };
-    let prompt = match find_extension_prompt(cx, &context, name, text.to_owned()).await {
+    let prompt = match find_extension_prompt(cx, &context, &name, text).await {
         Ok(prompt) => prompt,
         Err(reason) => return Ok(Err(reason)),
     };
     state.turn = state.transcript.next_seq();
     let expansion =
         hidden_part(SpeckitPart::Command, format!("The command /{name} stands for this:\n\n{prompt}"));
-    if let Some(end) = append_user_prompt(cx, state, (input, Some(expansion))).await? {
+    if let Some(end) = append_user_prompt(cx, state, input, Some(expansion)).await? {
         return Ok(Ok(end));
     }
     run_turn(cx, state, steering).await.map(Ok)

@@ -43,7 +43,8 @@ impl StepPolicy {
     pub(crate) fn narrow_decision(
         &self,
         decision: PermissionDecision,
-        (call, access): (&ToolCall, &ToolAccess),
+        call: &ToolCall,
+        access: &ToolAccess,
     ) -> PermissionDecision {
         if let Some(reason) = self.issues.as_ref().and_then(|issue_home| issue_home.refused(call, access)) {
             return PermissionDecision::Deny(reason);
@@ -168,7 +169,9 @@ pub(crate) async fn begin_watching<'a>(
 /// Checks the watched files after a call, and restores those that it may not change.
 pub(crate) async fn end_watching(
     cx: &TurnCx<'_>,
-    (step_policy, call, info): (Option<&StepPolicy>, &ToolCall, &ToolCallInfo),
+    step_policy: Option<&StepPolicy>,
+    call: &ToolCall,
+    info: &ToolCallInfo,
     result: ToolResult,
 ) -> ToolResult {
     match step_policy {

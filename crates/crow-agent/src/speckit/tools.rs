@@ -6,8 +6,7 @@ mod say;
 
 use std::sync::Arc;
 
-use crow_acp::Client;
-use crow_core::{SessionId, ToolAccess, ToolCallInfo, ToolKind};
+use crow_core::{ToolAccess, ToolCallInfo, ToolKind};
 use crow_speckit::WorkflowCommand;
 use crow_tools::Tool;
 use serde::de::DeserializeOwned;
@@ -16,7 +15,7 @@ use serde_json::{Map, Value};
 use self::ask::AskQuestionTool;
 pub(super) use self::ask::{ASK, parse_question};
 use self::say::{ConvergeTool, ReportTaskTool};
-use crate::runtime::AgentRuntime;
+use crate::run_turn::TurnCx;
 use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::step_policy::SharedStepState;
 
@@ -36,18 +35,17 @@ pub(super) fn questions_max(command: WorkflowCommand) -> usize {
 
 /// Returns the tools of a step.
 pub(super) fn step_tools(
+    cx: &TurnCx<'_>,
     command: WorkflowCommand,
     step_state: &Arc<SharedStepState>,
-    (runtime, client, session): (&Arc<AgentRuntime>, &Client, &SessionId),
     answer_record: Option<AnswerRecord>,
 ) -> Vec<Arc<dyn Tool>> {
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     if questions_max(command) > 0 {
-        let ask_environment = (runtime.clone(), client.clone(), session.clone());
         tools.push(Arc::new(AskQuestionTool::new(
+            cx,
             questions_max(command),
             step_state.clone(),
-            ask_environment,
             answer_record,
         )));
     }

@@ -3,7 +3,7 @@
 use crow_core::{AgentServer, ToolSpec};
 use serde_json::json;
 
-use crate::children::OWN;
+use crate::children::OWN_AGENT;
 
 /// Returns the definitions of the task tools, for these agents and Crow itself.
 pub fn task_specs(agents: &[AgentServer]) -> Vec<ToolSpec> {
@@ -11,9 +11,9 @@ pub fn task_specs(agents: &[AgentServer]) -> Vec<ToolSpec> {
 }
 
 pub(super) fn task_spec(agents: &[AgentServer]) -> ToolSpec {
-    let others = agents.iter().map(|agent| agent.name.as_str()).filter(|name| *name != OWN);
-    let names: Vec<&str> = std::iter::once(OWN).chain(others).collect();
-    let agent = format!("Which agent: {}. {OWN}, the default, is one like you", names.join(", "));
+    let others = agents.iter().map(|agent| agent.name.as_str()).filter(|name| *name != OWN_AGENT);
+    let names: Vec<&str> = std::iter::once(OWN_AGENT).chain(others).collect();
+    let agent = format!("Which agent: {}. {OWN_AGENT}, the default, is one like you", names.join(", "));
     ToolSpec {
         name: "task".into(),
         description: "Gives a piece of work to another agent, which works by itself in a session of its own and \

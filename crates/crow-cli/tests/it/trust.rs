@@ -310,11 +310,9 @@ fn the_command_shows_before_it_takes_a_yes() {
     check(async {
         let mut stage = Stage::without_forms(HELLO).await;
         assert!(stage.command("/trust yes").await.contains("Nothing was shown yet."));
-        assert!(stage.command("/trust maybe").await.contains("Nothing was changed: write /trust"));
+        assert!(stage.command("/trust maybe").await.contains("Nothing was changed. Type /trust"));
         let shown = stage.command("/trust").await;
-        for part in
-            ["MCP server good runs:", "allowed: touch allowed", "Run ship.sh.", "/trust yes"]
-        {
+        for part in ["MCP server good runs:", "allowed: touch allowed", "Run ship.sh.", "/trust yes"] {
             assert!(shown.contains(part), "{part}: {shown}");
         }
         stage.say("/review a.rs").await;

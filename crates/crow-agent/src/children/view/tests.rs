@@ -8,7 +8,7 @@ fn check(heard: &str, expected: &Expect) {
     let view = view(heard);
     let (answer, _) = view.answer();
     let mut text = format!("{}\n-- answer\n{answer}\n", view.render_view());
-    let (files, n_uncounted) = view.changed_files();
+    let ChangedFiles { files, n_uncounted } = view.changed_files();
     for file in files {
         text.push_str(&format!("-- {} +{} -{}\n", file.path, file.n_added, file.n_removed));
     }
@@ -121,7 +121,7 @@ fn answer_of_a_child_is_bounded() {
     let (answer, is_cut) = view.answer();
     assert!(is_cut && answer.len() <= ANSWER_BYTES_MAX && answer.ends_with("word 99999"));
     assert!(view.render_view().chars().count() <= ANSWER_SHOWN_CHARS + 1);
-    let (files, n_uncounted) = view.changed_files();
+    let ChangedFiles { files, n_uncounted } = view.changed_files();
     assert_eq!((files.len(), n_uncounted), (FILES_MAX, 100_000 - FILES_MAX));
 }
 

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{call_info, parse_arguments, single_line};
+use crate::run_turn::TurnCx;
 use crate::runtime::AgentRuntime;
 use crate::speckit::project_files::AnswerRecord;
 use crate::speckit::questions::{self, QuestionOutcome};
@@ -148,12 +149,20 @@ impl Tool for AskQuestionTool {
 
 impl AskQuestionTool {
     pub(super) fn new(
+        cx: &TurnCx<'_>,
         questions_max: usize,
         step_state: Arc<SharedStepState>,
-        (runtime, client, session): (Arc<AgentRuntime>, Client, SessionId),
         answer_record: Option<AnswerRecord>,
     ) -> Self {
-        Self { spec: ask_spec(), questions_max, step_state, runtime, client, session, answer_record }
+        Self {
+            spec: ask_spec(),
+            questions_max,
+            step_state,
+            runtime: cx.runtime.clone(),
+            client: cx.client.clone(),
+            session: cx.session.clone(),
+            answer_record,
+        }
     }
 
     async fn ask_question(
@@ -186,9 +195,8 @@ impl AskQuestionTool {
                     state.has_stopped |= answer == QuestionAnswer::Stop;
                     state.is_over |= answer == QuestionAnswer::Stop;
                 }
-                let write_target = (cx.undo_recorder, cx.workspace);
-                questions::write_answer(self.answer_record.as_ref(), (&question, &answer), write_target)
-                    .await?;
+                let record = self.answer_record.as_ref();
+                questions::write_answer(record, &question, &answer, cx.undo_recorder, cx.workspace).await?;
                 let mut text = answer_message(&answer, n_left());
                 if let (Some(answer_record), QuestionAnswer::Answer(_)) = (&self.answer_record, &answer) {
                     text.push_str(&format!(

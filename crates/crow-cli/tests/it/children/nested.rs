@@ -84,8 +84,10 @@ fn without_a_terminal_nobody_can_answer() {
         let mut command = tokio::process::Command::new(super::binary());
         command.args(["run", "go"]).env("HOME", stage.world.home()).current_dir(stage.world.project());
         let ran = command.stdin(std::process::Stdio::null()).output().await.expect("it runs");
-        expect!["not run: it needs permission, and the user could not be asked (there is no terminal to ask on)"]
-            .assert_eq(&stage.told("GAMMA"));
+        expect![
+            "not run: it needs permission, and the user could not be asked (there is no terminal to ask on)"
+        ]
+        .assert_eq(&stage.told("GAMMA"));
         expect![[r#"
             Alpha told me.
         "#]]

@@ -51,7 +51,11 @@ async fn compact_and_take_it_back() {
 async fn clear_and_take_it_back() {
     let mut stage = begun(&told()).await;
     assert_eq!(stage.say("/clear").await, "end_turn");
-    assert!(stage.client.log().contains("\"Cleared: the model starts with an empty context, "), "{}", stage.client.log());
+    assert!(
+        stage.client.log().contains("\"Cleared: the model starts with an empty context, "),
+        "{}",
+        stage.client.log()
+    );
     assert_eq!(stage.say("hello again").await, "end_turn");
     let last = stage.last();
     assert_eq!(last.lines().count(), 1, "{last}");
