@@ -226,15 +226,7 @@ async fn run_call(
                     cx.client.send_update(cx.session, running_update(call, None));
                     // For the client, the output of the first run has ended.
                     set_display(OutputDisplay::AsContent);
-                    let progress = |update: ToolProgress| {
-                        if !matches!(update, ToolProgress::Output(_) | ToolProgress::Exited { .. }) {
-                            progress(update);
-                        }
-                    };
-                    let retry_cx = ToolCx { progress: &progress, ..tool_cx };
-                    sandbox_retry::mark_retried(
-                        tools.run_call(&sandbox_retry::retry_call(call), retry_cx).await,
-                    )
+                    sandbox_retry::run_unconfined(tools, call, tool_cx).await
                 }
             };
             let result = end_watching(cx, watched_policy, call, info, result).await;

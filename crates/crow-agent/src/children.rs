@@ -9,6 +9,7 @@ mod handle;
 mod mail;
 mod record;
 mod report;
+mod resume;
 mod shared;
 mod start;
 mod turn_end;

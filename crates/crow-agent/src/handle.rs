@@ -103,7 +103,7 @@ impl SessionHandle {
                 answer.send(Err(crate::session_init::stuck_failure()));
             }
             Err(mpsc::error::TrySendError::Closed(())) => {
-                answer.send(Err(crate::session_init::not_found(&self.id)))
+                answer.send(Err(crate::session_init::not_found(&self.id)));
             }
         }
     }

@@ -211,7 +211,7 @@ impl SessionHost {
             IncomingRequest::SignIn { answer } => self.sign_in(answer),
             IncomingRequest::SignOut { answer } => self.sign_out(answer),
             IncomingRequest::Open { which: kind, place: location, answer } => {
-                self.open_session(kind, location, answer)
+                self.open_session(kind, location, answer);
             }
             IncomingRequest::ListSessions { cwd, cursor, answer } => {
                 let shared = self.shared.clone();

@@ -110,10 +110,7 @@ pub(crate) async fn run_turn(
     loop {
         next = match next {
             TurnAction::Ask => {
-                cx.drain_steering(state, steering).await?;
-                cx.append_mail(state).await?;
-                cx.remember_tools(state).await?;
-                state.transcript.set_tool_tokens(estimate_tool_tokens(&cx.current_tools().specs));
+                cx.prepare_request(state, steering).await?;
                 match turn.before_asking(state.transcript.context_tokens(), cx.context_limit()) {
                     TurnAction::Ask => {
                         tools = cx.current_tools();
@@ -149,18 +146,13 @@ pub(crate) async fn run_turn(
             {
                 turn.on_steering_input()
             }
-            TurnAction::End(TurnEnd::Done) if cx.wait_for_tasks().await => match cx.cancel.is_cancelled() {
-                true => TurnAction::End(TurnEnd::Cancelled),
-                false => TurnAction::End(TurnEnd::Done),
-            },
+            TurnAction::End(TurnEnd::Done) if cx.wait_for_tasks().await => {
+                TurnAction::End(if cx.cancel.is_cancelled() { TurnEnd::Cancelled } else { TurnEnd::Done })
+            }
             TurnAction::End(TurnEnd::Done)
                 if hooks::run_stop_hooks(cx, state, &mut n_continuations).await? =>
             {
-                if cx.is_over() {
-                    TurnAction::End(TurnEnd::Cancelled)
-                } else {
-                    turn.on_steering_input()
-                }
+                cx.after_stop_hooks(&mut turn)
             }
             TurnAction::End(end) => {
                 cx.close_open_calls(state, "not run: the turn ended before it").await?;
@@ -174,6 +166,24 @@ impl TurnCx<'_> {
     /// Whether the turn was cancelled or its client has disconnected.
     pub(crate) fn is_over(&self) -> bool {
         self.cancel.is_cancelled() || self.client.is_gone()
+    }
+
+    /// Appends what the next request must contain.
+    async fn prepare_request(
+        &self,
+        state: &mut SessionState,
+        steering: &mut mpsc::Receiver<SteeringInput>,
+    ) -> Result<(), Failure> {
+        self.drain_steering(state, steering).await?;
+        self.append_mail(state).await?;
+        self.remember_tools(state).await?;
+        state.transcript.set_tool_tokens(estimate_tool_tokens(&self.current_tools().specs));
+        Ok(())
+    }
+
+    /// Returns the next action of a turn that a stop hook continues.
+    fn after_stop_hooks(&self, turn: &mut Turn) -> TurnAction {
+        if self.is_over() { TurnAction::End(TurnEnd::Cancelled) } else { turn.on_steering_input() }
     }
 
     /// Returns the current tools.

@@ -170,13 +170,19 @@ impl PermissionGate {
     }
 }
 
-/// Notes in the result that the call ran again.
-pub(crate) fn mark_retried(result: ToolResult) -> ToolResult {
+/// Runs a call again, without the sandbox. Its output is not streamed a second time.
+pub(crate) async fn run_unconfined(tools: &ToolRegistry, call: &ToolCall, tool_cx: ToolCx<'_>) -> ToolResult {
+    let progress = |update: ToolProgress| {
+        if !matches!(update, ToolProgress::Output(_) | ToolProgress::Exited { .. }) {
+            (tool_cx.progress)(update);
+        }
+    };
+    let result = tools.run_call(&retry_call(call), ToolCx { progress: &progress, ..tool_cx }).await;
     result.with_note(RETRIED)
 }
 
 /// Returns a call that runs only the same command again.
-pub(crate) fn retry_call(call: &ToolCall) -> ToolCall {
+fn retry_call(call: &ToolCall) -> ToolCall {
     let mut arguments = call.arguments.to_object();
     arguments.retain(|name, _| !["reset", "job"].contains(&name.as_str()));
     ToolCall { arguments: ToolArguments::Valid(arguments), ..call.clone() }

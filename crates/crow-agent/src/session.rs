@@ -105,30 +105,29 @@ struct WaitingPrompt {
     answer: ResponseSender<TurnEnd>,
 }
 
-/// Starts a session's driver. It ends when it is closed or the last handle is dropped; `cancel` stops its turn.
-pub(crate) fn start_session(
+/// The ends of a driver's channels that the session's handle does not have.
+struct DriverChannels {
+    inbox: mpsc::Receiver<SessionMsg>,
+    inbox_sender: mpsc::WeakSender<SessionMsg>,
+    turn_cancel: watch::Sender<CancellationToken>,
+    cancel: CancellationToken,
+    turns: TaskTracker,
+}
+
+fn build_driver(
     init: SessionInit,
     runtime: Arc<AgentRuntime>,
     client: Client,
-    cancel: CancellationToken,
-    turns: TaskTracker,
-) -> SessionHandle {
-    let (sender, inbox) = mpsc::channel(INBOX_LEN);
+    channels: DriverChannels,
+) -> SessionDriver {
     let SessionInit { id, location, settings, mut state, compactions, usage, variables, .. } = init;
+    let DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns } = channels;
     session_init::apply_latest_compaction(&mut state.transcript, compactions);
-    let turn_cancel = watch::Sender::new(CancellationToken::new());
-    let closed = CancellationToken::new();
-    let handle = SessionHandle {
-        id: id.clone(),
-        inbox: sender.clone(),
-        turn_cancel: turn_cancel.subscribe(),
-        closed: closed.clone(),
-    };
     let depth = children::tree_depth(&runtime, &client);
     let children_cell = runtime.config().tree_limits.may_start(depth).then(ChildAgentsCell::default);
     let workspace = Arc::new(session_init::session_workspace(&runtime, &location));
     workspace.set_variables(variables);
-    let toolbox = Arc::new(Toolbox::open(ToolboxInit {
+    let toolbox = Arc::new(Toolbox::open(&ToolboxInit {
         runtime: &runtime,
         client: &client,
         session: &id,
@@ -136,35 +135,29 @@ pub(crate) fn start_session(
         workspace: &workspace,
         children: children_cell.as_ref(),
     }));
-    let config_loader = ProjectConfigLoader::start(
-        runtime.clone(),
-        client.clone(),
-        id.clone(),
-        location.cwd.clone(),
-        toolbox.clone(),
-    );
+    let cwd = location.cwd.clone();
+    let config_loader =
+        ProjectConfigLoader::start(runtime.clone(), client.clone(), id.clone(), cwd, toolbox.clone());
     let settings = watch::Sender::new(settings);
-    let session_environment = SessionEnvironment {
+    let environment = watch::Sender::new(SessionEnvironment {
         location: location.clone(),
         workspace: workspace.clone(),
         config_loader: config_loader.clone(),
-    };
-    let environment = watch::Sender::new(session_environment);
+    });
     let children = ChildAgents::new(ParentSession {
         runtime: runtime.clone(),
         client: client.clone(),
         id: id.clone(),
         settings: settings.subscribe(),
         environment: environment.subscribe(),
-        inbox_sender: sender.downgrade(),
+        inbox_sender: inbox_sender.clone(),
         cancel: cancel.child_token(),
     });
     children.tree_budget().set_session_usage(usage);
     if let Some(children_cell) = &children_cell {
         children_cell.set_children(&children);
     }
-    let is_new = matches!(state.stored_state, StoredState::Pending(_));
-    let mut session = SessionDriver {
+    SessionDriver {
         workspace,
         toolbox,
         config_loader,
@@ -177,14 +170,37 @@ pub(crate) fn start_session(
         location,
         settings,
         inbox,
-        inbox_sender: sender.downgrade(),
+        inbox_sender,
         state: DriverState::Idle(Box::new(state)),
         queue: VecDeque::new(),
         close_responders: Vec::new(),
         turn_cancel,
         cancel,
         turns,
+    }
+}
+
+/// Starts a session's driver. It ends when it is closed or the last handle is dropped; `cancel` stops its turn.
+pub(crate) fn start_session(
+    init: SessionInit,
+    runtime: Arc<AgentRuntime>,
+    client: Client,
+    cancel: CancellationToken,
+    turns: TaskTracker,
+) -> SessionHandle {
+    let (sender, inbox) = mpsc::channel(INBOX_LEN);
+    let turn_cancel = watch::Sender::new(CancellationToken::new());
+    let closed = CancellationToken::new();
+    let handle = SessionHandle {
+        id: init.id.clone(),
+        inbox: sender.clone(),
+        turn_cancel: turn_cancel.subscribe(),
+        closed: closed.clone(),
     };
+    let is_new = matches!(init.state.stored_state, StoredState::Pending(_));
+    let inbox_sender = sender.downgrade();
+    let channels = DriverChannels { inbox, inbox_sender, turn_cancel, cancel, turns };
+    let mut session = build_driver(init, runtime, client, channels);
     let span = tracing::info_span!(target: crate::SESSION_SPAN, "session", session = %session.id);
     let life = async move {
         let _closed = closed.drop_guard();
@@ -441,7 +457,7 @@ impl SessionDriver {
     }
 
     fn on_turn_ended(&mut self, finished: FinishedTurn) {
-        let FinishedTurn { state, end, answer, steering: mut steering } = finished;
+        let FinishedTurn { state, end, answer, mut steering } = finished;
         let was_cancelled = matches!(end, Ok(TurnEnd::Cancelled));
         // A failed turn is not repeated automatically: the next prompt finds the mail.
         let is_success = !was_cancelled && !matches!(end, Ok(TurnEnd::Failed(_)) | Err(_));
@@ -479,7 +495,7 @@ impl SessionDriver {
             let workspace = session_init::session_workspace(&self.runtime, &location);
             self.workspace = Arc::new(workspace.with_shared_jobs(&self.workspace));
         }
-        self.toolbox = Arc::new(Toolbox::open(ToolboxInit {
+        self.toolbox = Arc::new(Toolbox::open(&ToolboxInit {
             runtime: &self.runtime,
             client: &self.client,
             session: &self.id,

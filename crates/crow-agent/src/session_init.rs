@@ -311,7 +311,7 @@ pub(crate) fn apply_latest_compaction(transcript: &mut Transcript, compactions: 
         match transcript.compact(compaction) {
             Ok(()) => return,
             Err(error) => {
-                tracing::warn!(%error, "a compaction could not be applied; the context before it is used")
+                tracing::warn!(%error, "a compaction could not be applied; the context before it is used");
             }
         }
     }

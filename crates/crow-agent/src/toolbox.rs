@@ -71,8 +71,8 @@ pub(crate) struct ToolboxInit<'a> {
 impl Toolbox {
     /// Opens the tools of a session; its servers connect in the background. A server of the client overrides a
     /// configured one of the same name.
-    pub(crate) fn open(init: ToolboxInit<'_>) -> Self {
-        let ToolboxInit { runtime, client, session, location, workspace, children } = init;
+    pub(crate) fn open(init: &ToolboxInit<'_>) -> Self {
+        let ToolboxInit { runtime, client, session, location, workspace, children } = *init;
         let (config, client_servers) = (runtime.config(), &location.servers);
         let is_from_client = |name: &str| client_servers.iter().any(|server| server.name == name);
         let configured = config.mcp_servers.iter().filter(|server| !is_from_client(&server.name)).cloned();

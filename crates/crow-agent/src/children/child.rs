@@ -1,7 +1,7 @@
 //! One child, from its start to its end. Owns the child's process and its connection, so it waits for several things at
 //! once; everything else sends it a command.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use crate::children::budget::BudgetSlot;
 use crate::children::events::{ChildEventHandler, ChildKind, ParentCall};
 use crate::children::record::ChildRecorder;
+use crate::children::resume::resume_session;
 use crate::children::turn_end::{ChildTurnEnd, end_program, turn_end_from};
 use crate::children::view::ChildView;
 use crate::children::{ChildrenShared, DEPTH_VARIABLE};
@@ -399,14 +400,15 @@ impl ChildActor {
     ) -> Result<ChildTurnEnd, ChildStop> {
         let Some(turn) = &self.turn else { return Err(ChildStop::Stopped) };
         let (text, cancel, questions) = (turn.text.clone(), turn.cancel.clone(), turn.questions.clone());
-        let deadline = turn.deadline;
+        let (deadline, time_max) =
+            (turn.deadline, self.event_handler.shared.runtime.config().tree_limits.time_max);
         self.begin_record(&text).await?;
         let shared = self.event_handler.shared.clone();
         let mut settings = shared.settings.clone();
         let mode = settings.borrow_and_update().mode;
         self.sync_mode(connection, session, mode, &cancel).await?;
-        let prompt = vec![ContentPart::Text(text)];
-        let prompt_end = connection.send_prompt(session, prompt, TurnScope::TasksEnded);
+        let prompt_end =
+            connection.send_prompt(session, vec![ContentPart::Text(text)], TurnScope::TasksEnded);
         let budget_exhausted = shared.budget.wait_until_exhausted();
         tokio::pin!(prompt_end, budget_exhausted);
         let mut pending_stop: Option<(Instant, ChildTurnEnd)> = None;
@@ -422,15 +424,13 @@ impl ChildActor {
                 biased;
                 () = cancel.cancelled(), if pending_stop.is_none() => pending_stop = stop(TaskState::Cancelled, None),
                 () = sleep_until(deadline), if pending_stop.is_none() => {
-                    let time_max = shared.runtime.config().tree_limits.time_max;
                     pending_stop = stop(TaskState::Failed, Some(timeout_message(time_max)));
                 }
                 reason = &mut budget_exhausted, if pending_stop.is_none() => {
                     pending_stop = stop(TaskState::Failed, Some(reason));
                 }
                 () = sleep_until(stop_deadline.unwrap_or(deadline)), if stop_deadline.is_some() => {
-                    let Some((_, end)) = pending_stop else { return Err(ChildStop::Stopped) };
-                    return Err(ChildStop::Unresponsive(end));
+                    return Err(pending_stop.map_or(ChildStop::Stopped, |(_, end)| ChildStop::Unresponsive(end)));
                 }
                 ended = &mut prompt_end => {
                     self.drain_events(event_receiver, &questions);
@@ -440,9 +440,7 @@ impl ChildActor {
                         (Ok(_), Some((_, end))) => return Ok(end),
                         (ended, None) => ended?,
                     };
-                    if let Some(spent) = prompted.spent {
-                        self.event_handler.record_spent(spent);
-                    }
+                    prompted.spent.into_iter().for_each(|spent| self.event_handler.record_spent(spent));
                     return Ok(turn_end_from(prompted.reason));
                 }
                 // Backpressure of a client that follows children applies to all descendants.
@@ -538,27 +536,6 @@ impl ChildActor {
             }
         }
     }
-}
-
-/// Resumes an earlier session of an external agent. Some agents declare that they can resume sessions, and can only
-/// load them.
-async fn resume_session(
-    connection: &AgentConnection,
-    session: &SessionId,
-    cwd: &Path,
-) -> Result<(), Failure> {
-    let capabilities = connection.capabilities();
-    if capabilities.resumes {
-        let result = connection.resume_session(session, cwd).await;
-        if result.is_ok() || !capabilities.loads {
-            return result;
-        }
-    }
-    if capabilities.loads {
-        return connection.load_session(session, cwd).await.map(drop);
-    }
-    let reason = "this agent cannot resume a session; start a new task";
-    Err(Failure::new(FailureKind::InvalidValue, reason))
 }
 
 fn timeout_message(time_max: Duration) -> String {

@@ -33,7 +33,7 @@ impl ChildAgents {
         }
         match store.list_tasks(parent).await {
             Ok(tasks) => {
-                self.shared.budget.restore_child_tokens(tasks.iter().map(|task| task.n_tokens).sum())
+                self.shared.budget.restore_child_tokens(tasks.iter().map(|task| task.n_tokens).sum());
             }
             Err(error) => tracing::warn!(%error, session = %parent, "could not add up the cost of tasks"),
         }

@@ -65,10 +65,7 @@ impl ChildAgents {
         if !is_remote {
             check_directory(&cwd).await?;
         }
-        let title = request
-            .title
-            .as_deref()
-            .map_or_else(|| self::title_from_prompt(&request.prompt), view::single_line);
+        let title = new_task_title(&request);
         let task = invent_name();
         let worktree = match request.worktree {
             true if is_remote || matches!(agent.reach, AgentTransport::Socket { .. }) => {
@@ -83,22 +80,11 @@ impl ChildAgents {
         let directory = cwd.clone();
         let cwd = worktree.as_ref().map_or(cwd, |worktree| worktree.path.clone());
         let kind = self.child_kind(&agent);
-        let settings = shared.settings.borrow().clone();
         let model = match kind {
             ChildKind::Crow => self.resolve_own_model(request.model.as_deref())?,
             ChildKind::External => request.model.clone(),
         };
-        let session = NewSession {
-            cwd: cwd.display().to_string(),
-            model: model.clone().unwrap_or_default(),
-            mode: settings.mode,
-            thought_level: settings.thought_level,
-            // Crow renders its own when it opens the session.
-            system_prompt: String::new(),
-            parent: Some(shared.parent.clone()),
-            agent_type: (kind == ChildKind::External).then(|| agent.name.clone()),
-            now: clock::now(),
-        };
+        let session = self.new_child_session(&cwd, model.clone(), &agent);
         let lease_result = async {
             shared.runtime.store.create_session(&task, session).await?;
             if worktree.is_some() {
@@ -123,6 +109,21 @@ impl ChildAgents {
             ChildSpec { task: task.clone(), title, agent, cwd, program_cwd, worktree, n_tokens_before: 0 };
         self.start_child(spec, lease, start, turn_request).await?;
         Ok(task)
+    }
+
+    fn new_child_session(&self, cwd: &Path, model: Option<String>, agent: &AgentServer) -> NewSession {
+        let settings = self.shared.settings.borrow();
+        NewSession {
+            cwd: cwd.display().to_string(),
+            model: model.unwrap_or_default(),
+            mode: settings.mode,
+            thought_level: settings.thought_level,
+            // Crow renders its own when it opens the session.
+            system_prompt: String::new(),
+            parent: Some(self.shared.parent.clone()),
+            agent_type: (self.child_kind(agent) == ChildKind::External).then(|| agent.name.clone()),
+            now: clock::now(),
+        }
     }
 
     /// Returns the model for a child that is Crow: the given one, or that of the session.
@@ -359,6 +360,11 @@ async fn check_directory(path: &Path) -> Result<(), String> {
         Ok(metadata) if metadata.is_dir() => Ok(()),
         Ok(_) | Err(_) => Err(format!("there is no directory {}", path.display())),
     }
+}
+
+/// Returns the requested title, or one made from the prompt.
+fn new_task_title(request: &NewTaskRequest) -> String {
+    request.title.as_deref().map_or_else(|| title_from_prompt(&request.prompt), view::single_line)
 }
 
 /// Makes a title from a prompt.

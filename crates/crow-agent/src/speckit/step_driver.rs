@@ -82,14 +82,9 @@ pub(super) async fn begin_step(
     for note in &prerequisites.notes {
         send_note(cx, note);
     }
-    let issues = match (command, &prerequisites.feature) {
-        (WorkflowCommand::TasksToIssues, Some(feature)) => {
-            match IssueHome::find(cx, &context, feature, &invocation.text).await {
-                Ok(issue_home) => Some(issue_home),
-                Err(reason) => return Ok(Err(reason)),
-            }
-        }
-        _ => None,
+    let issues = match find_issue_home(cx, &context, &invocation, prerequisites.feature.as_ref()).await {
+        Ok(issues) => issues,
+        Err(reason) => return Ok(Err(reason)),
     };
     if command == WorkflowCommand::Implement
         && let Some(end) = implement::confirm_open_checklists(cx, &prerequisites.feature, state).await?
@@ -127,6 +122,21 @@ pub(super) async fn begin_step(
     };
     step.policy.issues = issues;
     run_step(&step, state, steering).await
+}
+
+/// Finds the target of issues, in the step that creates them.
+async fn find_issue_home(
+    cx: &TurnCx<'_>,
+    context: &ProjectContext,
+    invocation: &CommandInvocation,
+    feature: Option<&Feature>,
+) -> Result<Option<IssueHome>, String> {
+    match (invocation.command, feature) {
+        (WorkflowCommand::TasksToIssues, Some(feature)) => {
+            IssueHome::find(cx, context, feature, &invocation.text).await.map(Some)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Resumes a step that asked a question.
