@@ -325,10 +325,10 @@ fn query_searches_only_what_the_mode_shows() {
 fn errors_are_reported_as_sentences() {
     check(
         "query_session",
-        json!({"session_id": "nobody"}),
+        json!({"session_id": "missing"}),
         expect![[r#"
         failed
-        there is no session nobody; query_memory finds sessions by what was said in them"#]],
+        there is no session missing; query_memory finds sessions by what was said in them"#]],
     );
     check(
         "query_session",
