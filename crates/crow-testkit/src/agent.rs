@@ -1,17 +1,13 @@
 //! A small ACP agent on stdin and stdout, written by hand so that it can misbehave.
 //!
-//! It needs no program of its own: the test binary starts itself again, with one test to run, and that test is the
-//! agent. What is wrong with it is said in words, see [`command`].
+//! It runs as the program `crow-fake-agent`; its arguments select the behaviors, see [`command`].
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads best in place")]
 
-#[cfg(test)]
-mod tests;
 mod turn;
 
 use std::collections::{BTreeMap, VecDeque};
-use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::path::Path;
 use std::process;
@@ -21,8 +17,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The word that has a test binary be the agent.
-const SERVE_ARG: &str = "serve";
+use crate::helper_binary::helper_path;
 
 /// Lines that were read and not yet looked at; a client that sends more has to wait.
 const LINES_QUEUED_MAX: usize = 64;
@@ -33,67 +28,54 @@ const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// Some megabytes, far more than a pipe holds.
 const NOISE_LINES: usize = 10_000;
 
-/// The harness of the tests speaks on stdout; nobody hears it, and the agent speaks where stdout was.
-const START_SCRIPT: &str = r#"exec "$0" "$@" 3>&1 >/dev/null"#;
+/// A shell's ignored signals stay ignored in the program that replaces it.
+const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@""#;
 
-/// What a shell ignores is ignored by the program that it becomes.
-const STUBBORN_START_SCRIPT: &str = r#"trap '' HUP INT TERM; exec "$0" "$@" 3>&1 >/dev/null"#;
-
-const OUTPUT_PATH: &str = "/dev/fd/3";
-
-/// Makes the command line of an agent: this very test binary, running only the test `entry`, which has to call
-/// [`serve_when_asked`]. It echoes a prompt in two pieces and edits a file in words only. More words make it do
-/// more, or do wrong; they can be combined:
+/// Returns the program and arguments of an agent that echoes a prompt in two pieces and announces an edit. The behaviors
+/// make it do more, or misbehave; they can be combined:
 ///
-/// - `silent`: never answers; `broken`: complains and exits with 3 at once; `locked`: wants a log-in for a session
-/// - `version=N`: speaks version N; `no-load`: cannot load; `options`: has a mode and a model to choose
-/// - `garbage`: says what is no protocol in between; `noisy`: complains at great length
-/// - `flood`: speaks without end until it is cancelled; `flood-deaf`: whether it is or not
-/// - `deaf`: heeds neither `session/cancel` nor what `stubborn` does not; `stubborn`: heeds neither the end of its
-///   input nor SIGTERM
-/// - `unread`: asks a lot in a prompt and reads nothing from then on; `steers`: says that it takes words for its turn
-///   and never answers them
+/// - `silent`: never answers; `broken`: writes to stderr and exits with 3 at once; `locked`: requires a login for a session
+/// - `version=N`: announces protocol version N; `no-load`: cannot load sessions; `options`: has a mode and a model to
+///   choose
+/// - `garbage`: prints lines that are not messages in between; `noisy`: writes megabytes to stderr
+/// - `flood`: sends text until it is cancelled; `flood-deaf`: does not stop when cancelled
+/// - `deaf`: ignores `session/cancel` and everything that `stubborn` ignores; `stubborn`: ignores the end of its input and
+///   SIGTERM
+/// - `unread`: sends many requests in a prompt and then stops reading; `steers`: announces steering and never answers it
 /// - `dies`: exits with 9 in the middle of a prompt; `fails`: answers a prompt with an error
-/// - `slow=FILE`: ends a prompt when there is such a file
-/// - `later=FILE`: speaks when there is such a file and no prompt, once; with `asks` it asks then as well
-/// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: asks its client for this and tells the answer; `sets=A=B`:
-///   the command gets a variable
-/// - `kindless`: its question does not repeat the kind of the call; `vague`: it has none, and is about a command;
-/// - `twice`: its question has one id for yes and no; `leaves`: it does not wait for the answer; `nags`: it asks without
-///   end until it is cancelled
-/// - `hoards=N`: asks for so many terminals, gives none back and tells how many it got
-/// - `spawns=FOLDER`: leaves the command of a [`crate::leash::Leash`] running in the folder; `strays=FOLDER`: in a
-///   session of its own
-/// - `offers`: what it asks for is only an offer; `reports=OUTCOME`: ends a prompt with a report, a message of its own
-/// - `usage`: tells how many tokens it used; `where`: tells its folders; `env=NAME`: tells a variable, and so each of them
+/// - `slow=FILE`: ends a prompt when the file exists
+/// - `later=FILE`: sends a message outside of prompts when the file exists, once; with `asks` also a request
+/// - `asks`, `reads=PATH`, `writes=PATH`, `terminal=COMMAND`: sends this request to its client and reports the response;
+///   `sets=A=B`: the command gets a variable
+/// - `kindless`: its permission request omits the kind of the call; `vague`: the call has no kind and runs a command
+/// - `twice`: both options of its request have one id; `leaves`: does not wait for the response; `nags`: sends requests
+///   until it is cancelled
+/// - `hoards=N`: creates N terminals, releases none and reports how many it got
+/// - `spawns=DIR`: leaves the command of a [`crate::tracked_command::TrackedCommand`] running in the directory;
+///   `strays=DIR`: the same in a process session of its own
+/// - `offers`: its requests are only offers; `reports=OUTCOME`: ends a prompt with a report in a message of its own
+/// - `usage`: reports its token usage; `where`: reports its directories; `env=NAME`: reports a variable, repeatable
 ///
 /// # Panics
-/// When the test binary is not known to the system.
-pub fn command(test_name: &str, behaviors: &[&str]) -> (String, Vec<String>) {
-    let program = std::env::current_exe().expect("a test is a program");
-    let ignores_signals = behaviors.iter().any(|behavior| ["deaf", "stubborn"].contains(behavior));
-    let script = if ignores_signals { STUBBORN_START_SCRIPT } else { START_SCRIPT };
-    let program = program.display().to_string();
-    let mut args: Vec<String> =
-        ["-c", script, &program, test_name, "--exact", "-q"].map(str::to_owned).to_vec();
-    // To the harness these are names of tests that there are not.
-    args.extend([SERVE_ARG].iter().chain(behaviors).map(|behavior| format!("agent:{behavior}")));
-    ("sh".to_owned(), args)
+/// If the program `crow-fake-agent` is missing or out of date.
+#[track_caller]
+pub fn command(behaviors: &[&str]) -> (String, Vec<String>) {
+    let program = helper_path("crow-fake-agent");
+    let behaviors = behaviors.iter().map(|behavior| (*behavior).to_owned());
+    if !behaviors.clone().any(|behavior| ["deaf", "stubborn"].contains(&behavior.as_str())) {
+        return (program, behaviors.collect());
+    }
+    let start = ["-c".to_owned(), STUBBORN_START_SCRIPT.to_owned(), program];
+    ("sh".to_owned(), start.into_iter().chain(behaviors).collect())
 }
 
-/// Is the agent until its input ends and exits, in a binary that was started for it; does nothing in any other.
-pub fn serve_if_requested() {
-    let behaviors =
-        std::env::args().filter_map(|behavior| behavior.strip_prefix("agent:").map(str::to_owned));
-    let behaviors: Vec<String> = behaviors.collect();
-    if behaviors.iter().any(|behavior| behavior == SERVE_ARG) {
-        FakeAgent::new(behaviors).serve();
-    }
+/// Runs the agent until its input ends, then exits.
+pub fn serve(behaviors: Vec<String>) -> ! {
+    FakeAgent::new(behaviors).serve()
 }
 
 struct FakeAgent {
     behaviors: Vec<String>,
-    output: File,
     lines: Receiver<String>,
     /// Messages that wait for the end of a prompt.
     queued: VecDeque<Value>,
@@ -120,7 +102,6 @@ impl FakeAgent {
         });
         Self {
             behaviors,
-            output: File::options().write(true).open(OUTPUT_PATH).expect("the client listens"),
             lines,
             queued: VecDeque::new(),
             last_response: None,
@@ -207,9 +188,11 @@ impl FakeAgent {
         }
     }
 
-    fn write_line(&mut self, text: &str) {
-        let result = self.output.write_all(format!("{text}\n").as_bytes());
-        // Who does not read does not want it.
+    fn write_line(&self, text: &str) {
+        let mut output = io::stdout().lock();
+        let result = output.write_all(format!("{text}\n").as_bytes()).and_then(|()| output.flush());
+        drop(output);
+        // A client that does not read has gone.
         if result.is_err() && !self.has_behavior("stubborn") && !self.has_behavior("deaf") {
             process::exit(0);
         }

@@ -1,9 +1,7 @@
 //! A small MCP server on stdin and stdout, written by hand so that it can misbehave.
 //!
-//! It needs no program of its own: the test binary starts itself again, with one test to run, and that test serves.
-//! What is wrong with it is said in words, see [`command`].
+//! It runs as the program `crow-fake-mcp-server`; its arguments select the behaviors, see [`command`].
 
-#![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::needless_pass_by_value, reason = "`json!` reads best in place")]
 
 mod extras;
@@ -17,8 +15,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-/// The word that has a test binary serve.
-const SERVE_ARG: &str = "serve";
+use crate::helper_binary::helper_path;
 
 /// Some megabytes, far more than a pipe holds.
 const NOISE_LINES: usize = 10_000;
@@ -29,42 +26,33 @@ const HUGE_RESULT_BYTES: usize = 40 * 1024 * 1024;
 /// How often a file is looked for; only a program that waits for a test needs it.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Makes the command line of a server: this very test binary, running only the test `entry`, which has to call
-/// [`serve_when_asked`]. The words say how it misbehaves:
+/// Returns the program and arguments of a server. The behaviors make it do more, or misbehave:
 ///
-/// - `silent`: never answers; `broken`: complains and exits at once; `refusing`: refuses the handshake
-/// - `garbage`: says what is no protocol in between
-/// - `pages`: lists one tool a page; `endless`: the pages never end; `many`: lists 200 tools
-/// - `odd`: lists tools that are none, or have schemas that are none
-/// - `late=FILE`: answers when there is such a file
-/// - `stubborn`: stays when its input ends
+/// - `silent`: never answers; `broken`: writes to stderr and exits at once; `refusing`: rejects the handshake
+/// - `garbage`: prints lines that are not messages in between
+/// - `pages`: lists one tool per page; `endless`: the pages never end; `many`: lists 200 tools
+/// - `odd`: lists malformed tools and schemas
+/// - `late=FILE`: starts when the file exists
+/// - `stubborn`: keeps running when its input ends
 /// - `prompts`, `resources`: has some, and a tool `more-prompts`
-/// - `circle`: every page leads to itself; `storm`: says without end that its lists have changed, see its tool `lists`
-/// - `stray`: answers what nobody asked; `noisy`: complains at great length; `vast`: its tool `vast` says too much
-/// - `github`: its tools `list_issues` and `issue_write` take what those of GitHub take, and echo it
-/// - `asking`: its tool `ask` asks the client and tells what it answered
+/// - `circle`: every page leads to itself; `storm`: sends thousands of list changes, see its tool `lists`
+/// - `stray`: sends responses without a request; `noisy`: writes megabytes to stderr; `vast`: its tool `vast` returns too
+///   much
+/// - `github`: its tools `list_issues` and `issue_write` accept the arguments of GitHub's tools and echo them
+/// - `asking`: its tool `ask` sends a request to the client and returns the response
 ///
 /// # Panics
-/// When the test binary is not known to the system.
-pub fn command(test_name: &str, behaviors: &[&str]) -> (String, Vec<String>) {
-    let program = std::env::current_exe().expect("a test is a program");
-    let mut args = vec![test_name.to_owned(), "--exact".to_owned(), "-q".to_owned()];
-    // To the harness these are names of tests that there are not.
-    args.extend([SERVE_ARG].iter().chain(behaviors).map(|behavior| format!("mcp:{behavior}")));
-    (program.display().to_string(), args)
+/// If the program `crow-fake-mcp-server` is missing or out of date.
+#[track_caller]
+pub fn command(behaviors: &[&str]) -> (String, Vec<String>) {
+    let program = helper_path("crow-fake-mcp-server");
+    (program, behaviors.iter().map(|behavior| (*behavior).to_owned()).collect())
 }
 
-/// Serves until the input ends and exits, in a binary that was started for it; does nothing in any other.
-pub fn serve_if_requested() {
-    let behaviors: Vec<String> =
-        std::env::args().filter_map(|behavior| behavior.strip_prefix("mcp:").map(str::to_owned)).collect();
-    if !behaviors.iter().any(|behavior| behavior == SERVE_ARG) {
-        return;
-    }
+/// Serves until the input ends, then exits.
+pub fn serve(behaviors: Vec<String>) -> ! {
     let mut server =
         FakeServer { behaviors, hanging_calls: Vec::new(), asking_call: None, n_extra_items: 0, n_lists: 0 };
-    // The test harness may have begun a line.
-    server.write_line("");
     server.start();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         if let Ok(message) = serde_json::from_str(&line) {

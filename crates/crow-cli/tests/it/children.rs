@@ -33,15 +33,9 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// The test binary, started again as an agent of others.
-#[test]
-fn other() {
-    agent::serve_if_requested();
-}
-
 /// A line of configuration with an agent `other` that behaves as the words say.
 fn other_agent(words: &[&str]) -> String {
-    let (command, args) = agent::command("children::other", words);
+    let (command, args) = agent::command(words);
     format!("agent_servers: {}", json!({"other": {"command": command, "args": args}}))
 }
 

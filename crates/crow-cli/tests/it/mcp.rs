@@ -12,12 +12,6 @@ use serde_json::{Value, json};
 /// Far more turns than a server needs to start, each of them milliseconds.
 const TURNS_MAX: u32 = 2000;
 
-/// Not a test: what the servers of the others are.
-#[test]
-fn server() {
-    mcp_server::serve_if_requested();
-}
-
 struct Stage {
     model: ModelServer,
     world: TestHome,
@@ -36,7 +30,7 @@ impl Stage {
     /// Opens a session with servers that a client brings along.
     async fn open(&mut self, servers: &[(&str, &[&str])]) -> String {
         let servers = servers.iter().map(|(name, words)| {
-            let (command, args) = mcp_server::command("mcp::server", words);
+            let (command, args) = mcp_server::command(words);
             json!({"name": name, "command": command, "args": args, "env": []})
         });
         let servers: Vec<Value> = servers.collect();

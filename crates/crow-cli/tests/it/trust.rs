@@ -27,12 +27,6 @@ const OWN: [&str; 11] = [
 
 const HELLO: &str = "text \"Hello.\"";
 
-/// Not a test: what the servers of the others are.
-#[test]
-fn server() {
-    mcp_server::serve_if_requested();
-}
-
 struct Stage {
     model: ModelServer,
     world: TestHome,
@@ -68,7 +62,7 @@ fn sign(world: &TestHome) -> PathBuf {
 /// Lays out a repository that supplies something of every kind.
 fn lay_out(world: &TestHome) {
     let project = world.project();
-    let (command, args) = mcp_server::command("trust::server", &[]);
+    let (command, args) = mcp_server::command(&[]);
     let started = sign(world).display().to_string();
     let servers = json!({ "mcpServers": {
         "good": { "command": command, "args": args },

@@ -118,12 +118,12 @@ impl FakeAgent {
 
     #[expect(clippy::zombie_processes, reason = "they are to be left behind")]
     fn start_commands(&mut self, session: &str) {
-        // Where we speak is not theirs.
-        let script = format!("exec 3>&-; {}", TrackedCommand::COMMAND);
-        let own_session =
-            self.option_value("strays").map(|directory| ("setsid", vec!["sh", "-c", &script], directory));
-        let same_session =
-            self.option_value("spawns").map(|directory| ("sh", vec!["-c", &*script], directory));
+        let own_session = self
+            .option_value("strays")
+            .map(|directory| ("setsid", vec!["sh", "-c", TrackedCommand::COMMAND], directory));
+        let same_session = self
+            .option_value("spawns")
+            .map(|directory| ("sh", vec!["-c", TrackedCommand::COMMAND], directory));
         let outputs = own_session.into_iter().chain(same_session).map(|(program, args, directory)| {
             let mut command = Command::new(program);
             command.args(args).current_dir(directory).stdin(Stdio::null()).stdout(Stdio::piped());

@@ -15,12 +15,6 @@ use crate::{McpEnvironment, McpServers, ToolProgress};
 /// Far longer than any step of a test; only reached if something hangs.
 const STUCK: Duration = Duration::from_secs(20);
 
-/// Not a test: the process of the other tests' servers.
-#[test]
-fn server() {
-    mcp_server::serve_if_requested();
-}
-
 /// A session's servers and its machine.
 pub(super) struct Session {
     pub(super) machine: Machine,
@@ -28,7 +22,7 @@ pub(super) struct Session {
 }
 
 pub(super) fn stdio(name: &str, words: &[&str]) -> McpServer {
-    let (command, args) = mcp_server::command("tests::mcp::server", words);
+    let (command, args) = mcp_server::command(words);
     let env = vec![("CROW_ADDED".to_owned(), "added".to_owned())];
     McpServer::new(name, McpTransport::Stdio { command, args, env })
 }

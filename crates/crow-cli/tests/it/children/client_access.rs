@@ -424,7 +424,7 @@ fn one_answer_that_is_yes_and_no_allows_nothing() {
 
 #[test]
 fn what_was_allowed_on_another_machine_is_not_allowed_here() {
-    let (command, args) = crow_testkit::agent::command("children::other", &ASKS_FIRST);
+    let (command, args) = crow_testkit::agent::command(&ASKS_FIRST);
     let far = json!({"other": {"command": command, "args": args, "cwd": "$HOME/project"}});
     let script = format!("config: agent_servers: {far}\n{}", asks_first(["allow_once", "reject_once"]));
     expect![[r#"

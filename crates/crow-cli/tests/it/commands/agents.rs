@@ -17,15 +17,9 @@ use super::{Stage, check};
 
 const FAKE: &str = "providers:\n  fake: { base_url: $URL }\nmodels:\n  scripted: { provider: fake }\n";
 
-/// Not a test: what the agents of the others are.
-#[test]
-fn agent() {
-    agent::serve_if_requested();
-}
-
 /// A stage with an agent `other` that does as its words say.
 fn with(words: &[&str], more: &str) -> Stage {
-    let (command, args) = agent::command("commands::agents::agent", words);
+    let (command, args) = agent::command(words);
     let other = json!({ "command": command, "args": args });
     Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {other}\n{more}"))
 }
@@ -146,7 +140,7 @@ fn a_program_that_is_no_agent_is_given_up_at_once() {
 
 #[test]
 fn the_folder_of_an_agent_elsewhere() {
-    let (command, args) = agent::command("commands::agents::agent", &[]);
+    let (command, args) = agent::command(&[]);
     let other = json!({ "command": command, "args": args, "cwd": "/far/project" });
     let stage = Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {other}\n"));
     let mut heard = String::new();
@@ -249,7 +243,7 @@ fn what_crow_does_not_have_as_another() {
 #[test]
 fn secrets_are_kept_from_agents() {
     let words = ["env=FAKE_API_KEY", "env=MINE", "where"];
-    let (command, args) = agent::command("commands::agents::agent", &words);
+    let (command, args) = agent::command(&words);
     let other = json!({"command": command, "args": args, "env": {"MINE": "${MINE}"}});
     let stage = Stage::configured("", &format!("agent_servers:\n  other: {other}\n"));
     fs::write(stage.world.home().join(".crow/.env"), "MINE=given\n").expect("written");
@@ -517,7 +511,7 @@ fn served(words: &'static [&'static str]) -> String {
             };
             tell.send(door.url().expect("it has an address")).expect("the test waits");
             let agent = move |lines| async move {
-                let (program, args) = agent::command("commands::agents::agent", words);
+                let (program, args) = agent::command(words);
                 let cwd = std::env::temp_dir();
                 let command = crow_process::CommandSpec {
                     program,

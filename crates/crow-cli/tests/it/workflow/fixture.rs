@@ -129,7 +129,7 @@ fn lay_out(script: &str, server: &ModelServer, world: &TestHome) -> Value {
         } else if let Some(server) = line.strip_prefix("server ") {
             let mut words = server.split_whitespace();
             let name = words.next().expect("server NAME WORDS");
-            let (command, args) = mcp_server::command("mcp::server", &words.collect::<Vec<_>>());
+            let (command, args) = mcp_server::command(&words.collect::<Vec<_>>());
             servers.insert(name.to_owned(), json!({"command": command, "args": args}));
         } else if let Some(file) = line.strip_prefix("file ") {
             let (name, text) = named_text(file);

@@ -1,3 +1,5 @@
+//! The fake agent does what its behaviors say.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the tests start the agent as any client would")]
 
 use std::os::unix::process::ExitStatusExt as _;
@@ -6,20 +8,21 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crow_acp::{AcpClientCapabilities, AgentUpdate, ClientEvent, ClientInfo, TurnScope};
 use crow_core::{ContentPart, Failure};
+use crow_testkit::agent::command;
+use crow_testkit::client::FakeClient;
+use crow_testkit::tracked_command::TrackedCommand;
 use expect_test::{Expect, expect};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::{command, serve_if_requested};
-use crate::client::FakeClient;
-use crate::tracked_command::TrackedCommand;
-
-/// Not a test: what the agents of the others are.
 #[test]
-fn agent() {
-    serve_if_requested();
+fn command_finds_the_program() {
+    assert_eq!(
+        command(&["silent"]),
+        (env!("CARGO_BIN_EXE_crow-fake-agent").to_owned(), vec!["silent".to_owned()])
+    );
 }
 
 /// The agent with words in which `$HOME` is the folder.
@@ -27,7 +30,7 @@ fn program(directory: &Path, words: &[&str]) -> Command {
     let home = directory.display().to_string();
     let words: Vec<String> = words.iter().map(|word| word.replace("$HOME", &home)).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let (program, args) = command("agent::tests::agent", &words);
+    let (program, args) = command(&words);
     let mut command = Command::new(program);
     command.args(args).current_dir(directory);
     command
