@@ -71,7 +71,8 @@ fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, Specki
 pub fn check_step(
     project: &SpeckitProject,
     feature: Option<&Feature>,
-    (command, baseline): (WorkflowCommand, &StepBaseline),
+    command: WorkflowCommand,
+    baseline: &StepBaseline,
     pages: &PageLoader<'_>,
 ) -> Result<Vec<String>, SpeckitError> {
     let mut problems = ProblemList::default();
@@ -160,7 +161,8 @@ impl ProblemList {
 pub fn summarize_step(
     project: &SpeckitProject,
     feature: Option<&Feature>,
-    (command, today): (WorkflowCommand, &str),
+    command: WorkflowCommand,
+    today: &str,
 ) -> Result<Vec<String>, SpeckitError> {
     let mut lines = Vec::new();
     if command == WorkflowCommand::Constitution {

@@ -60,11 +60,12 @@ pub fn preview_feature(
 ) -> Result<CreatedFeature, SpeckitError> {
     let slug = resolve_slug(request)?;
     match request.dir {
-        Some(path_text) => prepare_named_feature(project, (path_text, request.specs_root)),
+        Some(path_text) => prepare_named_feature(project, path_text, request.specs_root),
         None => prepare_numbered_feature(
             project,
             request,
-            (&slug, 0),
+            &slug,
+            0,
             &specs_root::resolve_specs_root(project, request.specs_root)?,
         ),
     }
@@ -87,7 +88,7 @@ pub fn find_existing_feature(
         if !dir.is_dir() {
             continue;
         }
-        check_feature_dir(project, &dir, (FeatureDirSource::Project, request.specs_root)).map_err(
+        check_feature_dir(project, &dir, FeatureDirSource::Project, request.specs_root).map_err(
             |reason| {
                 SpeckitError::invalid_file(&dir, reason.to_message("choose another name with --short-name"))
             },
@@ -116,7 +117,7 @@ pub fn create_feature(
     let _lock = lock_creation(project)?;
     let created = match request.dir {
         Some(path_text) => {
-            let created = prepare_named_feature(project, (path_text, request.specs_root))?;
+            let created = prepare_named_feature(project, path_text, request.specs_root)?;
             created.feature.check_pages()?;
             let dir = &created.feature.dir;
             // Outside only where the name says so, not where a link does.
@@ -160,10 +161,11 @@ fn resolve_slug(request: &NewFeature<'_>) -> Result<String, SpeckitError> {
 /// The feature of a folder that the person named, which may be outside and may be there without a spec.
 fn prepare_named_feature(
     project: &SpeckitProject,
-    (path_text, specs_root): (&str, &SpecsRoot),
+    path_text: &str,
+    specs_root: &SpecsRoot,
 ) -> Result<CreatedFeature, SpeckitError> {
     let dir = project.resolve_path(path_text);
-    check_feature_dir(project, &dir, (FeatureDirSource::Person, specs_root))
+    check_feature_dir(project, &dir, FeatureDirSource::Person, specs_root)
         .map_err(|reason| SpeckitError::invalid_file(&dir, reason.to_message("name another folder")))?;
     let feature = Feature::from_dir(dir);
     if feature.spec_path().symlink_metadata().is_ok() {
@@ -183,7 +185,8 @@ fn timestamp(now: &jiff::Zoned) -> String {
 fn prepare_numbered_feature(
     project: &SpeckitProject,
     request: &NewFeature<'_>,
-    (slug, floor): (&str, u64),
+    slug: &str,
+    floor: u64,
     root: &Path,
 ) -> Result<CreatedFeature, SpeckitError> {
     let mut notes = Vec::new();
@@ -209,7 +212,7 @@ fn prepare_numbered_feature(
         notes.push(format!("the name is too long for a branch and was cut to {} bytes", name.len()));
     }
     let dir = root.join(name);
-    check_feature_dir(project, &dir, (FeatureDirSource::Project, request.specs_root)).map_err(|reason| {
+    check_feature_dir(project, &dir, FeatureDirSource::Project, request.specs_root).map_err(|reason| {
         SpeckitError::invalid_file(
             root,
             reason.to_message("put a folder in its place, or set speckit.specs_root"),
@@ -228,7 +231,7 @@ fn create_numbered_feature(
     let link = specs_root::link_specs(project, &root, request.specs_link);
     let mut floor = 0;
     for _ in 0..ATTEMPTS_MAX {
-        let mut created = prepare_numbered_feature(project, request, (slug, floor), &root)?;
+        let mut created = prepare_numbered_feature(project, request, slug, floor, &root)?;
         let dir = &created.feature.dir;
         match fs::create_dir(dir) {
             Ok(()) => {

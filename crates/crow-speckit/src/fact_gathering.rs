@@ -29,29 +29,42 @@ pub struct StepLimits {
     pub repairs: usize,
 }
 
+/// The input of a step.
+#[derive(Debug, Clone, Copy)]
+pub struct StepInput<'a> {
+    /// The command of the step.
+    pub command: WorkflowCommand,
+    /// The command's arguments, byte for byte.
+    pub args: &'a str,
+    /// The date, as `2026-11-22`.
+    pub today: &'a str,
+    /// The limits of the step.
+    pub limits: StepLimits,
+}
+
 /// Gathers the facts for a step.
 pub fn gather_facts(
     project: &SpeckitProject,
     feature: Option<&Feature>,
-    (command, args, limits): (WorkflowCommand, &str, StepLimits),
-    (format_path, pages): (&PathFormatter<'_>, &PageLoader<'_>),
-    today: &str,
+    step: &StepInput<'_>,
+    format_path: &PathFormatter<'_>,
+    pages: &PageLoader<'_>,
 ) -> Result<PromptFacts, SpeckitError> {
     let mut facts = PromptFacts {
-        command: command.to_string(),
-        args: args.to_owned(),
+        command: step.command.to_string(),
+        args: step.args.to_owned(),
         project_root: project.root().display().to_string(),
         constitution: constitution_facts(project)?,
-        today: today.to_owned(),
+        today: step.today.to_owned(),
         limits: LimitFacts {
             markers: lint::MARKERS_MAX,
-            questions: limits.questions,
-            repairs: limits.repairs,
+            questions: step.limits.questions,
+            repairs: step.limits.repairs,
         },
         paths: PathFacts { constitution: format_path(&project.constitution_path()), ..PathFacts::default() },
         ..PromptFacts::default()
     };
-    facts.template = match command {
+    facts.template = match step.command {
         WorkflowCommand::Checklist => pages("checklist-template")?.text,
         WorkflowCommand::Tasks => pages("tasks-template")?.text,
         WorkflowCommand::Constitution => pages("constitution-template")?.text,

@@ -128,7 +128,7 @@ pub fn list_features(project: &SpeckitProject, specs_root: &SpecsRoot) -> Result
         for name in numbering::list_dir_names(&[&root])? {
             let unresolved = root.join(name);
             let Some(dir) = follow_links(&unresolved) else { continue };
-            if check_feature_dir(project, &unresolved, (FeatureDirSource::Project, specs_root)).is_err() {
+            if check_feature_dir(project, &unresolved, FeatureDirSource::Project, specs_root).is_err() {
                 continue;
             }
             let relative =
@@ -190,7 +190,8 @@ pub fn resolve_feature(
         check_feature_dir(
             project,
             &dir,
-            (FeatureDirSource::for_session_dir(project, &dir), selector.specs_root),
+            FeatureDirSource::for_session_dir(project, &dir),
+            selector.specs_root,
         )
         .map_err(|reason| {
             SpeckitError::invalid_file(&dir, reason.to_message("choose another with /speckit use"))
@@ -199,7 +200,7 @@ pub fn resolve_feature(
     }
     if let Some(path_text) = &selector.variables.feature_directory {
         let dir = project.resolve_path(path_text);
-        check_feature_dir(project, &dir, (FeatureDirSource::Person, selector.specs_root)).map_err(
+        check_feature_dir(project, &dir, FeatureDirSource::Person, selector.specs_root).map_err(
             |reason| {
                 SpeckitError::invalid_file(
                     &dir,
@@ -210,7 +211,7 @@ pub fn resolve_feature(
         return Ok((Feature::from_dir(dir), FeatureOrigin::Variable));
     }
     if let Some(dir) = read_pointer(project)? {
-        check_feature_dir(project, &dir, (FeatureDirSource::Project, selector.specs_root)).map_err(
+        check_feature_dir(project, &dir, FeatureDirSource::Project, selector.specs_root).map_err(
             |reason| {
                 SpeckitError::invalid_file(
                     &project.specify_path("feature.json"),
@@ -288,7 +289,7 @@ fn find_named_feature(
     }
     let dir = project.resolve_path(typed);
     if dir.is_dir() {
-        check_feature_dir(project, &dir, (FeatureDirSource::Person, specs_root))
+        check_feature_dir(project, &dir, FeatureDirSource::Person, specs_root)
             .map_err(|reason| SpeckitError::invalid_file(&dir, reason.to_message("choose another")))?;
         return Ok(Feature::from_dir(dir));
     }

@@ -39,7 +39,7 @@ pub fn is_repository(root: &Path) -> bool {
 /// The address of a remote, as the repository's own configuration says it.
 pub(crate) fn remote_address(root: &Path, remote: &str) -> Option<String> {
     let config = SpeckitProject::read_file(&find_git_dirs(root)?.common?.join("config")).ok()??;
-    config_value(&config, ("remote", Some(remote)), "url")
+    config_value(&config, "remote", Some(remote), "url")
 }
 
 /// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
@@ -144,7 +144,7 @@ fn find_common_dir(dir: &Path, git_entry: &Path) -> Option<PathBuf> {
     let Some(back_link) = SpeckitProject::read_file(&dir.join("gitdir")).ok()? else {
         // The folder of a submodule is shared as it is.
         let config = SpeckitProject::read_file(&dir.join("config")).ok()??;
-        let checkout = config_value(&config, ("core", None), "worktree")?;
+        let checkout = config_value(&config, "core", None, "worktree")?;
         let is_submodule_of_parent = follow_links(&dir.join(checkout))? == follow_links(git_entry.parent()?)?;
         return is_submodule_of_parent.then(|| fs::canonicalize(dir).ok()).flatten();
     };
@@ -156,7 +156,7 @@ fn find_common_dir(dir: &Path, git_entry: &Path) -> Option<PathBuf> {
 }
 
 /// What the configuration of a repository says last of a setting.
-fn config_value(config: &str, (section, subsection): (&str, Option<&str>), name: &str) -> Option<String> {
+fn config_value(config: &str, section: &str, subsection: Option<&str>, name: &str) -> Option<String> {
     let mut is_in_section = false;
     let mut last_value = None;
     for line in config.lines().map(str::trim) {

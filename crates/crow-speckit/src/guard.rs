@@ -26,6 +26,13 @@ pub struct WriteGuard {
     feature_dir: Option<PathBuf>,
 }
 
+/// The paths that a command must not change.
+struct ProtectedPaths {
+    files: Vec<PathBuf>,
+    /// Directories in which every file is protected.
+    directories: Vec<PathBuf>,
+}
+
 impl WriteGuard {
     /// The guard of a command in a project; without a feature there is nothing of one to write.
     pub fn new(command: WorkflowCommand, project_root: &Path, feature_dir: Option<&Path>) -> Self {
@@ -88,14 +95,14 @@ impl WriteGuard {
     }
 
     /// The files that this command has no business with, and the folders of which each file is one.
-    fn protected_paths(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    fn protected_paths(&self) -> ProtectedPaths {
         let in_feature_dir = |names: &[&str]| -> Vec<PathBuf> {
             self.feature_dir
                 .iter()
                 .flat_map(|feature_dir| names.iter().map(|name| feature_dir.join(name)))
                 .collect()
         };
-        match self.command {
+        let (files, directories) = match self.command {
             WorkflowCommand::Constitution => {
                 (Vec::new(), vec![self.root.join(SPECIFY_DIR).join("templates")])
             }
@@ -113,7 +120,8 @@ impl WriteGuard {
                 (vec![self.constitution_path()], self.feature_dir.iter().cloned().collect())
             }
             WorkflowCommand::Implement => (in_feature_dir(&["spec.md"]), in_feature_dir(&["checklists"])),
-        }
+        };
+        ProtectedPaths { files, directories }
     }
 }
 

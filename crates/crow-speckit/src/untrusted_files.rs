@@ -23,15 +23,15 @@ pub struct UntrustedFile {
 
 /// Lists them. What cannot be read is left out: nothing of it counts.
 pub fn list_untrusted_files(project: &SpeckitProject) -> Vec<UntrustedFile> {
-    let mut files = UntrustedFileSet { root: project.root(), files: BTreeMap::new() };
+    let mut set = UntrustedFileSet { root: project.root(), files: BTreeMap::new() };
     for command in WorkflowCommand::ALL {
         if let Ok(source) = command_prompt(project, None, command) {
-            files.add_source(&source, &format!("changes the prompt of {command}"), None);
+            set.add_source(&source, &format!("changes the prompt of {command}"), None);
         }
     }
     for command in list_extension_commands(project).map(|list| list.commands).unwrap_or_default() {
         if let Ok(source) = extension_prompt(project, &command) {
-            files.add_source(
+            set.add_source(
                 &source,
                 &format!("command /{}: {}", command.name, command.description),
                 Some(&command),
@@ -39,50 +39,56 @@ pub fn list_untrusted_files(project: &SpeckitProject) -> Vec<UntrustedFile> {
         }
     }
     if let Some(hooks) = describe_hooks(project) {
-        files.files.insert(SpeckitHooks::config_path(project), hooks);
+        set.files.insert(SpeckitHooks::config_path(project), hooks);
         for (path, _) in hook_config_files(project).unwrap_or_default() {
-            files.files.entry(path).or_default();
+            set.files.entry(path).or_default();
         }
     }
-    for (path, (purposes, _)) in &mut files.files {
+    for (path, file_use) in &mut set.files {
         if let Some(description) = describe_file(project, path) {
-            *purposes = description;
+            file_use.purposes = description;
         }
-        purposes.dedup();
+        file_use.purposes.dedup();
     }
-    let untrusted =
-        files.files.into_iter().map(|(path, (purposes, command))| UntrustedFile { path, purposes, command });
+    let untrusted = set.files.into_iter().map(|(path, FileUse { purposes, command })| UntrustedFile {
+        path,
+        purposes,
+        command,
+    });
     untrusted.collect()
 }
 
-type FilePurpose = (Vec<String>, Option<ExtensionCommand>);
+#[derive(Default)]
+struct FileUse {
+    purposes: Vec<String>,
+    command: Option<ExtensionCommand>,
+}
 
 struct UntrustedFileSet<'a> {
     root: &'a Path,
-    files: BTreeMap<PathBuf, FilePurpose>,
+    files: BTreeMap<PathBuf, FileUse>,
 }
 
 impl UntrustedFileSet<'_> {
     fn add_source(&mut self, source: &PromptSource, purpose: &str, command: Option<&ExtensionCommand>) {
         for (path, _) in &source.files {
-            let (purposes, command_of_file) = self.files.entry(self.root.join(path)).or_default();
-            purposes.push(purpose.to_owned());
+            let file_use = self.files.entry(self.root.join(path)).or_default();
+            file_use.purposes.push(purpose.to_owned());
             // Of several commands the first one names it.
-            if let (None, Some(command)) = (&command_of_file, command.filter(|command| command.file == *path))
-            {
-                *command_of_file = Some(command.clone());
+            if file_use.command.is_none() {
+                file_use.command = command.filter(|command| command.file == *path).cloned();
             }
         }
     }
 }
 
 /// What the hooks of a project do; nothing where none is enabled.
-fn describe_hooks(project: &SpeckitProject) -> Option<FilePurpose> {
+fn describe_hooks(project: &SpeckitProject) -> Option<FileUse> {
     let hooks = SpeckitHooks::read(project).ok()?;
     let mut purposes = Vec::new();
     for (timing, command, hook) in hooks.all_hooks() {
         let condition = if hook.is_optional { ", if you say so" } else { "" };
         purposes.push(format!("hook {timing} {command} does {}{condition}", hook.command));
     }
-    (!purposes.is_empty()).then_some((purposes, None))
+    (!purposes.is_empty()).then_some(FileUse { purposes, command: None })
 }

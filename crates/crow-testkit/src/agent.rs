@@ -218,14 +218,14 @@ impl FakeAgent {
         self.send(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
     }
 
-    fn update(&mut self, session: &str, update: Value) {
+    fn send_update(&mut self, session: &str, update: Value) {
         let params = json!({"sessionId": session, "update": update});
         self.send(json!({"jsonrpc": "2.0", "method": "session/update", "params": params}));
     }
 
     fn send_text(&mut self, session: &str, text: &str) {
         let content = json!({"type": "text", "text": text});
-        self.update(
+        self.send_update(
             session,
             json!({"sessionUpdate": "agent_message_chunk", "messageId": "m", "content": content}),
         );
@@ -252,7 +252,10 @@ impl FakeAgent {
                 let session = params["sessionId"].as_str().unwrap_or_default().to_owned();
                 self.add_session(&session, params);
                 let content = json!({"type": "text", "text": "hello"});
-                self.update(&session, json!({"sessionUpdate": "user_message_chunk", "content": content}));
+                self.send_update(
+                    &session,
+                    json!({"sessionUpdate": "user_message_chunk", "content": content}),
+                );
                 self.send_text(&session, "echo: hello");
                 self.reply(id, json!({}));
             }

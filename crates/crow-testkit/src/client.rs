@@ -67,7 +67,11 @@ pub struct FakeClient {
 }
 
 /// A request that waited for the end of a command, and how that ended.
-type CommandExit = (Value, Value);
+#[derive(Debug)]
+struct CommandExit {
+    id: Value,
+    status: Value,
+}
 
 /// What a request came to.
 pub type RpcResult = Result<Value, Value>;

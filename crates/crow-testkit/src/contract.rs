@@ -90,7 +90,7 @@ impl Contract {
     }
 
     fn check_request(&mut self, method: &str, id: &Value, params: &Value) -> Result<(), String> {
-        check_message((Part::Request, Side::Client, method), params)?;
+        check_message(Part::Request, Side::Client, method, params)?;
         self.check_session(method, params)?;
         let id = id.to_string();
         if !self.unanswered_requests.insert(id.clone()) {
@@ -105,14 +105,14 @@ impl Contract {
 
     fn check_notification(&mut self, method: &str, params: &Value) -> Result<(), String> {
         if method.starts_with("$/") {
-            check_message((Part::Notification, Side::Protocol, method), params)?;
+            check_message(Part::Notification, Side::Protocol, method, params)?;
             let id = &params["requestId"];
             return self
                 .agent_request_method(id)
                 .map(|_| ())
                 .ok_or(format!("it cancels {id}, which it never asked"));
         }
-        check_message((Part::Notification, Side::Client, method), params)?;
+        check_message(Part::Notification, Side::Client, method, params)?;
         self.check_session(method, params)?;
         let update = &params["update"];
         let call = update["toolCallId"].as_str().unwrap_or_default();
@@ -139,7 +139,7 @@ impl Contract {
         match (message.get("result"), message.get("error")) {
             (None, Some(error)) => check_definition("Error", error),
             (Some(result), None) => {
-                check_message((Part::Response, Side::Agent, &method), result)?;
+                check_message(Part::Response, Side::Agent, &method, result)?;
                 if let ("session/new" | "session/fork", Some(session)) =
                     (method.as_str(), result["sessionId"].as_str())
                 {
@@ -168,7 +168,7 @@ impl Contract {
 }
 
 /// Checks a value against the definition for a part of a method.
-fn check_message((part, side, method): (Part, Side, &str), value: &Value) -> Result<(), String> {
+fn check_message(part: Part, side: Side, method: &str, value: &Value) -> Result<(), String> {
     match schema().definition(part, side, method) {
         Some(definition) => check_definition(definition, value),
         None if method.starts_with('_') => Ok(()),

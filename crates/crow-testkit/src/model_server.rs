@@ -201,7 +201,7 @@ impl ModelServer {
 
 impl ServerState {
     /// Looks for what is wrong with a request, and for its answer where nothing is.
-    fn evaluate(&mut self, (api, path): (Api, &str), request: &Value) -> (Vec<String>, Option<Answer>) {
+    fn evaluate(&mut self, api: Api, path: &str, request: &Value) -> (Vec<String>, Option<Answer>) {
         if let Some(recording) = &mut self.recording {
             return match recording.take_answer(path, request) {
                 Ok(answer) => (Vec::new(), Some(answer)),
@@ -249,7 +249,7 @@ impl SharedState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut ServerState) -> T) -> T {
+    fn update<T>(&self, change: impl FnOnce(&mut ServerState) -> T) -> T {
         let value = change(&mut self.lock());
         self.changed.send_replace(());
         value
@@ -258,15 +258,15 @@ impl SharedState {
     /// Finds what an address gives, and notes that it was asked for.
     fn take_page(&self, request: &Request) -> Option<Answer> {
         let page = self.lock().pages.get(request.address()).cloned()?;
-        self.change(|state| state.page_heads.push(request.head.clone()));
+        self.update(|state| state.page_heads.push(request.head.clone()));
         Some(page)
     }
 
     /// Notes a request; gives its number and the answer it gets.
     fn accept_request(&self, api: Api, request: Request) -> (usize, Answer) {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
-        self.change(|state| {
-            let (problems, answer) = state.evaluate((api, request.target().1), &body);
+        self.update(|state| {
+            let (problems, answer) = state.evaluate(api, request.target().1, &body);
             let index = state.requests.len();
             let answer = answer.unwrap_or_else(|| reply_writer::rejection(&problems));
             state.rejections.extend(problems.into_iter().map(|reason| format!("request {index}: {reason}")));
@@ -296,7 +296,7 @@ fn run_server(listener: std::net::TcpListener, shared: &Arc<SharedState>, shutdo
 }
 
 async fn serve_connection(stream: TcpStream, shared: Arc<SharedState>) {
-    shared.change(|state| state.n_connections += 1);
+    shared.update(|state| state.n_connections += 1);
     let mut request_indexes = Vec::new();
     let mut connection = Connection::new(stream);
     while let Ok(Some(request)) = connection.read_request().await {
@@ -327,5 +327,5 @@ async fn serve_connection(stream: TcpStream, shared: Arc<SharedState>) {
         }
     }
     drop(connection);
-    shared.change(|state| request_indexes.into_iter().for_each(|index| state.is_disconnected[index] = true));
+    shared.update(|state| request_indexes.into_iter().for_each(|index| state.is_disconnected[index] = true));
 }

@@ -8,8 +8,8 @@ use crow_core::{
 };
 use crow_speckit::{
     AuxiliaryPrompt, Feature, PromptFacts, PromptKind, ProtectedChangeKind, SET_ASIDE_DIR, StepBaseline,
-    StepLimits, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState, WorkflowCommand, build_plan_view,
-    check_step, gather_facts, render_prompt, set_task_ticked, summarize_step,
+    StepInput, StepLimits, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState, WorkflowCommand,
+    build_plan_view, check_step, gather_facts, render_prompt, set_task_ticked, summarize_step,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
 use serde_json::json;
@@ -190,9 +190,9 @@ impl WorkflowStep<'_> {
             gather_facts(
                 &context.project,
                 feature.as_ref(),
-                (command, &text, limits),
-                (&display_path, &page),
-                &today,
+                &StepInput { command, args: &text, today: &today, limits },
+                &display_path,
+                &page,
             )
         });
         facts.await.map_err(project_failure)
@@ -210,7 +210,7 @@ impl WorkflowStep<'_> {
         let baseline = baseline.clone();
         let problems = run_blocking(move || {
             let page = |name: &str| context.find_page(name);
-            check_step(&context.project, feature.as_ref(), (command, &baseline), &page)
+            check_step(&context.project, feature.as_ref(), command, &baseline, &page)
         });
         problems.await.map_err(project_failure)
     }
@@ -220,7 +220,7 @@ impl WorkflowStep<'_> {
         let (project, feature, command) = (self.context.project.clone(), self.feature.clone(), self.command);
         let (baseline, today) = (baseline.clone(), clock::today());
         let results = run_blocking(move || {
-            let mut lines = summarize_step(&project, feature.as_ref(), (command, &today))?;
+            let mut lines = summarize_step(&project, feature.as_ref(), command, &today)?;
             if let Some(feature) = feature.filter(|_| command == WorkflowCommand::Tasks) {
                 lines.extend(baseline.describe_lost_ticks(&feature)?);
             }

@@ -16,7 +16,7 @@ fn check_lists(before: impl Fn(StepBaseline) -> StepBaseline, act: impl Fn(&Spec
     act(&project);
     let pages = |name: &str| -> Result<PageTemplate, SpeckitError> { compose_page(&project, None, name) };
     let problems =
-        check_step(&project, Some(&feature), (WorkflowCommand::Checklist, &baseline), &pages).unwrap();
+        check_step(&project, Some(&feature), WorkflowCommand::Checklist, &baseline, &pages).unwrap();
     assert_eq!(problems.join("\n"), expected);
 }
 
@@ -65,7 +65,7 @@ fn check_constitution_line(constitution: Option<&str>, expected: &str) {
     for command in
         WorkflowCommand::ALL.into_iter().filter(|command| *command != WorkflowCommand::Constitution)
     {
-        let lines = summarize_step(&project, Some(&feature), (command, "2026-01-31")).unwrap();
+        let lines = summarize_step(&project, Some(&feature), command, "2026-01-31").unwrap();
         let said: Vec<String> = lines.into_iter().filter(|line| line.contains("constitution")).collect();
         assert_eq!(said.join("\n"), expected, "{command}");
     }

@@ -77,7 +77,8 @@ impl InvalidFeatureDir {
 pub(crate) fn check_feature_dir(
     project: &SpeckitProject,
     dir: &Path,
-    (source, specs_root): (FeatureDirSource, &SpecsRoot),
+    source: FeatureDirSource,
+    specs_root: &SpecsRoot,
 ) -> Result<(), InvalidFeatureDir> {
     let (Some(canonical), Some(root)) = (follow_links(dir), follow_links(project.root())) else {
         return Err(InvalidFeatureDir::Outside);
@@ -130,7 +131,7 @@ mod tests {
         for (link, to) in [("up", ".."), ("git", "../.git"), ("out", "/")] {
             std::os::unix::fs::symlink(to, project.root().join("specs").join(link)).unwrap();
         }
-        let found = check_feature_dir(&project, &project.resolve_path(dir), (source, &SpecsRoot::Auto));
+        let found = check_feature_dir(&project, &project.resolve_path(dir), source, &SpecsRoot::Auto);
         assert_eq!(found, expected, "{dir}");
     }
 

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 
 use super::reviewed_checklists::ReviewedLists;
 use super::set_aside::{self, is_real_dir};
-use super::{NAMES_MAX, WriteGuard, resolve_path};
+use super::{NAMES_MAX, ProtectedPaths, WriteGuard, resolve_path};
 use crate::project::SPECIFY_DIR;
 use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{FeatureLock, SpeckitError, SpeckitProject};
@@ -79,12 +79,16 @@ pub(super) struct ProtectedFile {
 }
 
 /// What tells, without reading it, that a file was changed.
-type FileStamp = (u64, Option<SystemTime>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    n_bytes: u64,
+    modified: Option<SystemTime>,
+}
 
 impl GuardSnapshot {
     /// Reads the files that this guard protects. A link to another place is not followed, there or back.
     pub fn capture(guard: &WriteGuard) -> Result<Self, SpeckitError> {
-        let (files, directories) = guard.protected_paths();
+        let ProtectedPaths { files, directories } = guard.protected_paths();
         let has_no_links =
             |path: &PathBuf| resolve_path(&guard.root, path).is_ok_and(|canonical| canonical == *path);
         let directories: Vec<PathBuf> = directories.into_iter().filter(has_no_links).collect();
@@ -144,7 +148,7 @@ impl GuardSnapshot {
             for path in paths {
                 let stamp = file_stamp(&path);
                 let fits =
-                    stamp.is_some_and(|(n_bytes, _)| n_bytes <= n_bytes_left) && n_saved < OTHER_FILES_MAX;
+                    stamp.is_some_and(|stamp| stamp.n_bytes <= n_bytes_left) && n_saved < OTHER_FILES_MAX;
                 match (stamp, fits.then(|| read_file(&path, n_bytes_left))) {
                     (None, _) => {
                         self.non_files.insert(path);
@@ -340,7 +344,7 @@ fn stage_file(directory: &Path, saved: &ProtectedFile) -> io::Result<NamedTempFi
 /// Returns the size and the time of a file; `None` for what is no file.
 fn file_stamp(path: &Path) -> Option<FileStamp> {
     let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
-    Some((metadata.len(), metadata.modified().ok()))
+    Some(FileStamp { n_bytes: metadata.len(), modified: metadata.modified().ok() })
 }
 
 /// Reads a file up to one byte more than the limit; `None` if there is none. A link is none: nothing is followed.

@@ -138,7 +138,7 @@ impl<'a> LayerStack<'a> {
         }
         for preset in registry::list_presets(self.project)? {
             if let Some((strategy, path)) =
-                find_preset_layer(self.project, &preset, (kind, name), default_paths)?
+                find_preset_layer(self.project, &preset, kind, name, default_paths)?
             {
                 self.push_layer(LayerOrigin::Preset(preset.id), strategy, LayerSource::Project(path));
             }
@@ -171,7 +171,8 @@ impl<'a> LayerStack<'a> {
 fn find_preset_layer(
     project: &SpeckitProject,
     preset: &InstalledPackage,
-    (kind, name): (ProvidedKind, &str),
+    kind: ProvidedKind,
+    name: &str,
     default_paths: &[&str],
 ) -> Result<Option<(LayerStrategy, PathBuf)>, SpeckitError> {
     let provided = registry::read_provided_entries(project, preset)?;

@@ -65,11 +65,11 @@ impl FakeAgent {
                 "content": {"type": "text", "text": "It is over."},
                 "_meta": {"speckit": {"outcome": outcome}},
             });
-            self.update(session, report);
+            self.send_update(session, report);
         }
         let mut response = json!({"stopReason": if self.is_cancelled { "cancelled" } else { "end_turn" }});
         if self.has_behavior("usage") {
-            self.update(
+            self.send_update(
                 session,
                 json!({"sessionUpdate": "usage_update", "used": USED_TOKENS, "size": 32_000}),
             );
@@ -82,7 +82,7 @@ impl FakeAgent {
     fn send_edit(&mut self, session: &str) {
         let path = Path::new(&self.sessions[session]).join("notes.txt");
         let location = json!([{"path": path}]);
-        self.update(
+        self.send_update(
             session,
             json!({
                 "sessionUpdate": "tool_call", "toolCallId": "call-1", "title": "Edit notes.txt", "kind": "edit",
@@ -90,7 +90,7 @@ impl FakeAgent {
             }),
         );
         let diff = json!([{"type": "diff", "path": path, "oldText": "old\n", "newText": "new\n"}]);
-        self.update(
+        self.send_update(
             session,
             json!({
                 "sessionUpdate": "tool_call_update", "toolCallId": "call-1", "status": "completed", "content": diff,
@@ -171,7 +171,7 @@ impl FakeAgent {
         let request = self.permission_request(session);
         let mut announcement = request["toolCall"].clone();
         announcement["sessionUpdate"] = json!("tool_call");
-        self.update(session, announcement);
+        self.send_update(session, announcement);
         let mut request = request;
         if let Some(call) = request["toolCall"].as_object_mut().filter(|_| self.has_behavior("kindless")) {
             call.remove("kind");
@@ -182,7 +182,7 @@ impl FakeAgent {
         let response = self.request_and_report(session, "session/request_permission", request);
         let option_id = response["result"]["outcome"]["optionId"].as_str().unwrap_or_default();
         let status = if option_id.starts_with("allow") { "completed" } else { "failed" };
-        self.update(
+        self.send_update(
             session,
             json!({"sessionUpdate": "tool_call_update", "toolCallId": "call-2", "status": status}),
         );

@@ -177,8 +177,9 @@ impl Editor {
         let found_or_error = |found: Option<()>| found.map(|()| json!({})).ok_or_else(|| no_terminal(id));
         let (line, result) = match method {
             "fs/read_text_file" => {
-                let range = ["line", "limit"].map(|field| params[field].as_u64());
-                (format!("> fs read {}{}", path.display(), render_range(range)), self.read_file(path, range))
+                let (line, limit) = (params["line"].as_u64(), params["limit"].as_u64());
+                let text = format!("> fs read {}{}", path.display(), render_range(line, limit));
+                (text, self.read_file(path, line, limit))
             }
             "fs/write_text_file" => (format!("> fs write {}", path.display()), self.write_file(path, params)),
             "terminal/create" => match self.terminals.create(params) {
@@ -212,7 +213,7 @@ impl Editor {
         (Some(line), EditorResponse::Ready(result))
     }
 
-    fn read_file(&self, path: &Path, [line, limit]: [Option<u64>; 2]) -> Result<Value, Value> {
+    fn read_file(&self, path: &Path, line: Option<u64>, limit: Option<u64>) -> Result<Value, Value> {
         let text = match self.buffers.get(path) {
             Some(text) => text.clone(),
             None => std::fs::read_to_string(path).map_err(|reason| file_error(path, &reason))?,
@@ -235,7 +236,7 @@ impl Editor {
     }
 }
 
-fn render_range([line, limit]: [Option<u64>; 2]) -> String {
+fn render_range(line: Option<u64>, limit: Option<u64>) -> String {
     let line = line.map(|line| format!(" from {line}")).unwrap_or_default();
     line + &limit.map(|limit| format!(" limit {limit}")).unwrap_or_default()
 }

@@ -75,12 +75,15 @@ impl FakeClient {
                 self.pending_waits.insert(id.to_string(), fault);
                 let (sender, id) = (self.exit_sender.clone(), id.clone());
                 // Nobody hears it when the client is gone.
-                tokio::spawn(async move { drop(sender.send((id, exit.await)).await) });
+                tokio::spawn(async move {
+                    drop(sender.send(CommandExit { id, status: exit.await }).await);
+                });
             }
         }
     }
 
-    pub(super) async fn answer_wait(&mut self, (id, status): CommandExit) {
+    pub(super) async fn answer_wait(&mut self, exit: CommandExit) {
+        let CommandExit { id, status } = exit;
         if let Some(fault) = self.pending_waits.remove(&id.to_string()) {
             self.send_response(&id, Ok(status), fault).await;
         }

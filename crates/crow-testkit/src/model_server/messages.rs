@@ -63,7 +63,7 @@ impl EventEncoder {
             Step::Text(text) => self.encode_text(text),
             Step::Thought(text) => self.encode_thought(text),
             Step::Call { name, arguments } => self.encode_call(name, arguments),
-            Step::Chunk(event) => self.event(event),
+            Step::Chunk(event) => self.push_event(event),
             Step::Usage { .. } | Step::Cache { .. } => {}
             Step::Finish(reason) => self.encode_finish(reason),
             Step::Raw(_)
@@ -81,7 +81,7 @@ impl EventEncoder {
         if !self.is_finished {
             self.encode_finish(if self.n_calls > 0 { "tool_use" } else { "end_turn" });
         }
-        self.event(&json!({"type": "message_stop"}));
+        self.push_event(&json!({"type": "message_stop"}));
         std::mem::take(&mut self.events)
     }
 
@@ -90,7 +90,7 @@ impl EventEncoder {
             self.start_block(&json!({"type": "text", "text": ""}));
             self.open_block = Some(OpenBlock::Text);
         }
-        self.delta(&json!({"type": "text_delta", "text": text}));
+        self.encode_delta(&json!({"type": "text_delta", "text": text}));
     }
 
     fn encode_thought(&mut self, text: &str) {
@@ -101,7 +101,7 @@ impl EventEncoder {
         if let Some(OpenBlock::Thinking(thought)) = &mut self.open_block {
             thought.push_str(text);
         }
-        self.delta(&json!({"type": "thinking_delta", "thinking": text}));
+        self.encode_delta(&json!({"type": "thinking_delta", "thinking": text}));
     }
 
     fn encode_call(&mut self, name: &str, arguments: &str) {
@@ -110,7 +110,7 @@ impl EventEncoder {
         self.start_block(&json!({"type": "tool_use", "id": id, "name": name, "input": {}}));
         let middle = arguments.floor_char_boundary(arguments.len() / 2);
         for piece in ["", &arguments[..middle], &arguments[middle..]] {
-            self.delta(&json!({"type": "input_json_delta", "partial_json": piece}));
+            self.encode_delta(&json!({"type": "input_json_delta", "partial_json": piece}));
         }
         self.end_block();
     }
@@ -128,7 +128,7 @@ impl EventEncoder {
         self.is_finished = true;
         let usage = json!({"output_tokens": self.output});
         let delta = json!({"stop_reason": reason, "stop_sequence": null});
-        self.event(&json!({"type": "message_delta", "delta": delta, "usage": usage}));
+        self.push_event(&json!({"type": "message_delta", "delta": delta, "usage": usage}));
     }
 
     fn encode_start(&mut self) {
@@ -146,21 +146,23 @@ impl EventEncoder {
             "id": format!("msg_{}", self.request_index), "type": "message", "role": "assistant", "model": "scripted",
             "content": [], "stop_reason": null, "stop_sequence": null, "usage": usage,
         });
-        self.event(&json!({"type": "message_start", "message": message}));
+        self.push_event(&json!({"type": "message_start", "message": message}));
     }
 
     fn start_block(&mut self, block: &Value) {
         self.encode_start();
         self.close_block();
-        self.event(&json!({"type": "content_block_start", "index": self.n_blocks, "content_block": block}));
+        self.push_event(
+            &json!({"type": "content_block_start", "index": self.n_blocks, "content_block": block}),
+        );
     }
 
-    fn delta(&mut self, delta: &Value) {
-        self.event(&json!({"type": "content_block_delta", "index": self.n_blocks, "delta": delta}));
+    fn encode_delta(&mut self, delta: &Value) {
+        self.push_event(&json!({"type": "content_block_delta", "index": self.n_blocks, "delta": delta}));
     }
 
     fn end_block(&mut self) {
-        self.event(&json!({"type": "content_block_stop", "index": self.n_blocks}));
+        self.push_event(&json!({"type": "content_block_stop", "index": self.n_blocks}));
         self.n_blocks += 1;
     }
 
@@ -170,13 +172,13 @@ impl EventEncoder {
             None => return,
             Some(OpenBlock::Text) => {}
             Some(OpenBlock::Thinking(thought)) => {
-                self.delta(&json!({"type": "signature_delta", "signature": sign_thinking(&thought)}));
+                self.encode_delta(&json!({"type": "signature_delta", "signature": sign_thinking(&thought)}));
             }
         }
         self.end_block();
     }
 
-    fn event(&mut self, event: &Value) {
+    fn push_event(&mut self, event: &Value) {
         let name = event["type"].as_str().unwrap_or_default();
         self.events += &format!("event: {name}\ndata: {event}\n\n");
     }

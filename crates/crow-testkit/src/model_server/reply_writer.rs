@@ -141,8 +141,8 @@ impl<'a> AnswerWriter<'a> {
             return self.send_encoded(&events).await;
         }
         match step {
-            Step::Text(text) => self.delta(&json!({"content": text})).await,
-            Step::Thought(text) => self.delta(&json!({"reasoning_content": text})).await,
+            Step::Text(text) => self.send_delta(&json!({"content": text})).await,
+            Step::Thought(text) => self.send_delta(&json!({"reasoning_content": text})).await,
             Step::Call { name, arguments } => self.send_call(name, arguments).await,
             Step::Chunk(chunk) => self.send_event(&chunk.to_string()).await,
             Step::Usage { input, output } => {
@@ -205,16 +205,16 @@ impl<'a> AnswerWriter<'a> {
         let function = json!({"name": name, "arguments": ""});
         let head =
             json!({"index": index, "id": format!("call_{index}"), "type": "function", "function": function});
-        self.delta(&json!({"tool_calls": [head]})).await?;
+        self.send_delta(&json!({"tool_calls": [head]})).await?;
         let middle = arguments.floor_char_boundary(arguments.len() / 2);
         for piece in [&arguments[..middle], &arguments[middle..]] {
             let piece = json!({"index": index, "function": {"arguments": piece}});
-            self.delta(&json!({"tool_calls": [piece]})).await?;
+            self.send_delta(&json!({"tool_calls": [piece]})).await?;
         }
         Ok(())
     }
 
-    async fn delta(&mut self, delta: &Value) -> io::Result<()> {
+    async fn send_delta(&mut self, delta: &Value) -> io::Result<()> {
         self.send_choice(delta, None).await
     }
 

@@ -176,7 +176,7 @@ impl EventEncoder {
         let id = self.next_item_id(if is_thought { "rs" } else { "msg" });
         let item = if is_thought {
             let position = json!({"item_id": id, "output_index": index, "summary_index": 0});
-            self.part_done(
+            self.encode_part_done(
                 position,
                 ["response.reasoning_summary_text.done", "response.reasoning_summary_part.done"],
                 &text,
@@ -185,7 +185,11 @@ impl EventEncoder {
             json!({"id": id, "type": "reasoning", "encrypted_content": encrypted, "summary": [summary_text(&text)]})
         } else {
             let position = json!({"item_id": id, "output_index": index, "content_index": 0});
-            self.part_done(position, ["response.output_text.done", "response.content_part.done"], &text);
+            self.encode_part_done(
+                position,
+                ["response.output_text.done", "response.content_part.done"],
+                &text,
+            );
             json!({
                 "id": id, "type": "message", "status": "completed", "role": "assistant", "content": [output_text(&text)],
             })
@@ -193,7 +197,7 @@ impl EventEncoder {
         self.encode_item_done(item);
     }
 
-    fn part_done(&mut self, position: Value, [text_done, part_done]: [&str; 2], text: &str) {
+    fn encode_part_done(&mut self, position: Value, [text_done, part_done]: [&str; 2], text: &str) {
         let mut done_event = position.clone();
         done_event["text"] = text.into();
         self.push_event(text_done, done_event);
