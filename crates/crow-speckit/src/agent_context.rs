@@ -1,5 +1,5 @@
-//! What Crow does itself of the bundled `agent-context` extension: the block about Spec Kit in files such as `AGENTS.md`.
-//! Writes nothing.
+//! Crow's own implementation of the bundled `agent-context` extension: the block about Spec Kit in files such as
+//! `AGENTS.md`. Writes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,60 +10,60 @@ use crate::registry::EXTENSIONS_DIR;
 use crate::safe_text::is_safe_to_display;
 use crate::{SpeckitError, SpeckitProject, confined_files};
 
-/// Where the extension is.
+/// The extension's directory.
 const EXTENSION_DIR: &str = "agent-context";
 
-/// What the block stands between where nobody said otherwise.
+/// The default markers around the block.
 const DEFAULT_START: &str = "<!-- SPECKIT START -->";
 const DEFAULT_END: &str = "<!-- SPECKIT END -->";
 
-/// A marker is a comment.
+/// A marker is an HTML comment on one line.
 const MARKER_BYTES_MAX: usize = 200;
 
-/// Files that name the file for each agent, and the agent.
+/// Files that give the project's agent, and the context file of each agent.
 const DEFAULTS: &str = "agent-context-defaults.json";
 const OPTIONS: &str = "init-options.json";
 
-/// Rules that have no ending.
+/// Context files without an extension.
 const CONTEXT_NAMES: [&str; 4] = [".cursorrules", ".windsurfrules", ".clinerules", ".goosehints"];
 
-/// Folders in which a file can become a command.
+/// Directories in which a file can become a command.
 const EXCLUDED_DIRS: [&str; 3] = [".git", ".crow", ".specify"];
 
-/// A project keeps a file for each of its agents.
+/// A project has one context file for each of its agents.
 const FILES_MAX: usize = 16;
 
-/// Where the block is kept, and what marks it.
+/// The files that contain the block, and its markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentContext {
-    /// The files, from the project's root. None of them leads out of it.
+    /// The context files, relative to the project's root. All of them are inside the project.
     pub files: Vec<PathBuf>,
     start_marker: String,
     end_marker: String,
 }
 
 impl AgentContext {
-    /// The command that has the block kept.
+    /// The hook command that updates the block.
     pub(crate) const COMMAND: &str = "speckit.agent-context.update";
 
-    /// Reads the settings; `None` where the extension is not there.
+    /// Reads the settings; `None` if the extension is not installed.
     pub fn read(project: &SpeckitProject) -> Result<Option<Self>, SpeckitError> {
         let text = confined_files::read_specify_file(project, &Self::config_path(project))?;
         text.map(|text| Self::parse(project, &text)).transpose()
     }
 
-    /// The file they stand in.
+    /// The path of the settings.
     pub fn config_path(project: &SpeckitProject) -> PathBuf {
         project.specify_path(EXTENSIONS_DIR).join(EXTENSION_DIR).join("agent-context-config.yml")
     }
 
-    /// The files that say where the block goes, the settings first.
+    /// The files that decide where the block goes, the settings first.
     pub(crate) fn source_files(project: &SpeckitProject) -> [PathBuf; 3] {
         let defaults = project.specify_path(EXTENSIONS_DIR).join(EXTENSION_DIR).join(DEFAULTS);
         [Self::config_path(project), project.specify_path(OPTIONS), defaults]
     }
 
-    /// Reads the settings from the text of their file.
+    /// Parses the settings.
     pub fn parse(project: &SpeckitProject, text: &str) -> Result<Self, SpeckitError> {
         let path = Self::config_path(project);
         let settings = confined_files::parse_yaml(&path, text)?;
@@ -103,7 +103,8 @@ impl AgentContext {
         Ok(Self { files, start_marker: start, end_marker: end })
     }
 
-    /// Puts the block into a file's text, in place of the one that is there. Half a block is taken for the whole rest.
+    /// Inserts the block into a file's text, replacing an existing one. A start marker without an end marker replaces
+    /// the rest of the text.
     pub fn upsert_block(&self, text: &str, plan: Option<&str>) -> String {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let block = self.render_block(plan);
@@ -135,7 +136,7 @@ impl AgentContext {
     }
 }
 
-/// The files that the settings name, or else the one that the project's integration reads.
+/// Returns the files given by the settings, or else the one that the project's integration reads.
 fn context_file_names(project: &SpeckitProject, settings: &Value) -> Result<Vec<String>, SpeckitError> {
     let non_empty_text =
         |value: &Value| value.as_str().map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned);
@@ -166,7 +167,7 @@ fn context_file_names(project: &SpeckitProject, settings: &Value) -> Result<Vec<
         .collect())
 }
 
-/// Tells whether agents may look for rules in a file: by its name, by where it leads, and because nobody runs it.
+/// Whether a file is a context file: by its name, by the target of its links, and because it is not executable.
 fn is_context_file(project: &SpeckitProject, file: &Path) -> bool {
     let Some(canonical) = follow_links(&project.resolve_path(file)) else { return false };
     let Some(relative) =
@@ -198,13 +199,13 @@ fn is_executable(_found: &std::fs::Metadata) -> bool {
     false
 }
 
-/// Tells whether a file that may not be there yet stays in the project, whatever links are on the way.
+/// Whether a file, which may not exist yet, is inside the project once all links are resolved.
 fn stays_in_project(project: &SpeckitProject, file: &Path) -> Result<bool, SpeckitError> {
     let io_error = |error| SpeckitError::io(project.root(), error);
     let root = project.root().canonicalize().map_err(io_error)?;
     for ancestor in root.join(file).ancestors() {
         match ancestor.symlink_metadata() {
-            // A link that leads nowhere would be written through.
+            // Writing to a dangling link would create its target.
             Ok(_) => return Ok(ancestor.canonicalize().is_ok_and(|canonical| canonical.starts_with(&root))),
             Err(_) => continue,
         }

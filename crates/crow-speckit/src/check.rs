@@ -1,4 +1,4 @@
-//! What is wrong with what a step left on disk, and what it came to.
+//! Checks the files that a step wrote, and summarizes them.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::{
     checklist_facts, list_docs,
 };
 
-/// What stood on disk before a step, as far as it is held against what stands there after it.
+/// The state of the files before a step, for comparison with the state after it.
 #[derive(Debug, Clone, Default)]
 pub struct StepBaseline {
     constitution: Option<String>,
@@ -26,7 +26,7 @@ pub struct StepBaseline {
 }
 
 impl StepBaseline {
-    /// Takes down what stands there now.
+    /// Records the current state.
     pub fn capture(project: &SpeckitProject, feature: Option<&Feature>) -> Result<Self, SpeckitError> {
         let mut baseline = Self {
             constitution: SpeckitProject::read_file(&project.constitution_path())?,
@@ -39,13 +39,14 @@ impl StepBaseline {
         Ok(baseline)
     }
 
-    /// Marks it as taken when the step had begun: what the step wrote before is in it, and cannot be told from what was there.
+    /// Marks the state as recorded after the step began: what the step wrote before that cannot be told from what was
+    /// there.
     #[must_use]
     pub fn mark_late(self) -> Self {
         Self { is_late: true, constitution: None, ..self }
     }
 
-    /// Says how many ticks are gone since then, as they are when a task list was written anew; `None` where none is.
+    /// Describes how many ticks were lost since then, as happens when a task list is rewritten; `None` if none were.
     pub fn describe_lost_ticks(&self, feature: &Feature) -> Result<Option<String>, SpeckitError> {
         let n_lost = self.n_done.saturating_sub(feature.read_task_list()?.done_count());
         Ok((n_lost > 0).then(|| {
@@ -67,7 +68,7 @@ fn read_checklists(feature: &Feature) -> Result<BTreeMap<String, String>, Specki
     Ok(texts)
 }
 
-/// Says what is wrong with what a step wrote, in words that a model can act on.
+/// Lists the problems in what a step wrote, phrased so that a model can act on them.
 pub fn check_step(
     project: &SpeckitProject,
     feature: Option<&Feature>,
@@ -136,7 +137,7 @@ fn read_or_empty(path: &Path) -> Result<String, SpeckitError> {
     Ok(SpeckitProject::read_file(path)?.unwrap_or_default())
 }
 
-/// Nothing but ticks may change in the list that every spec has, once it is there.
+/// Only checkboxes may change in the requirements checklist once it exists.
 fn check_requirements(
     feature: &Feature,
     baseline: &StepBaseline,
@@ -157,7 +158,7 @@ impl ProblemList {
     }
 }
 
-/// Says what a step came to, from what stands on disk: a line each.
+/// Summarizes the result of a step from the files, one line each.
 pub fn summarize_step(
     project: &SpeckitProject,
     feature: Option<&Feature>,
@@ -206,7 +207,7 @@ pub fn summarize_step(
     Ok(lines)
 }
 
-/// Says that the constitution still has the placeholders of its template, where it has.
+/// Returns a note if the constitution still has the placeholders of its template.
 pub fn unfilled_constitution_note(project: &SpeckitProject) -> Result<Option<String>, SpeckitError> {
     let is_unfilled = constitution_facts(project)?.state == ConstitutionState::Unfilled;
     Ok(is_unfilled.then(|| {

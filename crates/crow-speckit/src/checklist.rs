@@ -1,25 +1,23 @@
-//! Checklists: what of them is ticked, and what a model may do to one. Text in, text out; knows no file.
+//! Checklists: counting checked items and checking a model's changes. Text in, text out; accesses no files.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::lint::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 
-/// The list that every spec is reviewed with.
+/// The checklist that every spec is reviewed with.
 pub const REQUIREMENTS: &str = "requirements.md";
 
-/// The share of new items, in percent, that have to say what of the spec they are about.
+/// The percentage of new items that must reference a part of the spec.
 const REFERENCED_PERCENT_MIN: usize = 80;
 
-/// Words in brackets that say what an item is about.
+/// Bracketed labels that count as a reference.
 const REFERENCES: [&str; 5] = ["Spec §", "Gap", "Ambiguity", "Conflict", "Assumption"];
 
-/// How much of a checklist is ticked.
+/// The number of items of a checklist, and of those checked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ChecklistCounts {
-    /// Items.
     pub(crate) n_total: usize,
-    /// Ticked ones.
     pub(crate) n_checked: usize,
 }
 
@@ -34,7 +32,7 @@ pub(crate) fn count_items(text: &str) -> ChecklistCounts {
     counts
 }
 
-/// The number that the next item gets.
+/// Returns the number of the next item.
 fn next_item_number(text: &str) -> u32 {
     let visible = markdown::visible_text(text);
     let numbers = markdown::split_lines(&visible)
@@ -42,11 +40,11 @@ fn next_item_number(text: &str) -> u32 {
     numbers.max().unwrap_or(0).saturating_add(1)
 }
 
-/// Says what is wrong with a checklist of reviewers after a model wrote it: what was there is kept, and new items are
-/// unticked, numbered on, say what they are about, and are not the samples of the template.
+/// Lists the problems in a reviewers' checklist after a model changed it: existing items must be unchanged, and new
+/// items must be unchecked, numbered consecutively, reference the spec, and not be samples of the template.
 pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str) -> Vec<LintProblem> {
     let before = before.unwrap_or_default();
-    // Boxes are the reviewers', who may tick while the model writes.
+    // Reviewers may check boxes while the model writes.
     let Some(added_text) = clear_boxes(after)
         .strip_prefix(&clear_boxes(before))
         .map(|added_text| &after[after.len() - added_text.len()..])
@@ -56,7 +54,7 @@ pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str)
         )];
     };
     let n_lines_before = before.lines().count();
-    // What an item is about is spelled alike in the template and in a list that was made from it.
+    // References are written the same way in the template and in a list made from it.
     let template_without_references =
         REFERENCES.iter().fold(template.to_owned(), |bare, word| bare.replace(&format!("[{word}]"), ""));
     let mut problems = find_placeholders(after, &template_without_references);
@@ -105,7 +103,7 @@ pub(crate) fn check_checklist(before: Option<&str>, after: &str, template: &str)
     first_problems(problems)
 }
 
-/// Says what is wrong with [`REQUIREMENTS`] after a model went through it: nothing but boxes may differ.
+/// Lists the problems in [`REQUIREMENTS`] after a model edited it: only checkboxes may differ.
 pub(crate) fn check_box_changes(before: &str, after: &str) -> Vec<LintProblem> {
     let (cleared_before, cleared_after) = (clear_boxes(before), clear_boxes(after));
     let mut lines_after = markdown::split_lines(&cleared_after);
@@ -123,19 +121,18 @@ pub(crate) fn check_box_changes(before: &str, after: &str) -> Vec<LintProblem> {
     }
 }
 
-/// What became of the part of a checklist that reviewers own.
+/// The result of comparing the reviewers' part of a checklist.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReviewOutcome {
-    /// It is there as it was.
+    /// It is unchanged.
     Unchanged,
-    /// Boxes were changed; this is the text with them as they were, and those of new items empty.
+    /// Checkboxes were changed. Contains the text with the old boxes restored and those of new items cleared.
     BoxesRestored(String),
-    /// A line is gone or says something else.
+    /// A line was removed or changed.
     Broken,
 }
 
-/// Says what became of a reviewed checklist in a text that was written over it. Lines between those that were there are no
-/// loss.
+/// Compares a reviewed checklist with the text that replaced it. Added lines are allowed.
 pub fn compare_reviewed(before: &str, after: &str) -> ReviewOutcome {
     let Some(pairs) = pair_lines(before, after) else { return ReviewOutcome::Broken };
     let (visible_before, visible_after) = (markdown::visible_text(before), markdown::visible_text(after));
@@ -153,7 +150,8 @@ pub fn compare_reviewed(before: &str, after: &str) -> ReviewOutcome {
     if text == after { ReviewOutcome::Unchanged } else { ReviewOutcome::BoxesRestored(text) }
 }
 
-/// Adopts boxes that a person changed in a checklist that a model has added to; `None` where they changed more than that.
+/// Applies the boxes that a user changed in a checklist to which a model has added items; `None` if the user changed
+/// more than boxes.
 pub(crate) fn adopt_boxes(current: &str, reviewed_from: &str, reviewed: &str) -> Option<String> {
     if clear_boxes(reviewed_from) != clear_boxes(reviewed) {
         return None;
@@ -175,7 +173,7 @@ pub(crate) fn adopt_boxes(current: &str, reviewed_from: &str, reviewed: &str) ->
 
 #[derive(Debug, Clone, Copy)]
 struct ItemBox {
-    /// Where the byte between its brackets is in the text.
+    /// The offset of the byte between the brackets in the text.
     offset: usize,
     is_ticked: bool,
 }
@@ -185,8 +183,8 @@ fn parse_box(line: markdown::MarkdownLine<'_>) -> Option<ItemBox> {
     Some(ItemBox { offset: line.start + item.marker, is_ticked: item.is_ticked })
 }
 
-/// Pairs the lines of a text, whatever is in their boxes, with those that were there before, in order; `None` where one of
-/// those is missing, or hidden by what stands around it now. Empty lines are nobody's loss.
+/// Maps each line of the new text to the equal line of the old one, ignoring boxes, in order; `None` if a line is
+/// missing or is hidden by new markup around it. Empty lines are ignored.
 fn pair_lines(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
     let (before, after) = (clear_boxes(before), clear_boxes(after));
     let (visible_before, visible_after) = (markdown::visible_text(&before), markdown::visible_text(&after));
@@ -201,14 +199,14 @@ fn pair_lines(before: &str, after: &str) -> Option<HashMap<usize, usize>> {
     Some(pairs)
 }
 
-/// The lines of a text without their ends, each with what of it is shown.
+/// The lines of a text without line endings, each with its visible part.
 fn whole_lines<'a>(text: &'a str, visible: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
-    // What is hidden is spaces, those of a byte order mark too.
+    // Hidden bytes are spaces, including a byte order mark.
     let visible = markdown::split_lines(visible).map(|line| line.text.trim());
     markdown::split_lines(text).map(|line| line.text.trim_end()).zip(visible)
 }
 
-/// The text with every box empty.
+/// Returns the text with every box cleared.
 fn clear_boxes(text: &str) -> String {
     let visible = markdown::visible_text(text);
     let mut cleared = text.to_owned();
@@ -221,7 +219,7 @@ fn clear_boxes(text: &str) -> String {
     cleared
 }
 
-/// The number of an item that begins with `CHK001`.
+/// Parses the number of an item that begins with `CHK001`.
 pub(crate) fn item_number(item: &str) -> Option<u32> {
     let digits = item.trim_start_matches(['*', '`']).strip_prefix("CHK")?;
     let end = digits.find(|char: char| !char.is_alphanumeric()).unwrap_or(digits.len());

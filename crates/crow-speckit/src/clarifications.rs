@@ -1,11 +1,11 @@
-//! The answers that a person gave about a spec, as they are kept in it. Text in, text out; knows no file and no person.
+//! The user's answers about a spec, as they are stored in it. Text in, text out; accesses no files.
 
 use crate::markdown::{self, MarkdownHeading, MarkdownLine};
 use crate::tasks::one_line;
 
 const SECTION: &str = "Clarifications";
 
-/// Adds an answer to a spec, under its day, and makes the places for it where they are missing. Nothing else changes.
+/// Adds an answer to a spec under its date and creates missing headings. Nothing else changes.
 pub fn add_clarification(text: &str, today: &str, question: &str, answer: &str) -> String {
     let line_ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let bullet = format!("- Q: {} → A: {}", sanitize_answer(question), sanitize_answer(answer));
@@ -55,7 +55,7 @@ pub fn add_clarification(text: &str, today: &str, question: &str, answer: &str) 
     }
 }
 
-/// How many answers a spec has of this day.
+/// Counts the answers of a spec under this date.
 pub(crate) fn count_clarifications(text: &str, today: &str) -> usize {
     let visible = markdown::visible_text(text);
     let (mut in_section, mut in_session) = (false, false);
@@ -80,7 +80,7 @@ fn is_session_heading(heading: &MarkdownHeading<'_>, today: &str) -> bool {
     heading.level == 3 && heading.title.strip_prefix("Session").is_some_and(|rest| rest.trim() == today)
 }
 
-/// Where the section goes: before the scenarios, which are the first part behind the overview.
+/// Returns the offset for the new section: before the scenarios, which follow the overview.
 fn section_position(headings: &[(MarkdownLine<'_>, MarkdownHeading<'_>)], end: usize) -> usize {
     let level_2_headings = || headings.iter().filter(|(_, heading)| heading.level == 2);
     let is_anchor_title =
@@ -95,7 +95,7 @@ enum LineSpacing {
     Blank,
 }
 
-/// Puts lines at a place where a line begins, behind the last one that is not blank.
+/// Inserts lines at the start of a line, after the last line that is not blank.
 fn insert_lines(text: &str, offset: usize, lines: &str, spacing: LineSpacing) -> String {
     let line_ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let before = text[..offset].trim_end();
@@ -113,7 +113,7 @@ fn insert_lines(text: &str, offset: usize, lines: &str, spacing: LineSpacing) ->
     result
 }
 
-/// Words that stay on their line, and do not look like the other half of it.
+/// Makes an answer fit on its line without looking like the separator between question and answer.
 fn sanitize_answer(text: &str) -> String {
     let line = one_line(text).replace('→', "->").replace("[NEEDS CLARIFICATION", "[needs clarification");
     if line.matches('`').count() % 2 == 1 { line.replace('`', "'") } else { line }

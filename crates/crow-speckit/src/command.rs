@@ -1,4 +1,4 @@
-//! The commands of the workflow: their names, and how what a person typed becomes one.
+//! The commands of the workflow: their names and the parser for what a user typed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -6,28 +6,27 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod tests;
 
-/// A step of the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WorkflowCommand {
-    /// Ground rules.
+    /// Principles of the project.
     Constitution,
-    /// What to build, and why.
+    /// The specification: requirements and their reasons.
     Specify,
-    /// Open points of the spec.
+    /// Open questions of the spec.
     Clarify,
-    /// How it is built.
+    /// The technical plan.
     Plan,
-    /// A list to review the requirements with.
+    /// A checklist to review the requirements with.
     Checklist,
-    /// What is to be done, in order.
+    /// The ordered task list.
     Tasks,
-    /// Whether spec, plan and tasks agree.
+    /// A consistency check of spec, plan and tasks.
     Analyze,
-    /// The doing.
+    /// Working through the task list.
     Implement,
-    /// What the code still lacks.
+    /// Adding tasks for what the code still lacks.
     Converge,
-    /// Issues on GitHub.
+    /// GitHub issues for open tasks.
     TasksToIssues,
 }
 
@@ -46,7 +45,7 @@ impl WorkflowCommand {
         Self::TasksToIssues,
     ];
 
-    /// The name behind `speckit.`.
+    /// The name after `speckit.`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Constitution => "constitution",
@@ -62,12 +61,12 @@ impl WorkflowCommand {
         }
     }
 
-    /// Reads a name.
+    /// Parses a name.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|command| command.as_str() == name)
     }
 
-    /// Says in a line what it does.
+    /// A one-line description.
     pub fn description(self) -> &'static str {
         match self {
             Self::Constitution => "Set or amend the project's ground rules",
@@ -83,7 +82,7 @@ impl WorkflowCommand {
         }
     }
 
-    /// What may follow it.
+    /// A hint for the arguments.
     pub fn argument_hint(self) -> &'static str {
         match self {
             Self::Constitution => "principles to adopt or change",
@@ -97,7 +96,7 @@ impl WorkflowCommand {
         }
     }
 
-    /// What usually follows when it is done, the likeliest first.
+    /// The commands that usually follow, the most likely first.
     pub fn next_commands(self) -> &'static [Self] {
         match self {
             Self::Constitution => &[Self::Specify],
@@ -119,70 +118,70 @@ impl fmt::Display for WorkflowCommand {
     }
 }
 
-/// What a person asked of the workflow.
+/// A parsed workflow command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpeckitRequest {
-    /// A step of it.
+    /// A step of the workflow.
     Step(CommandInvocation),
-    /// Something about it.
+    /// A command about the workflow.
     Action(SpeckitAction),
     /// A command of an extension, if the project has it.
     Extension {
         /// Its name, such as `speckit.git.commit`.
         name: String,
-        /// What stands behind it, byte for byte.
+        /// The arguments, byte for byte.
         text: String,
     },
 }
 
-/// Something about the workflow itself.
+/// A command about the workflow itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpeckitAction {
-    /// Where it stands.
+    /// Shows the state of the workflow.
     Status,
-    /// Goes on with another feature, by its number, name or folder.
+    /// Switches to another feature, given by number, name or directory.
     Use(String),
-    /// Prepares the project.
+    /// Initializes the project.
     Init,
-    /// Where each template comes from.
+    /// Shows the source of each template.
     Templates,
-    /// What is odd about the project.
+    /// Shows problems of the project.
     Doctor,
-    /// None of these.
+    /// Anything else.
     Unknown(String),
 }
 
-/// A step with what was said to it.
+/// A step with its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandInvocation {
-    /// Which.
+    /// The step.
     pub command: WorkflowCommand,
-    /// The feature it is for, when it was named.
+    /// The feature to work on, if given.
     pub feature: Option<String>,
-    /// How a new feature is to be called.
+    /// The name for a new feature.
     pub naming: FeatureNaming,
-    /// Everything else, byte for byte.
+    /// The rest of the arguments, byte for byte.
     pub text: String,
 }
 
-/// How a person wants a new feature called.
+/// A user's choices for the name of a new feature.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeatureNaming {
-    /// The words of its folder.
+    /// The short name in its directory name.
     pub short_name: Option<String>,
     /// Its number, if that is free.
     pub number: Option<u64>,
-    /// It gets the time instead of a number.
+    /// Whether to use a timestamp instead of a number.
     pub timestamp: bool,
-    /// Its folder, as it is.
+    /// Its exact directory.
     pub directory: Option<PathBuf>,
-    /// Its branch, for the extension that makes branches.
+    /// Its branch, for the extension that creates branches.
     pub branch: Option<String>,
 }
 
 impl SpeckitRequest {
-    /// Reads a command by its name without the slash; `None` where it is none of ours, an error in a sentence where what
-    /// follows cannot be read.
+    /// Parses a command from its name without the slash; `None` if it is not one of ours, an error message if the
+    /// arguments cannot be parsed.
     pub fn parse(name: &str, arguments: &str) -> Option<Result<Self, String>> {
         let rest = name.strip_prefix("speckit")?;
         if rest.is_empty() {
@@ -216,7 +215,7 @@ fn parse_action(text: &str) -> SpeckitAction {
     }
 }
 
-/// Takes the options off the beginning. What is spelled like one and is none is what the person wants to say.
+/// Parses the leading options. Text that looks like an option but is none is part of the description.
 fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<CommandInvocation, String> {
     let mut invocation =
         CommandInvocation { command, feature: None, naming: FeatureNaming::default(), text: String::new() };
@@ -273,7 +272,7 @@ fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<Command
     Ok(invocation)
 }
 
-/// Takes one value off the beginning, in quotes or up to a space.
+/// Splits off the first value: quoted, or up to a space.
 fn split_value(text: &str) -> Option<(&str, &str)> {
     for quote in ['"', '\''] {
         if let Some((value, after)) = text.strip_prefix(quote).and_then(|text| text.split_once(quote)) {

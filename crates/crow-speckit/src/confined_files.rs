@@ -1,5 +1,5 @@
-//! Reads what a repository brought along: never through a link out of it, never deeper or longer than a bound. Knows what
-//! YAML and JSON are, and not what they say.
+//! Reads files that came with a repository: never follows a link out of it, and limits depth and size. Knows the syntax
+//! of YAML and JSON, not their meaning.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,22 +9,22 @@ use serde_json::Value;
 
 use crate::{SpeckitError, SpeckitProject};
 
-/// Configuration that people write has four or five levels.
+/// Hand-written configuration has four or five levels.
 const LEVELS_MAX: usize = 32;
 
-/// The largest manifests of public extensions have some hundred values.
+/// The largest manifests of public extensions have a few hundred values.
 const VALUES_MAX: usize = 20_000;
 
 /// Anchors are rare in such files; many of them are an attack.
 const ALIASES_MAX: usize = 200;
 
-/// Names become parts of paths, and lists are shown to people.
+/// Names become parts of paths and are listed to users.
 const NAME_BYTES_MAX: usize = 64;
 
-/// A folder of presets or extensions has a few entries; what is beyond is not looked at one by one.
+/// A directory of presets or extensions has a few entries.
 const ENTRIES_MAX: usize = 512;
 
-/// Reads a file of `.specify/`; `None` where there is none.
+/// Reads a file in `.specify/`; `None` if it does not exist.
 pub(crate) fn read_specify_file(
     project: &SpeckitProject,
     path: &Path,
@@ -32,7 +32,7 @@ pub(crate) fn read_specify_file(
     read_file_in(project, &project.specify_path(""), path)
 }
 
-/// Reads a file below a folder of the project; `None` where there is none.
+/// Reads a file below a directory of the project; `None` if it does not exist.
 pub(crate) fn read_file_in(
     project: &SpeckitProject,
     directory: &Path,
@@ -44,12 +44,12 @@ pub(crate) fn read_file_in(
     }
 }
 
-/// Tells whether a file of `.specify/` is there.
+/// Whether a file exists in `.specify/`.
 pub(crate) fn is_specify_file(project: &SpeckitProject, path: &Path) -> Result<bool, SpeckitError> {
     Ok(resolve_in_dir(project, &project.specify_path(""), path)?.is_some_and(|real| real.is_file()))
 }
 
-/// Names the folders in a folder of `.specify/`, sorted; only those whose names may stand in a path.
+/// Lists the directories in a directory of `.specify/`, sorted; only those whose names are valid in a path.
 pub(crate) fn list_dirs(project: &SpeckitProject, path: &Path) -> Result<Vec<String>, SpeckitError> {
     let Some(real) = resolve_in_dir(project, &project.specify_path(""), path)? else {
         return Ok(Vec::new());
@@ -72,20 +72,20 @@ pub(crate) fn list_dirs(project: &SpeckitProject, path: &Path) -> Result<Vec<Str
     Ok(names)
 }
 
-/// Tells whether this is a name as Spec Kit's things have them: letters, digits and hyphens.
+/// Whether this is a valid Spec Kit name: lower-case letters, digits and hyphens.
 pub(crate) fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     !name.is_empty() && name.len() <= NAME_BYTES_MAX && name.bytes().all(is_plain)
 }
 
-/// Tells whether a path that a file names stays below where it begins.
+/// Whether a path given by a file stays below its base.
 pub(crate) fn is_below(path: &str) -> bool {
     !path.is_empty()
         && !path.contains(['\\', '\0'])
         && Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
-/// Reads YAML. Nothing at all is `null`.
+/// Parses YAML. An empty text is `null`.
 pub(crate) fn parse_yaml(path: &Path, text: &str) -> Result<Value, SpeckitError> {
     if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
         return Ok(Value::Null);
@@ -100,20 +100,20 @@ pub(crate) fn parse_yaml(path: &Path, text: &str) -> Result<Value, SpeckitError>
             max_anchors: ALIASES_MAX,
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: VALUES_MAX },
-        // As the parser of the real tool has it.
+        // The same as the parser of the real tool.
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::LastWins,
     };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let line = error.location().map_or(1, |location| location.line());
         let message = error.without_snippet().to_string();
         let problem = message.split(" at line ").next().unwrap_or_default();
-        // What follows is advice to whoever calls the parser.
+        // The rest is advice for callers of the parser.
         let problem = problem.split(", set ").next().unwrap_or_default();
         SpeckitError::invalid_file(path, format!("line {line}: {problem}"))
     })
 }
 
-/// Tells whether a value counts as yes, where the real tool asks for its truth.
+/// Whether a value is truthy to the real tool.
 pub(crate) fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Null => false,
@@ -125,7 +125,7 @@ pub(crate) fn is_truthy(value: &Value) -> bool {
     }
 }
 
-/// Where a path really is; `None` where nothing is.
+/// Resolves a path; `None` if it does not exist.
 fn resolve_in_dir(
     project: &SpeckitProject,
     directory: &Path,

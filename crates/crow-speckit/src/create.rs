@@ -1,4 +1,4 @@
-//! Makes a feature: its number, its folder, its first pages. Two that make one at the same time never share a number.
+//! Creates a feature: its number, its directory, its first pages. Features created concurrently never share a number.
 
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
@@ -16,44 +16,44 @@ use crate::{
     slug, specs_root,
 };
 
-/// A feature is made in milliseconds: who holds the lock for so long hangs.
+/// Creating a feature takes milliseconds: a process that holds the lock for this long hangs.
 const LOCK_ATTEMPTS_MAX: u32 = 80;
 const LOCK_RETRY_DELAY: Duration = Duration::from_millis(25);
 
-/// Each attempt takes the next number; so many taken between two looks are no accident.
+/// Each attempt takes the next number; this many collisions are no coincidence.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// What a feature is made of.
+/// A request to create a feature.
 #[derive(Debug, Clone, Copy)]
 pub struct NewFeature<'a> {
-    /// What the person said it is.
+    /// The user's description.
     pub description: &'a str,
-    /// What they call it; a name is made from the description without one.
+    /// The user's short name; without one it is derived from the description.
     pub short_name: Option<&'a str>,
-    /// How its number is found.
+    /// The method to choose its number.
     pub numbering: FeatureNumbering,
-    /// The folder they named for it, from the root; nothing is numbered then.
+    /// The directory chosen by the user, relative to the root; it gets no number.
     pub dir: Option<&'a str>,
-    /// Where features go.
+    /// The directory for features.
     pub specs_root: &'a SpecsRoot,
-    /// Whether a link leads other programs there.
+    /// Whether to create a link for other programs.
     pub specs_link: SpecsLink,
     /// The local time.
     pub now: &'a jiff::Zoned,
 }
 
-/// A feature that was made, or would be.
+/// A feature that was created, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CreatedFeature {
     /// The feature.
     pub feature: Feature,
-    /// What its name begins with: a number, a time, or nothing in a folder that the person named.
+    /// The prefix of its name: a number, a timestamp, or empty for a directory chosen by the user.
     pub prefix: String,
-    /// What the person should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Tells which feature would be made. Writes nothing.
+/// Returns the feature that would be created. Writes nothing.
 pub fn preview_feature(
     project: &SpeckitProject,
     request: &NewFeature<'_>,
@@ -71,7 +71,8 @@ pub fn preview_feature(
     }
 }
 
-/// Finds the feature that has the name already which this one would get; only a number that was wished for, or a time, can.
+/// Finds an existing feature with the name that this one would get; only possible for a preferred number or a
+/// timestamp.
 pub fn find_existing_feature(
     project: &SpeckitProject,
     request: &NewFeature<'_>,
@@ -101,14 +102,14 @@ pub fn find_existing_feature(
     Ok(None)
 }
 
-/// Makes a feature with its spec and the list to review that with. A page that cannot be composed stops it before anything
-/// is written.
+/// Creates a feature with its spec and the checklist to review it with. A page that cannot be composed is an error
+/// before anything is written.
 pub fn create_feature(
     project: &SpeckitProject,
     request: &NewFeature<'_>,
     pages: &PageLoader<'_>,
 ) -> Result<CreatedFeature, SpeckitError> {
-    // Whatever refuses the feature does so before the first folder.
+    // Everything that can reject the request is checked before the first directory is created.
     preview_feature(project, request)?;
     let slug = resolve_slug(request)?;
     let spec = pages("spec-template")?;
@@ -120,7 +121,7 @@ pub fn create_feature(
             let created = prepare_named_feature(project, path_text, request.specs_root)?;
             created.feature.check_pages()?;
             let dir = &created.feature.dir;
-            // Outside only where the name says so, not where a link does.
+            // May be outside the project only if the path says so, not through a link.
             if dir.starts_with(project.root()) {
                 project.check_inside(&created.feature.checklists_dir())?;
             }
@@ -158,7 +159,7 @@ fn resolve_slug(request: &NewFeature<'_>) -> Result<String, SpeckitError> {
     Ok(slug)
 }
 
-/// The feature of a folder that the person named, which may be outside and may be there without a spec.
+/// Prepares a feature in a directory chosen by the user, which may be outside the project and may exist without a spec.
 fn prepare_named_feature(
     project: &SpeckitProject,
     path_text: &str,
@@ -181,7 +182,7 @@ fn timestamp(now: &jiff::Zoned) -> String {
     now.strftime("%Y%m%d-%H%M%S").to_string()
 }
 
-/// The feature with the next number, at least the floor.
+/// Prepares the feature with the next number that is at least `floor`.
 fn prepare_numbered_feature(
     project: &SpeckitProject,
     request: &NewFeature<'_>,
@@ -240,7 +241,7 @@ fn create_numbered_feature(
             }
             Err(error) if error.kind() == ErrorKind::AlreadyExists => match created.feature.number {
                 Some(number) => floor = number.saturating_add(1),
-                // A time is no number: the next second is another.
+                // A timestamp is not a number: the next second has another one.
                 None => break,
             },
             Err(error) => return Err(SpeckitError::io(dir, error)),
@@ -251,12 +252,12 @@ fn create_numbered_feature(
     Err(SpeckitError::Invalid(reason.to_owned()))
 }
 
-/// Waits until nobody else makes a feature in this project. The lock goes with its file.
+/// Waits until no other process creates a feature in this project. The lock is released with its file.
 fn lock_creation(project: &SpeckitProject) -> Result<Option<File>, SpeckitError> {
     let path = project.specify_path("crow/lock");
     project.check_inside(&path)?;
     let io_error = |error| SpeckitError::io(&path, error);
-    // Whoever makes it first makes a file, and whatever else is there is not opened.
+    // Only a regular file is opened.
     let opened = safe_open::set_safe_flags(File::options().create_new(true).append(true), LinkPolicy::Reject)
         .open(&path);
     let file = match opened {
@@ -277,7 +278,7 @@ fn lock_creation(project: &SpeckitProject) -> Result<Option<File>, SpeckitError>
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
             Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_DELAY),
-            // Disks without locks still make a folder only once.
+            // File systems without locks still create a directory only once.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(io_error(error)),
         }

@@ -1,45 +1,45 @@
-//! Why something could not be done in a project.
+//! Errors of project operations.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::{WorkflowCommand, sanitize_text};
 
-/// Why something could not be done. What can be checked is checked before anything is written; what was written before one
-/// is returned stays.
+/// An error of a project operation. Everything that can be checked is checked before anything is written; what was
+/// written before an error stays.
 #[derive(Debug, thiserror::Error)]
 pub enum SpeckitError {
-    /// Something has to be there first.
+    /// A prerequisite is missing.
     #[error("{}", sanitize_text(reason))]
     MissingPrerequisite {
-        /// What is missing, a whole sentence.
+        /// The missing prerequisite, as a clause.
         reason: String,
-        /// The command that makes it.
+        /// The command that creates it.
         command: Option<WorkflowCommand>,
     },
-    /// What was asked for is not possible.
+    /// The request is not possible.
     #[error("{}", sanitize_text(.0))]
     Invalid(String),
-    /// A file of the project says what nobody can use.
+    /// A file of the project is not usable.
     #[error("{} cannot be used: {}", display_path(path), sanitize_text(reason))]
     InvalidFile {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with it.
         reason: String,
     },
-    /// The disk said no.
+    /// An I/O error.
     #[error("{}: {error}", display_path(path))]
     Io {
-        /// What was read or written.
+        /// The file that was read or written.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         error: io::Error,
     },
 }
 
 impl SpeckitError {
-    /// What helps, where its sentence does not say so.
+    /// Returns the next action, if the message does not include it.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::MissingPrerequisite { command: next, .. } => {

@@ -1,4 +1,4 @@
-//! What installed extensions add: commands, and the settings that conditions of hooks ask for. Runs nothing.
+//! The additions of installed extensions: commands, and the settings that hook conditions read. Runs nothing.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use crate::confined_files;
 use crate::registry::{self, EXTENSIONS_DIR, InstalledPackage};
 use crate::{SpeckitError, SpeckitProject, sanitize_text};
 
-/// What an extension says of itself.
+/// The manifest of an extension.
 pub(crate) const MANIFEST: &str = "extension.yml";
 
-/// An extension has a handful of commands; each is a line in a client's menu.
+/// An extension has a few commands; each is a line in a client's menu.
 const COMMANDS_MAX: usize = 64;
 
-/// A line of a menu.
+/// The length of a menu line.
 const DESCRIPTION_CHARS_MAX: usize = 200;
 
 /// A command of an extension.
@@ -24,22 +24,22 @@ pub struct ExtensionCommand {
     pub name: String,
     /// The extension's id.
     pub extension: String,
-    /// What it is for, in a line.
+    /// A one-line description.
     pub description: String,
-    /// Its file, from the project's root.
+    /// Its file, relative to the project's root.
     pub file: PathBuf,
 }
 
-/// The commands of all extensions that count.
+/// The commands of all active extensions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExtensionCommands {
-    /// Those that can be used.
+    /// The usable commands.
     pub commands: Vec<ExtensionCommand>,
-    /// Why others cannot, a sentence each.
+    /// Why others are unusable, one message each.
     pub problems: Vec<String>,
 }
 
-/// Lists the commands of enabled extensions; what is wrong with one of them does not hide the others.
+/// Lists the commands of enabled extensions; a problem with one extension does not hide the others.
 pub fn list_extension_commands(project: &SpeckitProject) -> Result<ExtensionCommands, SpeckitError> {
     let mut result = ExtensionCommands::default();
     for extension in registry::list_extensions(project)? {
@@ -93,19 +93,19 @@ fn read_commands(
     Ok(commands)
 }
 
-/// Makes words of a stranger fit into a line.
+/// Makes untrusted text fit on one line.
 pub(crate) fn menu_line(text: &str) -> String {
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     sanitize_text(&words.collect::<Vec<_>>().join(" ")).chars().take(DESCRIPTION_CHARS_MAX).collect()
 }
 
-/// The files that its settings stand in, the weakest first.
+/// The files with an extension's settings, lowest precedence first.
 pub(crate) fn settings_files(id: &str) -> [String; 3] {
     [MANIFEST.to_owned(), format!("{id}-config.yml"), "local-config.yml".to_owned()]
 }
 
-/// The settings of an extension: its defaults, then the project's, then those of this machine. What cannot be read says
-/// nothing, as in the real tool.
+/// Returns the settings of an extension: its defaults, then the project's, then the local ones. Unreadable files are
+/// ignored, as in the real tool.
 pub(crate) fn extension_settings(project: &SpeckitProject, id: &str) -> Map<String, Value> {
     let directory = project.specify_path(EXTENSIONS_DIR).join(id);
     let parse_file = |file: &str| {

@@ -1,4 +1,4 @@
-//! What a prompt may speak of, read from the disk.
+//! Collects the facts for a prompt from the files.
 
 use std::path::Path;
 
@@ -8,24 +8,24 @@ use crate::{
     WorkflowCommand, checklist, lint, list_docs, safe_text::is_safe_to_display,
 };
 
-/// Checklists that are read; a feature has a handful.
+/// The number of checklists that are read; a feature has a few.
 const CHECKLISTS_MAX: usize = 100;
 
-/// Entries of their folder that are looked at.
+/// The number of directory entries that are read.
 const ENTRIES_MAX: usize = 10_000;
 
-/// Bytes of all checklists of a feature; each that is known has fewer than 20 KB.
+/// The total size of a feature's checklists; known ones have less than 20 KB each.
 const CHECKLIST_BYTES_MAX: usize = 1024 * 1024;
 
-/// How paths are spelled so that a model's tools find them.
+/// Formats paths so that a model's tools can find them.
 pub type PathFormatter<'a> = dyn Fn(&Path) -> String + 'a;
 
-/// What the limits of a step are.
+/// The limits of a step.
 #[derive(Debug, Clone, Copy)]
 pub struct StepLimits {
-    /// Questions to the person.
+    /// The number of questions to the user.
     pub questions: usize,
-    /// Rounds of repair.
+    /// The number of repair rounds.
     pub repairs: usize,
 }
 
@@ -42,7 +42,7 @@ pub struct StepInput<'a> {
     pub limits: StepLimits,
 }
 
-/// Gathers the facts for a step.
+/// Collects the facts for a step.
 pub fn gather_facts(
     project: &SpeckitProject,
     feature: Option<&Feature>,
@@ -111,7 +111,7 @@ pub(crate) fn constitution_facts(project: &SpeckitProject) -> Result<Constitutio
     Ok(ConstitutionFacts { state, text })
 }
 
-/// Counts the review lists of a feature, by name.
+/// Counts the items of a feature's checklists, sorted by name.
 pub fn checklist_facts(feature: &Feature) -> Result<Vec<ChecklistFacts>, SpeckitError> {
     let mut checklists = Vec::new();
     let Ok(entries) = feature.checklists_dir().read_dir() else { return Ok(checklists) };
@@ -121,7 +121,7 @@ pub fn checklist_facts(feature: &Feature) -> Result<Vec<ChecklistFacts>, Speckit
     names.sort();
     let mut n_bytes = 0;
     for name in names {
-        // Left out, its boxes would count as done.
+        // Skipping it would make its items count as done.
         if !is_safe_to_display(&name) {
             let reason = "its name has characters that nobody can see; rename it";
             return Err(SpeckitError::invalid_file(&feature.checklists_dir().join(&name), reason));

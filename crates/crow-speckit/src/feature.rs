@@ -1,4 +1,4 @@
-//! Features: the folders with a spec, a plan and tasks, and which of them is meant. Writes nothing.
+//! Features, which are directories with a spec, a plan and tasks, and the selection of the current one. Writes nothing.
 
 mod dir_check;
 
@@ -11,10 +11,10 @@ use crate::{
 
 pub(crate) use dir_check::{FeatureDirSource, check_feature_dir};
 
-/// Names that a sentence lists before it stops; the rest is in `/speckit status`.
+/// The number of names in an error message; `/speckit status` lists all of them.
 const NAMES_LISTED_MAX: usize = 12;
 
-/// What stands in the folder of a feature.
+/// The contents of a feature's directory.
 const PAGES: [&str; 8] = [
     "spec.md",
     "plan.md",
@@ -26,69 +26,69 @@ const PAGES: [&str; 8] = [
     "checklists",
 ];
 
-/// A feature has a handful of them.
+/// A feature has a few checklists.
 const CHECKLISTS_CHECKED_MAX: usize = 1_000;
 
-/// A feature, by its folder. The folder need not be there.
+/// A feature, identified by its directory, which need not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feature {
-    /// Its folder.
+    /// Its directory.
     pub dir: PathBuf,
-    /// The name of the folder.
+    /// The name of the directory.
     pub name: String,
     /// The number in the name.
     pub number: Option<u64>,
 }
 
 impl Feature {
-    /// The feature of this folder.
+    /// Returns the feature of this directory.
     pub fn from_dir(dir: PathBuf) -> Self {
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         Self { number: numbering::parse_dir_number(&name), dir, name: sanitize_text(&name) }
     }
 
-    /// What to build, and why.
+    /// The specification: requirements and their reasons.
     pub fn spec_path(&self) -> PathBuf {
         self.dir.join("spec.md")
     }
 
-    /// How it is built.
+    /// The technical plan.
     pub fn plan_path(&self) -> PathBuf {
         self.dir.join("plan.md")
     }
 
-    /// What is to be done.
+    /// The task list.
     pub fn tasks_path(&self) -> PathBuf {
         self.dir.join("tasks.md")
     }
 
-    /// What was looked up for the plan.
+    /// The research for the plan.
     pub fn research_path(&self) -> PathBuf {
         self.dir.join("research.md")
     }
 
-    /// What is stored.
+    /// The data model.
     pub fn data_model_path(&self) -> PathBuf {
         self.dir.join("data-model.md")
     }
 
-    /// How it is tried.
+    /// The instructions to try the feature.
     pub fn quickstart_path(&self) -> PathBuf {
         self.dir.join("quickstart.md")
     }
 
-    /// What others may rely on.
+    /// The interfaces of the feature.
     pub fn contracts_dir(&self) -> PathBuf {
         self.dir.join("contracts")
     }
 
-    /// Lists to review with.
+    /// The review checklists.
     pub fn checklists_dir(&self) -> PathBuf {
         self.dir.join("checklists")
     }
 
-    /// The path of a page, such as `checklists/ux.md`, unless a link takes it out of the feature's folder. To be asked right
-    /// before the page is read or written: a link may have come meanwhile.
+    /// Returns the path of a page, such as `checklists/ux.md`, unless a link leads out of the feature's directory. Call
+    /// this right before each read or write, because a link may have been created in between.
     pub fn page_path(&self, name: &str) -> Result<PathBuf, SpeckitError> {
         let path = self.dir.join(name);
         if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
@@ -103,7 +103,7 @@ impl Feature {
         }
     }
 
-    /// Reads a page whole; `None` where there is none.
+    /// Reads a whole page; `None` if it does not exist.
     pub fn read_page(&self, name: &str) -> Result<Option<String>, SpeckitError> {
         SpeckitProject::read_file(&self.page_path(name)?)
     }
@@ -121,7 +121,7 @@ impl Feature {
     }
 }
 
-/// Lists the features of the project in the order of their numbers, each once, whatever links lead to it.
+/// Lists the features of the project by number, each once, even if several links lead to it.
 pub fn list_features(project: &SpeckitProject, specs_root: &SpecsRoot) -> Result<Vec<Feature>, SpeckitError> {
     let mut features: Vec<Feature> = Vec::new();
     for root in specs_root::all_specs_roots(project, specs_root) {
@@ -146,37 +146,37 @@ pub fn list_features(project: &SpeckitProject, specs_root: &SpecsRoot) -> Result
     Ok(features)
 }
 
-/// Who says which feature is meant, the strongest first.
+/// The sources that select a feature, highest precedence first.
 #[derive(Debug, Clone, Copy)]
 pub struct FeatureSelector<'a> {
-    /// What the person typed: a number, a name, or a folder from the root.
+    /// The user's input: a number, a name, or a directory relative to the root.
     pub typed: Option<&'a str>,
-    /// What the session works on.
+    /// The feature of the session.
     pub session_dir: Option<&'a Path>,
-    /// What the environment says.
+    /// The environment variables.
     pub variables: &'a SpeckitVariables,
-    /// Where features are beside the places that all projects have.
+    /// The directory for features, in addition to the default ones.
     pub specs_root: &'a SpecsRoot,
 }
 
-/// Who said it.
+/// The source that selected the feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureOrigin {
-    /// The person, just now.
+    /// By the user's input.
     Typed,
-    /// The session.
+    /// By the session.
     Session,
-    /// The environment.
+    /// By the environment.
     Variable,
-    /// The pointer of the project.
+    /// By the project's pointer.
     Pointer,
-    /// The branch that is checked out.
+    /// By the current branch.
     Branch,
-    /// Nobody: there is no other.
+    /// There is only one feature.
     Only,
 }
 
-/// Finds the feature that is meant, and who said so.
+/// Returns the selected feature and how it was selected.
 pub fn resolve_feature(
     project: &SpeckitProject,
     selector: FeatureSelector<'_>,
@@ -224,7 +224,7 @@ pub fn resolve_feature(
     infer_feature(project, selector.specs_root)
 }
 
-/// Finds the feature of a project that says nothing, as a fresh clone does.
+/// Infers the feature of a project without a pointer, such as a fresh clone.
 fn infer_feature(
     project: &SpeckitProject,
     specs_root: &SpecsRoot,
@@ -257,7 +257,7 @@ fn infer_feature(
     }
 }
 
-/// Finds what the person named: a folder from the root, a name, or a number.
+/// Finds the feature that the user typed: a directory relative to the root, a name, or a number.
 fn find_named_feature(
     project: &SpeckitProject,
     typed: &str,

@@ -1,17 +1,17 @@
-//! What a feature keeps on the disk, however its folder is spelled. Writes nothing.
+//! A feature's files, independent of how its directory is written. Writes nothing.
 
 use std::path::Path;
 
 use crate::{Feature, SpeckitError, TaskList, project::follow_links};
 
 impl Feature {
-    /// Tells whether this is its folder, whatever links lead there.
+    /// Whether this is its directory after resolving links.
     pub fn is_same_dir(&self, dir: &Path) -> bool {
         self.dir == dir
             || follow_links(&self.dir).is_some_and(|canonical| follow_links(dir) == Some(canonical))
     }
 
-    /// Reads its task list; one that is not there has no tasks.
+    /// Reads its task list, which is empty if the file does not exist.
     pub fn read_task_list(&self) -> Result<TaskList, SpeckitError> {
         let text = self.read_page("tasks.md")?.unwrap_or_default();
         TaskList::parse_checked(&text)
@@ -39,7 +39,7 @@ mod tests {
         for other in ["specs/002-b", "specs", "specs/001-a/spec.md", "specs/003-c", "lost"] {
             assert!(!feature.is_same_dir(&at(other)), "{other}");
         }
-        // What leads nowhere is not the same as all else that does.
+        // Two dangling links are not the same directory.
         assert!(!Feature::from_dir(at("lost/a")).is_same_dir(&at("lost/b")));
     }
 

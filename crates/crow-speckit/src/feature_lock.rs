@@ -1,4 +1,4 @@
-//! Who implements a feature: one session at a time, whatever process it runs in. Knows no session.
+//! A lock so that only one session, in any process, implements a feature. Knows no sessions.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use crate::{Feature, SpeckitError, SpeckitProject, init::ensure_crow_dir, project::follow_links};
 
-/// Bytes of the feature's name in the lock's: with them it is one for every disk.
+/// The length of the feature's name in the lock's file name, which every file system allows.
 const NAME_BYTES_MAX: usize = 200;
 
-/// The right to implement a feature. It ends when this is dropped, or with its process.
+/// The exclusive right to implement a feature, released when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct FeatureLock {
-    /// None on a disk without locks, where nobody is kept out.
+    /// `None` on a file system without locks.
     _file: Option<File>,
 }
 
 impl FeatureLock {
-    /// Whether a session has it at this moment.
+    /// Whether a session holds the lock.
     pub(crate) fn is_held(project: &SpeckitProject, dir: &Path) -> bool {
         let path = lock_path(project, &Feature::from_dir(dir.to_owned()));
         let is_file = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file());
@@ -25,7 +25,7 @@ impl FeatureLock {
         file.is_some_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Takes it, or says that another session has it.
+    /// Acquires the lock, or returns an error if another session holds it.
     pub fn acquire(project: &SpeckitProject, feature: &Feature) -> Result<Self, SpeckitError> {
         ensure_crow_dir(project)?;
         let path = lock_path(project, feature);
@@ -46,14 +46,14 @@ impl FeatureLock {
 }
 
 fn lock_path(project: &SpeckitProject, feature: &Feature) -> PathBuf {
-    // A link to a feature is no other feature.
+    // A link to a feature is the same feature.
     let dir = follow_links(&feature.dir).unwrap_or_else(|| feature.dir.clone());
     let name = Feature::from_dir(dir).name;
     let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
     project.specify_path(&format!("crow/implement-{name}.lock"))
 }
 
-/// Opens the file of a lock. What is there and no file might never open, or be somebody else's.
+/// Opens the lock file. Opening anything but a regular file might block.
 fn open_lock_file(path: &Path) -> Result<File, SpeckitError> {
     let io_error = |error: io::Error| SpeckitError::io(path, error);
     match fs::symlink_metadata(path) {

@@ -1,5 +1,5 @@
-//! The pointer: one line in `.specify/feature.json` that says which feature a checkout works on. Shared with other programs,
-//! so it is read as they read it and written as they write it. Knows no session.
+//! The pointer: one line in `.specify/feature.json` with the feature that a checkout works on. Shared with other
+//! programs, so it is read and written in their format. Knows no sessions.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,11 @@ use crate::{SpeckitError, SpeckitProject, git, project::follow_links};
 
 const KEY: &str = "feature_directory";
 
-/// Reads which folder the project works on; `None` where nobody said so yet. The folder need not be there.
+/// Reads the directory that the project works on; `None` if it is not set. The directory need not exist.
 pub fn read_pointer(project: &SpeckitProject) -> Result<Option<PathBuf>, SpeckitError> {
     let file = pointer_path(project);
     let Some(text) = SpeckitProject::read_file(&file)? else { return Ok(None) };
-    // PowerShell begins files with a mark and spells paths its own way.
+    // PowerShell writes a byte order mark and backslashes.
     let text = text.trim_start_matches('\u{feff}');
     let pointer_error = |reason: &str| {
         let advice = "point it anew with /speckit use, or delete the file";
@@ -29,7 +29,7 @@ pub fn read_pointer(project: &SpeckitProject) -> Result<Option<PathBuf>, Speckit
     }
 }
 
-/// Points at a folder; says whether that is news. Keeps the pointer out of git where the project does not do so itself.
+/// Points to a directory; returns whether the pointer changed. Excludes the pointer from git if the project does not.
 pub fn write_pointer(project: &SpeckitProject, dir: &Path) -> Result<bool, SpeckitError> {
     let file = pointer_path(project);
     if read_pointer(project).ok().flatten().is_some_and(|pointed_dir| pointed_dir == dir) {
@@ -48,7 +48,7 @@ fn pointer_path(project: &SpeckitProject) -> PathBuf {
     project.specify_path("feature.json")
 }
 
-/// Spells a folder from the root where it is in the project, with slashes on every system.
+/// Formats a directory relative to the root if it is inside, with slashes on every system.
 fn pointer_text(project: &SpeckitProject, dir: &Path) -> Result<String, SpeckitError> {
     let relative = dir.strip_prefix(project.root()).map(Path::to_owned).ok();
     let relative = relative

@@ -1,4 +1,4 @@
-//! Projects for tests, from their files.
+//! Test projects.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use crate::SpeckitProject;
 
-/// A project with these files, and nothing else.
+/// Creates a project with exactly these files.
 pub(crate) fn fixture_project(files: &[(&str, &str)]) -> (TempDir, SpeckitProject) {
     let temp_dir = tempfile::tempdir().unwrap();
     fs::create_dir(temp_dir.path().join(".specify")).unwrap();
@@ -19,7 +19,7 @@ pub(crate) fn fixture_project(files: &[(&str, &str)]) -> (TempDir, SpeckitProjec
     (temp_dir, project)
 }
 
-/// An outcome as tests compare it: without the folder of the test.
+/// Replaces the test directory in a text.
 pub(crate) fn mask_project_root(project: &SpeckitProject, text: &str) -> String {
     let canonical = project.root().canonicalize().unwrap();
     text.replace(&canonical.display().to_string(), "$DIR")

@@ -1,49 +1,49 @@
-//! What a project's git folder says, read by hand: the branch, and which files are kept out on this machine. Starts no
-//! process and writes only where the repository proves to be the project's own.
+//! Reads a project's git directory without git: the branches, and the files excluded on this machine. Starts no process
+//! and writes only where the repository is shown to be the project's own.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::{SpeckitError, SpeckitProject, project::follow_links};
 
-/// Branches that are looked at; the largest public projects have some thousands.
+/// The largest public projects have a few thousand branches.
 const REFS_MAX: usize = 50_000;
 
-/// Files and folders that are looked at for them; folders without a branch are not endless either.
+/// The number of directory entries read for them, including directories without branches.
 const ENTRIES_MAX: usize = 4 * REFS_MAX;
 
-/// Slashes in the name of a branch.
+/// The number of slashes in a branch name.
 const REF_LEVELS_MAX: usize = 16;
 
-/// The git folder of a project.
+/// The git directories of a project.
 struct GitDirs {
-    /// The folder that has `.git`.
+    /// The directory that contains `.git`.
     work_tree: PathBuf,
-    /// Where the branch is said.
+    /// The file with the current branch.
     head: PathBuf,
-    /// Where what all checkouts share is; `None` when a file leads there that does not prove its right to.
+    /// The directory shared by all worktrees; `None` if a `.git` file leads there and the directory does not lead back.
     common: Option<PathBuf>,
 }
 
-/// The branch that is checked out, if any.
+/// Returns the branch that is checked out.
 pub(crate) fn current_branch(root: &Path) -> Option<String> {
     let text = SpeckitProject::read_file(&find_git_dirs(root)?.head).ok()??;
     Some(text.trim().strip_prefix("ref: refs/heads/")?.to_owned())
 }
 
-/// Tells whether a project is in a git repository.
+/// Whether a project is in a git repository.
 pub fn is_repository(root: &Path) -> bool {
     find_git_dirs(root).is_some()
 }
 
-/// The address of a remote, as the repository's own configuration says it.
+/// Returns the URL of a remote from the repository's configuration.
 pub(crate) fn remote_address(root: &Path, remote: &str) -> Option<String> {
     let config = SpeckitProject::read_file(&find_git_dirs(root)?.common?.join("config")).ok()??;
     config_value(&config, "remote", Some(remote), "url")
 }
 
-/// The names of the branches here and at remotes, the latter without the remote's name; those that a repository keeps in
-/// another format than files are not known, nor are those of a folder elsewhere that does not name this checkout.
+/// Lists local branches and remote branches without the remote's name. Branches that are not stored as files or packed
+/// refs are missing, as are those of a git directory that does not lead back to this worktree.
 pub fn list_branches(root: &Path) -> Vec<String> {
     let Some(common) = find_git_dirs(root).and_then(|dirs| dirs.common) else { return Vec::new() };
     let mut refs = RefNames { names: Vec::new(), n_entries_left: ENTRIES_MAX };
@@ -66,14 +66,14 @@ pub fn list_branches(root: &Path) -> Vec<String> {
     names
 }
 
-/// Names of branches and remotes' branches, as git spells them, as far as they were looked for.
+/// Full ref names found so far.
 struct RefNames {
     names: Vec<String>,
     n_entries_left: usize,
 }
 
 impl RefNames {
-    /// Adds the names below a place.
+    /// Adds the refs below a path.
     fn collect_refs(&mut self, common: &Path, ref_path: &str, n_levels: usize) {
         let Ok(entries) = fs::read_dir(common.join(ref_path)) else { return };
         for git_entry in entries.filter_map(Result::ok) {
@@ -90,7 +90,7 @@ impl RefNames {
     }
 }
 
-/// Keeps a file of the project out of git on this machine only; says whether that is news.
+/// Excludes a file of the project from git on this machine only; returns whether it was not excluded before.
 pub(crate) fn exclude_file(root: &Path, file: &str) -> Result<bool, SpeckitError> {
     let Some(dirs) = find_git_dirs(root) else { return Ok(false) };
     let Some(common) = dirs.common else { return Ok(false) };
@@ -113,7 +113,7 @@ pub(crate) fn exclude_file(root: &Path, file: &str) -> Result<bool, SpeckitError
     Ok(true)
 }
 
-/// Spells a path so that it is no pattern.
+/// Escapes a path for use in an exclude pattern.
 fn escape_pattern(path: &str) -> String {
     path.chars().flat_map(|c| "\\*?[ ".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
@@ -138,11 +138,11 @@ fn find_git_dirs(root: &Path) -> Option<GitDirs> {
     None
 }
 
-/// Finds what the checkouts share that a file leads to. Its own folder names the one where that file is: a file that a
-/// stranger wrote into the project cannot arrange that.
+/// Returns the git directory shared by the worktrees, if it leads back to the `.git` file: a file in an untrusted
+/// project cannot forge that.
 fn find_common_dir(dir: &Path, git_entry: &Path) -> Option<PathBuf> {
     let Some(back_link) = SpeckitProject::read_file(&dir.join("gitdir")).ok()? else {
-        // The folder of a submodule is shared as it is.
+        // A submodule's directory is its own shared directory.
         let config = SpeckitProject::read_file(&dir.join("config")).ok()??;
         let checkout = config_value(&config, "core", None, "worktree")?;
         let is_submodule_of_parent = follow_links(&dir.join(checkout))? == follow_links(git_entry.parent()?)?;
@@ -155,7 +155,7 @@ fn find_common_dir(dir: &Path, git_entry: &Path) -> Option<PathBuf> {
     fs::canonicalize(dir.join(common.trim())).ok()
 }
 
-/// What the configuration of a repository says last of a setting.
+/// Returns the last value of a setting in a git configuration.
 fn config_value(config: &str, section: &str, subsection: Option<&str>, name: &str) -> Option<String> {
     let mut is_in_section = false;
     let mut last_value = None;

@@ -1,5 +1,5 @@
-//! What Crow does itself of the bundled `git` extension: its settings, and the name of a new branch. Runs no git: who asks
-//! says which branches there are.
+//! Crow's own implementation of the bundled `git` extension: its settings and the name of a new branch. Does not run
+//! git; callers pass the existing branches.
 
 mod branch;
 
@@ -14,43 +14,43 @@ use crate::{SpeckitError, SpeckitProject, WorkflowCommand, confined_files};
 
 pub use branch::{BranchFacts, BranchNumber, BranchRequest, FeatureBranch, exact_branch_name, name_branch};
 
-/// The extension's settings.
+/// The extension's settings, relative to the extensions.
 const CONFIG_FILE: &str = "git/git-config.yml";
 
-/// The first commit of a repository, where the settings do not say.
+/// The default message of a repository's first commit.
 const DEFAULT_INIT_MESSAGE: &str = "Begin the project";
 
-/// The subject of a commit and a few lines; what is longer is a file in the wrong place.
+/// A subject and a few lines; anything longer is a mistake.
 const MESSAGE_CHARS_MAX: usize = 2000;
 
-/// How branches are told apart.
+/// The numbering of branches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchNumbering {
-    /// By the next number.
+    /// With the next number.
     Sequential,
-    /// By the time.
+    /// With a timestamp.
     Timestamp,
 }
 
-/// Who words a commit.
+/// The author of commit messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitStyle {
-    /// The settings.
+    /// By the settings.
     Fixed,
-    /// The model, by what changed.
+    /// By the model, from the changes.
     Conventional,
 }
 
 /// The settings of the `git` extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GitExtensionConfig {
-    /// How branches are told apart.
+    /// The numbering of branches.
     pub numbering: BranchNumbering,
-    /// What a branch is called; empty for `{number}-{slug}`. The shorthand `branch_prefix` is in it already.
+    /// The template of a branch name; empty for `{number}-{slug}`. Already includes the shorthand `branch_prefix`.
     pub branch_template: String,
-    /// What the first commit says.
+    /// The message of the first commit.
     pub init_commit_message: String,
-    /// Who words a commit.
+    /// The author of commit messages.
     pub commit_style: CommitStyle,
     commits_by_default: bool,
     commits: BTreeMap<String, AutoCommit>,
@@ -63,24 +63,24 @@ struct AutoCommit {
 }
 
 impl GitExtensionConfig {
-    /// Reads them; without a file nothing is committed and branches are called as usual.
+    /// Reads the settings; without a file nothing is committed and branches have default names.
     pub fn read(project: &SpeckitProject) -> Result<Self, SpeckitError> {
         Self::parse(
             &confined_files::read_specify_file(project, &Self::config_path(project))?.unwrap_or_default(),
         )
     }
 
-    /// The file they stand in.
+    /// The path of the settings.
     pub fn config_path(project: &SpeckitProject) -> PathBuf {
         project.specify_path(EXTENSIONS_DIR).join(CONFIG_FILE)
     }
 
-    /// Reads them from the text of that file.
+    /// Parses the settings.
     pub fn parse(text: &str) -> Result<Self, SpeckitError> {
         Ok(Self::from_yaml(&confined_files::parse_yaml(Path::new(CONFIG_FILE), text)?))
     }
 
-    /// What a commit at this event says; `None` where nothing is to be committed.
+    /// Returns the message of the commit at this event; `None` if none is made.
     pub fn commit_message(&self, timing: HookTiming, command: WorkflowCommand) -> Option<String> {
         let commit = self.commits.get(&timing.event_name(command));
         let is_enabled = commit.map_or(self.commits_by_default, |commit| commit.is_enabled);
@@ -118,7 +118,7 @@ impl GitExtensionConfig {
 }
 
 impl AutoCommit {
-    /// Reads `true`, or a section. A section that does not say so is not enabled, whatever the default is.
+    /// Parses `true` or a section. A section without `enabled` is disabled, regardless of the default.
     fn from_yaml(value: &Value) -> Self {
         let is_enabled = value.get("enabled").unwrap_or(value) == &Value::Bool(true);
         Self { is_enabled, message: message_text(value.get("message")) }

@@ -1,4 +1,4 @@
-//! Which repository on GitHub a project's remote names.
+//! The GitHub repository of a project's remote.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use crate::{SpeckitError, SpeckitProject, git};
 /// The remote whose repository gets the issues.
 const REMOTE: &str = "origin";
 
-/// The hosts of GitHub; the last is for networks that let SSH through nowhere else.
+/// The hosts of GitHub; the last one is for networks that allow SSH only on port 443.
 const HOSTS: [&str; 3] = ["github.com", "www.github.com", "ssh.github.com"];
 
 /// A repository on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GithubRepository {
-    /// Whose it is.
+    /// The owner.
     pub owner: String,
-    /// What it is called.
+    /// The name.
     pub name: String,
 }
 
@@ -25,7 +25,7 @@ impl fmt::Display for GithubRepository {
     }
 }
 
-/// The repository that the project's remote names; an error that says what is wrong where it names none on GitHub.
+/// Returns the repository of the project's remote, or an error if it is not on GitHub.
 pub fn github_repository(project: &SpeckitProject) -> Result<GithubRepository, SpeckitError> {
     let invalid = |reason: String| Err(SpeckitError::Invalid(reason));
     let Some(address) = git::remote_address(project.root(), REMOTE) else {
@@ -51,7 +51,7 @@ pub fn github_repository(project: &SpeckitProject) -> Result<GithubRepository, S
     )
 }
 
-/// The host and the path of an address, without who signs in.
+/// Splits a URL into host and path, without credentials and port.
 fn split_address(address: &str) -> Option<(&str, &str)> {
     let (authority, path) = match address.split_once("://") {
         Some((scheme, rest)) => {

@@ -1,4 +1,4 @@
-//! Which files a command may write, and putting back what a shell wrote behind that. Knows no tool and no session.
+//! Which files a command may write, and restoring files that a shell changed anyway. Knows no tools and no sessions.
 
 mod change_watch;
 mod reviewed_checklists;
@@ -15,10 +15,10 @@ use crate::{WorkflowCommand, numbering};
 pub use change_watch::{BackgroundWork, ChangeWatch};
 pub use snapshot::{GuardSnapshot, ProtectedChange, ProtectedChangeKind, SET_ASIDE_DIR};
 
-/// Names of one folder that are looked at; behind so many there is nothing that a person made.
+/// The number of entries read in one directory.
 const NAMES_MAX: usize = 4096;
 
-/// What a command may write. Paths count by where they lead: links and `..` change nothing.
+/// The files that a command may write. Paths are compared after resolving links and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteGuard {
     command: WorkflowCommand,
@@ -34,13 +34,13 @@ struct ProtectedPaths {
 }
 
 impl WriteGuard {
-    /// The guard of a command in a project; without a feature there is nothing of one to write.
+    /// Creates the guard of a command; without a feature nothing of a feature may be written.
     pub fn new(command: WorkflowCommand, project_root: &Path, feature_dir: Option<&Path>) -> Self {
         let resolve = |path: &Path| resolve_path(project_root, path).unwrap_or_else(|_| path.to_owned());
         Self { command, root: resolve(project_root), feature_dir: feature_dir.map(resolve) }
     }
 
-    /// Tells whether a path may be written; if not, why, in words for the model.
+    /// Whether a path may be written; if not, an error with the reason for the model.
     pub fn may_write(&self, path: &Path) -> Result<(), String> {
         let path = resolve_path(&self.root, path)
             .map_err(|error| format!("{} leads nowhere that can be checked: {error}", path.display()))?;
@@ -89,12 +89,12 @@ impl WriteGuard {
         self.root.join(SPECIFY_DIR).join("memory/constitution.md")
     }
 
-    /// Tells whether files that appear in protected places are nobody's but the command's.
+    /// Whether new files in protected directories must be the command's.
     fn removes_new_files(&self) -> bool {
         matches!(self.command, WorkflowCommand::Checklist | WorkflowCommand::Implement)
     }
 
-    /// The files that this command has no business with, and the folders of which each file is one.
+    /// Returns the protected files, and the directories whose files are all protected.
     fn protected_paths(&self) -> ProtectedPaths {
         let in_feature_dir = |names: &[&str]| -> Vec<PathBuf> {
             self.feature_dir
@@ -126,8 +126,8 @@ impl WriteGuard {
 }
 
 impl WriteGuard {
-    /// Returns the folders of the project's other features. `implement` writes code, which may be anywhere; no other step
-    /// has any business there.
+    /// Returns the directories of the project's other features. Only `implement` may write there, because code can be
+    /// anywhere.
     fn other_feature_dirs(&self) -> Vec<PathBuf> {
         if self.command == WorkflowCommand::Implement {
             return Vec::new();
@@ -156,14 +156,14 @@ impl WriteGuard {
         dirs
     }
 
-    /// Returns the folder whose lists belong to their reviewers, in the step that adds to them.
+    /// Returns the directory of checklists that belong to reviewers, for the step that adds to them.
     fn reviewed_dir(&self) -> Option<PathBuf> {
         let feature = self.feature_dir.as_ref().filter(|_| self.command == WorkflowCommand::Checklist)?;
         Some(feature.join("checklists"))
     }
 }
 
-/// Compares as the most careless file system does.
+/// Ignores case, as some file systems do.
 fn is_same_name(path: &Path, name: &str) -> bool {
     path.to_str().is_some_and(|path| path.replace('\\', "/").eq_ignore_ascii_case(name))
 }
@@ -175,7 +175,7 @@ fn is_checklist(in_feature: &Path) -> bool {
         .is_some_and(|first| is_same_name(Path::new(first.as_os_str()), "checklists"))
 }
 
-/// Where a path leads: every link on the way is followed, and what is not there yet counts by its name.
+/// Resolves a path: follows every link and keeps components that do not exist yet.
 fn resolve_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
     let mut resolved = PathBuf::new();
     for component in root.join(path).components() {
@@ -188,7 +188,7 @@ fn resolve_path(root: &Path, path: &Path) -> io::Result<PathBuf> {
             Component::Normal(name) => {
                 resolved.push(name);
                 match fs::symlink_metadata(&resolved) {
-                    // A link that leads nowhere yet would be followed by whoever writes.
+                    // Writing to a dangling link would create its target.
                     Ok(metadata) if metadata.is_symlink() => resolved = fs::canonicalize(&resolved)?,
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -1,5 +1,4 @@
-//! What a project wants to be run before and after a command: which hooks, in which order, under which conditions. Runs
-//! none of them.
+//! The hooks that a project configures before and after a command, with their order and conditions. Runs no hook.
 
 mod condition;
 
@@ -15,18 +14,18 @@ use crate::{SpeckitError, SpeckitProject, WorkflowCommand, registry};
 
 use condition::HookCondition;
 
-/// Where hooks are written down.
+/// The hook configuration, relative to `.specify/`.
 const CONFIG_FILE: &str = "extensions.yml";
 
-/// All bundled extensions together have four for one event; each may cost the person a question.
+/// All bundled extensions together have four for one event; each may be a question to the user.
 const HOOKS_MAX: usize = 32;
 
-/// On which side of a command.
+/// Before or after a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HookTiming {
     /// Before anything is written.
     Before,
-    /// When it is done.
+    /// After the command is done.
     After,
 }
 
@@ -46,18 +45,18 @@ impl fmt::Display for HookTiming {
     }
 }
 
-/// Something to run.
+/// A hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeckitHook {
-    /// Who wants it.
+    /// The extension that added it.
     pub extension: String,
     /// The command to run, such as `speckit.git.commit`.
     pub command: String,
-    /// Whether the person is asked first.
+    /// Whether to ask the user first.
     pub is_optional: bool,
     /// The question; may be empty.
     pub prompt: String,
-    /// What it does; may be empty.
+    /// A description; may be empty.
     pub description: String,
 }
 
@@ -69,7 +68,8 @@ pub struct SpeckitHooks {
 }
 
 impl SpeckitHooks {
-    /// Reads them; a project without the file has none. An error does not stop a command: it is shown, and no hook is run.
+    /// Reads the hooks; a project without the file has none. An error does not stop a command: it is shown, and no hook
+    /// runs.
     pub fn read(project: &SpeckitProject) -> Result<Self, SpeckitError> {
         match confined_files::read_specify_file(project, &Self::config_path(project))? {
             Some(text) => Self::parse(project, &text),
@@ -77,12 +77,12 @@ impl SpeckitHooks {
         }
     }
 
-    /// The file they stand in.
+    /// The path of the settings.
     pub fn config_path(project: &SpeckitProject) -> PathBuf {
         project.specify_path(CONFIG_FILE)
     }
 
-    /// Reads them from the text of that file.
+    /// Parses the settings.
     pub fn parse(project: &SpeckitProject, text: &str) -> Result<Self, SpeckitError> {
         let path = Self::config_path(project);
         let events = match confined_files::parse_yaml(&path, text)? {
@@ -103,7 +103,7 @@ impl SpeckitHooks {
         Ok(Self { project: project.clone(), events })
     }
 
-    /// The hooks of an event whose conditions hold, in the order in which they run.
+    /// Returns the hooks of an event whose conditions hold, in the order in which they run.
     pub fn matching_hooks(
         &self,
         timing: HookTiming,
@@ -116,12 +116,12 @@ impl SpeckitHooks {
             .collect()
     }
 
-    /// The hooks of an event, whatever their conditions say.
+    /// Returns the hooks of an event, regardless of their conditions.
     pub fn enabled_hooks(&self, timing: HookTiming, command: WorkflowCommand) -> Vec<SpeckitHook> {
         self.enabled_entries(timing, command).filter_map(parse_hook).collect()
     }
 
-    /// All hooks, with their events.
+    /// Returns all hooks with their events.
     pub(crate) fn all_hooks(&self) -> impl Iterator<Item = (HookTiming, WorkflowCommand, SpeckitHook)> {
         let events = WorkflowCommand::ALL
             .into_iter()
@@ -131,7 +131,7 @@ impl SpeckitHooks {
         })
     }
 
-    /// The extensions whose settings decide whether a hook runs.
+    /// Returns the extensions whose settings decide whether a hook runs.
     pub(crate) fn extensions_with_conditions(&self) -> BTreeSet<String> {
         let events = WorkflowCommand::ALL
             .into_iter()
@@ -167,7 +167,7 @@ impl SpeckitHooks {
 
 fn parse_hook(value: &Value) -> Option<SpeckitHook> {
     let command = string_field(value, "command").trim();
-    // It is looked up among commands, and shown to the person.
+    // It is looked up among commands and shown to the user.
     if !command.split('.').all(confined_files::is_name) {
         return None;
     }

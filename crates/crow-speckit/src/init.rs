@@ -1,14 +1,14 @@
-//! Begins a project: the ground rules, and a folder for what only this machine needs. Marks nothing as made by another
-//! program, so that such a program can adopt the project later.
+//! Initializes a project: the constitution, and a directory for local files. Does not mark the project as created by
+//! another program, so that such a program can adopt it later.
 
 use std::path::PathBuf;
 
 use crate::{PageTemplate, SpeckitError, SpeckitProject};
 
-/// Finds a page template by its name.
+/// Loads a page template by its name.
 pub type PageLoader<'a> = dyn Fn(&str) -> Result<PageTemplate, SpeckitError> + 'a;
 
-/// Begins a project, or completes one; gives what is new. What is there already stays as it is.
+/// Initializes or completes a project and returns the new paths. Existing files are not changed.
 pub fn init_project(project: &SpeckitProject, pages: &PageLoader<'_>) -> Result<Vec<PathBuf>, SpeckitError> {
     let constitution = project.constitution_path();
     project.check_inside(&constitution)?;
@@ -30,7 +30,7 @@ pub fn init_project(project: &SpeckitProject, pages: &PageLoader<'_>) -> Result<
     Ok(created)
 }
 
-/// Makes the folder for what only this machine needs, which git never sees; gives it when it is new.
+/// Creates the directory for local files, which git ignores; returns it if it is new.
 pub(crate) fn ensure_crow_dir(project: &SpeckitProject) -> Result<Option<PathBuf>, SpeckitError> {
     let directory = project.specify_path("crow");
     let is_new = project.create_dir(&directory)?;

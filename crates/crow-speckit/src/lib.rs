@@ -1,5 +1,5 @@
-//! Owns a project's `.specify/` and `specs/`: numbering, templates, prerequisites, `tasks.md`, and the words that a model
-//! is given. Blocks; keep it off the loop. Knows no session, no client and no model.
+//! A project's `.specify/` and `specs/`: numbering, templates, prerequisites, `tasks.md`, checks and prompts. Its
+//! functions block, so call them off the event loop. Knows no sessions, no clients and no models.
 
 mod agent_context;
 mod check;

@@ -1,4 +1,5 @@
-//! Says what is wrong with what a model wrote, in words that it can act on. Text in, text out; knows no file.
+//! Lists the problems in pages that a model wrote, phrased so that it can act on them. Text in, text out; accesses no
+//! files.
 
 mod common;
 mod constitution;
@@ -13,15 +14,15 @@ pub(crate) use plan::{check_plan, check_quickstart, check_research};
 pub(crate) use spec::{MARKERS_MAX, check_spec, summarize_spec};
 pub(crate) use tasks::check_tasks;
 
-/// Problems that a model is told at a time; mending these mends most of what is behind them.
+/// The number of problems reported at a time; fixing these usually fixes most of the others.
 const PROBLEMS_MAX: usize = 30;
 
-/// Something that is wrong with a page.
+/// A problem in a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LintProblem {
-    /// The line, from 1; none if it is about the page.
+    /// The line, from 1; `None` if it concerns the whole page.
     pub(crate) line: Option<usize>,
-    /// What is wrong and what to do, a sentence without its end.
+    /// The problem and its fix, as a sentence without a full stop.
     pub(crate) text: String,
 }
 
@@ -44,7 +45,7 @@ impl fmt::Display for LintProblem {
     }
 }
 
-/// The first problems, in the order of their lines.
+/// Returns the first problems, sorted by line.
 pub(crate) fn first_problems(mut problems: Vec<LintProblem>) -> Vec<LintProblem> {
     problems.sort_by_key(|problem| problem.line);
     let n_more = problems.len().saturating_sub(PROBLEMS_MAX);

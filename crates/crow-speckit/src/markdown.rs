@@ -1,23 +1,23 @@
-//! Reads Markdown as far as a task list or a spec needs it: which bytes are shown to a reader, its lines, its headings and
-//! its boxes. What is hidden becomes spaces, so every offset holds in the text itself. Knows nothing of what pages mean.
+//! Parses the Markdown that task lists and specs need: visible text, lines, headings and checkboxes. Hidden bytes
+//! become spaces, so every offset is valid in the original text. Knows nothing of the meaning of pages.
 
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// What some editors put in front of a text. It is no part of its first line.
+/// Written by some editors at the start of a text; not part of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Bytes that a byte order mark takes in front of a text.
+/// The length of the byte order mark at the start of a text.
 pub(crate) fn byte_order_mark_len(text: &str) -> usize {
     if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 }
 }
 
-/// A line, without its end.
+/// A line without its line ending.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MarkdownLine<'a> {
     /// From 1.
     pub(crate) number: usize,
-    /// Where it begins in the text.
+    /// Its offset in the text.
     pub(crate) start: usize,
     pub(crate) text: &'a str,
 }
@@ -29,17 +29,17 @@ pub(crate) struct MarkdownHeading<'a> {
     pub(crate) title: &'a str,
 }
 
-/// A list item with a box.
+/// A list item with a checkbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CheckboxItem<'a> {
-    /// Where the byte between the brackets is in the line.
+    /// The offset of the byte between the brackets in the line.
     pub(crate) marker: usize,
     pub(crate) is_ticked: bool,
-    /// What stands behind the box.
+    /// The text after the box.
     pub(crate) text: &'a str,
 }
 
-/// The lines of a text, the first without a byte order mark.
+/// Splits a text into lines; the first one is without a byte order mark.
 pub(crate) fn split_lines(text: &str) -> impl Iterator<Item = MarkdownLine<'_>> {
     let mut start = byte_order_mark_len(text);
     text[start..].split_inclusive('\n').enumerate().map(move |(index, full_line)| {
@@ -50,7 +50,7 @@ pub(crate) fn split_lines(text: &str) -> impl Iterator<Item = MarkdownLine<'_>> 
     })
 }
 
-/// Reads a line as a heading.
+/// Parses a heading.
 pub(crate) fn parse_heading(line: &str) -> Option<MarkdownHeading<'_>> {
     let line = line.trim();
     let level = line.bytes().take_while(|byte| *byte == b'#').count();
@@ -66,7 +66,7 @@ pub(crate) fn parse_heading(line: &str) -> Option<MarkdownHeading<'_>> {
     })
 }
 
-/// Reads a line as a list item; gives what stands behind the bullet.
+/// Parses a list item and returns the text after the bullet.
 pub(crate) fn parse_bullet(line: &str) -> Option<&str> {
     let rest = line.trim_start();
     let n_digits = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -77,7 +77,7 @@ pub(crate) fn parse_bullet(line: &str) -> Option<&str> {
     rest.starts_with([' ', '\t']).then(|| rest.trim_start())
 }
 
-/// Reads a line as a list item with a box.
+/// Parses a list item with a checkbox.
 pub(crate) fn parse_checkbox(line: &str) -> Option<CheckboxItem<'_>> {
     let rest = parse_bullet(line)?;
     let marker = line.len() - rest.len() + 1;
@@ -95,12 +95,12 @@ pub(crate) fn parse_checkbox(line: &str) -> Option<CheckboxItem<'_>> {
     })
 }
 
-/// The text with front matter, code blocks and comments blanked.
+/// Blanks front matter, code blocks and comments.
 pub(crate) fn visible_text(text: &str) -> String {
     blank_ranges(text, &find_hidden_ranges(text, CodeSpanVisibility::Visible))
 }
 
-/// The text with code spans blanked too.
+/// Blanks front matter, code blocks, comments and code spans.
 pub(crate) fn prose_text(text: &str) -> String {
     blank_ranges(text, &find_hidden_ranges(text, CodeSpanVisibility::Hidden))
 }
@@ -128,7 +128,7 @@ fn blank_ranges(text: &str, hidden: &[Range<usize>]) -> String {
     blanked
 }
 
-/// What is hidden, in order and apart from each other.
+/// Returns the hidden ranges, sorted and disjoint.
 fn find_hidden_ranges(text: &str, code_span_visibility: CodeSpanVisibility) -> Vec<Range<usize>> {
     let mut hidden = Vec::new();
     let mut position = front_matter_end(text);
@@ -162,21 +162,21 @@ fn find_hidden_ranges(text: &str, code_span_visibility: CodeSpanVisibility) -> V
     hidden
 }
 
-/// Where front matter ends; 0 if there is none.
+/// Returns the end of the front matter; 0 if there is none.
 fn front_matter_end(text: &str) -> usize {
     let mut lines = split_lines(text);
     if lines.next().is_none_or(|line| line.text.trim_end() != "---") {
         return 0;
     }
-    // A rule on top of a page that has another further down would hide all that is between.
+    // Two horizontal rules are front matter only if no section lies between them.
     let mut front_matter =
         lines.take_while(|line| parse_heading(line.text).is_none_or(|heading| heading.level != 2));
     front_matter.find(|line| line.text.trim_end() == "---").map_or(0, |line| line.start + line.text.len())
 }
 
-/// The mark with which a line begins a code block.
+/// Returns the marker if a line starts a code block.
 fn fence_marker(line: &str) -> Option<&str> {
-    // In a list item a block may begin with its bullet.
+    // A code block may begin after a list bullet.
     let line = parse_bullet(line).unwrap_or(line).trim_start();
     let fence_char = ['`', '~'].into_iter().find(|char| line.starts_with(*char))?;
     let n_marks = line.chars().take_while(|char| *char == fence_char).count();
@@ -191,7 +191,7 @@ fn closes_fence(fence_mark: &str, line: &str) -> bool {
         && line.trim_start_matches(&fence_mark[..1]).is_empty()
 }
 
-/// Finds what is hidden in a line, and comments that begin in it; gives where to read on.
+/// Finds hidden ranges in a line and comments that begin in it; returns where to continue.
 fn scan_line(
     text: &str,
     line: MarkdownLine<'_>,
@@ -233,7 +233,7 @@ fn scan_line(
     position
 }
 
-/// The code spans of a line.
+/// Returns the code spans of a line.
 fn code_spans(line: MarkdownLine<'_>) -> Vec<Range<usize>> {
     let bytes = line.text.as_bytes();
     let mut runs: Vec<Range<usize>> = Vec::new();
@@ -243,7 +243,7 @@ fn code_spans(line: MarkdownLine<'_>) -> Vec<Range<usize>> {
             Some(_) | None => runs.push(backtick..backtick + 1),
         }
     }
-    // From the right, so that each mark finds the next one of its length without a search.
+    // From right to left, so that each mark finds the next one of its length without a search.
     let mut next_run_by_len = HashMap::new();
     let mut closers: Vec<Option<usize>> = runs
         .iter()
@@ -266,22 +266,22 @@ fn code_spans(line: MarkdownLine<'_>) -> Vec<Range<usize>> {
     spans
 }
 
-/// Looks for the ends of comments, and remembers what it saw: a page of nothing but beginnings is read once.
+/// Finds the ends of comments and caches the last one, so that a page of unclosed comments is scanned once.
 #[derive(Default)]
 struct CommentEndFinder {
-    /// The end that was found last; none before a search, the page's length where there is none.
+    /// The last end found: `None` before the first search, the page's length if there is none.
     last_end: Option<usize>,
-    /// No comment that begins in a line before this one ends.
+    /// Inline comments that begin before this offset have no end.
     unclosed_before: usize,
 }
 
 impl CommentEndFinder {
-    /// Where the comment ends that begins a line here: with the page, if nowhere else.
+    /// Returns the end of a comment that begins a line: the end of the page if it is not closed.
     fn block_comment_end(&mut self, text: &str, start: usize) -> usize {
         self.next_end(text, start + "<!--".len())
     }
 
-    /// Where the comment ends that begins amid a line here; none if its paragraph is over before.
+    /// Returns the end of a comment in the middle of a line; `None` if its paragraph ends first.
     fn inline_comment_end(&mut self, text: &str, start: usize) -> Option<usize> {
         let inner = start + "<!--".len();
         if inner < self.unclosed_before {

@@ -1,27 +1,27 @@
-//! Numbers of features: what a folder's name says, and which number is next.
+//! Feature numbers: parsing directory names and choosing the next number.
 
 use std::path::Path;
 
 use crate::{SpeckitError, SpeckitProject, confined_files};
 
-/// Other programs count in 64 bits with a sign; a number beyond is nobody's.
+/// Other programs use signed 64-bit numbers.
 const NUMBER_MAX: u64 = i64::MAX as u64;
 
-/// Folders of one project that are looked at; more would be no project but an attack on the reader.
+/// More directories than this are an attack, not a project.
 const DIRS_MAX: usize = 20_000;
 
-/// How the prefix of a new feature is found.
+/// The method to choose the prefix of a new feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureNumbering {
-    /// One more than the highest.
+    /// One more than the highest number.
     Next,
-    /// This one when it is free, and else one more than the highest.
+    /// This number if it is free, or else one more than the highest.
     Prefer(u64),
     /// The local time.
     Timestamp,
 }
 
-/// How features are numbered where the person does not say: as the project's options do, or one after the other.
+/// The default numbering: that of the project's options, or sequential.
 pub fn default_numbering(project: &SpeckitProject) -> FeatureNumbering {
     let options =
         confined_files::read_specify_file(project, &project.specify_path("init-options.json")).ok().flatten();
@@ -32,7 +32,8 @@ pub fn default_numbering(project: &SpeckitProject) -> FeatureNumbering {
     if setting == Some("timestamp") { FeatureNumbering::Timestamp } else { FeatureNumbering::Next }
 }
 
-/// Reads the number of a folder's name; `None` for a time, for fewer than three digits and for what nobody can count.
+/// Parses the number of a directory name; `None` for a timestamp, fewer than three digits or a number that is too
+/// large.
 pub(crate) fn parse_dir_number(name: &str) -> Option<u64> {
     let (digits, _) = name.split_once('-')?;
     let is_number = digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -40,7 +41,7 @@ pub(crate) fn parse_dir_number(name: &str) -> Option<u64> {
     number.filter(|number| *number <= NUMBER_MAX)
 }
 
-/// Reads what stands before the short name: digits, or a time.
+/// Returns the prefix before the short name: digits or a timestamp.
 pub(crate) fn parse_dir_prefix(name: &str) -> Option<&str> {
     if is_timestamped(name) {
         return name.get(..TIMESTAMP_BYTES);
@@ -49,10 +50,10 @@ pub(crate) fn parse_dir_prefix(name: &str) -> Option<&str> {
     (digits.len() >= 3 && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(digits)
 }
 
-/// The day, a dash and the time of day.
+/// A date, a hyphen and a time.
 const TIMESTAMP_BYTES: usize = "20260101-120000".len();
 
-/// Tells whether a name begins with a time and a dash.
+/// Whether a name begins with a timestamp and a hyphen.
 pub(crate) fn is_timestamped(name: &str) -> bool {
     let matches_format = |(at, byte): (usize, u8)| match at {
         8 | TIMESTAMP_BYTES => byte == b'-',
@@ -61,12 +62,12 @@ pub(crate) fn is_timestamped(name: &str) -> bool {
     name.len() > TIMESTAMP_BYTES && name.bytes().take(TIMESTAMP_BYTES + 1).enumerate().all(matches_format)
 }
 
-/// Spells a number as a prefix.
+/// Formats a number as a prefix.
 pub(crate) fn format_number(number: u64) -> String {
     format!("{number:03}")
 }
 
-/// Reads the number a person typed.
+/// Parses a number that a user typed.
 pub fn parse_number(typed: &str) -> Result<u64, SpeckitError> {
     let is_digits = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     let number = typed.parse().ok().filter(|number| is_digits && *number <= NUMBER_MAX);
@@ -75,7 +76,7 @@ pub fn parse_number(typed: &str) -> Result<u64, SpeckitError> {
     })
 }
 
-/// The names of the folders in these places; a place that is not there has none.
+/// Lists the names of the directories in these directories; a missing one has none.
 pub(crate) fn list_dir_names(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, SpeckitError> {
     let mut names = Vec::new();
     for root in roots {
@@ -84,7 +85,7 @@ pub(crate) fn list_dir_names(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, 
         for entry in entries.take(DIRS_MAX + 1) {
             let entry = entry.map_err(|error| SpeckitError::io(root, error))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            // A link to a folder owns its number as well.
+            // A link to a directory takes its number too.
             if !name.starts_with('.') && entry.path().is_dir() {
                 names.push(name);
             }
@@ -96,7 +97,7 @@ pub(crate) fn list_dir_names(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, 
     Ok(names)
 }
 
-/// Finds the number of a new feature beside these folders, at least `floor`; with a note when it is not the preferred one.
+/// Returns the number of a new feature, at least `floor`, with a note if it is not the preferred one.
 pub(crate) fn next_number(
     names: &[String],
     preferred: Option<u64>,

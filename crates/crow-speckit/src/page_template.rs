@@ -1,5 +1,6 @@
-//! Page templates: what a new spec, plan or task list begins as. The project's layers come first, in the order of the real
-//! tool, then the person's own folder, then ours. What a page says is text to copy, never template source.
+//! Page templates: the initial text of a spec, plan or task list. The project's layers come first, in the order of the
+//! real tool, then the user's directory, then the built-in ones. A page is copied as text, never rendered as a
+//! template.
 
 mod composition;
 mod layer_stack;
@@ -15,7 +16,7 @@ pub(crate) use composition::{compose_layers, split_front_matter};
 pub use layer_stack::{LayerInfo, LayerOrigin};
 pub(crate) use layer_stack::{LayerSource, LayerStack, SearchDepth, TemplateLayer, describe_layers};
 
-/// The pages that we bring along.
+/// The built-in pages.
 const BUILT_IN: [(&str, &str); 6] = [
     ("spec-template", include_str!("../prompts/pages/spec-template.md")),
     ("plan-template", include_str!("../prompts/pages/plan-template.md")),
@@ -25,16 +26,16 @@ const BUILT_IN: [(&str, &str); 6] = [
     ("requirements-template", include_str!("../prompts/pages/requirements-template.md")),
 ];
 
-/// A page template, composed.
+/// A composed page template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageTemplate {
     /// Its name, such as `spec-template`.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// Finds a page template: the project's layers, then `<own>/<name>.md`, then ours.
+/// Composes a page template from the project's layers, then `<user_dir>/<name>.md`, then the built-in one.
 pub fn compose_page(
     project: &SpeckitProject,
     user_dir: Option<&Path>,
@@ -49,7 +50,7 @@ pub fn compose_page(
     Ok(PageTemplate { name: name.to_owned(), text: parts.into_iter().map(|part| part.text).collect() })
 }
 
-/// Names every layer of a page template, the strongest first, and whether it has a part in the page.
+/// Lists every layer of a page template, highest precedence first, and whether it is used.
 pub fn page_layers(
     project: &SpeckitProject,
     user_dir: Option<&Path>,
@@ -58,7 +59,7 @@ pub fn page_layers(
     Ok(describe_layers(project, &find_page_layers(project, user_dir, name, SearchDepth::Full)?))
 }
 
-/// Names the pages that there always are.
+/// Lists the names of the built-in pages.
 pub fn page_names() -> impl Iterator<Item = &'static str> {
     BUILT_IN.iter().map(|(name, _)| *name)
 }

@@ -1,60 +1,61 @@
-//! A task list as the plan that a client draws. Text only; knows no client.
+//! Converts a task list into the plan that a client shows. Knows no clients.
 
 use std::collections::HashMap;
 
 use crate::checklist::ChecklistCounts;
 use crate::tasks::{PhaseKind, TaskId, TaskItem, TaskList};
 
-/// Entries from which on what is done is folded: more than people look through.
+/// Longer lists are shortened by folding completed tasks.
 const ENTRIES_MAX: usize = 60;
 
-/// Letters of an entry: one line of a narrow panel, twice.
+/// The length of an entry: two lines of a narrow panel.
 const ENTRY_CHARS_MAX: usize = 120;
 
-/// How much an entry matters.
+/// The priority of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskPlanPriority {
-    /// Others wait for it.
+    /// Others depend on it.
     High,
-    /// Neither.
+    /// Neither high nor low.
     Medium,
     /// It can wait.
     Low,
 }
 
-/// Where an entry stands.
+/// The status of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TaskPlanStatus {
-    /// Not begun.
+    /// Not started.
     Pending,
-    /// At work.
+    /// Being worked on.
     InProgress,
     /// Done.
     Completed,
 }
 
-/// A line of the plan.
+/// An entry of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPlanEntry {
-    /// What people read.
+    /// The displayed text.
     pub text: String,
-    /// How much it matters.
+    /// Its priority.
     pub priority: TaskPlanPriority,
-    /// Where it stands.
+    /// Shows the state of the workflow.
     pub status: TaskPlanStatus,
-    /// Its task; none for what is done of a phase.
+    /// Its task; `None` for the folded tasks of a phase.
     pub id: Option<TaskId>,
-    /// The phase it stands in, or is.
+    /// Its phase.
     pub phase: Option<String>,
-    /// The stories it belongs to.
+    /// The numbers of its user stories.
     pub stories: Vec<u32>,
-    /// Whether it says `[P]`.
+    /// Whether it is marked `[P]`.
     pub parallel: bool,
-    /// Where it stands in the list, from 1.
+    /// Its line in the list, from 1.
     pub line: usize,
 }
 
-/// The whole plan. Where it is long, what is done of each phase is one entry, so that it gets shorter as work goes on.
+/// Builds the whole plan. In long lists the completed tasks of each phase are one entry, so that the plan gets shorter
+/// as work proceeds.
 pub fn build_plan_view(list: &TaskList, in_progress: &[TaskId]) -> Vec<TaskPlanEntry> {
     let is_long = list.tasks.len() > ENTRIES_MAX;
     let mut counts: HashMap<Option<usize>, ChecklistCounts> = HashMap::new();
@@ -99,7 +100,7 @@ fn task_entry(list: &TaskList, task: &TaskItem, in_progress: &[TaskId]) -> TaskP
     }
 }
 
-/// What is done of a phase, of which this is the first task.
+/// Builds the entry for the completed tasks of a phase, given its first task.
 fn folded_entry(list: &TaskList, first: &TaskItem, counts: ChecklistCounts) -> TaskPlanEntry {
     let phase = list.phase_for(first);
     let name = phase.map_or_else(|| "Tasks without a phase".to_owned(), ToString::to_string);
@@ -123,7 +124,7 @@ fn phase_priority(kind: PhaseKind, stories: &[u32]) -> TaskPlanPriority {
     };
     match kind {
         PhaseKind::Setup | PhaseKind::Foundational => TaskPlanPriority::High,
-        // Stories are numbered by their priority, where a heading does not say it.
+        // Stories are numbered by priority if a heading does not give one.
         PhaseKind::Story { number, priority } => story_priority(priority.unwrap_or(number)),
         PhaseKind::Polish => TaskPlanPriority::Low,
         PhaseKind::Convergence => TaskPlanPriority::Medium,

@@ -1,4 +1,4 @@
-//! What has to be there before a step of the workflow, and the pages a step begins with. Facts from the disk only.
+//! The prerequisites of a workflow step, and the pages that a step starts with. Reads files only.
 
 use std::fs;
 use std::path::Path;
@@ -8,12 +8,12 @@ use crate::{
     scaffold::{PageHeader, fill_header},
 };
 
-/// Something that a step needs, beside the folder of the feature.
+/// A prerequisite of a step, besides the feature's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeaturePrerequisite {
-    /// A plan that says something.
+    /// A plan that is not empty.
     Plan,
-    /// A plan, even an empty one.
+    /// A plan, which may be empty.
     PlanFile,
     /// A spec.
     Spec,
@@ -21,7 +21,8 @@ pub enum FeaturePrerequisite {
     Tasks,
 }
 
-/// Tells what a command needs, in the order in which it is looked for. `None` for those that need no feature.
+/// Returns the prerequisites of a command in the order in which they are checked; `None` for commands that need no
+/// feature.
 pub fn prerequisites_for(command: WorkflowCommand) -> Option<&'static [FeaturePrerequisite]> {
     match command {
         WorkflowCommand::Constitution | WorkflowCommand::Specify => None,
@@ -37,7 +38,7 @@ pub fn prerequisites_for(command: WorkflowCommand) -> Option<&'static [FeaturePr
     }
 }
 
-/// Checks that everything needed is there; the first that is not is the error.
+/// Checks all prerequisites; the first missing one is the error.
 pub fn check_feature_prerequisites(
     project: &SpeckitProject,
     feature: &Feature,
@@ -77,7 +78,7 @@ pub fn check_feature_prerequisites(
     Ok(())
 }
 
-/// Lists what was written beside spec and plan, in the order other programs list it.
+/// Lists the documents next to spec and plan, in the order of other programs.
 pub fn list_docs(feature: &Feature) -> Vec<&'static str> {
     let has_contracts = feature.contracts_dir().read_dir().is_ok_and(|mut entries| entries.next().is_some());
     let docs = [
@@ -89,7 +90,7 @@ pub fn list_docs(feature: &Feature) -> Vec<&'static str> {
     docs.into_iter().filter_map(|(name, exists)| exists.then_some(name)).collect()
 }
 
-/// Begins the plan of a feature; says whether it is new. A plan that is there stays as it is.
+/// Creates the plan of a feature; returns whether it is new. An existing plan is not changed.
 pub fn setup_plan(
     project: &SpeckitProject,
     feature: &Feature,
@@ -110,7 +111,7 @@ pub fn setup_plan(
     SpeckitProject::write_new_file(&feature.plan_path(), &fill_header(&template.text, header))
 }
 
-/// Checks what a task list needs and finds the page it begins as.
+/// Checks the prerequisites of a task list and returns its template.
 pub fn setup_tasks(
     project: &SpeckitProject,
     feature: &Feature,
@@ -124,7 +125,7 @@ pub fn setup_tasks(
     pages("tasks-template")
 }
 
-/// Makes a feature's folder when it is missing, in the project only: a folder elsewhere is there, or was never meant.
+/// Creates a feature's directory if it is missing, but only inside the project.
 fn create_dir(project: &SpeckitProject, dir: &Path) -> Result<(), SpeckitError> {
     match dir.is_dir() {
         true => Ok(()),

@@ -1,5 +1,5 @@
-//! A project: the folder that has `.specify/`, and the places in it. Everything in it may come from a stranger, so files are
-//! read up to a limit and nothing is followed out of the project that the person did not name.
+//! A project: the directory that contains `.specify/`, and its paths. Its content is untrusted, so file sizes are
+//! limited, and links out of the project are not followed unless the user chose the path.
 
 use std::fs;
 use std::io::{self, ErrorKind, Read as _, Write as _};
@@ -10,32 +10,32 @@ use tempfile::NamedTempFile;
 use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{SpeckitError, confined_files, sanitize_text};
 
-/// Files that people and models write for each other; the largest seen in public projects have 200 KB.
+/// The largest pages in public projects have 200 KB.
 const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Where a project keeps what Spec Kit knows of it.
+/// The directory for Spec Kit's files.
 pub(crate) const SPECIFY_DIR: &str = ".specify";
 
-/// Names the root of the project for programs that stand elsewhere.
+/// The variable with the root of the project, for use from another directory.
 const INIT_DIR: &str = "SPECIFY_INIT_DIR";
 
-/// What the environment says about projects. A variable without text is one that is not set.
+/// The environment variables about projects. An empty variable counts as not set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpeckitVariables {
     /// The root of the project.
     pub init_dir: Option<PathBuf>,
-    /// The folder of the feature, from the root.
+    /// The directory of the feature, relative to the root.
     pub feature_directory: Option<String>,
-    /// What the feature is called, whatever its folder is.
+    /// The name of the feature, regardless of its directory.
     pub feature: Option<String>,
-    /// Whether the pointer of the project stays as it is.
+    /// Whether the project's pointer is not updated.
     pub no_persist: bool,
-    /// The person's home folder.
+    /// The user's home directory.
     pub home: Option<PathBuf>,
 }
 
 impl SpeckitVariables {
-    /// Takes them from somebody who may read the environment.
+    /// Reads the variables with the given function.
     pub fn from_env(read_variable: impl Fn(&str) -> Option<String>) -> Self {
         let read_variable = |name| read_variable(name).filter(|text| !text.is_empty());
         Self {
@@ -49,19 +49,19 @@ impl SpeckitVariables {
     }
 }
 
-/// A project, by its root.
+/// A project, identified by its root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpeckitProject {
     root: PathBuf,
 }
 
 impl SpeckitProject {
-    /// The project with this root, whether or not there is anything in it yet.
+    /// Returns the project with this root, which may be empty.
     pub fn from_root(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
-    /// Finds the project that the person stands in: the one they named, or else the nearest folder upwards with a `.specify/`.
+    /// Finds the current project: the one given by `init_dir`, or the nearest parent directory with a `.specify/`.
     pub fn find_project(cwd: &Path, init_dir: Option<&Path>) -> Result<Option<Self>, SpeckitError> {
         if let Some(dir) = init_dir {
             let root = fs::canonicalize(cwd.join(dir)).ok().filter(|root| root.is_dir());
@@ -80,32 +80,32 @@ impl SpeckitProject {
         Ok(None)
     }
 
-    /// Where it begins.
+    /// The root directory.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A place in `.specify/`.
+    /// Returns a path in `.specify/`.
     pub fn specify_path(&self, relative_path: &str) -> PathBuf {
         self.root.join(SPECIFY_DIR).join(relative_path)
     }
 
-    /// Where the ground rules are.
+    /// Returns the path of the constitution.
     pub fn constitution_path(&self) -> PathBuf {
         self.specify_path("memory/constitution.md")
     }
 
-    /// Tells whether there is a `.specify/` already.
+    /// Whether `.specify/` exists.
     pub fn is_initialized(&self) -> bool {
         self.root.join(SPECIFY_DIR).is_dir()
     }
 
-    /// Tells the absolute path of a place that is spelled from the root, without doubled or trailing slashes.
+    /// Returns the absolute form of a path relative to the root, without duplicate or trailing slashes.
     pub fn resolve_path(&self, path_text: impl AsRef<Path>) -> PathBuf {
         self.root.join(path_text).components().collect()
     }
 
-    /// Tells whether a path stays in the project when every link in it is followed.
+    /// Whether a path is inside the project after resolving every link.
     pub fn contains_path(&self, path: &Path) -> bool {
         match (follow_links(path), follow_links(&self.root)) {
             (Some(path), Some(root)) => path.starts_with(root),
@@ -113,7 +113,7 @@ impl SpeckitProject {
         }
     }
 
-    /// Refuses a place that a link takes out of the project.
+    /// Rejects a path that leads out of the project through a link.
     pub(crate) fn check_inside(&self, path: &Path) -> Result<(), SpeckitError> {
         match self.contains_path(path) {
             true => Ok(()),
@@ -121,7 +121,7 @@ impl SpeckitProject {
         }
     }
 
-    /// Makes a folder of the project, with those above it; says whether it is new.
+    /// Creates a directory of the project with its parents; returns whether it is new.
     pub(crate) fn create_dir(&self, path: &Path) -> Result<bool, SpeckitError> {
         self.check_inside(path)?;
         if path.is_dir() {
@@ -131,46 +131,45 @@ impl SpeckitProject {
         Ok(true)
     }
 
-    /// Spells a path of the project from its root, with slashes, as people may be shown it; others as they are.
+    /// Formats a path relative to the root for display; paths outside the project are unchanged.
     pub fn display_path(&self, path: &Path) -> String {
         sanitize_text(&path.strip_prefix(&self.root).unwrap_or(path).display().to_string())
     }
 
-    /// A path of the project from its root; others as they are.
+    /// Returns a path relative to the root; paths outside the project are unchanged.
     pub(crate) fn relative_path(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_owned()
     }
 
-    /// Reads a file of the project whole, wherever in the project its links lead; `None` where there is none.
+    /// Reads a whole file of the project, following links inside it; `None` if it does not exist.
     pub fn read_project_file(&self, path: &Path) -> Result<Option<String>, SpeckitError> {
         confined_files::read_file_in(self, &self.root, path)
     }
 
-    /// Reads a file whole, wherever its links lead; `None` where there is none.
+    /// Reads a whole file, following links anywhere; `None` if it does not exist.
     pub fn read_file(path: &Path) -> Result<Option<String>, SpeckitError> {
         read_opened(path, safe_open::open_file(path, LinkPolicy::Follow))
     }
 
-    /// Reads a file whole by a path without links, where it was judged to be; `None` where there is none.
+    /// Reads a whole file by a resolved path without links; `None` if it does not exist.
     pub(crate) fn read_resolved(path: &Path) -> Result<Option<String>, SpeckitError> {
         read_opened(path, safe_open::open_resolved(path))
     }
 
-    /// Replaces a file in one step, so that nobody ever reads half of it; its folder is there. Nothing is written through a
-    /// link, nor in the place of one.
+    /// Replaces a file atomically; its directory must exist. Does not write through a link or replace one.
     pub fn write_file(path: &Path, text: &str) -> Result<(), SpeckitError> {
         match fs::symlink_metadata(path) {
             Ok(metadata) if !metadata.is_file() => {
                 return Err(SpeckitError::invalid_file(path, "it is not a file; move it away"));
             }
-            // What else is wrong shows when it is written.
+            // Other errors occur when it is written.
             Ok(_) | Err(_) => {}
         }
         let staged = stage_file(path, text)?;
         staged.persist(path).map(drop).map_err(|error| SpeckitError::io(path, error.error))
     }
 
-    /// Writes a file that is not there yet, in one step; leaves one that is, and says whether it is new.
+    /// Writes a new file atomically; keeps an existing one and returns whether it is new.
     pub(crate) fn write_new_file(path: &Path, text: &str) -> Result<bool, SpeckitError> {
         match stage_file(path, text)?.persist_noclobber(path) {
             Ok(_) => Ok(true),
@@ -183,7 +182,7 @@ impl SpeckitProject {
     }
 }
 
-/// Reads the text of a file that was opened. A pipe would never end, and a device has no end.
+/// Reads the text of an opened file. Pipes and devices have no end.
 fn read_opened(path: &Path, open_result: io::Result<OpenOutcome>) -> Result<Option<String>, SpeckitError> {
     let file = match open_result.map_err(|error| SpeckitError::io(path, error))? {
         OpenOutcome::File(file, _) => file,
@@ -203,7 +202,7 @@ fn read_opened(path: &Path, open_result: io::Result<OpenOutcome>) -> Result<Opti
     }
 }
 
-/// Puts the text beside the file it is for, with the rights of the file that is there.
+/// Writes the text to a temporary file in the same directory, with the permissions of the existing file.
 fn stage_file(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
     let io_error = |error| SpeckitError::io(path, error);
     let parent = path.parent().ok_or_else(|| io_error(ErrorKind::InvalidInput.into()))?;
@@ -222,7 +221,7 @@ fn stage_file(path: &Path, text: &str) -> Result<NamedTempFile, SpeckitError> {
     Ok(staged)
 }
 
-/// Tells whether a project begins at this folder, which is spelled without links.
+/// Whether this directory, a path without links, is a project's root.
 fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
     let specify_dir = root.join(SPECIFY_DIR);
     match fs::canonicalize(&specify_dir) {
@@ -239,7 +238,7 @@ fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
             &specify_dir,
             "it is a link that leads nowhere; put a folder in its place",
         )),
-        // What may not be looked at is not ours either.
+        // A directory that cannot be accessed is not a project.
         Err(_) => Ok(false),
     }
 }
@@ -251,8 +250,8 @@ fn init_dir_error(dir: &Path, reason: &str) -> SpeckitError {
     ))
 }
 
-/// Follows the links of a path as far as there is something, and its spelling from there on; `None` behind a link that leads
-/// nowhere, because whoever makes what it names decides where that is.
+/// Follows the links of a path as far as it exists and appends the rest; `None` for a dangling link, because its target
+/// is decided when it is created.
 pub(crate) fn follow_links(path: &Path) -> Option<PathBuf> {
     for ancestor in path.ancestors() {
         match fs::canonicalize(ancestor) {

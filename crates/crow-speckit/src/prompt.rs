@@ -1,5 +1,4 @@
-//! The words that a model is given: our prompts, and how a prompt becomes text. What people typed and what files say are
-//! values here, never template source.
+//! Built-in prompts and the rendering of prompts. User input and file contents are values, never template source.
 
 mod built_in;
 mod facts;
@@ -16,26 +15,27 @@ pub use facts::{
     PathFacts, PhaseFacts, PromptFacts, TaskFacts, TasksFacts,
 };
 
-/// Our longest prompt takes under a thousand steps; a thousand phases and a loop over them take about ten thousand.
+/// The longest built-in prompt takes under a thousand steps; a thousand phases and a loop over them take about ten
+/// thousand.
 const FUEL_MAX: u64 = 50_000;
 
-/// About 128 000 tokens: with a longer prompt most models have no room left to work.
+/// About 128,000 tokens: a longer prompt leaves most models no room to work.
 const PROMPT_BYTES_MAX: usize = 512 * 1024;
 
-/// What stands for the person's words in prompts written for other programs.
+/// Placeholders for the arguments in prompts written for other programs.
 const MARKDOWN_ARGS: [&str; 2] = ["$ARGUMENTS", "{ARGS}"];
 
-/// How a prompt is written.
+/// The format of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptKind {
-    /// As a Jinja template.
+    /// A Jinja template.
     Jinja,
-    /// As text in which only the person's words have a place.
+    /// Text with placeholders for the arguments only.
     Markdown,
 }
 
-/// Makes a prompt of its source. The source must be one that the person trusts: it cannot loop for ever or come out longer
-/// than a bound, but what it holds in between has none.
+/// Renders a prompt. The source must be trusted: the number of steps and the length of the result are limited, but the
+/// memory in between is not.
 pub fn render_prompt(source: &str, kind: PromptKind, facts: &PromptFacts) -> Result<String, SpeckitError> {
     let mut buffer = PromptBuffer { bytes: Vec::new(), is_full: false };
     let result = match kind {
@@ -70,7 +70,7 @@ fn write_jinja(source: &str, facts: &PromptFacts, buffer: &mut PromptBuffer) -> 
         .map_err(|error| error.to_string())
 }
 
-/// Puts the person's words in, in one pass, so that words which look like a place stay words.
+/// Inserts the arguments in one pass, so that arguments that look like a placeholder stay as they are.
 fn write_markdown(source: &str, args: &str, buffer: &mut PromptBuffer) -> io::Result<()> {
     let mut rest = source;
     loop {
@@ -87,7 +87,7 @@ fn write_markdown(source: &str, args: &str, buffer: &mut PromptBuffer) -> io::Re
     }
 }
 
-/// Text that takes no more than a prompt may have.
+/// A buffer limited to the length of a prompt.
 struct PromptBuffer {
     bytes: Vec<u8>,
     is_full: bool,

@@ -1,6 +1,6 @@
-//! What a command's prompt is made of: the project's own, Spec Kit's layers, the person's, ours. Text of a repository is
-//! never template source unless it is a `.jinja2` file, and every file of it that is used is handed out, so that the
-//! person can be asked to trust exactly those. Renders nothing.
+//! The sources of a command's prompt: the project's own, Spec Kit's layers, the user's, the built-in one. Text of a
+//! repository is template source only in a `.jinja2` file, and every repository file that is used is returned, so that
+//! the user can be asked to trust exactly those. Renders nothing.
 
 mod rewrite;
 
@@ -20,24 +20,25 @@ use crate::{
     SpeckitProject, WorkflowCommand, built_in_prompt, list_extension_commands,
 };
 
-/// Where a project keeps prompts for Crow.
+/// The project's prompts for Crow.
 const PROMPTS_DIR: &str = ".crow/prompts";
 
-/// What the generic integration put into the project, with hashes.
+/// The files that the generic integration installed, with their hashes.
 pub(crate) const MANIFEST: &str = "integrations/generic.manifest.json";
 
-/// A command's prompt, before it is rendered.
+/// A command's prompt before rendering.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptSource {
-    /// Its stretches, each to be rendered as it is written; the prompt is what they give one after another.
+    /// Its parts, each rendered according to its kind and then joined.
     pub parts: Vec<PromptPart>,
-    /// The layers that have a part in it, the strongest first.
+    /// The layers used, highest precedence first.
     pub layers: Vec<LayerInfo>,
-    /// The files of the repository that are in it, and those that chose them, from the project's root, and what they say.
+    /// The repository files that are used or that selected them: paths relative to the project's root, and their
+    /// content.
     pub files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-/// Finds the prompt of a command. `own` is the person's folder of prompts.
+/// Returns the prompt of a command. `user_dir` is the user's directory of prompts.
 pub fn command_prompt(
     project: &SpeckitProject,
     user_dir: Option<&Path>,
@@ -48,7 +49,7 @@ pub fn command_prompt(
     compose_source(project, &command_name(command), &layers, selection_files)
 }
 
-/// Names every layer of a command's prompt, the strongest first, and whether it has a part in it.
+/// Lists every layer of a command's prompt, highest precedence first, and whether it is used.
 pub fn prompt_layers(
     project: &SpeckitProject,
     user_dir: Option<&Path>,
@@ -57,7 +58,7 @@ pub fn prompt_layers(
     Ok(describe_layers(project, &find_prompt_layers(project, user_dir, command, SearchDepth::Full)?))
 }
 
-/// Finds the prompt of an extension's command; overrides and presets of the project may change it.
+/// Returns the prompt of an extension's command; overrides and presets of the project may change it.
 pub fn extension_prompt(
     project: &SpeckitProject,
     command: &ExtensionCommand,
@@ -118,8 +119,8 @@ fn find_prompt_layers(
     Ok(stack.into_layers())
 }
 
-/// Finds the command file that the generic integration put into the project, if somebody edited it since: unedited, it is
-/// the stock text for agents that know nothing of Spec Kit.
+/// Finds the command file that the generic integration installed, if it was edited since: unedited, it is the stock
+/// text for agents without Spec Kit support.
 fn find_edited_command(
     project: &SpeckitProject,
     command: WorkflowCommand,
@@ -152,7 +153,7 @@ fn sha256_hex(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads and composes what was found, down to the base.
+/// Reads and composes the layers down to the base.
 fn compose_source(
     project: &SpeckitProject,
     name: &str,

@@ -1,11 +1,11 @@
-//! A question to the person that a model may ask while a step runs, and what their answer to it means. Text in, text out.
+//! A question that a model may ask the user during a step, and the parser for answers. Text in, text out.
 
 use std::fmt::Write as _;
 
 #[cfg(test)]
 mod tests;
 
-/// Words that agree with what is recommended.
+/// Answers that accept the recommended option.
 const CONSENT_ANSWERS: [&str; 10] = [
     "yes",
     "y",
@@ -19,55 +19,55 @@ const CONSENT_ANSWERS: [&str; 10] = [
     "the recommended one",
 ];
 
-/// Words that end the questions.
+/// Answers that end the questions.
 const NO_MORE_ANSWERS: [&str; 8] =
     ["done", "stop", "no more", "no more questions", "enough", "that is enough", "that's enough", "skip"];
 
-/// Words that end the step.
+/// Answers that end the step.
 const STOP_ANSWERS: [&str; 4] = ["cancel", "cancel it", "abort", "abort it"];
 
-/// Something only the person can decide.
+/// A question that only the user can decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepQuestion {
-    /// What is asked, one sentence.
+    /// The question, one sentence.
     pub question: String,
-    /// What it may be answered with.
+    /// The options.
     pub options: Vec<QuestionOption>,
-    /// The label of the option that the model would take.
+    /// The label of the recommended option.
     pub recommended: Option<String>,
-    /// What it is about, in a few words.
+    /// The topic, in a few words.
     pub topic: Option<String>,
 }
 
-/// One possible answer.
+/// An option of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionOption {
     /// A few words.
     pub label: String,
-    /// What it would mean.
+    /// Its consequence.
     pub meaning: String,
 }
 
-/// What a person's words mean to a question.
+/// A parsed answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionAnswer {
-    /// This is the answer.
+    /// An answer.
     Answer(String),
-    /// They want to be asked no more; the rest is for the model to assume.
+    /// No more questions; the model is to assume the rest.
     NoMore,
-    /// They want the step to end.
+    /// End the step.
     Stop,
 }
 
 impl StepQuestion {
-    /// The options in the order they are shown: the one the model would take first.
+    /// The options in display order: the recommended one first.
     pub fn ordered_options(&self) -> Vec<&QuestionOption> {
         let is_recommended = |choice: &&QuestionOption| Some(&choice.label) == self.recommended.as_ref();
         let (recommended, others): (Vec<_>, Vec<_>) = self.options.iter().partition(is_recommended);
         recommended.into_iter().chain(others).collect()
     }
 
-    /// Spells it for a person who answers with their next prompt.
+    /// Formats the question for a user who answers with their next prompt.
     pub fn to_markdown(&self) -> String {
         let topic = self.topic.as_ref().map(|topic| format!("{topic}: ")).unwrap_or_default();
         let mut text = format!("**{topic}{}**\n\n", self.question);
@@ -77,7 +77,7 @@ impl StepQuestion {
             let meaning =
                 if choice.meaning.is_empty() { String::new() } else { format!(": {}", choice.meaning) };
             let Some(letter) = option_letter(index) else { break };
-            // Writing to a text does not fail.
+            // Writing to a `String` cannot fail.
             let _ = writeln!(text, "- **{letter}** {}{suffix}{meaning}", choice.label);
         }
         let letters = if self.options.is_empty() { "" } else { "a letter, or " };
@@ -88,12 +88,12 @@ impl StepQuestion {
         text
     }
 
-    /// Tells whether an option has this label, as a person spells it.
+    /// Whether an option has this label, ignoring case and punctuation.
     pub fn has_label(&self, text: &str) -> bool {
         self.find_by_label(text).is_some()
     }
 
-    /// Reads what a person said to it. What they see as an option is one, even if it is a word that would end the questions.
+    /// Parses an answer. A displayed option takes precedence, even if it is a word that would end the questions.
     pub fn parse_answer(&self, answer: &str) -> QuestionAnswer {
         let answer = answer.trim();
         let normalized = trim_punctuation(answer).to_lowercase();
@@ -116,7 +116,7 @@ impl StepQuestion {
         find_exact(&normalized).or_else(|| find_exact(trim_punctuation(&normalized)))
     }
 
-    /// The option behind a letter or a number, as in `b`, `(b)`, `option b`, `2` or `B: its label`.
+    /// Finds the option for a letter or a number, as in `b`, `(b)`, `option b`, `2` or `B: its label`.
     fn find_by_letter(&self, normalized: &str) -> Option<&QuestionOption> {
         let normalized = normalized.trim_start_matches(['(', '*']);
         let normalized = normalized.strip_prefix("option ").unwrap_or(normalized);
@@ -125,7 +125,7 @@ impl StepQuestion {
         let ordered = self.ordered_options();
         let index = match letter.as_bytes() {
             [letter @ b'a'..=b'z'] => usize::from(letter - b'a'),
-            // Where labels begin with numbers, a number is no place in a list.
+            // If labels begin with numbers, a number is not an index.
             _ if ordered.iter().any(|choice| choice.label.starts_with(|c: char| c.is_ascii_digit())) => {
                 return None;
             }
@@ -136,7 +136,7 @@ impl StepQuestion {
         (label.is_empty() || label == trim_punctuation(&choice.label).to_lowercase()).then_some(choice)
     }
 
-    /// The option that the model would take, where the person says only that they agree.
+    /// Returns the recommended option if the answer only agrees.
     fn find_by_consent(&self, normalized: &str) -> Option<&QuestionOption> {
         let recommended =
             self.options.iter().find(|choice| Some(&choice.label) == self.recommended.as_ref())?;

@@ -1,4 +1,4 @@
-//! What is installed in a project: presets and extensions, which of them count, and in which order. Knows no template.
+//! The presets and extensions installed in a project: which are active, and in which order. Knows no templates.
 
 use std::path::{Path, PathBuf};
 
@@ -7,43 +7,43 @@ use serde_json::{Map, Value};
 use crate::confined_files::{self, is_truthy};
 use crate::{SpeckitError, SpeckitProject};
 
-/// Where presets are.
+/// The directory of presets.
 pub(crate) const PRESETS_DIR: &str = "presets";
 
-/// Where extensions are.
+/// The directory of extensions.
 pub(crate) const EXTENSIONS_DIR: &str = "extensions";
 
-/// The file that says what is installed.
+/// The registry of installed packages.
 pub(crate) const REGISTRY_FILE: &str = ".registry";
 
-/// What counts where nobody said how much.
+/// The default priority.
 pub(crate) const PRIORITY_DEFAULT: i64 = 10;
 
-/// Projects have a handful; what lists more was not made by installing.
+/// Projects have a few; a longer list was not made by installing.
 const INSTALLED_MAX: usize = 128;
 
-/// A preset or an extension that counts.
+/// An active preset or extension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct InstalledPackage {
     pub(crate) id: String,
     pub(crate) directory: PathBuf,
 }
 
-/// How a layer goes with what is below it.
+/// The combination of a layer with the layers below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayerStrategy {
-    /// It stands instead of it.
+    /// It replaces them.
     Replace,
-    /// It stands before it.
+    /// It is inserted before them.
     Prepend,
-    /// It stands after it.
+    /// It is inserted after them.
     Append,
-    /// It stands around it.
+    /// It is wrapped around them.
     Wrap,
 }
 
 impl LayerStrategy {
-    /// The word for it in manifests.
+    /// The name used in manifests.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Replace => "replace",
@@ -53,7 +53,7 @@ impl LayerStrategy {
         }
     }
 
-    /// Reads the word, in any case.
+    /// Parses a name, ignoring case.
     pub(crate) fn parse(word: &str) -> Option<Self> {
         [Self::Replace, Self::Prepend, Self::Append, Self::Wrap]
             .into_iter()
@@ -61,7 +61,7 @@ impl LayerStrategy {
     }
 }
 
-/// What a preset provides.
+/// The kinds of files in a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProvidedKind {
     Page,
@@ -69,17 +69,17 @@ pub(crate) enum ProvidedKind {
     Script,
 }
 
-/// One thing that a preset's manifest names.
+/// An entry of a preset's manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProvidedEntry {
     pub(crate) kind: ProvidedKind,
     pub(crate) name: String,
     pub(crate) file: String,
-    /// What the manifest says; nothing means to replace.
+    /// The strategy in the manifest; `None` means replace.
     pub(crate) strategy: Option<LayerStrategy>,
 }
 
-/// The presets that count, the strongest first. Without a registry that can be read, every folder is one.
+/// Lists the active presets, highest precedence first. Without a readable registry every directory is one.
 pub(crate) fn list_presets(project: &SpeckitProject) -> Result<Vec<InstalledPackage>, SpeckitError> {
     let directory = project.specify_path(PRESETS_DIR);
     let registry = directory.join(REGISTRY_FILE);
@@ -95,7 +95,7 @@ pub(crate) fn list_presets(project: &SpeckitProject) -> Result<Vec<InstalledPack
     sort_installed(project, PRESETS_DIR, ids)
 }
 
-/// The extensions that count, the strongest first: those of the registry, and folders that it does not name.
+/// Lists the active extensions, highest precedence first: those of the registry, and directories not in it.
 pub(crate) fn list_extensions(project: &SpeckitProject) -> Result<Vec<InstalledPackage>, SpeckitError> {
     let directory = project.specify_path(EXTENSIONS_DIR);
     let registry = directory.join(REGISTRY_FILE);
@@ -110,7 +110,7 @@ pub(crate) fn list_extensions(project: &SpeckitProject) -> Result<Vec<InstalledP
     sort_installed(project, EXTENSIONS_DIR, ids)
 }
 
-/// What the registry of extensions says, by id; nothing where there is none.
+/// Returns the registry of extensions by id; empty if there is none.
 pub(crate) fn extension_entries(project: &SpeckitProject) -> Result<Map<String, Value>, SpeckitError> {
     let registry = project.specify_path(EXTENSIONS_DIR).join(REGISTRY_FILE);
     match confined_files::read_specify_file(project, &registry)? {
@@ -123,7 +123,7 @@ pub(crate) fn extension_entries(project: &SpeckitProject) -> Result<Map<String, 
     }
 }
 
-/// What a preset's manifest names; nothing where it has none.
+/// Returns the entries of a preset's manifest; empty if it has none.
 pub(crate) fn read_provided_entries(
     project: &SpeckitProject,
     preset: &InstalledPackage,
@@ -172,7 +172,7 @@ fn parse_provided_entry(entry: &Value) -> Option<ProvidedEntry> {
     })
 }
 
-/// Reads a priority as the real tool does: what is none counts as the usual one.
+/// Parses a priority as the real tool does: an invalid one counts as the default.
 pub(crate) fn parse_priority(value: Option<&Value>) -> i64 {
     let number = match value {
         Some(Value::Number(number)) => {
@@ -199,7 +199,7 @@ fn read_priorities(
 ) -> Result<Vec<(i64, String)>, SpeckitError> {
     let mut ids = Vec::new();
     for (id, value) in entries {
-        // It becomes a part of a path.
+        // It becomes part of a path.
         if !confined_files::is_name(id) {
             let reason = format!("{id:?} is not an id: ids have small letters, digits and hyphens");
             return Err(SpeckitError::invalid_file(registry, reason));

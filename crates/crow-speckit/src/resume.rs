@@ -1,5 +1,5 @@
-//! Takes up a feature that was begun and not written: an attempt that ended early leaves its folder, and the same words mean
-//! that one again.
+//! Resumes a feature that was created but not written: an interrupted attempt leaves its directory, and the same
+//! description resumes it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use crate::{
     scaffold::{PageHeader, fill_header},
 };
 
-/// Stands where a page has its date; nothing that people type has it.
+/// A placeholder for the date that users cannot type.
 const DATE_PLACEHOLDER: &str = "\0";
 
-/// Tells whether a feature's spec is missing, or still says what a new one says for this description, whatever its date.
+/// Whether a feature's spec is missing, or is still the initial one for this description, with any date.
 pub fn is_untouched(
     feature: &Feature,
     description: &str,
@@ -32,7 +32,7 @@ pub fn is_untouched(
     Ok(rest == Some(""))
 }
 
-/// What stands behind a day as ISO spells it.
+/// Returns the text after an ISO date.
 fn strip_date(text: &str) -> Option<&str> {
     let (date, rest) = text.split_at_checked("2026-01-01".len())?;
     let matches_format = |(at, byte): (usize, u8)| match at {
@@ -42,8 +42,8 @@ fn strip_date(text: &str) -> Option<&str> {
     date.bytes().enumerate().all(matches_format).then_some(rest)
 }
 
-/// Completes a feature with the pages that a new one has; gives what is new. What is there already stays as it is, and a page
-/// that cannot be composed stops it before anything is written.
+/// Completes a feature with the pages of a new one and returns the new paths. Existing pages are not changed, and a
+/// page that cannot be composed is an error before anything is written.
 pub fn resume_feature(
     project: &SpeckitProject,
     feature: &Feature,
@@ -58,7 +58,7 @@ pub fn resume_feature(
         (feature.checklists_dir().join(REQUIREMENTS), pages("requirements-template")?),
     ];
     let directory = feature.checklists_dir();
-    // Outside only where the name says so, not where a link does.
+    // May be outside the project only if the path says so, not through a link.
     if feature.dir.starts_with(project.root()) {
         project.check_inside(&directory)?;
     }

@@ -1,26 +1,26 @@
-//! Opens files that a stranger may have laid out: never waits for a pipe, and takes no device for a file. Knows no project.
+//! Opens untrusted paths: never blocks on a pipe and never opens a device. Knows no projects.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-/// What becomes of a link that stands where a file is looked for.
+/// The treatment of links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkPolicy {
-    /// It is followed.
+    /// Follow them.
     Follow,
-    /// It is not a file.
+    /// Treat them as not a file.
     Reject,
 }
 
-/// What stands where a file was looked for.
+/// The result of opening a path.
 #[derive(Debug)]
 pub(crate) enum OpenOutcome {
-    /// A file, and what is known of it.
+    /// A regular file with its metadata.
     File(File, Metadata),
-    /// Nothing.
+    /// It does not exist.
     Missing,
-    /// A folder, a pipe, a device, or a link that is not followed.
+    /// A directory, a pipe, a device, or a link that is not followed.
     Other,
 }
 
@@ -29,8 +29,7 @@ pub(crate) fn open_file(path: &Path, link_policy: LinkPolicy) -> io::Result<Open
     open_with(File::options().read(true), path, link_policy)
 }
 
-/// Opens a file for reading by a path that was judged and has no link in it: one that was put in its way since is not
-/// followed.
+/// Opens a file for reading by a path that was checked and contains no links; a link created since is not followed.
 pub(crate) fn open_resolved(path: &Path) -> io::Result<OpenOutcome> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if !metadata.is_file() => return Ok(OpenOutcome::Other),
@@ -48,7 +47,7 @@ pub(crate) fn open_resolved(path: &Path) -> io::Result<OpenOutcome> {
     Ok(if metadata.is_file() { OpenOutcome::File(file, metadata) } else { OpenOutcome::Other })
 }
 
-/// Opens a path in which there is no link; `None` where the system cannot do it or a container forbids it.
+/// Opens a path that contains no links; `None` if the system does not support it or a container forbids it.
 #[cfg(target_os = "linux")]
 fn open_without_links(path: &Path) -> Option<io::Result<File>> {
     use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
@@ -65,8 +64,8 @@ fn open_without_links(_path: &Path) -> Option<io::Result<File>> {
     None
 }
 
-/// Opens a file. Looked at before it is opened, because opening a device may do something, and after it, because it may be
-/// another by then.
+/// Opens a file. Checked before opening, because opening a device may have effects, and after it, because the file may
+/// have been replaced.
 pub(crate) fn open_with(
     options: &mut OpenOptions,
     path: &Path,
@@ -91,7 +90,7 @@ pub(crate) fn open_with(
     Ok(if metadata.is_file() { OpenOutcome::File(file, metadata) } else { OpenOutcome::Other })
 }
 
-/// Has a file opened without waiting for whoever is at the other end.
+/// Sets flags so that opening does not wait for the other end of a pipe.
 pub(crate) fn set_safe_flags(options: &mut OpenOptions, link_policy: LinkPolicy) -> &mut OpenOptions {
     #[cfg(unix)]
     {

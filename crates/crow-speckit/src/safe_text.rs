@@ -1,7 +1,7 @@
-//! Words of strangers as people may be shown them.
+//! Untrusted text made safe for display.
 
-/// Makes a name or a text of a stranger fit to be shown: on one line, and without what moves a cursor or turns the direction
-/// of writing around.
+/// Makes an untrusted name or text safe for display: on one line, without control characters and bidirectional
+/// overrides.
 pub fn sanitize_text(text: &str) -> String {
     let sanitize_char = |char: char| match char {
         '\u{2028}' | '\u{2029}' => ' ',
@@ -12,7 +12,7 @@ pub fn sanitize_text(text: &str) -> String {
     text.chars().map(sanitize_char).collect()
 }
 
-/// Tells whether a text may be shown as it is.
+/// Whether a text may be displayed unchanged.
 pub(crate) fn is_safe_to_display(text: &str) -> bool {
     !text.chars().any(|char| is_unsafe_char(char) || matches!(char, '\u{2028}' | '\u{2029}'))
 }

@@ -1,20 +1,20 @@
-//! Fills what is known before anybody thinks into the header of a page. Pure.
+//! Fills the header of a page with known values. Pure.
 
-/// What a page's header is filled with.
+/// The values for a page's header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PageHeader<'a> {
-    /// What the folder of the feature is called.
+    /// The name of the feature's directory.
     pub(crate) name: &'a str,
-    /// The day, as ISO spells it.
+    /// The date in ISO format.
     pub(crate) date: &'a str,
-    /// What the person said it is; empty where a page does not say that.
+    /// The user's description; empty for pages without one.
     pub(crate) description: &'a str,
 }
 
-/// Replaces what the header has in brackets. One pass: what a person typed is never looked at for brackets.
+/// Replaces the placeholders of the header in one pass, so that user input is never searched for placeholders.
 pub(crate) fn fill_header(page: &str, header: PageHeader<'_>) -> String {
     let title = title_from_name(header.name);
-    // A header is one line, whatever was typed into it.
+    // A header is one line.
     let description = header.description.split_whitespace().collect::<Vec<_>>().join(" ");
     let placeholders = [
         ("[FEATURE NAME]", title.as_str()),
@@ -42,7 +42,7 @@ pub(crate) fn fill_header(page: &str, header: PageHeader<'_>) -> String {
     filled
 }
 
-/// Makes a title of a folder's name.
+/// Makes a title of a directory name.
 fn title_from_name(name: &str) -> String {
     let words = crate::numbering::parse_dir_prefix(name)
         .map_or(name, |prefix| &name[prefix.len() + 1..])

@@ -1,5 +1,6 @@
-//! The files of a project that choose: which presets and extensions count, which file is which command's, and what the
-//! hooks that Crow does itself are set to. Nobody reads them as words, and whoever changes them changes what happens.
+//! The project files that select prompts and settings: which presets and extensions are active, which file belongs to
+//! which command, and the settings of the hooks that Crow runs itself. No model reads them, but changing them changes
+//! what happens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,15 +13,15 @@ use crate::{
     AgentContext, GitExtensionConfig, LayerOrigin, SpeckitError, SpeckitProject, confined_files, extension,
 };
 
-/// How the project was begun.
+/// The options of the project's initialization.
 const OPTIONS: &str = "init-options.json";
 
-/// The files that chose, by their paths, with their bytes.
+/// The selection files: path and content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SelectionFiles(BTreeMap<PathBuf, Vec<u8>>);
 
 impl SelectionFiles {
-    /// Reads those that choose among prompts. What cannot be read chooses nothing.
+    /// Reads the files that select prompts. A file that cannot be read selects nothing.
     pub(crate) fn read(project: &SpeckitProject) -> Self {
         let mut files = Self::default();
         for (package_kind, manifest) in [(PRESETS_DIR, "preset.yml"), (EXTENSIONS_DIR, extension::MANIFEST)] {
@@ -39,7 +40,7 @@ impl SelectionFiles {
         files
     }
 
-    /// Keeps those that chose these layers, if they are now as they were when these were looked for.
+    /// Returns the files that selected these layers, if they have not changed since the layers were found.
     pub(crate) fn for_layers(
         mut self,
         project: &SpeckitProject,
@@ -77,8 +78,8 @@ impl SelectionFiles {
     }
 }
 
-/// Reads every file that decides what hooks do, beside the prompts of their commands; none where no hook is enabled. Each has
-/// to be approved as it is here before one of them is run.
+/// Reads every file that decides what hooks do, apart from the prompts of their commands; empty if no hook is enabled.
+/// Each file must be approved with this content before a hook runs.
 pub fn hook_config_files(project: &SpeckitProject) -> Result<Vec<(PathBuf, Vec<u8>)>, SpeckitError> {
     let path = SpeckitHooks::config_path(project);
     let Some(text) = confined_files::read_specify_file(project, &path)? else { return Ok(Vec::new()) };
@@ -104,7 +105,7 @@ pub fn hook_config_files(project: &SpeckitProject) -> Result<Vec<(PathBuf, Vec<u
     Ok(files.0.into_iter().collect())
 }
 
-/// Says what a file chooses; `None` for one that a model is given.
+/// Describes what a file selects; `None` for a file whose text a model reads.
 pub(crate) fn describe_file(project: &SpeckitProject, path: &Path) -> Option<Vec<String>> {
     let single_line = |line: String| Some(vec![line]);
     if path == GitExtensionConfig::config_path(project) {

@@ -1,11 +1,11 @@
-//! Short names: what a feature is called in its folder. Pure; knows no folder and no number.
+//! Short names: the words in a feature's directory name. Pure; accesses no directories and knows no numbers.
 
 use regex::Regex;
 
-/// What hosts of repositories take for the name of a branch; longer folders could never become one.
+/// The longest branch name that repository hosts accept; a longer directory name could not become a branch.
 pub(crate) const NAME_BYTES_MAX: usize = 244;
 
-/// Words that tell nothing of a feature. Which ones is part of the rule: other programs drop the same.
+/// Words that are dropped. The list is part of the format: other programs drop the same words.
 const STOP_WORDS: [&str; 48] = [
     "i", "a", "an", "the", "to", "for", "of", "in", "on", "at", "by", "with", "from", "is", "are", "was",
     "were", "be", "been", "being", "have", "has", "had", "do", "does", "did", "will", "would", "should",
@@ -13,16 +13,16 @@ const STOP_WORDS: [&str; 48] = [
     "their", "want", "need", "add", "get", "set",
 ];
 
-/// Words a name has; four only when the description has no fifth.
+/// The number of words in a name; four only if the description has exactly four.
 const WORDS_MAX: usize = 3;
 
-/// Makes a short name from what a feature is; empty when there is neither a letter nor a digit.
+/// Derives a short name from a description; empty if it has neither letters nor digits.
 pub(crate) fn slug_from_description(description: &str) -> String {
     let lowercase = description.to_ascii_lowercase();
     join_significant_words(&split_words(&lowercase), description)
 }
 
-/// Joins the words of a description, lowered, that say most.
+/// Joins the most significant words of a description, given in lower case.
 pub(crate) fn join_significant_words(words: &[&str], description: &str) -> String {
     let significant: Vec<&str> =
         words.iter().copied().filter(|word| is_significant(word, description)).collect();
@@ -34,12 +34,12 @@ pub(crate) fn join_significant_words(words: &[&str], description: &str) -> Strin
     selected.join("-")
 }
 
-/// Cleans a short name that somebody chose; empty when there is neither a letter nor a digit.
+/// Normalizes a short name given by a user; empty if it has neither letters nor digits.
 pub fn clean_short_name(short_name: &str) -> String {
     split_words(&short_name.to_ascii_lowercase()).join("-")
 }
 
-/// Joins the prefix and the short name, as much of it as fits.
+/// Joins the prefix and as much of the short name as fits.
 pub(crate) fn fit_dir_name(prefix: &str, slug: &str) -> String {
     let n_bytes_left = NAME_BYTES_MAX.saturating_sub(prefix.len() + 1);
     let short_slug = &slug[..slug.floor_char_boundary(n_bytes_left)];
@@ -48,11 +48,11 @@ pub(crate) fn fit_dir_name(prefix: &str, slug: &str) -> String {
     format!("{prefix}-{short_slug}")
 }
 
-/// Splits at everything that is neither a letter nor a decimal digit, in any script.
+/// Splits at characters that are neither letters nor decimal digits, in any script.
 fn split_words(text: &str) -> Vec<&str> {
     let parts: Vec<&str> = match Regex::new(r"[^\p{L}\d]+") {
         Ok(separators) => separators.split(text).collect(),
-        // Wider than the rule, which only ever fails to compile without its tables.
+        // Slightly different from the rule; the expression fails to compile only without Unicode tables.
         Err(_) => text.split(|c: char| !c.is_alphanumeric()).collect(),
     };
     parts.into_iter().filter(|part| !part.is_empty()).collect()
@@ -65,7 +65,7 @@ fn is_significant(word: &str, description: &str) -> bool {
     word.len() >= 3 || !word.is_ascii() || is_standalone_word(&word.to_ascii_uppercase(), description)
 }
 
-/// Tells whether a word stands somewhere without a letter, a digit or an underscore of ASCII beside it.
+/// Whether a word occurs without an ASCII letter, digit or underscore next to it.
 fn is_standalone_word(word: &str, text: &str) -> bool {
     let is_word_byte =
         |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn letters_and_digits_of_every_script_count_and_only_ascii_is_lowered() {
         assert_slug("Ünïcode Größe 写真 アルバム", "Ünïcode-größe-写真-アルバム");
-        // A circled letter, a roman numeral and a superscript are none; an Arabic digit is one.
+        // A circled letter, a Roman numeral and a superscript are neither; an Arabic digit is a digit.
         assert_slug("lamp\u{24b6}post \u{2163}chapter x\u{b2}yy \u{663}", "lamp-post-chapter-\u{663}");
     }
 

@@ -1,27 +1,27 @@
-//! Where features live: `specs/` as other programs make it, or `.specify/specs/` with a link of that name. Decides where a
-//! new one goes; both places are read whatever is decided.
+//! The directories of features: `specs/` like other programs, or `.specify/specs/` with a link named `specs`. Decides
+//! where a new feature goes; both are always read.
 
 use std::path::{Path, PathBuf};
 
 use crate::{SpeckitError, SpeckitProject, feature_pointer::read_pointer, numbering, project::follow_links};
 
-/// Where other programs keep features.
+/// The directory that other programs use.
 const PUBLIC_ROOT: &str = "specs";
-/// Where Crow keeps them in a project of its own.
+/// The directory that Crow uses in new projects.
 const CROW_ROOT: &str = ".specify/specs";
 
-/// Where new features go.
+/// The directory for new features.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SpecsRoot {
-    /// Where the others are; in a project without any, `.specify/specs`.
+    /// Next to existing features; in a project without any, `.specify/specs`.
     #[default]
     Auto,
-    /// `specs`, `.specify/specs`, or another folder, from the project's root.
+    /// `specs`, `.specify/specs`, or another directory, relative to the project's root.
     Path(PathBuf),
 }
 
 impl SpecsRoot {
-    /// Reads the setting: `auto`, or a folder.
+    /// Parses the setting: `auto` or a directory.
     pub fn parse(setting: &str) -> Result<Self, SpeckitError> {
         match setting.trim_end_matches('/') {
             "" => {
@@ -33,17 +33,17 @@ impl SpecsRoot {
     }
 }
 
-/// Whether a link named `specs` leads other programs to `.specify/specs`.
+/// Whether to create a link named `specs` to `.specify/specs` for other programs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SpecsLink {
-    /// When nothing of that name is there.
+    /// If the name is free.
     #[default]
     Auto,
     /// Never.
     Off,
 }
 
-/// Decides where a new feature goes, spelled without links.
+/// Returns the directory for new features, with links resolved.
 pub fn resolve_specs_root(project: &SpeckitProject, setting: &SpecsRoot) -> Result<PathBuf, SpeckitError> {
     let configured = match setting {
         SpecsRoot::Path(directory) => project.resolve_path(directory),
@@ -60,7 +60,7 @@ pub fn resolve_specs_root(project: &SpeckitProject, setting: &SpecsRoot) -> Resu
     Ok(canonical_relative.map_or(configured, |relative| project.resolve_path(relative)))
 }
 
-/// Every place with features: ours, the common one, and another that is set.
+/// Lists every directory with features: the two default ones and the configured one.
 pub(crate) fn all_specs_roots(project: &SpeckitProject, setting: &SpecsRoot) -> Vec<PathBuf> {
     let mut roots = vec![project.resolve_path(CROW_ROOT), project.resolve_path(PUBLIC_ROOT)];
     match setting {
@@ -78,7 +78,7 @@ pub(crate) fn all_specs_roots(project: &SpeckitProject, setting: &SpecsRoot) -> 
 }
 
 fn detect_specs_root(project: &SpeckitProject) -> Result<&'static str, SpeckitError> {
-    // A broken pointer says nothing of where the others are.
+    // A broken pointer says nothing about other features.
     let pointed_dir = read_pointer(project).ok().flatten();
     if let Some(parent) = pointed_dir.as_deref().and_then(Path::parent) {
         for root in [PUBLIC_ROOT, CROW_ROOT] {
@@ -93,12 +93,12 @@ fn detect_specs_root(project: &SpeckitProject) -> Result<&'static str, SpeckitEr
             return Ok(root);
         }
     }
-    // The mark of a project that another program began.
+    // Written when another program initializes a project.
     let is_spec_kit_project = project.specify_path("init-options.json").exists();
     Ok(if is_spec_kit_project { PUBLIC_ROOT } else { CROW_ROOT })
 }
 
-/// Makes the link `specs` for programs that look there only; gives what the person should know when it cannot be.
+/// Creates the link `specs` for programs that look only there; returns a note for the user if that is not possible.
 pub(crate) fn link_specs(project: &SpeckitProject, root: &Path, setting: SpecsLink) -> Option<String> {
     let public_root = project.resolve_path(PUBLIC_ROOT);
     if root != project.resolve_path(CROW_ROOT) || follow_links(&public_root).as_deref() == Some(root) {

@@ -1,5 +1,5 @@
-//! A `tasks.md`: what it lists, read from every spelling seen in public projects, and the two changes that are made to it,
-//! a tick and a new phase at its end. Text in, text out; knows no file.
+//! A `tasks.md`: parses every format seen in public projects, and makes two kinds of change, ticking a task and
+//! appending a phase. Text in, text out; accesses no files.
 
 mod convergence;
 mod file_paths;
@@ -17,46 +17,46 @@ pub(crate) use file_paths::{find_paths, has_path};
 pub(crate) use parsing::{find_priority, find_story_number};
 use parsing::{is_phase_heading, parse_digits, parse_phase, parse_story_label, parse_task};
 
-/// Digits an id may have: with more it is no task's.
+/// The number of digits of an id.
 const ID_DIGITS: std::ops::RangeInclusive<usize> = 3..=9;
 
-/// Tasks of one list; the longest seen in public projects has some 300.
+/// The longest list seen in public projects has about 300 tasks.
 const TASKS_MAX: usize = 5_000;
 
-/// Phases of one list.
+/// The number of phases in one list.
 const PHASES_MAX: usize = 500;
 
-/// Bytes of a line, which says what one person or model does next.
+/// The length of a line, which describes one task.
 const LINE_BYTES_MAX: usize = 20_000;
 
-/// Lines of one list, with all that is said between its tasks.
+/// The number of lines in one list, including the text between tasks.
 const LINES_MAX: usize = 50_000;
 
-/// A task's id, such as `T012`, as it is spelled in the list.
+/// A task's id, such as `T012`, as written in the list.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(String);
 
 impl TaskId {
-    /// Reads an id; a small `t` will do.
+    /// Parses an id; a lower-case `t` is accepted.
     pub fn parse(text: &str) -> Option<Self> {
         let digits = text.strip_prefix(['T', 't'])?;
         let is_id = ID_DIGITS.contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
         is_id.then(|| Self(format!("T{digits}")))
     }
 
-    /// The id with this number; none if the number is too large for one.
+    /// Returns the id with this number; `None` if the number is too large.
     pub fn from_number(number: u32) -> Option<Self> {
         Self::parse(&format!("T{number:03}"))
     }
 
-    /// How it is spelled.
+    /// The id as written.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Its number.
     pub fn number(&self) -> u32 {
-        // Nine digits always fit.
+        // At most nine digits always fit.
         self.0[1..].parse().unwrap_or(u32::MAX)
     }
 }
@@ -72,54 +72,54 @@ impl fmt::Display for TaskId {
 pub struct TaskItem {
     /// Its id.
     pub id: TaskId,
-    /// Whether its box is ticked.
+    /// Whether its box is checked.
     pub done: bool,
-    /// Whether it says `[P]`.
+    /// Whether it is marked `[P]`.
     pub parallel: bool,
-    /// The numbers of the stories it says it belongs to.
+    /// The numbers of its user stories.
     pub stories: Vec<u32>,
-    /// Which of the list's phases it stands in.
+    /// The index of its phase.
     pub phase: Option<usize>,
-    /// What is to be done: its first line, without id and labels.
+    /// The first line of its description, without id and labels.
     pub text: String,
-    /// Where it stands, from 1.
+    /// Its line, from 1.
     pub line: usize,
     /// The offset of the byte in its box.
     pub marker: usize,
 }
 
-/// What a phase is for.
+/// The kind of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PhaseKind {
-    /// Before everything.
+    /// Before everything else.
     Setup,
     /// Before every story.
     Foundational,
     /// One user story.
     Story {
-        /// Which.
+        /// The step.
         number: u32,
-        /// The `1` of `P1`, where it is said.
+        /// The `1` of `P1`, if given.
         priority: Option<u32>,
     },
     /// After the stories.
     Polish,
-    /// What the code turned out to lack.
+    /// Missing parts found in the code.
     Convergence,
     /// Any other.
     Other,
 }
 
-/// A part of the list.
+/// A phase of the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskPhase {
-    /// Its number as it is spelled, such as `3` or `3.1`; some have none.
+    /// Its number as written, such as `3` or `3.1`; optional.
     pub number: Option<String>,
     /// Its title, without the number.
     pub title: String,
-    /// What it is for.
+    /// Its kind.
     pub kind: PhaseKind,
-    /// Where its heading stands, from 1.
+    /// The line of its heading, from 1.
     pub line: usize,
 }
 
@@ -142,12 +142,12 @@ pub struct TaskList {
     pub tasks: Vec<TaskItem>,
 }
 
-/// What a box is to say.
+/// The state of a checkbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TickState {
-    /// Ticked.
+    /// Checked.
     Ticked,
-    /// Empty.
+    /// Unchecked.
     Unticked,
 }
 
@@ -162,32 +162,32 @@ pub enum TasksError {
     DuplicateId {
         /// The id.
         id: TaskId,
-        /// One line.
+        /// The first line.
         first_line: usize,
-        /// Another.
+        /// The second line.
         second_line: usize,
     },
-    /// A new task says nothing.
+    /// A new task has no text.
     #[error("new task {0} needs a text and a source")]
     EmptyGap(usize),
     /// There is no number left for a new task.
     #[error("tasks.md has no ids left after its highest; give that task a lower id")]
     NoIdsLeft,
-    /// It has more than anybody can go through.
+    /// It exceeds a limit.
     #[error("tasks.md has more than {max} {unit}; split it")]
     TooLarge {
-        /// How many there may be.
+        /// The limit.
         max: usize,
-        /// Of what.
+        /// The unit of the limit.
         unit: &'static str,
     },
-    /// What is added at the end would not be seen as tasks.
+    /// Appended tasks would not be visible.
     #[error("tasks.md ends in a code block or a comment that is not closed; close it first")]
     UnclosedBlock,
 }
 
 impl TaskList {
-    /// Reads a list that is to be worked on; one that is too large is refused.
+    /// Parses a list to work on; rejects a list that exceeds a limit.
     pub fn parse_checked(text: &str) -> Result<Self, TasksError> {
         let too_large = |max, unit| Err(TasksError::TooLarge { max, unit });
         if text.split('\n').any(|line| line.len() > LINE_BYTES_MAX) {
@@ -196,7 +196,7 @@ impl TaskList {
         if bounded_prefix(text).len() < text.len() {
             return too_large(LINES_MAX, "lines");
         }
-        // One more than may be is kept of each, to be seen here.
+        // One more than the limit is parsed of each, to be detected here.
         let list = Self::parse(text);
         if list.tasks.len() > TASKS_MAX {
             return too_large(TASKS_MAX, "tasks");
@@ -207,8 +207,7 @@ impl TaskList {
         Ok(list)
     }
 
-    /// Reads a list. What is in code blocks, comments and front matter is no task, and what is beyond the limits is not
-    /// read.
+    /// Parses a list. Code blocks, comments and front matter are ignored, as is everything beyond the limits.
     pub fn parse(text: &str) -> Self {
         let visible = markdown::visible_text(bounded_prefix(text));
         let mut list = Self::default();
@@ -226,7 +225,7 @@ impl TaskList {
                     section = parsed_phase;
                     phase = None;
                 }
-                // A phase that says so counts before it has tasks.
+                // A heading that says “phase” counts before it has tasks.
                 if is_phase_heading(heading)
                     && section.as_ref().is_some_and(|section| section.number.is_some())
                 {
@@ -246,36 +245,36 @@ impl TaskList {
         list
     }
 
-    /// The phase a task stands in.
+    /// Returns the phase of a task.
     pub fn phase_for(&self, task: &TaskItem) -> Option<&TaskPhase> {
         self.phases.get(task.phase?)
     }
 
-    /// How many tasks are done.
+    /// The number of completed tasks.
     pub fn done_count(&self) -> usize {
         self.tasks.iter().filter(|task| task.done).count()
     }
 
-    /// Tasks whose id an earlier one has.
+    /// Returns tasks whose id was used by an earlier one.
     pub fn duplicate_tasks(&self) -> Vec<&TaskItem> {
         let mut seen = HashSet::new();
         self.tasks.iter().filter(|task| !seen.insert(&task.id)).collect()
     }
 
-    /// The id behind the highest; none if there is no number left.
+    /// Returns the id after the highest; `None` if there is no number left.
     pub fn next_id(&self) -> Option<TaskId> {
         let highest = self.tasks.iter().map(|task| task.id.number()).max().unwrap_or(0);
         TaskId::from_number(highest + 1)
     }
 
-    /// The number behind the highest phase's.
+    /// Returns the number after the highest phase.
     fn next_phase_number(&self) -> u32 {
         let major_number =
             |phase: &TaskPhase| phase.number.as_deref()?.split('.').next()?.parse::<u32>().ok();
         self.phases.iter().filter_map(major_number).max().unwrap_or(0).saturating_add(1)
     }
 
-    /// Finds the stories whose heading does not say so in English, by what their tasks say.
+    /// Finds stories whose heading does not say so in English, by the labels of their tasks.
     fn infer_stories(&mut self) {
         let mut stories_by_phase: HashMap<usize, HashSet<&[u32]>> = HashMap::new();
         for task in &self.tasks {
@@ -292,14 +291,14 @@ impl TaskList {
     }
 }
 
-/// As much of a text as is read: so many lines, none of which is too long.
+/// Returns the part of a text that is parsed: a limited number of lines, none of which is too long.
 fn bounded_prefix(text: &str) -> &str {
     let lines = text.split_inclusive('\n').take(LINES_MAX);
     let n_bytes = lines.map(str::len).take_while(|n_bytes| *n_bytes <= LINE_BYTES_MAX + 1).sum();
     text.get(..n_bytes).unwrap_or(text)
 }
 
-/// Ticks or empties one box, which changes one byte; a box that says so already stays as it is.
+/// Ticks or unticks one task, which changes one byte; a box in that state stays unchanged.
 pub fn set_task_ticked(text: &str, id: &TaskId, state: TickState) -> Result<String, TasksError> {
     let list = TaskList::parse_checked(text)?;
     let mut matching = list.tasks.iter().filter(|task| task.id == *id);

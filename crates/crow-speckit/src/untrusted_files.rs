@@ -1,4 +1,4 @@
-//! Which files of a project speak to a model, or have commands run: what a person has to approve before it counts.
+//! The project files that a model reads or that cause commands to run, all of which need the user's approval.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use crate::{
     hook_config_files, list_extension_commands,
 };
 
-/// A file of a project that counts only when a person approves it.
+/// A project file that is used only after approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UntrustedFile {
     /// The file.
     pub path: PathBuf,
-    /// What it does, a line each.
+    /// The effects of the file, one line each.
     pub purposes: Vec<String>,
-    /// The command it stands for.
+    /// The command that it defines.
     pub command: Option<ExtensionCommand>,
 }
 
-/// Lists them. What cannot be read is left out: nothing of it counts.
+/// Lists the untrusted files. Unreadable files are omitted, because they are not used.
 pub fn list_untrusted_files(project: &SpeckitProject) -> Vec<UntrustedFile> {
     let mut set = UntrustedFileSet { root: project.root(), files: BTreeMap::new() };
     for command in WorkflowCommand::ALL {
@@ -74,7 +74,7 @@ impl UntrustedFileSet<'_> {
         for (path, _) in &source.files {
             let file_use = self.files.entry(self.root.join(path)).or_default();
             file_use.purposes.push(purpose.to_owned());
-            // Of several commands the first one names it.
+            // The first of several commands is shown.
             if file_use.command.is_none() {
                 file_use.command = command.filter(|command| command.file == *path).cloned();
             }
@@ -82,7 +82,7 @@ impl UntrustedFileSet<'_> {
     }
 }
 
-/// What the hooks of a project do; nothing where none is enabled.
+/// Describes the hooks of a project; `None` if none is enabled.
 fn describe_hooks(project: &SpeckitProject) -> Option<FileUse> {
     let hooks = SpeckitHooks::read(project).ok()?;
     let mut purposes = Vec::new();

@@ -1,5 +1,5 @@
-//! Compares what this crate makes of generated projects with what the real Spec Kit does. `CROW_TEST_SPECIFY` is the path of
-//! its `specify`; without it there is nothing to compare with, and the tests say so and pass.
+//! Compares this crate with the real Spec Kit on generated projects. `CROW_TEST_SPECIFY` is the path of its `specify`;
+//! without it the tests print a message and pass.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "the oracle is a program, and the environment says where")]
 #![expect(clippy::print_stderr, reason = "a person wants to know how much was compared")]
@@ -16,10 +16,10 @@ use crow_speckit::{
 };
 use serde_json::{Value, json};
 
-/// A stack costs the real tool a twentieth of a second.
+/// The real tool needs 50 ms for a stack.
 const STACKS: usize = 150;
 
-/// The real tool, in one process for all questions.
+/// The real tool, in one process for all requests.
 struct Oracle {
     child: Child,
     questions: ChildStdin,
@@ -56,7 +56,7 @@ impl Oracle {
     }
 }
 
-/// Chance that is the same every time.
+/// A deterministic random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -76,14 +76,14 @@ fn write(root: &Path, place: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-/// A layer's text: sometimes with the place, sometimes with two, sometimes with an end that is none.
+/// Generates a layer's text: sometimes with the placeholder, sometimes with two, sometimes with a malformed end.
 fn layer(dice: &mut Dice, who: &str) -> String {
     let end = dice.one(&["\n", "", "\n\n", "\r\n", " é\n"]);
     dice.one(&["WHO", "[{CORE_TEMPLATE}]WHO", "WHO({CORE_TEMPLATE})<{CORE_TEMPLATE}>"]).replace("WHO", who)
         + end
 }
 
-/// A registry of these, in which entries have every shape that was ever seen, or one that is broken.
+/// Generates a registry whose entries have every known form, or a broken one.
 fn registry(dice: &mut Dice, key: &str, ids: &[&str]) -> String {
     let mut entries = Vec::new();
     for id in ids {
@@ -104,7 +104,7 @@ fn registry(dice: &mut Dice, key: &str, ids: &[&str]) -> String {
     }
 }
 
-/// A registry that is not broken: where it is, this part of the real tool takes nothing to be installed.
+/// Generates a registry that is not broken: with a broken one this part of the real tool finds nothing installed.
 fn sound_registry(dice: &mut Dice) -> String {
     let text = registry(dice, "presets", &["d", "b", "a", "c-1"]);
     if text.contains("schema") { text } else { r#"{"presets": {"b": {}, "a": {}}}"#.to_owned() }
@@ -117,7 +117,7 @@ fn manifest(id: &str, entry: &str) -> String {
     )
 }
 
-/// A project with a random stack for one name.
+/// Generates a project with a random stack for one name.
 fn stack(dice: &mut Dice, root: &Path, kind: &str, name: &str) {
     let folder = if kind == "template" { "templates" } else { "commands" };
     for id in ["a", "b", "c-1", "d"] {
@@ -204,7 +204,7 @@ fn page_templates() {
         }
         n_pages += usize::from(ours.is_some());
         n_refused += usize::from(ours.is_none());
-        // The list of layers is of another part of the real tool, which passes over what is broken.
+        // The list of layers comes from another part of the real tool, which skips broken ones.
         if let Ok(found) = page_layers(&project, None, "x-template")
             && fs::read_to_string(project.specify_path("presets/.registry"))
                 .is_ok_and(|text| text.contains("{\"priority"))
@@ -232,13 +232,13 @@ fn command_prompts() {
         write(project.root(), ".specify/presets/.registry", &sound_registry(&mut dice));
         let found = prompt_layers(&project, None, WorkflowCommand::Plan).unwrap();
         let theirs: Vec<_> = found.iter().filter(|layer| layer.origin != LayerOrigin::BuiltIn).collect();
-        // Without a base in the project, theirs is their own prompt and ours is ours.
+        // Without a base in the project, each tool uses its built-in prompt.
         if !theirs.iter().any(|layer| layer.strategy.as_str() == "replace") {
             n_ours += 1;
             continue;
         }
         let ours = command_prompt(&project, None, WorkflowCommand::Plan).ok().map(|source| {
-            // Theirs reads lines as Python does, without carriage returns.
+            // The real tool reads lines as Python does, without carriage returns.
             assert!(source.parts.iter().all(|part| part.kind == PromptKind::Markdown));
             source.parts.into_iter().map(|part| part.text).collect::<String>().replace("\r\n", "\n")
         });
@@ -270,7 +270,7 @@ const CONDITIONS: [&str; 18] = [
     "'env.CROW_TEST_HERE == yes'",
 ];
 
-/// What a project says of its extension `jira`.
+/// Generates the project's settings for its extension `jira`.
 fn settings(dice: &mut Dice, root: &Path) {
     let registry = r#"{"schema_version": "1.0", "extensions": {"jira": {}, "jira-cloud": {}}}"#;
     write(root, ".specify/extensions/.registry", registry);
@@ -414,7 +414,7 @@ fn branches() {
         let ours = name_branch(&GitExtensionConfig::read(&project).unwrap(), &facts, &wish)
             .ok()
             .map(|branch| branch.name);
-        // Where nothing is left of the words, theirs makes a name without them and ours asks for some.
+        // If no words are left, the real tool makes a name without them; Crow rejects it.
         let is_empty = |name: &str| name.ends_with('-') || name.ends_with("-z");
         if ours.is_some() || !theirs.as_str().is_some_and(is_empty) {
             let asked = format!("{n}: {description:?} {short:?} {template:?} {prefix:?} {branches:?}");
@@ -426,7 +426,7 @@ fn branches() {
     oracle.end(&format!("branches ({n_refused} refused)"), n_made);
 }
 
-/// The layers of a kind of thing, as the real tool lists them: name, description, file of the strongest.
+/// Returns the layers of one kind as the real tool lists them: name, description, file of the first.
 fn listed<'a>(all: &'a Value, kind: &str, layer: &str) -> Vec<(&'a str, &'a str, &'a str)> {
     let word =
         |value: &'a Value, place: &str| value.pointer(place).and_then(Value::as_str).unwrap_or_default();
@@ -447,12 +447,12 @@ fn a_project_of_the_real_tools() {
     let ours = found.commands.iter().map(|command| (&*command.name, &*command.description));
     let mut ours: Vec<_> = ours.collect();
     ours.sort_unstable();
-    // The files they list are copies for an agent that reads no extensions.
+    // The listed files are copies for an agent without extensions.
     let theirs = listed(&all, "command", "extension").into_iter().map(|(name, what, _)| (name, what));
     assert_eq!(ours, theirs.collect::<Vec<_>>());
     for command in &found.commands {
         let source = extension_prompt(&project, command).unwrap();
-        // Its file, and the manifest that names it.
+        // Its file and the manifest that contains it.
         assert!((2..=3).contains(&source.files.len()), "{} {:?}", command.name, source.files);
         let text = &source.parts[0].text;
         assert!(

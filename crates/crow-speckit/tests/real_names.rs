@@ -1,5 +1,5 @@
-//! Names and numbers against the scripts of the real Spec Kit: `CROW_TEST_SPECIFY` names its program, and
-//! `CROW_TEST_SPECIFY_CASES` how many cases are drawn. Without the program there is nothing to compare with.
+//! Compares names and numbers with the scripts of the real Spec Kit: `CROW_TEST_SPECIFY` is the path of its `specify`,
+//! `CROW_TEST_SPECIFY_CASES` the number of cases. Without the program the test passes.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -16,10 +16,11 @@ use crow_speckit::{
     preview_feature,
 };
 
-/// As many as a run of all tests can afford: each starts some twenty programs.
+/// The number of cases of a full test run; each one starts about twenty programs.
 const CASES: usize = 120;
 
-/// Runs the script for each case in its own project: folder, short name, number and description end with a zero byte.
+/// Runs the script for each case in its own project: directory, short name, number and description end with a zero
+/// byte.
 const BATCH: &str = r#"
     while IFS= read -r -d '' root && IFS= read -r -d '' name && IFS= read -r -d '' number && IFS= read -r -d '' text; do
         SPECIFY_INIT_DIR="$root" bash "$1" --json --dry-run ${name:+--short-name "$name"} \
@@ -89,7 +90,7 @@ const WORDS: [&str; 40] = [
 ];
 const SEPARATORS: [&str; 12] = [" ", " ", " ", " ", " ", "  ", "-", "_", "\n", "\t", "/", "…"];
 
-/// Numbers that look drawn and are the same every time.
+/// A deterministic random number generator.
 struct Draw(u64);
 
 impl Draw {
@@ -145,7 +146,7 @@ fn draw(folder: &Path, n: usize, draw: &mut Draw) -> Case {
     }
 }
 
-/// What we say, as the script prints it; nothing for what it refuses, or gives a name without words.
+/// Crow's output in the script's format; empty if it rejects the case or the name has no words.
 fn ours(case: &Case) -> String {
     let would = || -> Result<String, SpeckitError> {
         let numbering = match case.number.as_str() {
@@ -191,7 +192,7 @@ fn names_and_numbers_are_those_of_the_real_script() {
     assert!(init.status.success(), "{}", String::from_utf8_lossy(&init.stdout));
     let mut random = Draw(20_261_122);
     let cases: Vec<Case> = (0..cases).map(|n| draw(&root, n, &mut random)).collect();
-    // Beside it is a Python that starts at once; the first of a person's PATH may be a script that looks for one.
+    // Next to it is a Python that starts at once; the first one in `PATH` may be a wrapper script.
     let path = std::env::var_os("PATH").unwrap();
     let beside = Path::new(&specify).parent().unwrap().to_owned();
     let path = std::env::join_paths([beside].into_iter().chain(std::env::split_paths(&path))).unwrap();
@@ -219,7 +220,7 @@ fn names_and_numbers_are_those_of_the_real_script() {
     assert_eq!(theirs.len(), cases.len());
     let mut n_refused = 0;
     for (case, theirs) in cases.iter().zip(theirs) {
-        // A name without a word is theirs with a warning; we ask for another.
+        // For a name without words the real tool prints a warning; Crow rejects it.
         let theirs = if theirs.contains("-\",\"SPEC_FILE\"") { "{}" } else { theirs };
         n_refused += usize::from(theirs == "{}");
         let what = (&case.short_name, &case.number, &case.description);

@@ -1,9 +1,10 @@
-//! The scripted model for those who are not written in Rust: prints its base URL, takes its script on stdin and ends
-//! when stdin does.
+//! Runs the scripted model for tests in other languages: prints its base URL, reads its script from stdin and ends when
+//! stdin does.
 //!
-//! A line on stdin is one more answer (see `Script`), or `aside` before an answer to every request that offers no tools,
-//! or `release`, which lets a `hold` go on, or `requests`, which forgets the answers that are left. Each is answered by one line: what was asked since the last `requests`, as JSON,
-//! or `ok`. What it had to refuse it says at the end, and fails.
+//! A line on stdin is one more answer (see `Script`), or `aside` before an answer to every request without tools, or
+//! `release`, which continues a `hold`, or `requests`, which drops the remaining answers. The reply is one line: the
+//! requests since the last `requests` as JSON, or `ok`. At the end it prints the rejected requests and fails if there
+//! are any.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "it is a program, and this is its interface")]
 
 use std::io;

@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 
 use crate::helper_binary::helper_path;
 
-/// Lines that were read and not yet looked at; a client that sends more has to wait.
+/// Lines read ahead; further lines wait in the pipe.
 const LINES_QUEUED_MAX: usize = 64;
 
-/// How often a file is looked for while no line comes.
+/// The interval for checking whether a file exists.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Some megabytes, far more than a pipe holds.
+/// Several megabytes, far more than a pipe's buffer.
 const NOISE_LINES: usize = 10_000;
 
 /// A shell's ignored signals stay ignored in the program that replaces it.
@@ -79,12 +79,12 @@ struct FakeAgent {
     lines: Receiver<String>,
     /// Messages that wait for the end of a prompt.
     queued: VecDeque<Value>,
-    /// The answer to the latest question.
+    /// The response to the latest request.
     last_response: Option<Value>,
     n_requests: usize,
-    /// The folder of each session.
+    /// The directory of each session.
     sessions: BTreeMap<String, String>,
-    /// The session of the prompt that runs.
+    /// The session of the running prompt.
     prompt_session: Option<String>,
     is_cancelled: bool,
     has_sent_late_message: bool,
@@ -97,7 +97,7 @@ impl FakeAgent {
         let (line_sender, lines) = sync_channel(LINES_QUEUED_MAX);
         thread::spawn(move || {
             let stdin_lines = io::stdin().lock().lines().map_while(Result::ok);
-            // Nobody is left to read for when this fails.
+            // Fails only when the agent has ended.
             let _ = stdin_lines.map(|line| line_sender.send(line)).find(Result::is_err);
         });
         Self {
@@ -119,7 +119,7 @@ impl FakeAgent {
         self.behaviors.iter().any(|known| known == behavior)
     }
 
-    /// What the words say of a thing, as in `reads=PATH`.
+    /// Returns the value of an option such as `reads=PATH`.
     fn option_value(&self, option: &str) -> Option<String> {
         self.option_values(option).next()
     }
@@ -147,10 +147,10 @@ impl FakeAgent {
         }
     }
 
-    /// Takes in the next line if it comes in time.
+    /// Handles the next line, if one arrives before the timeout.
     fn receive_line(&mut self, timeout: Duration) {
         match self.lines.recv_timeout(timeout) {
-            // Answers without an id are about our garbage.
+            // Responses without an id answer our invalid lines.
             Ok(line) => self.accept_message(serde_json::from_str(&line).unwrap_or_default()),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected)
@@ -317,14 +317,14 @@ impl FakeAgent {
         self.send(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
     }
 
-    /// Asks the client and waits for its answer, or for the end of the prompt.
+    /// Sends a request and waits for the response or the end of the prompt.
     fn request(&mut self, method: &str, params: Value) -> Value {
         self.send_request(method, params);
         loop {
             if let Some(response) = self.last_response.take() {
                 return response;
             }
-            // A client answers its questions when it cancels; not every client does.
+            // A client should answer its open requests when it cancels; not every client does.
             if self.is_cancelled {
                 return json!({"error": {"code": 0, "message": "it was cancelled"}});
             }
@@ -348,6 +348,6 @@ impl FakeAgent {
 }
 
 fn write_stderr(text: &str) {
-    // Who does not read does not want it.
+    // A client that does not read has gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }

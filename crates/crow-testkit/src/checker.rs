@@ -1,4 +1,4 @@
-//! What strict providers refuse in a request, so that every test checks its history for free.
+//! Checks requests as strict providers do, so that every test checks its history.
 
 pub(crate) mod messages;
 pub(crate) mod responses;
@@ -7,7 +7,7 @@ mod tests;
 
 use serde_json::{Map, Value};
 
-/// Lists what a strict provider would refuse in a body of `chat/completions`.
+/// Lists the violations in a body of `chat/completions`.
 pub fn violations(request: &Value) -> Vec<String> {
     let mut checker = ChatChecker::default();
     match request.get("model") {
@@ -27,9 +27,9 @@ pub fn violations(request: &Value) -> Vec<String> {
 struct ChatChecker {
     has_tools: bool,
     index: Option<usize>,
-    /// Calls of the last assistant message that have no result yet, in order.
+    /// Calls of the last assistant message without a result, in order.
     open_calls: Vec<String>,
-    /// Calls of the last assistant message that have one.
+    /// Calls of the last assistant message with a result.
     answered_calls: Vec<String>,
     violations: Vec<String>,
 }

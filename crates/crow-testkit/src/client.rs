@@ -1,7 +1,6 @@
-//! A fake editor: starts the real binary, speaks raw JSON lines with it, and keeps what it hears as text.
+//! A fake editor: starts the real binary, exchanges raw JSON lines with it, and logs what it receives as text.
 //!
-//! It believes nothing: every line is held against the protocol's schema, and a call of something that it
-//! did not offer ends the test.
+//! It checks every line against the protocol's schema; a call of something that it did not declare fails the test.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(
     clippy::disallowed_methods,
@@ -31,10 +30,10 @@ use tokio::sync::mpsc;
 
 use crate::contract::Contract;
 
-/// How long anything may take before a test says what it was waiting for.
+/// The timeout of every wait, after which the test fails and prints the open requests.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Ends of commands that nobody has told the agent yet; more terminals than this wait their turn.
+/// Exits of commands that were not reported to the agent yet.
 const EXITS_LEN: usize = 64;
 
 /// A client of one agent process.
@@ -44,21 +43,21 @@ pub struct FakeClient {
     stdin: Option<ChildStdin>,
     lines: Lines<BufReader<ChildStdout>>,
     next_id: u64,
-    /// What to answer to the next permission questions; allowed once when there is no answer left.
+    /// The answers to the next permission requests; the default is to allow once.
     pub permission_answers: VecDeque<String>,
-    /// What to answer to the next forms: a value on offer, own words, `declined` or `cancelled`; the first value when
-    /// there is no answer left.
+    /// The answers to the next forms: a value on offer, free text, `declined` or `cancelled`; the default is the first
+    /// value.
     pub form_answers: VecDeque<String>,
-    /// What the client does for the agent.
+    /// The client's files and terminals.
     pub editor: Editor,
-    /// Every update heard, as (session, update).
+    /// Every update received, as (session, update).
     pub updates: Vec<(String, Value)>,
     contract: Contract,
-    /// Answers that nobody has asked for yet.
+    /// Responses that were not waited for yet.
     responses: BTreeMap<u64, RpcResult>,
-    /// Answers that go out after the next message.
+    /// Responses to send after the next message.
     delayed: Vec<String>,
-    /// Requests that wait for the end of a command, with how they are answered.
+    /// Requests that wait for the exit of a command, with the fault of their response.
     pending_waits: BTreeMap<String, Option<ResponseFault>>,
     exit_sender: mpsc::Sender<CommandExit>,
     exit_receiver: mpsc::Receiver<CommandExit>,
@@ -66,37 +65,37 @@ pub struct FakeClient {
     masks: Vec<(String, String)>,
 }
 
-/// A request that waited for the end of a command, and how that ended.
+/// The id of a request that waited for the exit of a command, and the exit status.
 #[derive(Debug)]
 struct CommandExit {
     id: Value,
     status: Value,
 }
 
-/// What a request came to.
+/// The result or error of a request.
 pub type RpcResult = Result<Value, Value>;
 
 impl FakeClient {
-    /// Starts `binary acp` with `home` as its world and says hello; offers nothing.
+    /// Starts `binary acp` with this home and initializes it without capabilities.
     pub async fn start(binary: &Path, home: &Path) -> Self {
         Self::start_with(binary, home, json!({})).await
     }
 
-    /// Starts `binary acp` with `home` as its world, says hello and offers what the capabilities say.
+    /// Starts `binary acp` with this home and initializes it with these capabilities.
     pub async fn start_with(binary: &Path, home: &Path, capabilities: Value) -> Self {
         let mut client = Self::start_silent(binary, home);
         client.initialize(capabilities).await.expect("the agent says hello");
         client
     }
 
-    /// Starts `binary acp` and says nothing.
+    /// Starts `binary acp` and sends nothing.
     pub fn start_silent(binary: &Path, home: &Path) -> Self {
         let mut command = Command::new(binary);
         command.arg("acp");
         Self::start_command(command, home)
     }
 
-    /// Starts a command that becomes an agent on stdio and says nothing.
+    /// Starts a command that becomes an agent on stdio and sends nothing.
     pub fn start_command(mut command: Command, home: &Path) -> Self {
         command
             .env_clear()
@@ -129,7 +128,7 @@ impl FakeClient {
         }
     }
 
-    /// Says hello with these capabilities; the client keeps to them from here on.
+    /// Initializes the agent with these capabilities, which the client keeps from then on.
     pub async fn initialize(&mut self, capabilities: Value) -> RpcResult {
         self.editor.set_capabilities(capabilities.clone());
         let params = json!({
@@ -145,12 +144,12 @@ impl FakeClient {
         self.child.id().expect("the agent runs")
     }
 
-    /// Replaces a text in everything logged from here on.
+    /// Replaces a text in all later log lines.
     pub fn mask(&mut self, text: impl Into<String>, replacement: impl Into<String>) {
         self.masks.insert(0, (text.into(), replacement.into()));
     }
 
-    /// Opens a session and gives its id.
+    /// Creates a session and returns its id.
     pub async fn new_session(&mut self, cwd: &Path) -> String {
         let response = self.request("session/new", json!({"cwd": cwd, "mcpServers": []})).await;
         let session =
@@ -164,12 +163,12 @@ impl FakeClient {
         self.request("session/load", json!({"sessionId": session, "cwd": cwd, "mcpServers": []})).await
     }
 
-    /// Sends a prompt of text and gives its id at once.
+    /// Sends a text prompt and returns its id at once.
     pub async fn prompt(&mut self, session: &str, text: &str) -> u64 {
         self.prompt_with(session, json!([{"type": "text", "text": text}])).await
     }
 
-    /// Sends a prompt, shows it as the client's own updates and gives its id at once.
+    /// Sends a prompt, records it as an update of the client and returns its id at once.
     pub async fn prompt_with(&mut self, session: &str, blocks: Value) -> u64 {
         for block in blocks.as_array().into_iter().flatten() {
             let update = json!({"sessionUpdate": "user_message_chunk", "content": block});
@@ -178,7 +177,7 @@ impl FakeClient {
         self.send("session/prompt", json!({"sessionId": session, "prompt": blocks})).await
     }
 
-    /// Sends a line as it is.
+    /// Sends a raw line.
     pub async fn send_line(&mut self, line: &str) {
         self.contract.record_client_line(line);
         let stdin = self.stdin.as_mut().expect("stdin is open");
@@ -191,7 +190,7 @@ impl FakeClient {
         self.send_line(&json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()).await;
     }
 
-    /// Sends a request and gives its id at once.
+    /// Sends a request and returns its id at once.
     pub async fn send(&mut self, method: &str, params: Value) -> u64 {
         self.next_id += 1;
         let id = self.next_id;
@@ -200,13 +199,13 @@ impl FakeClient {
         id
     }
 
-    /// Sends a request and waits for its answer, hearing updates meanwhile.
+    /// Sends a request and waits for its response, processing other messages meanwhile.
     pub async fn request(&mut self, method: &str, params: Value) -> RpcResult {
         let id = self.send(method, params).await;
         self.response_to(id).await
     }
 
-    /// Waits for the answer to a request; it may have come while another was waited for.
+    /// Waits for the response to a request, which may have arrived already.
     pub async fn response_to(&mut self, id: u64) -> RpcResult {
         loop {
             if let Some(result) = self.responses.remove(&id) {
@@ -216,21 +215,21 @@ impl FakeClient {
         }
     }
 
-    /// Hears until a logged line contains `text`.
+    /// Processes messages until a log line contains `text`.
     pub async fn wait_for_line(&mut self, text: &str) {
         while !self.log.iter().any(|line| line.contains(text)) {
             self.next_message().await;
         }
     }
 
-    /// Hears until every request has its answer.
+    /// Processes messages until every request has a response.
     pub async fn wait_for_responses(&mut self) {
         while !self.contract.unanswered().is_empty() {
             self.next_message().await;
         }
     }
 
-    /// Reads the next message, logs it if it is an update and answers it if it is a question.
+    /// Reads the next message: logs an update, answers a request.
     pub async fn next_message(&mut self) -> Value {
         let line = loop {
             let received = tokio::time::timeout(TIMEOUT, async {
@@ -298,7 +297,7 @@ impl FakeClient {
             .fold(text.to_owned(), |text, (masked, replacement)| text.replace(masked, replacement))
     }
 
-    /// Hides what is different each time before a text is cut.
+    /// Masks varying values before a text is truncated.
     fn mask_update(&self, update: &Value) -> Value {
         match update {
             Value::String(text) => task_names::mask_task_names(&self.mask_text(text)).into(),
@@ -310,41 +309,41 @@ impl FakeClient {
         }
     }
 
-    /// Adds a line of the test's own.
+    /// Adds a line to the log.
     pub fn add_to_log(&mut self, line: impl Into<String>) {
         let line = self.mask_text(&line.into());
         self.log.push(line);
     }
 
-    /// Everything heard so far, one line each; chunks of one message are one line.
+    /// Returns the log, one line per update; chunks of one message are one line.
     pub fn log(&self) -> String {
         log::render_log(&self.log)
     }
 
-    /// Ends the process as a power cut would.
+    /// Kills the process and returns the log.
     pub async fn kill(mut self) -> String {
         self.child.kill().await.expect("the agent can be killed");
         self.log()
     }
 
-    /// Ends the process as a power cut would, and hears what it had said by then.
+    /// Kills the process and processes its remaining output.
     pub async fn crash(&mut self) {
         self.child.kill().await.expect("the agent can be killed");
         while let Ok(Some(line)) = self.lines.next_line().await {
-            // The last line may be half of one.
+            // The last line may be incomplete.
             if serde_json::from_str::<Value>(&line).is_ok() {
                 self.read_message(&line);
             }
         }
     }
 
-    /// Closes stdin and waits for the process to end by itself.
+    /// Closes stdin and waits for the process to exit.
     pub async fn close_stdin(mut self) -> ExitStatus {
         drop(self.stdin.take());
         self.wait_for_exit().await
     }
 
-    /// Waits for the process to end while its client still listens.
+    /// Waits for the process to exit while stdin stays open.
     pub async fn wait_for_exit(mut self) -> ExitStatus {
         let exit = tokio::time::timeout(TIMEOUT, async {
             while let Some(line) = self.lines.next_line().await.expect("stdout can be read") {
@@ -356,14 +355,14 @@ impl FakeClient {
     }
 }
 
-/// A folder that is a whole world for one agent: home, configuration and project.
+/// A temporary home directory with configuration and project.
 #[derive(Debug)]
 pub struct TestHome {
     directory: tempfile::TempDir,
 }
 
 impl TestHome {
-    /// Makes a world whose only model is at `base_url`.
+    /// Creates a home whose only model is at `base_url`.
     pub fn new(base_url: &str) -> Self {
         let home = Self { directory: tempfile::tempdir().expect("a folder can be made") };
         std::fs::create_dir_all(home.project()).expect("a folder can be made");
@@ -382,7 +381,7 @@ impl TestHome {
         std::fs::write(directory.join("config.yaml"), yaml).expect("the configuration can be written");
     }
 
-    /// Says in which dialect the provider is spoken to.
+    /// Sets the model API of the provider.
     pub fn set_model_api(&self, api: &str) {
         let file = self.home().join(".crow/config.yaml");
         let text = std::fs::read_to_string(&file).expect("the configuration can be read");
@@ -396,7 +395,7 @@ impl TestHome {
         std::fs::write(&file, format!("{text}{yaml}\n")).expect("the configuration can be written");
     }
 
-    /// Adds a field to the configuration of the model.
+    /// Adds a field to the model's configuration.
     pub fn add_model_config(&self, yaml: &str) {
         let file = self.home().join(".crow/config.yaml");
         let text = std::fs::read_to_string(&file).expect("the configuration can be read");
@@ -405,12 +404,12 @@ impl TestHome {
         std::fs::write(&file, text).expect("the configuration can be written");
     }
 
-    /// The home folder, by its real path.
+    /// Returns the canonical path of the home directory.
     pub fn home(&self) -> PathBuf {
         std::fs::canonicalize(self.directory.path()).expect("the folder is there")
     }
 
-    /// The folder the agent works in.
+    /// Returns the directory in which the agent works.
     pub fn project(&self) -> PathBuf {
         self.home().join("project")
     }

@@ -1,6 +1,6 @@
-//! What the protocol lets an agent say: the v1 schema, one answer to each request, nothing of the unknown.
+//! Checks an agent's messages: the v1 schema, one response per request, no unknown ids.
 //!
-//! Knows lines and no process: whoever speaks with an agent tells it every line of both sides.
+//! Works on lines without a process: the client passes every line of both sides.
 
 mod schema;
 #[cfg(test)]
@@ -15,16 +15,16 @@ use schema::{Part, Side, schema};
 /// The fields of a JSON-RPC message.
 const FIELDS: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
 
-/// One conversation, so far.
+/// The state of one conversation.
 #[derive(Debug, Default)]
 pub struct Contract {
-    /// Methods of the client's requests that have no answer, by id.
+    /// Methods of the client's requests without a response, by id.
     open_requests: BTreeMap<String, Vec<String>>,
-    /// Lines of the client that nobody can read: each may be answered without an id.
+    /// Unparsable lines of the client; each may get a response without an id.
     n_unreadable: usize,
     /// Methods of the agent's requests, by id.
     agent_requests: BTreeMap<String, String>,
-    /// Those that have no answer.
+    /// The agent's requests without a response.
     unanswered_requests: BTreeSet<String>,
     sessions: BTreeSet<String>,
     /// Tool calls announced, by session and id.
@@ -32,7 +32,7 @@ pub struct Contract {
 }
 
 impl Contract {
-    /// Notes a line of the client, however wrong it is.
+    /// Records a line of the client, valid or not.
     pub fn record_client_line(&mut self, line: &str) {
         if line.trim().is_empty() {
             return;
@@ -56,11 +56,11 @@ impl Contract {
         }
     }
 
-    /// Reads a line of the agent.
+    /// Checks a line of the agent.
     ///
     /// # Errors
     ///
-    /// Says what in it is wrong.
+    /// Describes the violation.
     pub fn check_agent_line(&mut self, line: &str) -> Result<Value, String> {
         let message: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
         let Some(fields) = message.as_object() else { return Err("it is no object".into()) };
@@ -79,12 +79,12 @@ impl Contract {
         Ok(message)
     }
 
-    /// The client's requests that have no answer, by method.
+    /// Returns the methods of the client's requests without a response.
     pub fn unanswered(&self) -> Vec<&str> {
         self.open_requests.values().flatten().map(String::as_str).collect()
     }
 
-    /// The method of a request of the agent.
+    /// Returns the method of an agent's request.
     pub fn agent_request_method(&self, id: &Value) -> Option<&str> {
         self.agent_requests.get(&id.to_string()).map(String::as_str)
     }
@@ -134,7 +134,7 @@ impl Contract {
                 self.n_unreadable -= 1;
                 return check_definition("Error", &message["error"]);
             }
-            _ => return Err(format!("nobody waits for an answer to {id}")),
+            _ => return Err(format!("there is no open request for the response to {id}")),
         };
         match (message.get("result"), message.get("error")) {
             (None, Some(error)) => check_definition("Error", error),

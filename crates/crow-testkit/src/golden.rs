@@ -1,38 +1,38 @@
-//! Golden transcripts: a script in, everything a client heard and what the model saw last out.
+//! Golden transcripts: runs a script and returns everything that the client received and the model's last request.
 //!
 //! ```text
-//! client: {"terminal": true}    what the client offers; nothing without this line
-//! api: messages                 the dialect the model is asked in; `chat` without this line
-//! config: max_turn_requests: 2  a line of configuration; $HOME in it is the home folder
-//! model-config: tool_calls: text  a field of the model's own configuration
+//! client: {"terminal": true}    the client's capabilities; none without this line
+//! api: messages                 the model API; `chat` without this line
+//! config: max_turn_requests: 2  a line of configuration; $HOME in it is the home directory
+//! model-config: tool_calls: text  a field of the model's configuration
 //! file a.txt "hello\n"          a file of the project
 //! model: text "Hi" | call …     the model's next answer
-//! child TEXT: text "Hi" | …     its next answer in conversations that begin with a prompt with TEXT
+//! child TEXT: text "Hi" | …     its next answer in conversations whose first prompt contains TEXT
 //! > prompt list the files       sends a prompt
-//! > answer reject_once          answers the next permission question so
-//! > wait TEXT                   hears until a line contains TEXT
+//! > answer reject_once          sets the answer to the next permission request
+//! > wait TEXT                   waits until a log line contains TEXT
 //! > asked N                     waits until the model has N requests
-//! > model ANSWER                gives the model one more answer; $TASK1 in it is the first task it was told of
-//! > run WORDS                   runs the binary with these arguments and shows what it says
-//! > release                     lets the model go on
+//! > model ANSWER                adds an answer of the model; $TASK1 in it is the first task name received
+//! > run WORDS                   runs the binary with these arguments and logs its output
+//! > release                     continues a held answer
 //! > cancel                      cancels the turn
-//! > hung-up N                   waits until request N, from 0, lost its client
-//! > end                         waits for the answer to the first prompt that has none
-//! > kill                        kills the agent and starts another in the same world
-//! > load                        loads the session in the agent that runs now
-//! > resume                      resumes it there
+//! > hung-up N                   waits until the client of request N, from 0, disconnected
+//! > end                         waits for the response to the oldest open prompt
+//! > kill                        kills the agent and starts another one in the same home
+//! > load                        loads the session in the current agent
+//! > resume                      resumes the session in the current agent
 //! > close                       closes the session
-//! > delete                      deletes it
+//! > delete                      deletes the session
 //! > list                        lists the sessions
 //! > set OPTION VALUE            sets an option: true, false or one of its values
 //! > mode VALUE                  sets the mode as older clients do
-//! > steer TEXT                  says something into the turn that runs
-//! > steered                     waits for the answer to that
-//! > queue TEXT                  sends a prompt behind the one that runs
-//! > withdraw                    takes the last prompt back
+//! > steer TEXT                  steers the running turn
+//! > steered                     waits for the response to that
+//! > queue TEXT                  sends a prompt while another one runs
+//! > withdraw                    withdraws the last prompt
 //! > buffer NAME "TEXT"          changes a file in the editor without saving it
-//! > odd METHOD WAY              answers the next METHOD badly: error, null, twice, late, silence
-//! > lost HOW                    the editor's machine has no warden: refused, not-found
+//! > odd METHOD WAY              makes the next response to METHOD faulty: error, null, twice, late, silence
+//! > lost HOW                    removes the supervisor from the editor's machine: refused, not-found
 //! ```
 #![expect(
     clippy::expect_used,
@@ -51,7 +51,7 @@ use serde_json::{Value, json};
 use crate::client::{FakeClient, MissingProgram, ResponseFault, RpcResult, TestHome, task_names};
 use crate::{Answer, ModelServer, Script};
 
-/// Plays a script with the real binary and gives the transcript.
+/// Runs a script with the real binary and returns the transcript.
 pub async fn play(binary: &Path, script: &str) -> String {
     let server = ModelServer::start(Script::default());
     let home = TestHome::new(server.base_url());
@@ -75,7 +75,7 @@ pub async fn play(binary: &Path, script: &str) -> String {
     runner.finish().await
 }
 
-/// Does what a script says outside of its actions; gives what the client offers.
+/// Applies the settings of a script; returns the client's capabilities.
 fn apply_settings(script: &str, server: &ModelServer, home: &TestHome) -> Value {
     let mut capabilities = json!({});
     for line in script.lines().map(str::trim) {
@@ -113,9 +113,9 @@ struct ScriptRunner<'a> {
     home: TestHome,
     client: FakeClient,
     session: String,
-    /// Prompts without an answer.
+    /// Prompts without a response.
     prompts: VecDeque<u64>,
-    /// Words for a running turn without an answer.
+    /// The steering request without a response.
     steering_id: Option<u64>,
     log_before_restart: String,
 }
@@ -172,7 +172,7 @@ impl ScriptRunner<'_> {
         }
     }
 
-    /// The tasks that the client was told of, in that order.
+    /// Returns the task names that the client received, in order.
     fn task_names(&self) -> Vec<String> {
         let mut tasks = Vec::new();
         for (_, update) in &self.client.updates {
@@ -186,7 +186,7 @@ impl ScriptRunner<'_> {
         tasks
     }
 
-    /// Runs the binary in the same world.
+    /// Runs the binary in the same home.
     async fn run_binary(&mut self, arguments: &str) {
         let mut command = tokio::process::Command::new(self.binary);
         let arguments = arguments.replace("$SESSION", &self.session);
@@ -205,7 +205,7 @@ impl ScriptRunner<'_> {
         }
     }
 
-    /// Sends what the client has to say.
+    /// Sends a message of the client.
     async fn send_action(&mut self, verb: &str, rest: &str) {
         let session = self.session.clone();
         let open_params = json!({"sessionId": session, "cwd": self.home.project(), "mcpServers": []});
@@ -230,7 +230,7 @@ impl ScriptRunner<'_> {
             "steer" => {
                 let params = json!({"sessionId": session, "prompt": [{"type": "text", "text": rest}]});
                 self.steering_id = Some(self.client.send("_session/steering", params).await);
-                // What is answered later was heard later.
+                // A later response arrives after this one.
                 drop(self.client.request("session/list", json!({})).await);
             }
             other => panic!("unknown action: {other}"),
@@ -298,9 +298,9 @@ impl ScriptRunner<'_> {
             self.client
                 .add_to_log(format!("model saw {}", request_summary::summarize_message(message, &home)));
         }
-        // What a running program printed, and when, is chance.
+        // The output of running programs varies.
         let log = self.log_before_restart + &self.client.log();
-        // Each request has one answer; the prompts that the script did not wait for as well.
+        // Wait for the responses that the script did not wait for.
         self.client.wait_for_responses().await;
         log.lines().filter(|line| !line.starts_with("~ ")).map(|line| format!("{line}\n")).collect()
     }

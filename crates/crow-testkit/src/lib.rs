@@ -1,7 +1,7 @@
-//! For tests only: a scripted model server that refuses what strict providers refuse, a fake editor that refuses what
-//! the protocol does, and an agent and a server that break it when they are told to.
+//! For tests only: a scripted model server that rejects what strict providers reject, a fake editor that rejects
+//! violations of the protocol, and an agent and an MCP server that misbehave on request.
 //!
-//! Knows a provider's JSON and HTTP and the protocol's lines, and nothing of Crow: it tests the program from outside.
+//! Knows the providers' JSON, HTTP and the protocol's lines, and nothing of Crow: it tests the program from outside.
 
 mod checker;
 mod contract;

@@ -17,13 +17,13 @@ use serde_json::{Map, Value, json};
 
 use crate::helper_binary::helper_path;
 
-/// Some megabytes, far more than a pipe holds.
+/// Several megabytes, far more than a pipe's buffer.
 const NOISE_LINES: usize = 10_000;
 
-/// More than a client should take in one message.
+/// More than a client should accept in one message.
 const HUGE_RESULT_BYTES: usize = 40 * 1024 * 1024;
 
-/// How often a file is looked for; only a program that waits for a test needs it.
+/// The interval for checking whether a file exists.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Returns the program and arguments of a server. The behaviors make it do more, or misbehave:
@@ -69,9 +69,9 @@ pub fn serve(behaviors: Vec<String>) -> ! {
 
 struct FakeServer {
     behaviors: Vec<String>,
-    /// Calls that wait to be cancelled, with the file that is written then.
+    /// Calls that wait for cancellation, with the file to write then.
     hanging_calls: Vec<(Value, String)>,
-    /// The call that asked the client something.
+    /// The call that sent a request to the client.
     asking_call: Option<Value>,
     n_extra_items: usize,
     n_lists: usize,
@@ -97,7 +97,7 @@ impl FakeServer {
 
     fn write_line(&self, text: &str) {
         let mut stdout = io::stdout().lock();
-        // Who does not read does not want it.
+        // A client that does not read has gone.
         let _ = stdout
             .write_all(text.as_bytes())
             .and_then(|()| stdout.write_all(b"\n"))
@@ -108,7 +108,7 @@ impl FakeServer {
         if self.has_behavior("garbage") {
             self.write_line("Listening on port 3000 ...\n{\"jsonrpc\": \"2.0\", \"id\"");
         }
-        // Not before it was heard that somebody listens.
+        // Sent only after a request of the client.
         if self.has_behavior("stray") && self.n_lists > 0 {
             self.write_line(&json!({"jsonrpc": "2.0", "id": 99_999, "result": {"tools": []}}).to_string());
             self.write_line(
@@ -308,7 +308,7 @@ fn tool_result(name: &str, arguments: &Map<String, Value>) -> Value {
 }
 
 fn write_stderr(text: &str) {
-    // Who does not read does not want it.
+    // A client that does not read has gone.
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 

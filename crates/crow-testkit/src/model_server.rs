@@ -1,6 +1,6 @@
-//! A scripted model on a real socket: HTTP/1.1 by hand, so that a test can cut it anywhere.
+//! A scripted model on a real socket: HTTP/1.1 by hand, so that a test can break off anywhere.
 //!
-//! It runs on a thread of its own, whatever runtime or paused clock the test has.
+//! It runs on its own thread, independent of the test's runtime and paused clock.
 #![expect(clippy::panic, reason = "a server that cannot start or a wait without end fails the test")]
 
 mod http;
@@ -23,15 +23,15 @@ use crate::{Answer, Script, messages_violations, responses_violations, violation
 use http::{Connection, Request};
 use reply_writer::Api;
 
-/// Long enough for a loaded machine; a test that waits longer will wait for ever.
+/// Long enough for a loaded machine.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 
-/// A model that says what its script says and refuses what strict providers refuse.
+/// A model server that answers as scripted and rejects what strict providers reject.
 #[derive(Debug)]
 pub struct ModelServer {
     base_url: String,
     shared: Arc<SharedState>,
-    /// Dropping it ends the server's thread.
+    /// Stops the server's thread when dropped.
     _shutdown: oneshot::Sender<()>,
 }
 
@@ -45,13 +45,13 @@ struct SharedState {
 #[derive(Debug, Default)]
 struct ServerState {
     answers: std::collections::VecDeque<Answer>,
-    /// What requests get whose first prompt holds a text, the first text that fits.
+    /// Answers to requests whose first prompt contains a text; the first match is used.
     prompt_answers: Vec<(String, std::collections::VecDeque<Answer>)>,
-    /// What is played again, instead of any script.
+    /// A recording to replay instead of a script.
     recording: Option<Recording>,
-    /// What requests without tools get.
+    /// Answers to requests without tools.
     side_answers: std::collections::VecDeque<Answer>,
-    /// What requests to an address get, whatever they ask.
+    /// Answers to all requests for an address.
     pages: std::collections::BTreeMap<String, Answer>,
     page_heads: Vec<String>,
     requests: Vec<Value>,
@@ -62,7 +62,7 @@ struct ServerState {
 }
 
 impl ModelServer {
-    /// Starts to answer on a free port of the loopback.
+    /// Starts to serve on a free loopback port.
     pub fn start(script: impl Into<Script>) -> Self {
         Self::start_with_state(ServerState {
             answers: script.into().answers.into(),
@@ -70,12 +70,12 @@ impl ModelServer {
         })
     }
 
-    /// Plays a recording again, a file or all files of a folder, as `CROW_RECORD` makes them.
+    /// Replays a recording, a file or all files of a directory, as written by `CROW_RECORD`.
     ///
-    /// Each request gets what the first recorded one got that is the same and was not answered yet: the status, the
-    /// bytes in their pieces, and the end, but not the pauses. Whatever else is asked is refused with where it
-    /// differs from the one that is next. What is not compared: system prompts and instructions, which tell the
-    /// folder and the day, and what names a session or a user to the provider.
+    /// Each request gets the answer of the first recorded request that is equal and was not used yet: the status, the
+    /// bytes in their pieces, and the end, but not the pauses. Any other request is rejected with the difference to the
+    /// next recorded one. Not compared are system prompts and instructions, which contain the directory and the date,
+    /// and fields that identify a session or user to the provider.
     pub fn replay(recording: &Path) -> Self {
         Self::start_with_state(ServerState {
             recording: Some(Recording::read(recording)),
@@ -100,22 +100,22 @@ impl ModelServer {
         Self { base_url: format!("http://{address}/v1"), shared, _shutdown: shutdown_sender }
     }
 
-    /// The address a provider is configured with.
+    /// The base URL for a provider's configuration.
     pub fn base_url(&self) -> &str {
         &self.base_url
     }
 
-    /// Adds answers after those that are left.
+    /// Adds answers after the remaining ones.
     pub fn add_answers(&self, script: impl Into<Script>) {
         self.shared.lock().answers.extend(script.into().answers);
     }
 
-    /// Forgets the answers that are left and gives these instead.
+    /// Replaces the remaining answers.
     pub fn replace_answers(&self, script: impl Into<Script>) {
         self.shared.lock().answers = script.into().answers.into();
     }
 
-    /// Adds answers to requests of conversations that begin with a prompt that holds `text`.
+    /// Adds answers for conversations whose first prompt contains `text`.
     pub fn add_answers_for(&self, text: &str, script: impl Into<Script>) {
         let answers = script.into().answers;
         let mut state = self.shared.lock();
@@ -125,22 +125,22 @@ impl ModelServer {
         }
     }
 
-    /// Gives these in turn, over and over, to requests that offer no tools.
+    /// Sets the answers to requests without tools, used in turn, over and over.
     pub fn set_side_answers(&self, script: impl Into<Script>) {
         self.shared.lock().side_answers = script.into().answers.into();
     }
 
-    /// Gives this to every request to an address, which begins with `/` and may have a query.
+    /// Sets the answer to every request for an address, which begins with `/` and may have a query.
     pub fn serve_at(&self, address: &str, answer: Answer) {
         self.shared.lock().pages.insert(address.to_owned(), answer);
     }
 
-    /// The request lines and headers of the requests so far that were given what [`ModelServer::serve_at`] says.
+    /// The heads of the requests that were answered as set by [`ModelServer::serve_at`].
     pub fn page_heads(&self) -> Vec<String> {
         self.shared.lock().page_heads.clone()
     }
 
-    /// How many requests there were so far.
+    /// The number of requests so far.
     pub fn n_requests(&self) -> usize {
         self.shared.lock().requests.len()
     }
@@ -155,17 +155,17 @@ impl ModelServer {
         self.shared.lock().request_heads.clone()
     }
 
-    /// What was refused so far, with reasons; empty at the end of a good test.
+    /// The rejected requests so far, with reasons; empty at the end of a good test.
     pub fn rejections(&self) -> Vec<String> {
         self.shared.lock().rejections.clone()
     }
 
-    /// Connections taken so far.
+    /// The number of connections so far.
     pub fn n_connections(&self) -> usize {
         self.shared.lock().n_connections
     }
 
-    /// Lets one `hold` go on, now or when it is reached.
+    /// Continues one `hold`, now or when it is reached.
     pub fn release(&self) {
         self.shared.releases.add_permits(1);
     }
@@ -175,7 +175,7 @@ impl ModelServer {
         self.wait_until(&format!("request {n}"), |state| state.requests.len() >= n).await;
     }
 
-    /// Waits until the client of request `n`, from 0, has hung up.
+    /// Waits until the client of request `n`, from 0, has disconnected.
     pub async fn wait_for_disconnect(&self, n: usize) {
         self.wait_until(&format!("the end of request {n}"), |state| {
             state.is_disconnected.get(n) == Some(&true)
@@ -186,7 +186,7 @@ impl ModelServer {
     async fn wait_until(&self, description: &str, condition: impl Fn(&ServerState) -> bool) {
         let mut changes = self.shared.changed.subscribe();
         let (timeout_sender, timed_out) = oneshot::channel::<()>();
-        // A thread's clock: the test's own may stand still or jump.
+        // A thread's clock, because the test's may be paused or jump.
         std::thread::spawn(move || {
             std::thread::sleep(WAIT_MAX);
             drop(timeout_sender);
@@ -200,7 +200,7 @@ impl ModelServer {
 }
 
 impl ServerState {
-    /// Looks for what is wrong with a request, and for its answer where nothing is.
+    /// Checks a request; returns the problems, or the answer if there are none.
     fn evaluate(&mut self, api: Api, path: &str, request: &Value) -> (Vec<String>, Option<Answer>) {
         if let Some(recording) = &mut self.recording {
             return match recording.take_answer(path, request) {
@@ -237,7 +237,7 @@ impl ServerState {
     }
 }
 
-/// The text of the first message of a person.
+/// Returns the text of the first user message.
 fn first_prompt(request: &Value) -> Option<String> {
     let messages = request.get("messages").or(request.get("input"))?.as_array()?;
     let content = messages.iter().find(|message| message["role"] == "user")?.get("content")?;
@@ -255,14 +255,14 @@ impl SharedState {
         value
     }
 
-    /// Finds what an address gives, and notes that it was asked for.
+    /// Returns the answer set for an address and records the request.
     fn take_page(&self, request: &Request) -> Option<Answer> {
         let page = self.lock().pages.get(request.address()).cloned()?;
         self.update(|state| state.page_heads.push(request.head.clone()));
         Some(page)
     }
 
-    /// Notes a request; gives its number and the answer it gets.
+    /// Records a request; returns its index and answer.
     fn accept_request(&self, api: Api, request: Request) -> (usize, Answer) {
         let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
         self.update(|state| {
@@ -303,7 +303,7 @@ async fn serve_connection(stream: TcpStream, shared: Arc<SharedState>) {
         let is_replay = shared.lock().recording.is_some();
         let api = match (shared.take_page(&request), request.target()) {
             (Some(page), _) => Err(page),
-            // What was recorded says the rest.
+            // The recording determines the answer.
             (None, ("POST", _)) if is_replay => Ok(Api::Chat),
             (None, ("POST", "/v1/chat/completions")) => Ok(Api::Chat),
             (None, ("POST", "/v1/messages")) => Ok(Api::Messages),

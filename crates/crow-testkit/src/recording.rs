@@ -1,6 +1,6 @@
-//! What was asked and answered once, read from the files that `CROW_RECORD` makes, to be answered again.
+//! Recorded requests and answers, read from the files written by `CROW_RECORD`, for replay.
 //!
-//! A file is one JSON value a line: the request, the head of the answer, its pieces, how it ended.
+//! Each line of a file is a JSON value: the request, the head of the answer, its pieces, its end.
 #![expect(clippy::expect_used, clippy::panic, reason = "a recording that cannot be played fails the test")]
 
 #[cfg(test)]
@@ -14,14 +14,14 @@ use serde_json::Value;
 
 use crate::{Answer, Step};
 
-/// Fields of a request that tell where and when it was made, or who asks.
+/// Fields of a request that depend on directory, time or user.
 const VOLATILE_FIELDS: [&str; 6] =
     ["system", "instructions", "prompt_cache_key", "user", "metadata", "safety_identifier"];
 
-/// Characters of a value that a difference shows.
+/// The number of characters of a value in a difference.
 const SHOWN_CHARS: usize = 200;
 
-/// Requests with their answers, in the order in which they were made.
+/// Recorded requests and answers in their order.
 #[derive(Debug)]
 pub(crate) struct Recording {
     exchanges: Vec<RecordedExchange>,
@@ -37,7 +37,7 @@ struct RecordedExchange {
 }
 
 impl Recording {
-    /// Reads a file, or all of a folder by their names.
+    /// Reads a file, or all files of a directory sorted by name.
     #[track_caller]
     pub(crate) fn read(recording: &Path) -> Self {
         let mut files = vec![recording.to_owned()];
@@ -50,7 +50,7 @@ impl Recording {
         Self { exchanges: files.iter().map(|file| RecordedExchange::read(file)).collect() }
     }
 
-    /// Finds the answer to a request, or says why it has none.
+    /// Returns the answer to a request, or the reason why there is none.
     pub(crate) fn take_answer(&mut self, path: &str, request: &Value) -> Result<Answer, String> {
         let mut reason = None;
         for exchange in self.exchanges.iter_mut().filter(|exchange| !exchange.is_answered) {
@@ -84,7 +84,7 @@ impl RecordedExchange {
         Self { name, path, body: head["body"].clone(), answer: Answer::new(steps), is_answered: false }
     }
 
-    /// Tells how a request differs from this one. Providers stand below different addresses.
+    /// Returns the difference of a request from this one. Providers have different base URLs.
     fn find_difference(&self, path: &str, request: &Value) -> Option<String> {
         let last_segment = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         if last_segment(path) != last_segment(&self.path) {
@@ -94,14 +94,14 @@ impl RecordedExchange {
     }
 }
 
-/// Makes a line of a recording into what is done.
+/// Parses a line of a recording into steps.
 fn parse_steps(name: &str, line: &Value) -> Vec<Step> {
     if let Some(code) = line["status"].as_u64() {
         let headers = line["headers"].as_object().into_iter().flatten();
         let headers = headers
             .map(|(name, value)| Step::Header(name.clone(), value.as_str().unwrap_or_default().to_owned()));
         let code = u16::try_from(code).unwrap_or_default();
-        // A body of no bytes is one as well.
+        // An empty body is a body too.
         return std::iter::once(Step::Code(code)).chain(headers).chain([Step::Raw(Vec::new())]).collect();
     }
     if let Some(text) = line["text"].as_str() {
@@ -113,14 +113,14 @@ fn parse_steps(name: &str, line: &Value) -> Vec<Step> {
     match line["end"].as_str() {
         _ if line["incomplete"] == true => panic!("{name} is incomplete"),
         Some("whole") => Vec::new(),
-        // Whoever listened left at this point, and will again.
+        // The client disconnected at this point, and will do so again.
         Some("left") => vec![Step::Hold],
         Some("broken") => vec![Step::Disconnect],
         Some(_) | None => panic!("{name} has a line of no kind that is known: {line}"),
     }
 }
 
-/// What of a request is the same in another place and on another day.
+/// Removes the parts of a request that vary between runs.
 fn comparable_request(request: &Value) -> Value {
     let mut request = request.clone();
     if let Some(fields) = request.as_object_mut() {
@@ -136,7 +136,7 @@ fn comparable_request(request: &Value) -> Value {
     request
 }
 
-/// Says where two values differ first.
+/// Returns the first difference of two values.
 fn find_difference(path: &mut String, recorded: &Value, actual: &Value) -> Option<String> {
     let len = path.len();
     match (recorded, actual) {

@@ -1,9 +1,8 @@
-//! Compares what a client is told when it loads a session with what was live.
+//! Compares the updates of a loaded session with the live ones.
 //!
-//! Chunks of a message are one line; a call stands in its last state where it was announced; a terminal that
-//! has ended is its text, and perhaps one more line that says how it ended. What is not part of the
-//! conversation is left out: usage, title, mode, options, commands, notices, questions about trust and what a
-//! command of Crow's own answered.
+//! Chunks of a message are one line; a call is shown in its final state where it was announced; a terminal that has
+//! ended is its text, optionally followed by one line about its exit. Everything that is not part of the conversation
+//! is left out: usage, title, mode, options, commands, notices, trust questions and answers of Crow's own commands.
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::FakeClient;
 
-/// Updates that a replay may leave out or bring at another place.
+/// Updates that a replay may omit or move.
 const IGNORED_UPDATES: [&str; 6] = [
     "usage_update",
     "session_info_update",
@@ -24,16 +23,16 @@ const IGNORED_UPDATES: [&str; 6] = [
     "notice",
 ];
 
-/// A call that no reply made: the question whether to use what a repository supplies.
+/// A call that is not in a reply: the question whether to use a repository's files.
 const TRUST_TOOL: &str = "trust";
 
-/// Messages that answer a command and are not stored begin so.
+/// The prefix of messages that answer a command and are not stored.
 const NOTE_PREFIX: &str = "note-";
 
-/// Fails unless `loaded` was told of a session what `live` has seen of it.
+/// Fails unless `loaded` received for a session what `live` received.
 ///
 /// # Panics
-/// When it was told something else.
+/// If they differ.
 #[track_caller]
 pub fn check(session: &str, live: &FakeClient, loaded: &FakeClient) {
     let [live, loaded] = [live, loaded].map(|client| {
@@ -44,7 +43,7 @@ pub fn check(session: &str, live: &FakeClient, loaded: &FakeClient) {
     assert_eq!(replayed, seen_live, "{session}: what was told (left) is not what was seen (right)");
 }
 
-/// Spells both sides, with the terminals that were live as the text that stands for them.
+/// Renders both sides, with live terminals replaced by their text.
 fn render_both(mut loaded: SessionView, mut live: SessionView) -> (String, String) {
     for (key, line) in &mut live.lines {
         let text = line["content"].as_array().and_then(|items| {
@@ -67,20 +66,20 @@ fn render_both(mut loaded: SessionView, mut live: SessionView) -> (String, Strin
     (loaded.render(), live.render())
 }
 
-/// Whether a text is the output of a terminal, or that and one line that says how it ended.
+/// Whether a text is the output of a terminal, optionally followed by one line about its exit.
 fn is_output_text(text: &str, output: &str) -> bool {
     let output = output.trim_end_matches('\n');
     text.strip_prefix(output).is_some_and(|rest| rest.trim_matches('\n').lines().count() <= 1)
 }
 
-/// A session as it looks to a client in the end.
+/// The final view of a session in a client.
 #[derive(Debug, Default)]
 struct SessionView {
-    /// What is said and done in order, each with its name among them.
+    /// Messages and calls in order, each with its key.
     lines: Vec<(String, Value)>,
-    /// What terminals show, by id.
+    /// The output of terminals, by id.
     terminal_outputs: BTreeMap<String, String>,
-    /// Calls that are left out, by id.
+    /// The ids of omitted calls.
     ignored_calls: BTreeSet<String>,
 }
 
@@ -143,7 +142,7 @@ impl SessionView {
         self.lines.push((format!("line {}", self.lines.len()), line));
     }
 
-    /// The line of a message or a call, made where it is heard of first.
+    /// Returns the line of a message or a call, creating it at its first mention.
     fn line_for(&mut self, key: &str) -> &mut Value {
         let index = self.lines.iter().position(|(other_key, _)| other_key == key).unwrap_or_else(|| {
             self.lines.push((key.to_owned(), Value::Null));
@@ -154,7 +153,7 @@ impl SessionView {
 
     fn render(self) -> String {
         let lines = self.lines.into_iter().map(|(_, mut line)| {
-            // The order of fields says nothing.
+            // The order of fields is not significant.
             line.sort_all_objects();
             format!("{line}\n")
         });

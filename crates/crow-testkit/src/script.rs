@@ -1,8 +1,8 @@
-//! What the scripted model answers, as values and in a small language for transcripts.
+//! The scripted model's answers, as values and in a small language for transcripts.
 //!
-//! One line is the answer to one request; its steps are separated by `|`:
-//! `thought "hm" | text "Hello" | call read {"file_path": "a"} | usage 10 2 | cache 6 3`, `hold`, `cut`,
-//! `header "retry-after" "1" | status 429 {"error": "busy"}`. Lines that begin with `#` say nothing.
+//! One line is the answer to one request; its steps are separated by `|`: `thought "hm" | text "Hello" | call read
+//! {"file_path": "a"} | usage 10 2 | cache 6 3`, `hold`, `cut`, `header "retry-after" "1" | status 429 {"error":
+//! "busy"}`. Lines that begin with `#` are comments.
 #![expect(clippy::panic, reason = "a script that cannot be read is a mistake in the test")]
 
 #[cfg(test)]
@@ -17,68 +17,68 @@ pub struct Script {
     pub answers: Vec<Answer>,
 }
 
-/// The answer to one request. Unless its steps say otherwise it ends as a good provider ends it.
+/// The answer to one request. Unless its steps say otherwise, it ends as a good provider ends it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// What is sent, in order.
+    /// The steps in order.
     pub steps: Vec<Step>,
-    /// Cuts the body into pieces of so many bytes.
+    /// Splits the body into pieces of this many bytes.
     pub split: Option<usize>,
 }
 
-/// One thing the model does.
+/// A step of an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Sends words.
+    /// Sends text.
     Text(String),
     /// Sends reasoning.
     Thought(String),
     /// Sends a whole call in two pieces; its id is `call_` and its index.
     Call {
-        /// Which tool.
+        /// The tool.
         name: String,
-        /// With what; any text, valid or not.
+        /// The arguments; any text, valid or not.
         arguments: String,
     },
-    /// Sends a whole chunk as given.
+    /// Sends a whole chunk.
     Chunk(Value),
-    /// Sends what the reply cost.
+    /// Sends the usage.
     Usage {
-        /// Tokens read.
+        /// Input tokens.
         input: u64,
-        /// Tokens written.
+        /// Output tokens.
         output: u64,
     },
-    /// Says how many of the tokens read were in the provider's cache; stands behind `usage`.
+    /// Adds cache use to the usage; must follow `usage`.
     Cache {
-        /// Tokens that came out of it.
+        /// Tokens read from the cache.
         read: u64,
-        /// Tokens that were written into it.
+        /// Tokens written to the cache.
         written: u64,
     },
-    /// Sends the finish reason, instead of the one that fits.
+    /// Sends this finish reason instead of the default.
     Finish(String),
-    /// Sends these bytes as they are; nothing is added at the end of the answer.
+    /// Sends raw bytes; nothing is added at the end of the answer.
     Raw(Vec<u8>),
-    /// Waits for `release` or until the client hangs up.
+    /// Waits for `release` or until the client disconnects.
     Hold,
-    /// Closes the connection in the middle.
+    /// Closes the connection.
     Disconnect,
     /// Adds a header to the answer.
     Header(String, String),
-    /// Gives the answer another status than 200.
+    /// Sets a status other than 200.
     Code(u16),
     /// Answers with a status and a body instead of a stream.
     Status {
         /// The code.
         code: u16,
-        /// The body, as it is.
+        /// The raw body.
         body: String,
     },
 }
 
 impl Script {
-    /// Reads a script; see the module for its language.
+    /// Parses a script; see the module for its language.
     #[track_caller]
     pub fn parse(text: &str) -> Self {
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -104,24 +104,24 @@ impl Answer {
         Self { steps: steps.into_iter().collect(), split: None }
     }
 
-    /// Answers with these bytes as the body of a stream.
+    /// Creates an answer with these bytes as the body of a stream.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self::new([Step::Raw(bytes.into())])
     }
 
-    /// Answers with a status and this body, byte for byte.
+    /// Creates an answer with a status and this body, byte for byte.
     pub fn with_status(code: u16, body: impl Into<String>) -> Self {
         Self::new([Step::Status { code, body: body.into() }])
     }
 
-    /// Cuts the body into pieces of `n_bytes`.
+    /// Splits the body into pieces of `n_bytes`.
     #[must_use]
     pub fn split(mut self, n_bytes: usize) -> Self {
         self.split = Some(n_bytes);
         self
     }
 
-    /// Reads one line of a script.
+    /// Parses one line of a script.
     #[track_caller]
     pub fn parse(line: &str) -> Self {
         let mut answer = Self::default();
@@ -141,7 +141,7 @@ impl Answer {
     }
 }
 
-/// The part of a line that is not read yet.
+/// A parser for one line.
 struct AnswerParser<'a> {
     line: &'a str,
     text: &'a str,
@@ -155,7 +155,7 @@ impl<'a> AnswerParser<'a> {
             "thought" => Step::Thought(self.next_string()),
             "call" => {
                 let name = self.next_word().to_owned();
-                // A string stands for itself, so that a script can send broken arguments.
+                // A string is used as it is, so that a script can send broken arguments.
                 let value = self.next_value();
                 let arguments = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
                 Step::Call { name, arguments }

@@ -1,4 +1,4 @@
-//! A command on a leash: it runs until it is let go, and a test knows when nothing of it is left.
+//! A command that runs until it is released, and whose processes can be waited for.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::fs::{File, OpenOptions};
@@ -11,10 +11,10 @@ use nix::unistd::mkfifo;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
-/// What is promised is a second; a loaded machine may take longer, what is left over stays for ever.
+/// The guarantee is one second; a loaded machine may take longer, but a leaked process stays forever.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The pipes that hold a command of one folder.
+/// The pipes of a command in one directory.
 #[derive(Debug)]
 pub struct TrackedCommand {
     release_pipe: File,
@@ -22,15 +22,15 @@ pub struct TrackedCommand {
 }
 
 impl TrackedCommand {
-    /// Starts a child of its own, says `started` and waits; both hold a pipe while they live.
+    /// Starts a child process, prints `started` and waits; both hold a pipe open while they run.
     pub const COMMAND: &str = "exec 9>held; tail -f /dev/null & echo started; read go <gate; { kill $!; wait $!; } 2>/dev/null; echo over";
 
-    /// Prepares a folder for one run of the command in it.
+    /// Prepares a directory for one run of the command.
     pub fn new(directory: &Path) -> Self {
         for name in ["gate", "held"] {
             mkfifo(&directory.join(name), Mode::S_IRWXU).expect("a pipe can be made");
         }
-        // Whoever may read and write does not wait for the other end.
+        // Opening for reading and writing does not wait for the other end.
         let release_pipe = OpenOptions::new().read(true).write(true).open(directory.join("gate"));
         let alive_pipe = pipe::OpenOptions::new().open_receiver(directory.join("held"));
         Self {
@@ -39,19 +39,19 @@ impl TrackedCommand {
         }
     }
 
-    /// Lets the command end by itself.
+    /// Lets the command exit.
     pub fn release(&mut self) {
         self.release_pipe.write_all(b"go\n").expect("the pipe takes a word");
     }
 
-    /// Whether a process holds the pipe.
+    /// Whether a process holds the pipe open.
     pub fn is_running(&self) -> bool {
         nix::unistd::read(&self.alive_pipe, &mut [0]) != Ok(0)
     }
 
-    /// Waits until no process holds the pipe; says when that was asked if one stays.
+    /// Waits until no process holds the pipe open; panics with `moment` after a timeout.
     pub async fn wait_until_gone(&mut self, moment: &str) {
-        // The kernel tells of the last holder's end, and nothing where there never was a holder.
+        // The kernel reports the last writer's exit only if there was a writer.
         if !self.is_running() {
             return;
         }

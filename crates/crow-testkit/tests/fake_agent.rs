@@ -25,7 +25,7 @@ fn command_finds_the_program() {
     );
 }
 
-/// The agent with words in which `$HOME` is the folder.
+/// Builds the agent's command; `$HOME` in a behavior is the directory.
 fn program(directory: &Path, words: &[&str]) -> Command {
     let home = directory.display().to_string();
     let words: Vec<String> = words.iter().map(|word| word.replace("$HOME", &home)).collect();
@@ -40,7 +40,7 @@ fn start(directory: &Path, words: &[&str]) -> FakeClient {
     FakeClient::start_command(program(directory, words).into(), directory)
 }
 
-/// Has the strict client play one prompt with the agent.
+/// Runs one prompt of the strict client with the agent.
 #[track_caller]
 fn check(words: &[&str], capabilities: Value, told: &Expect) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -213,7 +213,7 @@ async fn it_waits_for_a_file() {
     assert!(!client.log()[..n_heard].contains("by the way"));
 }
 
-/// Has our own client play one prompt with the agent; gives what it heard, its failure, and how the agent ended.
+/// Runs one prompt of Crow's client with the agent; returns the received text, the failure and the exit status.
 async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
     let directory = tempfile::tempdir().unwrap();
     let mut child: Child = program(directory.path(), words)
@@ -275,7 +275,7 @@ async fn what_is_stubborn_has_to_be_killed() {
         kill(pid, Signal::SIGTERM).unwrap();
         client.notify("session/cancel", json!({"sessionId": session})).await;
         if words.contains(&"deaf") {
-            // More than fits into a pipe was said after it could have heard both.
+            // More output than a pipe's buffer after it could have received both.
             for _ in 0..5000 {
                 client.next_message().await;
             }

@@ -7,7 +7,7 @@ use super::*;
 
 const LIST: &str = "specs/001-a/checklists/ux.md";
 
-/// What is wrong after a checklist step that begins with one list and a baseline, and then does this.
+/// Lists the problems after a checklist step that starts with one list and a baseline and then runs the closure.
 #[track_caller]
 fn check_lists(before: impl Fn(StepBaseline) -> StepBaseline, act: impl Fn(&SpeckitProject), expected: &str) {
     let (_folder, project) = fixture_project(&[(LIST, "- [ ] CHK001 a [Gap]\n")]);
@@ -53,7 +53,7 @@ fn ticks_that_a_new_list_lost_are_counted() {
     assert_eq!(StepBaseline::default().describe_lost_ticks(&feature).unwrap(), None);
 }
 
-/// What the report of a step says of a constitution, by the steps.
+/// Prints what the report of each step says about a constitution.
 #[track_caller]
 fn check_constitution_line(constitution: Option<&str>, expected: &str) {
     let files: Vec<(&str, &str)> = [("specs/001-a/spec.md", "x")]

@@ -142,7 +142,7 @@ fn boxes_of_the_person_are_adopted_and_nothing_else() {
 }
 
 proptest::proptest! {
-    /// Whatever is written over a list: what is kept of it has every line of before, in order and with its box.
+    /// After any write to a list, the restored text has every earlier line, in order and with its box.
     #[test]
     fn nothing_of_a_reviewed_list_is_lost(
         before in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,8}",
@@ -160,7 +160,7 @@ proptest::proptest! {
     }
 }
 
-/// Whether each line of one text that says something is in another, in order.
+/// Whether every non-empty line of one text is in the other, in order.
 fn has_all(before: &str, after: &str) -> bool {
     let path_text = |line: &str| line.replace("[X]", "[x]");
     let mut after = after.lines().map(path_text);

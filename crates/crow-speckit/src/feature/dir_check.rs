@@ -1,26 +1,26 @@
-//! Where the folder of a feature may be. Steps write into it, so a repository must not choose one in which other programs
-//! look for what to run.
+//! The check of a feature's directory. Steps write into it, so a repository must not choose a directory in which
+//! other programs look for commands.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::project::{SPECIFY_DIR, follow_links};
 use crate::{SpeckitProject, SpecsRoot};
 
-/// Folders in which a file can become a command.
+/// Directories in which a file can become a command.
 const EXCLUDED_DIRS: [&str; 2] = [".git", ".crow"];
 
-/// Who named a folder.
+/// The source of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FeatureDirSource {
-    /// Something in the project: the pointer, a link, what was made before.
+    /// The project: the pointer, a link, an existing feature.
     Project,
-    /// The person, who may mean a folder elsewhere.
+    /// The user, who may choose a directory elsewhere.
     Person,
 }
 
 impl FeatureDirSource {
-    /// Who named the folder that a session works on: one that is spelled outside of the project only the person can have
-    /// named, and whatever is spelled inside has to be there.
+    /// Returns the source of a session's directory: only the user can have chosen a path outside the project, and a
+    /// path inside it must not lead out.
     pub(crate) fn for_session_dir(project: &SpeckitProject, dir: &Path) -> Self {
         let mut normalized = PathBuf::new();
         for component in dir.components() {
@@ -36,19 +36,19 @@ impl FeatureDirSource {
     }
 }
 
-/// Why a folder is none for a feature.
+/// Why a directory is not valid for a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum InvalidFeatureDir {
-    /// It is elsewhere.
+    /// It is outside the project.
     Outside,
-    /// It is the project's root, or around it.
+    /// It is the project's root or a parent of it.
     Root,
-    /// Something else is kept there.
+    /// It is used for something else.
     Reserved,
 }
 
 impl InvalidFeatureDir {
-    /// The reason, and what to do next.
+    /// The reason and what to do next.
     pub(crate) fn to_message(self, advice: &str) -> String {
         let reason = match self {
             Self::Outside => "it leads out of the project",
@@ -58,7 +58,7 @@ impl InvalidFeatureDir {
         format!("{reason}; {advice}")
     }
 
-    /// The reason why the pointer is not followed.
+    /// The reason why the pointer is not used.
     pub(crate) fn to_pointer_message(self, dir: &Path) -> String {
         let dir = dir.display();
         match self {
@@ -73,7 +73,7 @@ impl InvalidFeatureDir {
     }
 }
 
-/// Checks that a feature may be in this folder, wherever its links lead.
+/// Checks that a feature may be in this directory once its links are resolved.
 pub(crate) fn check_feature_dir(
     project: &SpeckitProject,
     dir: &Path,
@@ -114,7 +114,7 @@ fn is_below(path: &Path, directory: &Path) -> bool {
     path.starts_with(directory) && path != directory
 }
 
-/// Compares as the most careless file system does.
+/// Ignores case, as some file systems do.
 fn has_component(path: &Path, names: &[&str]) -> bool {
     path.iter().any(|component| names.iter().any(|name| component.eq_ignore_ascii_case(name)))
 }

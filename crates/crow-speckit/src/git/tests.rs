@@ -2,7 +2,7 @@ use crate::fixture::fixture_project;
 
 use super::*;
 
-/// The branches that are seen from a place of a folder with these files; `$DIR` in them is that folder.
+/// Lists the branches seen from a path in a directory with these files; `$DIR` in them is that directory.
 #[track_caller]
 fn check(files: &[(&str, &str)], place: &str, expected: &str) {
     let (directory, _project) = fixture_project(&[]);

@@ -1,5 +1,5 @@
-//! The name of a feature's branch. It is not derived from the feature's directory, nor the other way round: the two count
-//! different things.
+//! The name of a feature's branch. Branch and directory names are not derived from each other, because they have
+//! separate counters.
 
 use crate::SpeckitError;
 use crate::numbering::is_timestamped;
@@ -7,52 +7,52 @@ use crate::slug::{self, NAME_BYTES_MAX};
 
 use super::GitExtensionConfig;
 
-/// What stands for the number and the slug where nothing else is said.
+/// The default template.
 const DEFAULT_TEMPLATE: &str = "{number}-{slug}";
 
-/// What there is already.
+/// The names that exist already, and the values of placeholders.
 #[derive(Debug, Clone, Copy)]
 pub struct BranchFacts<'a> {
-    /// The names of the directories of features.
+    /// The names of the features' directories.
     pub directories: &'a [String],
-    /// The names of branches, here and at remotes, without `remotes/NAME/`.
+    /// The names of local and remote branches, without `remotes/NAME/`.
     pub branches: &'a [String],
-    /// Who works here: git's `user.name`, or else what stands before the `@` of `user.email`.
+    /// The author: git's `user.name`, or the part of `user.email` before the `@`.
     pub author: &'a str,
-    /// The name of the project's folder.
+    /// The name of the project's directory.
     pub project_name: &'a str,
 }
 
-/// What number a branch gets.
+/// The number of a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BranchNumber<'a> {
-    /// The next.
+    /// The next number.
     Next,
-    /// This one.
+    /// This number.
     Exact(u64),
     /// The time as `YYYYMMDD-HHMMSS`.
     Timestamp(&'a str),
 }
 
-/// What the branch is for.
+/// A request for a branch name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BranchRequest<'a> {
-    /// What number it gets.
+    /// Its number.
     pub number: BranchNumber<'a>,
-    /// A few words to call it by.
+    /// A short name.
     pub short_name: Option<&'a str>,
-    /// What the feature is; names it where there is no short name.
+    /// The description of the feature, used if there is no short name.
     pub description: &'a str,
 }
 
-/// A branch to make.
+/// The branch to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeatureBranch {
     /// Its name.
     pub name: String,
 }
 
-/// Names the branch of a new feature.
+/// Returns the branch name for a new feature.
 pub fn name_branch(
     config: &GitExtensionConfig,
     facts: &BranchFacts<'_>,
@@ -89,13 +89,13 @@ pub fn name_branch(
     Ok(FeatureBranch { name })
 }
 
-/// Takes a name as somebody gave it.
+/// Accepts a name as given.
 pub fn exact_branch_name(name: &str) -> Result<FeatureBranch, SpeckitError> {
     check_branch_name(name)?;
     Ok(FeatureBranch { name: name.to_owned() })
 }
 
-/// The largest number in use among directories, and among branches in the same scope.
+/// Returns the largest number used by directories, and by branches in the same scope.
 fn highest_number(facts: &BranchFacts<'_>, scope: &str) -> u64 {
     let directories = facts.directories.iter().map(String::as_str);
     let directories = directories.filter(|name| !is_timestamped(name) && leading_digits(name).len() >= 3);
@@ -103,7 +103,7 @@ fn highest_number(facts: &BranchFacts<'_>, scope: &str) -> u64 {
     let branches = facts.branches.iter().filter_map(|name| name.strip_prefix(scope));
     let branches = branches.map(|name| name.rsplit('/').next().unwrap_or(name));
     let branches = branches.filter(|name| !is_timestamped(name) && is_numbered(name));
-    // A number that is larger than any counter is nobody's.
+    // Numbers that do not fit are ignored.
     directories.chain(branches).filter_map(|name| leading_digits(name).parse().ok()).max().unwrap_or(0)
 }
 
@@ -111,7 +111,7 @@ fn leading_digits(name: &str) -> &str {
     &name[..name.bytes().take_while(u8::is_ascii_digit).count()]
 }
 
-/// Tells whether a name begins with a number that is not half a time.
+/// Whether a name begins with a number that is not part of a timestamp.
 fn is_numbered(name: &str) -> bool {
     let number = leading_digits(name);
     let Some(rest) = name[number.len()..].strip_prefix('-') else { return false };
@@ -138,7 +138,7 @@ fn resolve_template(template: &str) -> Result<String, SpeckitError> {
     )))
 }
 
-/// Refuses what git would refuse, and what it would take for an option.
+/// Rejects names that git rejects or would take for an option.
 fn check_branch_name(name: &str) -> Result<(), SpeckitError> {
     let is_forbidden =
         |c: char| c.is_control() || matches!(c, ' ' | '~' | '^' | ':' | '?' | '*' | '[' | '\\');
@@ -165,7 +165,7 @@ fn slugify_words(text: &str) -> String {
     split_words(text).join("-")
 }
 
-/// The words of a description that say most.
+/// Joins the most significant words of a description.
 fn slug_from_description(description: &str) -> String {
     let parts = split_words(description);
     slug::join_significant_words(&parts.iter().map(String::as_str).collect::<Vec<_>>(), description)

@@ -1,5 +1,5 @@
-//! Who changes a protected file while a step runs: what appears while a call of the model runs is the call's and is put back;
-//! what appears between calls is the person's and stays. Knows calls by when they begin and end.
+//! Attributes changes of protected files while a step runs: changes during a call of the model are the call's and are
+//! reverted; changes between calls are the user's and stay. Knows only when calls begin and end.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,33 +7,33 @@ use std::path::Path;
 use super::{GuardSnapshot, ProtectedChange};
 use crate::{Feature, SpeckitError, TaskId};
 
-/// The protected files of a step at work.
+/// The protected files of a running step.
 #[derive(Debug)]
 pub struct ChangeWatch {
     snapshot: GuardSnapshot,
     feature: Option<Feature>,
     n_running: usize,
-    /// What ran on behind the calls when it was last looked: it may have ended since.
+    /// Whether background work was running at the last check; it may have ended since.
     background: BackgroundWork,
-    /// Tasks that were ticked when it was last looked.
+    /// Tasks that were ticked at the last check.
     ticked_before: BTreeSet<TaskId>,
-    /// Tasks that calls ticked.
+    /// Tasks ticked by calls.
     newly_ticked: BTreeSet<TaskId>,
-    /// What was put back and not told yet.
+    /// Reverted changes that were not reported yet.
     unreported: Vec<ProtectedChange>,
 }
 
-/// Whether something of the model runs on behind its calls.
+/// Whether background work of the model is running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackgroundWork {
-    /// Nothing does: what changes between calls is changed by a person.
+    /// None: changes between calls are the user's.
     None,
-    /// A job or a child agent does.
+    /// A job or a child agent is running.
     Running,
 }
 
 impl ChangeWatch {
-    /// Begins with the files as they are.
+    /// Starts with the current files.
     pub fn new(snapshot: GuardSnapshot, feature: Option<Feature>) -> Self {
         let ticked_before = feature.as_ref().and_then(ticked_tasks).unwrap_or_default();
         let background = BackgroundWork::None;
@@ -48,7 +48,7 @@ impl ChangeWatch {
         }
     }
 
-    /// Notes that a call begins.
+    /// Records the start of a call.
     pub fn begin_call(&mut self, background: BackgroundWork) {
         if self.n_running == 0 {
             self.check_between_calls(background);
@@ -56,7 +56,7 @@ impl ChangeWatch {
         self.n_running += 1;
     }
 
-    /// Notes that a call has ended, and returns what was put back of what the calls changed.
+    /// Records the end of a call and returns the reverted changes.
     pub fn end_call(&mut self, background: BackgroundWork) -> Vec<ProtectedChange> {
         self.background = background;
         self.n_running = self.n_running.saturating_sub(1);
@@ -68,7 +68,7 @@ impl ChangeWatch {
         self.unreported[n_reported..].to_vec()
     }
 
-    /// Ends a turn, and returns what was put back since the last one.
+    /// Ends a turn and returns the changes reverted since the last one.
     pub fn end_turn(&mut self, background: BackgroundWork) -> Vec<ProtectedChange> {
         self.n_running = 0;
         self.check_between_calls(background);
@@ -78,7 +78,7 @@ impl ChangeWatch {
         changes
     }
 
-    /// Says that a file is to be as it is now, because Crow itself wrote it.
+    /// Accepts the current state of a file because Crow itself wrote it.
     pub fn accept_file(&mut self, path: &Path) -> Result<(), SpeckitError> {
         if let Some(ticked_now) = self.feature.as_ref().and_then(ticked_tasks) {
             self.ticked_before = ticked_now;
@@ -86,18 +86,18 @@ impl ChangeWatch {
         self.snapshot.accept_file(path)
     }
 
-    /// Returns the tasks that calls ticked since this was last asked.
+    /// Returns the tasks ticked by calls since the last call of this method.
     pub fn take_ticked_tasks(&mut self) -> BTreeSet<TaskId> {
         std::mem::take(&mut self.newly_ticked)
     }
 
-    /// Looks where no call runs. What ran on at the last look may have changed something before it ended.
+    /// Checks outside of calls. Background work of the last check may have changed something before it ended.
     fn check_between_calls(&mut self, background: BackgroundWork) {
         let previous = std::mem::replace(&mut self.background, background);
         self.check_changes(if previous == BackgroundWork::Running { previous } else { background });
     }
 
-    /// Takes what changed for the person's, or puts it back where something of the model may have done it.
+    /// Adopts changes as the user's, or reverts them if the model's background work may have made them.
     fn check_changes(&mut self, background: BackgroundWork) {
         let ticked_now = self.feature.as_ref().and_then(ticked_tasks);
         match background {
@@ -115,7 +115,7 @@ impl ChangeWatch {
     }
 }
 
-/// The tasks that are ticked; `None` where the list cannot be read.
+/// Returns the ticked tasks; `None` if the list cannot be read.
 fn ticked_tasks(feature: &Feature) -> Option<BTreeSet<TaskId>> {
     let list = feature.read_task_list().ok()?;
     Some(list.tasks.into_iter().filter(|task| task.done).map(|task| task.id).collect())

@@ -1,5 +1,5 @@
-//! The checklists of reviewers while a step adds to them: their items and the boxes of those stay. Knows which file belongs
-//! to whom, not what a checklist says.
+//! Protects reviewers' checklists while a step adds to them: existing items and boxes stay. Knows who owns a file, not
+//! its syntax.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -10,22 +10,22 @@ use super::snapshot::{ProtectedChange, ProtectedChangeKind, ProtectedFile, read_
 use crate::REQUIREMENTS;
 use crate::checklist::{ReviewOutcome, adopt_boxes, compare_reviewed};
 
-/// Bytes of a checklist that is watched, as many as a page of a project may have.
+/// The size of a protected checklist, the same as for any page.
 const LIST_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
-/// Folders within folders that are looked through.
+/// The depth of nested directories that are searched.
 const DEPTH_MAX: usize = 4;
 
-/// Checklists that are watched.
+/// The number of protected checklists.
 const LISTS_MAX: usize = 256;
 
-/// The lists of a feature.
+/// The checklists of a feature.
 #[derive(Debug)]
 pub(super) struct ReviewedLists {
     directory: PathBuf,
-    /// What of each list is the reviewers'.
+    /// The reviewers' version of each list.
     protected: BTreeMap<PathBuf, ReviewedList>,
-    /// Every list as it was after the last call.
+    /// Every list after the last call.
     last_seen: BTreeMap<PathBuf, ReviewedList>,
 }
 
@@ -36,13 +36,13 @@ struct ReviewedList {
 }
 
 impl ReviewedLists {
-    /// Takes the lists that are there before the model adds to them.
+    /// Reads the lists before the model adds to them.
     pub(super) fn capture(directory: PathBuf) -> Self {
         let protected = read_lists(&directory);
         Self { directory, last_seen: protected.clone(), protected }
     }
 
-    /// Takes what changed since the last call for the person's.
+    /// Adopts changes since the last call as the reviewers'.
     pub(super) fn adopt_changes(&mut self) {
         let current = read_lists(&self.directory);
         self.protected.retain(|path, _| current.contains_key(path));
@@ -61,7 +61,7 @@ impl ReviewedLists {
         self.last_seen = current;
     }
 
-    /// Puts back what a call took from a list, and says from which.
+    /// Restores what a call removed from a list and returns the changes.
     pub(super) fn restore_lists(
         &mut self,
         restore: impl Fn(&Path, &ProtectedFile) -> io::Result<()>,
@@ -88,7 +88,7 @@ impl ReviewedLists {
     }
 }
 
-/// Reads the lists in a folder. A link is none, and what is no text is nobody's list.
+/// Reads the lists in a directory. Links and files that are not UTF-8 are skipped.
 fn read_lists(directory: &Path) -> BTreeMap<PathBuf, ReviewedList> {
     let mut paths = Vec::new();
     let _unreadable = walk_dir(directory, DEPTH_MAX, &mut paths);
@@ -97,7 +97,7 @@ fn read_lists(directory: &Path) -> BTreeMap<PathBuf, ReviewedList> {
     let requirements = directory.join(REQUIREMENTS);
     let paths = paths.into_iter().filter(is_list).filter(|path| *path != requirements).take(LISTS_MAX);
     let read_list = |path: PathBuf| {
-        // One byte more is read of a longer file: that is no whole list.
+        // A longer file has one more byte here and is skipped.
         let file = read_file(&path, LIST_BYTES_MAX)
             .ok()?
             .filter(|file| file.bytes.len() as u64 <= LIST_BYTES_MAX)?;

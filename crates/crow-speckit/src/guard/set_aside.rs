@@ -1,4 +1,4 @@
-//! Where the other version of a file goes that is put back. Nothing that is there is followed or overwritten.
+//! Stores the replaced version of a restored file. Never follows a link or overwrites a file.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -9,13 +9,13 @@ use crate::init::ensure_crow_dir;
 use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{SpeckitError, SpeckitProject};
 
-/// Versions of one name that are kept; whoever makes so many has lost none of them by accident.
+/// The number of versions with one name.
 const VERSIONS_MAX: usize = 1_000;
 
-/// Bytes of a name, which file systems hold to 255 with the version.
+/// The length of a name; file systems allow 255 bytes including the version.
 const NAME_BYTES_MAX: usize = 200;
 
-/// The folder for what is set aside, made where it is missing.
+/// Returns the directory for replaced versions, creating it if it is missing.
 pub(super) fn ensure_set_aside_dir(project: &SpeckitProject) -> Result<PathBuf, SpeckitError> {
     ensure_crow_dir(project)?;
     let directory = project.specify_path(SET_ASIDE_DIR);
@@ -30,12 +30,12 @@ pub(super) fn ensure_set_aside_dir(project: &SpeckitProject) -> Result<PathBuf, 
     }
 }
 
-/// Tells whether a folder is there, and not a link to one.
+/// Whether a directory exists and is not a link.
 pub(super) fn is_real_dir(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Moves what is at a path, a link as the link it is, to a free name; nothing there is nothing to move.
+/// Moves what is at a path, or the link itself, to a free name; does nothing if the path does not exist.
 pub(super) fn move_aside(path: &Path, directory: &Path, relative: &Path) -> io::Result<()> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
@@ -45,7 +45,7 @@ pub(super) fn move_aside(path: &Path, directory: &Path, relative: &Path) -> io::
     let name = aside_name(relative);
     for version in 1..=VERSIONS_MAX {
         let target = directory.join(if version == 1 { name.clone() } else { format!("{name}.{version}") });
-        // What was just made is ours to be replaced.
+        // The reserved file is ours and may be replaced.
         let reserved = match metadata.is_dir() {
             true => fs::create_dir(&target).map(|()| None),
             false => File::create_new(&target).map(Some),
@@ -70,7 +70,7 @@ pub(super) fn move_aside(path: &Path, directory: &Path, relative: &Path) -> io::
     Err(io::Error::other("too many versions of it are set aside already"))
 }
 
-/// Moves a file to another disk.
+/// Moves a file to another file system.
 fn move_contents(path: &Path, target: &mut File) -> io::Result<()> {
     match safe_open::open_file(path, LinkPolicy::Reject)? {
         OpenOutcome::File(mut file, _) => {
@@ -83,7 +83,7 @@ fn move_contents(path: &Path, target: &mut File) -> io::Result<()> {
     }
 }
 
-/// A name that tells files of one name in different folders apart.
+/// Returns a name that is unique for files of the same name in different directories.
 fn aside_name(relative: &Path) -> String {
     let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
     let name = parts.join("-");

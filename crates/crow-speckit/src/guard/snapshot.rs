@@ -1,4 +1,4 @@
-//! What the protected files said before a command, and putting them back.
+//! The content of protected files before a command, and restoring it.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, Permissions};
@@ -15,32 +15,32 @@ use crate::project::SPECIFY_DIR;
 use crate::safe_open::{self, LinkPolicy, OpenOutcome};
 use crate::{FeatureLock, SpeckitError, SpeckitProject};
 
-/// Files that are kept; a feature has a dozen.
+/// The number of saved files; a feature has a dozen.
 const FILES_MAX: usize = 256;
 
-/// Bytes that are kept, of all files together.
+/// The total size of saved files.
 const BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Folders within folders that are looked through.
+/// The depth of nested directories that are searched.
 const DEPTH_MAX: usize = 8;
 
-/// Files of other features that are kept. Further ones are only compared by size and time.
+/// The number of saved files of other features. More files are compared only by size and modification time.
 const OTHER_FILES_MAX: usize = 1_024;
 
-/// Bytes that are kept of other features, of all files together.
+/// The total size of saved files of other features.
 const OTHER_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
-/// Where the other version of a file goes that is put back, in a folder that git does not see.
+/// The directory for replaced versions of restored files, which git ignores.
 pub const SET_ASIDE_DIR: &str = "crow/set-aside";
 
-/// How a protected file differs.
+/// The kind of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ProtectedChangeKind {
-    /// It says something else.
+    /// Its content differs.
     Changed,
-    /// It is gone.
+    /// It was removed.
     Removed,
-    /// It was not there.
+    /// It is new.
     Created,
 }
 
@@ -49,9 +49,9 @@ pub enum ProtectedChangeKind {
 pub struct ProtectedChange {
     /// The file.
     pub path: PathBuf,
-    /// How it differs.
+    /// The kind of difference.
     pub kind: ProtectedChangeKind,
-    /// Whether it is as it was again.
+    /// Whether the change was reverted.
     pub is_undone: bool,
 }
 
@@ -60,14 +60,14 @@ pub struct ProtectedChange {
 pub struct GuardSnapshot {
     guard: WriteGuard,
     saved: BTreeMap<PathBuf, ProtectedFile>,
-    /// The single files that were not there.
+    /// Single files that did not exist.
     absent: Vec<PathBuf>,
-    /// Links, and whatever else is no file.
+    /// Links and other entries that are not regular files.
     non_files: HashSet<PathBuf>,
     directories: Vec<PathBuf>,
-    /// The folders of other features.
+    /// The directories of other features.
     other_features: Vec<PathBuf>,
-    /// Files of other features beyond what is kept: they can be told to differ, and not be put back.
+    /// Files of other features that are not saved: changes are detected but cannot be reverted.
     stamps: BTreeMap<PathBuf, FileStamp>,
     reviewed: Option<ReviewedLists>,
 }
@@ -78,7 +78,7 @@ pub(super) struct ProtectedFile {
     pub(super) permissions: Permissions,
 }
 
-/// What tells, without reading it, that a file was changed.
+/// Size and modification time, to detect a change without reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct FileStamp {
     n_bytes: u64,
@@ -86,7 +86,7 @@ struct FileStamp {
 }
 
 impl GuardSnapshot {
-    /// Reads the files that this guard protects. A link to another place is not followed, there or back.
+    /// Reads the files that this guard protects. Links out of a directory are not followed.
     pub fn capture(guard: &WriteGuard) -> Result<Self, SpeckitError> {
         let ProtectedPaths { files, directories } = guard.protected_paths();
         let has_no_links =
@@ -138,7 +138,7 @@ impl GuardSnapshot {
         Ok(snapshot)
     }
 
-    /// Takes the files of other features, as far as they are few and small: what cannot be read is left alone.
+    /// Saves the files of other features within the limits; unreadable files are skipped.
     fn capture_other_features(&mut self) {
         let mut n_bytes_left = OTHER_BYTES_MAX;
         let mut n_saved = 0;
@@ -166,7 +166,7 @@ impl GuardSnapshot {
         }
     }
 
-    /// Takes every protected file as it is now: what differs is the person's.
+    /// Adopts the current state of every protected file: changes are the user's.
     pub fn adopt_changes(&mut self) {
         for ProtectedChange { path, kind, .. } in self.list_changes() {
             if let Some(stamp) = file_stamp(&path).filter(|_| self.stamps.contains_key(&path)) {
@@ -188,7 +188,7 @@ impl GuardSnapshot {
                 (ProtectedChangeKind::Created, _) => {
                     self.non_files.insert(path);
                 }
-                // What took its place cannot be kept; the file that was there is still the one to put back.
+                // The replacement cannot be saved; the saved version stays the one to restore.
                 (ProtectedChangeKind::Changed, _) => {}
             }
         }
@@ -197,7 +197,7 @@ impl GuardSnapshot {
         }
     }
 
-    /// Says that a file is to be as it is now, because Crow itself wrote it.
+    /// Accepts the current state of a file because Crow itself wrote it.
     pub fn accept_file(&mut self, path: &Path) -> Result<(), SpeckitError> {
         let path = resolve_path(&self.guard.root, path).map_err(|error| SpeckitError::io(path, error))?;
         if !self.saved.contains_key(&path) && !self.absent.contains(&path) {
@@ -210,7 +210,7 @@ impl GuardSnapshot {
         Ok(())
     }
 
-    /// The files that differ from what they were; one that can no longer be read does.
+    /// Lists the files that differ or can no longer be read.
     pub fn list_changes(&self) -> Vec<ProtectedChange> {
         let mut changes = Vec::new();
         for (path, saved) in &self.saved {
@@ -232,7 +232,7 @@ impl GuardSnapshot {
         let mut paths: Vec<PathBuf> =
             self.absent.iter().filter(|path| fs::symlink_metadata(path).is_ok()).cloned().collect();
         for directory in self.directories.iter().chain(&self.other_features) {
-            // A folder that was made unreadable must not keep the other files from being put back.
+            // An unreadable directory must not prevent restoring the other files.
             let _unreadable = walk_dir(directory, DEPTH_MAX, &mut paths);
         }
         paths.retain(|path| {
@@ -247,12 +247,12 @@ impl GuardSnapshot {
         changes
     }
 
-    /// Puts every protected file back as it was, as far as the disk lets it, and says which differed. What took its place is
-    /// set aside. What is new is set aside where only reviewers make files; elsewhere it may be a person's and stays, unless
-    /// it stands where the folder of a protected file was.
+    /// Restores every protected file as far as possible and returns the differences. The replaced versions are set
+    /// aside. New files are set aside in directories that belong to reviewers only, or if they block the directory of a
+    /// protected file; elsewhere they may be the user's and stay.
     pub fn restore_files(&mut self) -> Vec<ProtectedChange> {
         let mut changes = self.list_changes();
-        // Another session implements that feature meanwhile.
+        // Another session is implementing that feature.
         changes.retain(|change| !self.is_being_implemented(&change.path));
         for ProtectedChange { path, kind, is_undone } in &mut changes {
             let sets_new_aside = self.guard.removes_new_files() && self.other_feature_dir(path).is_none();
@@ -275,7 +275,7 @@ impl GuardSnapshot {
         changes
     }
 
-    /// Returns the folder of the other feature that a file belongs to.
+    /// Returns the directory of the other feature that a file belongs to.
     fn other_feature_dir(&self, path: &Path) -> Option<&PathBuf> {
         self.other_features.iter().find(|directory| path.starts_with(directory))
     }
@@ -289,7 +289,7 @@ impl GuardSnapshot {
         !is_real_dir(path) && self.saved.keys().any(|saved| saved.starts_with(path))
     }
 
-    /// Keeps what is at a path now, whatever it is, and leaves nothing there: it may be a person's work of this very moment.
+    /// Moves what is at a path to the set-aside directory: it may be the user's work.
     fn set_aside(&self, path: &Path) -> io::Result<()> {
         let directory = path.parent().ok_or(ErrorKind::InvalidInput)?;
         if resolve_path(&self.guard.root, directory)? != directory {
@@ -305,13 +305,13 @@ impl GuardSnapshot {
     fn restore_file(&self, path: &Path, saved: &ProtectedFile) -> io::Result<()> {
         let directory = path.parent().ok_or(ErrorKind::InvalidInput)?;
         self.create_parent_dirs(directory)?;
-        // Written before the other version goes, so that a full disk costs neither.
+        // Written before the other version is moved, so that a full disk loses neither.
         let staged = stage_file(directory, saved)?;
         self.set_aside(path)?;
         staged.persist_noclobber(path).map(drop).map_err(|error| error.error)
     }
 
-    /// Makes the folder of a protected file anew where it is gone, or something else is in its place.
+    /// Recreates the directory of a protected file if it is missing or was replaced.
     fn create_parent_dirs(&self, directory: &Path) -> io::Result<()> {
         let base = match &self.guard.feature_dir {
             Some(feature) if directory.starts_with(feature) => feature.clone(),
@@ -341,13 +341,13 @@ fn stage_file(directory: &Path, saved: &ProtectedFile) -> io::Result<NamedTempFi
     Ok(staged)
 }
 
-/// Returns the size and the time of a file; `None` for what is no file.
+/// Returns the size and modification time of a file; `None` if it is not a regular file.
 fn file_stamp(path: &Path) -> Option<FileStamp> {
     let metadata = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     Some(FileStamp { n_bytes: metadata.len(), modified: metadata.modified().ok() })
 }
 
-/// Reads a file up to one byte more than the limit; `None` if there is none. A link is none: nothing is followed.
+/// Reads a file up to one byte more than the limit; `None` if it does not exist or is a link.
 pub(super) fn read_file(path: &Path, limit: u64) -> Result<Option<ProtectedFile>, SpeckitError> {
     let io_error = |error| SpeckitError::io(path, error);
     let (file, metadata) = match safe_open::open_file(path, LinkPolicy::Reject).map_err(io_error)? {
@@ -359,7 +359,7 @@ pub(super) fn read_file(path: &Path, limit: u64) -> Result<Option<ProtectedFile>
     Ok(Some(ProtectedFile { bytes, permissions: metadata.permissions() }))
 }
 
-/// Adds what is in a folder, links too, but follows none; what is no folder itself.
+/// Adds the files and links in a directory without following links; adds the path itself if it is not a directory.
 pub(super) fn walk_dir(directory: &Path, depth: usize, paths: &mut Vec<PathBuf>) -> Result<(), SpeckitError> {
     let io_error = |error| SpeckitError::io(directory, error);
     match fs::symlink_metadata(directory) {

@@ -29,7 +29,7 @@ fn guard(command: WorkflowCommand, root: &Path) -> WriteGuard {
     WriteGuard::new(command, root, Some(&root.join(FEATURE)))
 }
 
-/// Which of these paths each command may write.
+/// Prints which of these paths each command may write.
 #[test]
 fn what_each_command_may_write() {
     let (_folder, root) = project();
@@ -98,7 +98,7 @@ fn ways_around() {
     check(WorkflowCommand::Implement, "src/b.rs", false);
     check(WorkflowCommand::Implement, "specs/001-a/SPEC.md", false);
     check(WorkflowCommand::Implement, "specs/001-a/out/a.rs", true);
-    // The link that a fresh project has.
+    // The link that a new project has.
     symlink(root.join("specs"), root.join(".specify/specs")).unwrap();
     check(WorkflowCommand::Plan, ".specify/specs/001-a/plan.md", true);
     let by_link = WriteGuard::new(WorkflowCommand::Plan, &root, Some(&root.join(".specify/specs/001-a")));
@@ -177,7 +177,7 @@ fn links_are_not_followed() {
     let found = fs::symlink_metadata(feature.join("spec.md")).unwrap();
     assert!(found.is_file() && found.permissions().mode() & 0o777 == 0o640);
     assert_eq!(fs::read_to_string(root.join("src/a.rs")).unwrap(), "code");
-    // A folder that became a link is put back, and nothing is written where the link leads.
+    // A directory that became a link is restored, and nothing is written to its target.
     fs::remove_dir_all(feature.join("checklists")).unwrap();
     symlink(root.join("src"), feature.join("checklists")).unwrap();
     fs::write(feature.join("spec.md"), "else").unwrap();
@@ -198,7 +198,7 @@ fn links_are_not_followed() {
     .assert_eq(&set_aside(&root));
 }
 
-/// What was set aside: links as what they lead to.
+/// The replaced versions; links are printed as their target.
 fn set_aside(root: &Path) -> String {
     let mut lines: Vec<String> = fs::read_dir(root.join(SPECIFY_DIR).join(SET_ASIDE_DIR))
         .unwrap()
@@ -293,7 +293,7 @@ fn what_cannot_be_kept_is_said() {
     assert!(error.contains("more than 256 files"), "{error}");
 }
 
-/// A step at work, and the project around it.
+/// A running step with its project.
 struct Stage {
     _folder: TempDir,
     root: PathBuf,
@@ -320,7 +320,7 @@ impl Stage {
         fs::read_to_string(self.root.join(path)).unwrap_or_else(|_| "nothing".to_owned())
     }
 
-    /// Has a call write a file; gives what was put back.
+    /// Writes a file in a call and returns what was restored.
     fn call(&mut self, path: &str, text: &str) -> String {
         self.watch.begin_call(BackgroundWork::None);
         self.write(path, text);
@@ -342,7 +342,7 @@ fn a_tick_of_the_person_stays_and_that_of_a_call_goes() {
     stage.write(SECURITY, "- [x] b");
     assert_eq!(stage.call("src/a.rs", "more"), "");
     assert_eq!(stage.text(SECURITY), "- [x] b");
-    // What a call makes of it afterwards goes back to what the person left.
+    // A later change by a call is reverted to the user's version.
     assert_eq!(stage.call(SECURITY, "- [ ] b"), "Changed specs/001-a/checklists/security.md undone\n");
     assert_eq!(stage.text(SECURITY), "- [x] b");
     stage.write("specs/001-a/spec.md", "the person's spec");
@@ -356,7 +356,7 @@ fn what_changes_while_something_runs_on_is_not_the_persons() {
     stage.write(SECURITY, "- [x] b");
     stage.watch.begin_call(BackgroundWork::Running);
     assert_eq!(stage.text(SECURITY), "- [ ] b");
-    // Calls side by side are one stretch.
+    // Overlapping calls are one interval.
     stage.watch.begin_call(BackgroundWork::None);
     stage.write(SECURITY, "- [x] b");
     assert_eq!(stage.watch.end_call(BackgroundWork::None), []);
@@ -398,14 +398,14 @@ fn a_reviewed_list_loses_nothing_to_a_call() {
     let ticks = "- [x] CHK001 a\n- [x] CHK002 b\n- [ ] CHK003 c\n";
     assert_eq!(stage.call(SECURITY, ticks), "Changed specs/001-a/checklists/security.md undone\n");
     assert_eq!(stage.text(SECURITY), format!("{old}- [ ] CHK003 c\n"));
-    // The person ticks one while the model thinks, and the model writes the list anew.
+    // The user checks a box between calls, and the model rewrites the list.
     stage.write(SECURITY, ticks);
     assert_eq!(
         stage.call(SECURITY, "- [ ] CHK001 other\n"),
         "Changed specs/001-a/checklists/security.md undone\n"
     );
     assert_eq!(stage.text(SECURITY), "- [x] CHK001 a\n- [x] CHK002 b\n");
-    // Its own list is the model's to put right.
+    // The model may change a list that it created.
     let new = "specs/001-a/checklists/new.md";
     assert_eq!(stage.call(new, "- [ ] CHK001 x\n"), "");
     assert_eq!(stage.call(new, "- [ ] CHK001 y\n"), "");
@@ -462,6 +462,6 @@ fn many_other_features_do_not_keep_a_step_from_beginning() {
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
     let mut stage = Stage::new(WorkflowCommand::Plan, &files);
     assert_eq!(stage.call("specs/002-b/spec.md", "short"), "Changed specs/002-b/spec.md undone\n");
-    // Beyond what is kept it is only told.
+    // Changes of files that were not saved are only reported.
     assert_eq!(stage.call("specs/005-b/spec.md", "short"), "Changed specs/005-b/spec.md\n");
 }

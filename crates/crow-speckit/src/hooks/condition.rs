@@ -1,11 +1,11 @@
-//! The condition of a hook: one question about the extension's settings or the environment. What is not understood does not
-//! hold.
+//! The condition of a hook: one test of an extension's setting or an environment variable. An unsupported condition is
+//! false.
 
 use serde_json::Value;
 
 use crate::{SpeckitProject, confined_files, extension, registry};
 
-/// One question.
+/// One test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HookCondition<'a> {
     source: ConditionSource,
@@ -27,7 +27,7 @@ enum ConditionTest<'a> {
 }
 
 impl<'a> HookCondition<'a> {
-    /// Reads `config.a.b is set`, `env.NAME == 'x'` and their like.
+    /// Parses `config.a.b is set`, `env.NAME == 'x'` and similar conditions.
     pub(super) fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let (source_name, rest) = text.split_once('.')?;
@@ -47,12 +47,12 @@ impl<'a> HookCondition<'a> {
         Some(Self { source, name, test })
     }
 
-    /// Tells whether it asks for settings.
+    /// Whether it tests a setting.
     pub(super) fn reads_settings(&self) -> bool {
         self.source == ConditionSource::Settings
     }
 
-    /// Tells whether it holds, for a hook of this extension.
+    /// Whether it holds for a hook of this extension.
     pub(super) fn is_met(
         &self,
         project: &SpeckitProject,
@@ -60,7 +60,7 @@ impl<'a> HookCondition<'a> {
         env: &dyn Fn(&str) -> Option<String>,
     ) -> bool {
         match self.source {
-            // A repository learns nothing about what it must not see, not even by whether a hook runs.
+            // A repository must not learn anything about secrets, not even by whether a hook runs.
             ConditionSource::Environment if is_secret_name(self.name) => false,
             ConditionSource::Environment => {
                 let value = env(&self.name.to_ascii_uppercase());
@@ -112,14 +112,14 @@ impl<'a> ConditionTest<'a> {
     }
 }
 
-/// Tells whether a variable is called as those are that hold secrets.
+/// Whether the name of a variable suggests a secret.
 fn is_secret_name(name: &str) -> bool {
     const SECRET_MARKERS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
     let name = name.to_ascii_uppercase();
     SECRET_MARKERS.iter().any(|marker| name.contains(marker))
 }
 
-/// A setting of an extension: the environment's word, then the files'.
+/// Returns a setting of an extension: from the environment, then from the files.
 fn resolve_setting(
     project: &SpeckitProject,
     extension: &str,
@@ -127,7 +127,7 @@ fn resolve_setting(
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Value> {
     let keys: Vec<&str> = name.split('.').collect();
-    // In the environment `_` parts keys, so a key that has one cannot be said there; nor can one with capitals.
+    // In variables `_` separates keys, so keys with `_` or capitals cannot be set there.
     let is_settable = |key: &&str| !key.is_empty() && !key.contains(|c: char| c == '_' || c.is_uppercase());
     let n_settable = keys.iter().take_while(|key| is_settable(key)).count();
     for n in (1..=n_settable).rev() {
@@ -135,7 +135,7 @@ fn resolve_setting(
         else {
             continue;
         };
-        // A word that stands above the key takes the place of everything below it.
+        // A value set for a parent key replaces everything below it.
         return (n == keys.len()).then_some(Value::String(value));
     }
     let settings = extension::extension_settings(project, extension);
@@ -143,7 +143,7 @@ fn resolve_setting(
     rest.iter().try_fold(settings.get(*first)?, |value, key| value.as_object()?.get(*key)).cloned()
 }
 
-/// The variable of a setting; `None` where it belongs to another extension whose id begins like this one's.
+/// Returns the variable of a setting; `None` if it belongs to another extension whose id has this one's as a prefix.
 fn read_setting_variable(project: &SpeckitProject, extension: &str, keys: &[&str]) -> Option<String> {
     let variable_part = |id: &str| id.replace('-', "_").to_ascii_uppercase();
     let id = variable_part(extension);
@@ -156,7 +156,7 @@ fn read_setting_variable(project: &SpeckitProject, extension: &str, keys: &[&str
     (!belongs_to_sibling).then(|| format!("SPECKIT_{id}_{key_part}"))
 }
 
-/// A value as conditions compare it; lists and maps are like nothing.
+/// Returns a value as text for comparison; lists and maps equal nothing.
 fn value_text(value: Option<&Value>) -> Option<String> {
     match value {
         None | Some(Value::Null) => Some("None".to_owned()),

@@ -138,7 +138,7 @@ fn conditions_ask_settings_and_the_environment() {
     check_condition("config.url == 'there'", true);
     check_condition("config.flat.x is set", false);
     check_condition("config.cloud.key is set", false);
-    // Not understood: more than one question, no quotes, no name, something else.
+    // Unsupported: several tests, no quotes, no name, other syntax.
     check_condition("config.a is set and env.NONE is set", false);
     check_condition("env.CI == yes", false);
     check_condition("env. is set", false);

@@ -1,11 +1,11 @@
-//! What every page has: sections, and brackets that its template left to be filled.
+//! Checks that all pages have in common: sections and placeholders in brackets.
 
 use std::collections::HashSet;
 
 use super::LintProblem;
 use crate::markdown::{self, MarkdownHeading, MarkdownLine};
 
-/// How the placeholders of known templates begin, for pages whose template has changed since.
+/// The beginnings of known placeholders, for pages whose template has changed since.
 const KNOWN_PLACEHOLDERS: [&str; 24] = [
     "###",
     "e.g.",
@@ -33,28 +33,28 @@ const KNOWN_PLACEHOLDERS: [&str; 24] = [
     "language]",
 ];
 
-/// Letters of a placeholder in a message: enough to find it.
+/// The length of a placeholder in a message.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Brackets that templates use as words.
+/// Brackets that templates use as labels.
 const LABELS: [&str; 4] = ["P", "Story", "ID", "P?"];
 
-/// What stands under a heading, up to the next one of its level or a higher one.
+/// A heading and its lines up to the next heading of the same or a higher level.
 pub(super) struct PageSection<'a> {
     pub(super) heading: MarkdownHeading<'a>,
-    /// Where the heading stands.
+    /// The line of the heading.
     pub(super) line: usize,
-    /// The lines below it, those of the sections in it too.
+    /// The lines below it, including subsections.
     pub(super) lines: Vec<MarkdownLine<'a>>,
 }
 
 impl PageSection<'_> {
-    /// Its title, without what a template says about it.
+    /// Its title without the template's remarks.
     pub(super) fn title(&self) -> &str {
         bare_title(self.heading.title)
     }
 
-    /// Tells whether something stands in it, other than blanks, rules and headings.
+    /// Whether it has content other than blank lines, rules and headings.
     pub(super) fn is_filled(&self) -> bool {
         self.lines.iter().any(|line| {
             let text = line.text.trim();
@@ -73,7 +73,7 @@ fn bare_title(title: &str) -> &str {
         .trim_end_matches(|char: char| !char.is_alphanumeric() && char != ')')
 }
 
-/// The sections of one level.
+/// Returns the sections of one level.
 pub(super) fn parse_sections(text: &str, level: usize) -> Vec<PageSection<'_>> {
     let mut sections: Vec<PageSection<'_>> = Vec::new();
     let mut in_section = false;
@@ -94,7 +94,7 @@ pub(super) fn parse_sections(text: &str, level: usize) -> Vec<PageSection<'_>> {
     sections
 }
 
-/// The problems of sections that a page has to have: those that its template marks, or else the named ones.
+/// Adds the problems of required sections: those that the template marks as mandatory, or else the default ones.
 pub(super) fn check_sections(
     text: &str,
     template: &str,
@@ -129,7 +129,7 @@ pub(super) fn check_sections(
     }
 }
 
-/// The brackets that a template left to be filled and nobody did.
+/// Finds placeholders of the template that were not filled.
 pub(crate) fn find_placeholders(text: &str, template: &str) -> Vec<LintProblem> {
     let template = markdown::prose_text(template);
     let template_brackets: HashSet<String> =
@@ -164,7 +164,7 @@ fn is_known_bracket(bracket: &str) -> bool {
     is_token || KNOWN_PLACEHOLDERS.iter().any(|known| inner.starts_with(known))
 }
 
-/// Tells whether a name is written like `PROJECT_NAME`.
+/// Whether a name is written like `PROJECT_NAME`.
 pub(super) fn is_all_caps(name: &str) -> bool {
     name.len() >= 2
         && name.starts_with(|char: char| char.is_ascii_uppercase())
@@ -172,12 +172,12 @@ pub(super) fn is_all_caps(name: &str) -> bool {
 }
 
 pub(super) struct BracketSpan {
-    /// With its brackets, and the path it is part of; on one line.
+    /// Includes the brackets and the path around them; on one line.
     pub(super) text: String,
     pub(super) line: usize,
 }
 
-/// What stands in brackets and is no link, no box and no label. A bracket ends with its paragraph.
+/// Finds bracketed text that is not a link, checkbox or label. A bracket ends with its paragraph.
 pub(super) fn find_brackets(prose: &str) -> Vec<BracketSpan> {
     let mut spans: Vec<(usize, usize)> = Vec::new();
     let mut open_brackets = Vec::new();
@@ -190,7 +190,7 @@ pub(super) fn find_brackets(prose: &str) -> Vec<BracketSpan> {
                 b'[' => open_brackets.push(offset),
                 b']' => {
                     if let Some(start) = open_brackets.pop() {
-                        // The outer one says it all.
+                        // The outer bracket includes the inner one.
                         while spans.pop_if(|(inner_start, _)| *inner_start > start).is_some() {}
                         spans.push((start, offset + 1));
                     }

@@ -1,4 +1,4 @@
-//! What a `constitution.md` has to have.
+//! The rules for `constitution.md`.
 
 use jiff::civil::Date;
 use sha2::{Digest as _, Sha256};
@@ -7,7 +7,7 @@ use super::common::{find_brackets, is_all_caps, parse_sections};
 use super::{LintProblem, first_problems};
 use crate::markdown;
 
-/// Tells whether a constitution is still its template. The record is what `.constitution-template.json` says.
+/// Whether a constitution is still its template. `record` is the content of `.constitution-template.json`.
 pub(crate) fn is_unfilled(text: &str, record: Option<&str>) -> bool {
     let recorded = record.and_then(|record| serde_json::from_str::<serde_json::Value>(record).ok());
     let template_hash = recorded.as_ref().and_then(|record| record.get("sha256")?.as_str());
@@ -17,7 +17,7 @@ pub(crate) fn is_unfilled(text: &str, record: Option<&str>) -> bool {
         || placeholder_tokens(text).next().is_some()
 }
 
-/// Says what is wrong with a constitution that took the place of this one.
+/// Lists the problems in a constitution, compared with the one before.
 pub(crate) fn check_constitution(old_text: Option<&str>, new_text: &str) -> Vec<LintProblem> {
     let mut problems: Vec<LintProblem> = placeholder_tokens(new_text)
         .map(|(line, token)| {
@@ -52,7 +52,7 @@ pub(crate) fn check_constitution(old_text: Option<&str>, new_text: &str) -> Vec<
     first_problems(problems)
 }
 
-/// What is written like `[PROJECT_NAME]`, with its line.
+/// Finds placeholders such as `[PROJECT_NAME]`, with their lines.
 fn placeholder_tokens(text: &str) -> impl Iterator<Item = (usize, String)> {
     find_brackets(&markdown::prose_text(text)).into_iter().filter_map(|bracket| {
         let name = bracket.text.strip_prefix('[')?.strip_suffix(']')?;
@@ -60,7 +60,7 @@ fn placeholder_tokens(text: &str) -> impl Iterator<Item = (usize, String)> {
     })
 }
 
-/// Headings that have text below them.
+/// Counts headings that have text below them.
 fn count_principles(lines: &[markdown::MarkdownLine<'_>]) -> usize {
     let mut n_principles = 0;
     let mut awaits_text = false;
@@ -107,7 +107,7 @@ fn check_version_stamp(stamp: &VersionStamp, problems: &mut Vec<LintProblem>) {
         report(format!("the version {:?} is not of the form 1.0.0", stamp.version));
     }
     for (name, date) in [("Ratified", &stamp.ratified), ("Last Amended", &stamp.last_amended)] {
-        // What nobody knows is written as a task.
+        // Unknown dates are written as a TODO.
         if !is_date(date) && !date.starts_with("TODO(") {
             report(format!("{name} is {date:?}, which is not a date such as 2026-01-31"));
         }

@@ -1,4 +1,4 @@
-//! What a `plan.md` has to have, and the pages beside it.
+//! The rules for `plan.md` and the pages next to it.
 
 use super::common::{PageSection, check_sections, parse_sections};
 use super::{LintProblem, find_placeholders, first_problems};
@@ -21,7 +21,7 @@ const FIELDS: [&str; 9] = [
 
 const OPEN_MARKER: &str = "NEEDS CLARIFICATION";
 
-/// Says what is wrong with a plan that was made from this template.
+/// Lists the problems in a plan made from this template.
 pub(crate) fn check_plan(text: &str, template: &str) -> Vec<LintProblem> {
     let prose = markdown::prose_text(text);
     let visible = markdown::visible_text(text);
@@ -43,7 +43,7 @@ pub(crate) fn check_plan(text: &str, template: &str) -> Vec<LintProblem> {
     first_problems(problems)
 }
 
-/// Says what is wrong with a `research.md`: each decision has its reasons and what else was weighed.
+/// Lists the problems in a `research.md`: each decision needs a rationale and alternatives.
 pub(crate) fn check_research(text: Option<&str>) -> Vec<LintProblem> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return vec![LintProblem::for_page(
@@ -87,7 +87,7 @@ pub(crate) fn check_research(text: Option<&str>) -> Vec<LintProblem> {
     first_problems(problems)
 }
 
-/// Says what is wrong with a `quickstart.md`.
+/// Lists the problems in a `quickstart.md`.
 pub(crate) fn check_quickstart(text: Option<&str>) -> Vec<LintProblem> {
     let is_present = text.is_some_and(|text| !text.trim().is_empty());
     let missing = LintProblem::for_page(
@@ -96,10 +96,10 @@ pub(crate) fn check_quickstart(text: Option<&str>) -> Vec<LintProblem> {
     if is_present { Vec::new() } else { vec![missing] }
 }
 
-/// A decision of the research, as far as it was read.
+/// A decision of the research that is being parsed.
 struct ResearchDecision {
     line: usize,
-    /// It may be the title of the decision that follows.
+    /// Whether it may be the title of the decision that follows.
     may_be_title: bool,
     has_rationale: bool,
     has_alternatives: bool,
@@ -122,7 +122,7 @@ impl ResearchDecision {
 
 fn check_open_markers(prose: &str, problems: &mut Vec<LintProblem>) {
     for line in markdown::split_lines(prose).filter(|line| line.text.contains(OPEN_MARKER)) {
-        // A heading or a note may say that all of them are settled.
+        // A heading or a note may mention the marker.
         if line.text.contains(&format!("[{OPEN_MARKER}")) || line.text.trim_end().ends_with(OPEN_MARKER) {
             let text = format!("{OPEN_MARKER} is still there; find it out, or decide it in research.md");
             problems.push(LintProblem::at_line(line.number, text));
@@ -151,7 +151,7 @@ fn check_field(visible: &str, field: &str, problems: &mut Vec<LintProblem>) {
     }
 }
 
-/// A gate that failed needs its reasons.
+/// A failed gate needs a justification.
 fn check_gate(visible: &str, problems: &mut Vec<LintProblem>) {
     let sections = parse_sections(visible, 2);
     let find_section = |name: &str| sections.iter().find(|section| section.title() == name);
@@ -173,7 +173,7 @@ fn check_gate(visible: &str, problems: &mut Vec<LintProblem>) {
     }
 }
 
-/// Tells whether a line says that a gate failed: as its outcome, not as a word of a rule such as “tests FAIL first”.
+/// Whether a line says that a gate failed: as its result, not as a word of a rule such as “tests FAIL first”.
 fn is_failed_gate(line: &str) -> bool {
     let lists_both_outcomes = line.contains("PASS/FAIL") || line.contains("PASS or FAIL");
     let is_outcome = |index: usize| {
@@ -185,7 +185,7 @@ fn is_failed_gate(line: &str) -> bool {
         || !lists_both_outcomes && line.match_indices("FAIL").any(|(index, _)| is_outcome(index))
 }
 
-/// Tells whether a table has a row below its head with something in every cell.
+/// Whether a table has a row below its header with text in every cell.
 fn has_table_row(section: &PageSection<'_>) -> bool {
     let rows = section.lines.iter().map(|line| line.text.trim()).filter(|line| line.starts_with('|'));
     let is_filled = |row: &str| {

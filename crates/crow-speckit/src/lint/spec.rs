@@ -1,4 +1,4 @@
-//! What a `spec.md` has to have.
+//! The rules for `spec.md`.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 use crate::tasks::{find_priority, find_story_number};
 
-/// Open questions that a spec may be handed on with.
+/// Open questions that a finished spec may have.
 pub(crate) const MARKERS_MAX: usize = 3;
 
 const MARKER: &str = "[NEEDS CLARIFICATION";
 
 const DEFAULT_SECTIONS: [&str; 3] = ["User Scenarios & Testing", "Requirements", "Success Criteria"];
 
-/// Says what is wrong with a spec that was made from this template.
+/// Lists the problems in a spec made from this template.
 pub(crate) fn check_spec(text: &str, template: &str) -> Vec<LintProblem> {
     let prose = markdown::prose_text(text);
     let mut problems = find_placeholders(text, template);
@@ -33,7 +33,7 @@ pub(crate) fn check_spec(text: &str, template: &str) -> Vec<LintProblem> {
     first_problems(problems)
 }
 
-/// The stories of a spec, with the lines of their headings.
+/// Returns the user stories of a spec with their numbers.
 pub(super) fn find_stories(prose: &str) -> Vec<(u32, PageSection<'_>)> {
     parse_sections(prose, 3)
         .into_iter()
@@ -90,14 +90,14 @@ fn check_stories(prose: &str, problems: &mut Vec<LintProblem>) {
         }
         let has_all = |text: &str| ["given", "when", "then"].iter().all(|word| text.contains(word));
         let scenarios = story.lines.iter().map(|line| line.text.to_lowercase()).collect::<Vec<_>>();
-        // A scenario may go over several lines.
+        // A scenario may span several lines.
         if !scenarios.windows(4).any(|lines| has_all(&lines.join(" "))) && !has_all(&last_lines(&scenarios)) {
             report(format!("story {number} has no scenario; add `1. **Given** …, **When** …, **Then** …`"));
         }
     }
 }
 
-/// The last lines of a story, of which a short one has no others.
+/// Joins the last lines of a story, for stories shorter than a window.
 fn last_lines(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(4)..].join(" ")
 }
@@ -146,7 +146,7 @@ fn requirement_number(item: &str, id: &str) -> Option<u32> {
     digits[..end].parse().ok()
 }
 
-/// Sections that were left with nothing to say.
+/// Finds sections without any content.
 fn check_leftovers(prose: &str, problems: &mut Vec<LintProblem>) {
     let is_empty_value = |text: &str| {
         let trimmed = text.trim().trim_matches(|char: char| !char.is_alphanumeric()).to_lowercase();
@@ -165,7 +165,7 @@ fn check_leftovers(prose: &str, problems: &mut Vec<LintProblem>) {
     }
 }
 
-/// Counts what a spec says, in a line.
+/// Counts the parts of a spec in one line.
 pub(crate) fn summarize_spec(text: &str) -> String {
     let prose = markdown::prose_text(text);
     let starts_with_id = |line: &markdown::MarkdownLine<'_>, id: &str| {

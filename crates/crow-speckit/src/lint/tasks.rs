@@ -1,4 +1,4 @@
-//! What a `tasks.md` has to have.
+//! The rules for `tasks.md`.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::{LintProblem, find_placeholders, first_problems};
 use crate::markdown;
 use crate::tasks::{PhaseKind, TaskItem, TaskList, has_path};
 
-/// Says what is wrong with a task list that was made from this template, for this spec.
+/// Lists the problems in a task list made from this template, for this spec.
 pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<LintProblem> {
     let list = TaskList::parse(text);
     let mut problems = find_placeholders(text, template);
@@ -35,7 +35,7 @@ pub(crate) fn check_tasks(text: &str, spec: &str, template: &str) -> Vec<LintPro
     first_problems(problems)
 }
 
-/// Tasks of the template; a few may be what the project needs, most of them are a copy.
+/// Finds sample tasks of the template; a project may keep a few of them, but not most.
 fn check_samples(list: &TaskList, template: &str, problems: &mut Vec<LintProblem>) {
     let template = TaskList::parse(template);
     let samples: HashSet<&str> = template.tasks.iter().map(|task| task.text.as_str()).collect();
@@ -48,7 +48,7 @@ fn check_samples(list: &TaskList, template: &str, problems: &mut Vec<LintProblem
     }
 }
 
-/// Boxes that are no tasks, and tasks that are not written as they should be.
+/// Finds checkboxes that are not tasks, and malformed tasks.
 fn check_boxes(text: &str, list: &TaskList, problems: &mut Vec<LintProblem>) {
     let visible = markdown::visible_text(text);
     let tasks: HashSet<usize> = list.tasks.iter().map(|task| task.line).collect();

@@ -1,4 +1,4 @@
-//! How layers become one text: from the nearest that replaces all below it, upwards. Reads nothing itself.
+//! Composes layers into one text, starting with the nearest that replaces all below it. Reads no files.
 
 use crate::markdown::byte_order_mark_len;
 use crate::registry::LayerStrategy;
@@ -6,21 +6,21 @@ use crate::{PromptKind, SpeckitError};
 
 use super::layer_stack::{LayerSource, TemplateLayer};
 
-/// Where a layer that stands around another wants it.
+/// The placeholder of a wrapping layer for the layer below.
 const CORE_PLACEHOLDER: &str = "{CORE_TEMPLATE}";
 
-/// What stands between two layers.
+/// The separator between two layers.
 const SEPARATOR: &str = "\n\n";
 
-/// As much as one file may have: a layer that names the place a thousand times does not fill the memory.
+/// The same as for one file: a layer with a thousand placeholders must not exhaust the memory.
 const COMPOSED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// A stretch of a prompt that is written in one way.
+/// A part of a prompt of one kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptPart {
-    /// How it is written.
+    /// Its format.
     pub kind: PromptKind,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
@@ -30,7 +30,7 @@ impl PromptPart {
     }
 }
 
-/// Composes layers, the strongest first, of what each says. Those above the base are Markdown.
+/// Composes layers, highest precedence first, from their texts. Layers above the base are Markdown.
 pub(crate) fn compose_layers(
     name: &str,
     layers: Vec<(&TemplateLayer, PromptPart)>,
@@ -96,7 +96,7 @@ fn join_layer(
     Ok(parts)
 }
 
-/// Adds a part; Markdown beside Markdown is one.
+/// Adds a part; adjacent Markdown parts are merged.
 fn push_part(parts: &mut Vec<PromptPart>, part: PromptPart) {
     match parts.last_mut() {
         _ if part.text.is_empty() => {}
@@ -114,7 +114,7 @@ fn layer_error(layer: &TemplateLayer, reason: &str) -> SpeckitError {
     }
 }
 
-/// Splits the front matter, without its fences, from what follows it.
+/// Splits off the front matter, without its fences.
 pub(crate) fn split_front_matter(text: &str) -> (Option<&str>, &str) {
     let is_fence = |line: &str| line.trim_end_matches(['\r', '\n']) == "---";
     let mark_len = byte_order_mark_len(text);

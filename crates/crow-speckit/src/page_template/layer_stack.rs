@@ -1,4 +1,4 @@
-//! The layers of a page or a prompt, the strongest first: where each is, and how it goes with what is below it.
+//! The layers of a page or a prompt, highest precedence first: their files and strategies.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,22 +7,22 @@ use crate::confined_files;
 use crate::registry::{self, InstalledPackage, LayerStrategy, ProvidedKind};
 use crate::{SpeckitError, SpeckitProject};
 
-/// Where a layer comes from.
+/// The origin of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerOrigin {
     /// The project's prompts for Crow.
     Project,
-    /// The project's own change of what was installed.
+    /// The project's override of an installed template.
     Override,
-    /// A command file of an integration, edited since it was installed.
+    /// A command file of an integration that was edited after installation.
     EditedCommand,
     /// A preset, by its id.
     Preset(String),
     /// An extension, by its id.
     Extension(String),
-    /// What the project was begun with.
+    /// The templates that the project was initialized with.
     Core,
-    /// The person's folder.
+    /// The user's directory.
     User,
     /// Crow itself.
     BuiltIn,
@@ -43,16 +43,16 @@ impl fmt::Display for LayerOrigin {
     }
 }
 
-/// A layer, as people are shown it.
+/// A layer, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerInfo {
-    /// Where it comes from.
+    /// Its origin.
     pub origin: LayerOrigin,
-    /// How it goes with what is below it.
+    /// The combination with the layers below.
     pub strategy: LayerStrategy,
-    /// Its file, from the project's root where it is in the project; ours has none.
+    /// Its file, relative to the project's root if it is inside; `None` if built in.
     pub file: Option<PathBuf>,
-    /// Whether what it says is part of the outcome.
+    /// Whether its text is part of the result.
     pub is_used: bool,
 }
 
@@ -64,18 +64,18 @@ pub(crate) struct TemplateLayer {
     pub(crate) source: LayerSource,
 }
 
-/// Where a layer's text is.
+/// The text of a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LayerSource {
-    /// In the project: not to be followed out of it.
+    /// In the project: links out of it are not followed.
     Project(PathBuf),
-    /// In a folder that the person named.
+    /// In a directory given by the user.
     User(PathBuf),
     BuiltIn(&'static str),
 }
 
 impl TemplateLayer {
-    /// Reads what it says.
+    /// Reads its text.
     pub(crate) fn read(&self, project: &SpeckitProject) -> Result<String, SpeckitError> {
         let (path, text) = match &self.source {
             LayerSource::Project(path) => {
@@ -88,16 +88,16 @@ impl TemplateLayer {
     }
 }
 
-/// How far down layers are looked for.
+/// The end of a search for layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SearchDepth {
-    /// To the first that replaces what is below it: what is further down has no say, not even a broken manifest.
+    /// Up to the first layer that replaces those below, which are then irrelevant, even a broken manifest.
     FirstReplacement,
-    /// To the end.
+    /// Through all layers.
     Full,
 }
 
-/// Layers, while they are being looked for.
+/// The layers found so far.
 pub(crate) struct LayerStack<'a> {
     project: &'a SpeckitProject,
     depth: SearchDepth,
@@ -118,7 +118,7 @@ impl<'a> LayerStack<'a> {
         self.layers
     }
 
-    /// Adds a file of `.specify/` where it is there; it replaces what is below it.
+    /// Adds a file of `.specify/` if it exists; it replaces the layers below.
     pub(crate) fn add_file(&mut self, origin: LayerOrigin, path: PathBuf) -> Result<(), SpeckitError> {
         if !self.is_done() && confined_files::is_specify_file(self.project, &path)? {
             self.push_layer(origin, LayerStrategy::Replace, LayerSource::Project(path));
@@ -126,7 +126,7 @@ impl<'a> LayerStack<'a> {
         Ok(())
     }
 
-    /// Adds what the presets say of a name.
+    /// Adds the presets' layers for a name.
     pub(crate) fn add_presets(
         &mut self,
         kind: ProvidedKind,
@@ -149,7 +149,7 @@ impl<'a> LayerStack<'a> {
         Ok(())
     }
 
-    /// Adds a file of the person's where it is there.
+    /// Adds a file of the user's if it exists.
     pub(crate) fn add_user_file(&mut self, path: PathBuf) {
         if !self.is_done() && path.is_file() {
             self.push_layer(LayerOrigin::User, LayerStrategy::Replace, LayerSource::User(path));
@@ -167,7 +167,7 @@ impl<'a> LayerStack<'a> {
     }
 }
 
-/// Finds what a preset says of a name: what its manifest names, or else a file at one of the usual places.
+/// Returns a preset's layer for a name: the file in its manifest, or else a file at a default path.
 fn find_preset_layer(
     project: &SpeckitProject,
     preset: &InstalledPackage,
@@ -182,7 +182,7 @@ fn find_preset_layer(
             return Err(SpeckitError::invalid_file(&preset.directory.join("preset.yml"), reason));
         }
         let path = preset.directory.join(&entry.file);
-        // A manifest that names a file which is not there hides the usual places too.
+        // A manifest entry for a missing file hides the default paths too.
         if !confined_files::is_specify_file(project, &path)? {
             return Ok(None);
         }
@@ -206,7 +206,7 @@ fn find_preset_layer(
     Ok(None)
 }
 
-/// The strategy in the front matter of a command, where older presets have it.
+/// Returns the strategy in the front matter of a command, where older presets have it.
 fn front_matter_strategy(project: &SpeckitProject, path: &Path) -> Result<LayerStrategy, SpeckitError> {
     let text = confined_files::read_specify_file(project, path)?.unwrap_or_default();
     let front =
@@ -216,7 +216,7 @@ fn front_matter_strategy(project: &SpeckitProject, path: &Path) -> Result<LayerS
     Ok(strategy.unwrap_or(LayerStrategy::Replace))
 }
 
-/// What people are shown of layers that were looked for to the end.
+/// Describes the layers of a full search for display.
 pub(crate) fn describe_layers(project: &SpeckitProject, layers: &[TemplateLayer]) -> Vec<LayerInfo> {
     let base = layers.iter().position(|layer| layer.strategy == LayerStrategy::Replace);
     let layer_info = |(n, layers): (usize, &TemplateLayer)| LayerInfo {

@@ -49,7 +49,7 @@ fn check_layers(files: &[(&str, &str)], name: &str, expect: &Expect) {
 }
 
 fn with<'a>(more: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
-    // A file that is named twice has the later text.
+    // For a duplicate path, the later text wins.
     STACK.iter().chain(more).copied().collect()
 }
 

@@ -1,8 +1,8 @@
-//! Our own prompts, by the command or the moment that they are for.
+//! The built-in prompts by command or situation.
 
 use crate::WorkflowCommand;
 
-/// The prompt that a command begins with.
+/// Returns the initial prompt of a command.
 pub fn built_in_prompt(command: WorkflowCommand) -> &'static str {
     match command {
         WorkflowCommand::Constitution => include_str!("../../prompts/speckit_constitution.jinja2"),
@@ -18,26 +18,26 @@ pub fn built_in_prompt(command: WorkflowCommand) -> &'static str {
     }
 }
 
-/// A moment within a command, or before it, that has words of its own.
+/// A situation in or before a command that has its own prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuxiliaryPrompt {
     /// The next task of a list.
     Task,
     /// A task for a child agent.
     Child,
-    /// What a check found.
+    /// The problems found by a check.
     Repair,
-    /// An answer that came as the person's next words.
+    /// An answer that arrived as the user's next prompt.
     Answer,
     /// A short name for a new feature.
     ShortName,
 }
 
 impl AuxiliaryPrompt {
-    /// Every one of them.
+    /// All of them.
     pub const ALL: [Self; 5] = [Self::Task, Self::Child, Self::Repair, Self::Answer, Self::ShortName];
 
-    /// The name behind `speckit_` in the file's name.
+    /// The name after `speckit_` in the file name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Task => "task",
@@ -48,7 +48,7 @@ impl AuxiliaryPrompt {
         }
     }
 
-    /// Our words for it.
+    /// Returns the built-in prompt.
     pub fn built_in_text(self) -> &'static str {
         match self {
             Self::Task => include_str!("../../prompts/speckit_task.jinja2"),

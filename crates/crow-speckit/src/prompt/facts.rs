@@ -1,145 +1,146 @@
-//! What a prompt may speak of. Every name is always there, so that a person's own template fails on a misspelt name only.
+//! The values available to a prompt. All names are always defined, so that a user's template fails only on misspelled
+//! names.
 
 use serde::Serialize;
 
-/// What a prompt may speak of; what a command has no use for stays empty.
+/// The values available to a prompt; those a command does not use are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PromptFacts {
     /// The command that runs, such as `/speckit.plan`.
     pub command: String,
-    /// What the person typed behind it, byte for byte.
+    /// The command's arguments, byte for byte.
     pub args: String,
-    /// Where the project begins.
+    /// The project's root.
     pub project_root: String,
-    /// The feature it is about.
+    /// The feature.
     pub feature: FeatureFacts,
-    /// Where its files are, spelled from the root.
+    /// The paths of its files, relative to the root.
     pub paths: PathFacts,
-    /// The documents that are there beside spec and plan, in the order of the real scripts.
+    /// The documents next to spec and plan, in the order of the real scripts.
     pub docs: Vec<String>,
-    /// The page that a file begins as, where the model and not Crow makes that file.
+    /// The template of a file that the model, not Crow, creates.
     pub template: String,
-    /// The ground rules.
+    /// The constitution.
     pub constitution: ConstitutionFacts,
-    /// The review lists of the feature.
+    /// The feature's checklists.
     pub checklists: Vec<ChecklistFacts>,
-    /// How far the task list is.
+    /// The progress of the task list.
     pub tasks: TasksFacts,
-    /// The day, as `2026-11-22`.
+    /// The date, as `2026-11-22`.
     pub today: String,
-    /// What is counted.
+    /// The limits.
     pub limits: LimitFacts,
-    /// What is wrong with what was written, one sentence each.
+    /// The problems in what was written, one sentence each.
     pub problems: Vec<String>,
-    /// What the person answered.
+    /// The user's answer.
     pub answer: AnswerFacts,
-    /// Where issues are made.
+    /// The repository for issues.
     pub issues: IssueFacts,
 }
 
-/// Where issues are made, and with which tools.
+/// The repository for issues, and the tools to create them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct IssueFacts {
-    /// Whose the repository is.
+    /// The repository's owner.
     pub owner: String,
-    /// What it is called.
+    /// The name.
     pub repo: String,
-    /// The tool that makes an issue.
+    /// The tool that creates an issue.
     pub write_tool: String,
-    /// The tool that lists issues; empty where there is none.
+    /// The tool that lists issues; empty if there is none.
     pub list_tool: String,
 }
 
-/// A feature, by its directory.
+/// A feature, identified by its directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct FeatureFacts {
-    /// Its directory, spelled from the root.
+    /// Its directory, relative to the root.
     pub dir: String,
-    /// The last part of that, such as `001-photo-albums`.
+    /// The last component of the directory, such as `001-photo-albums`.
     pub name: String,
-    /// The part before the words, such as `001`.
+    /// The prefix of the name, such as `001`.
     pub number: String,
 }
 
-/// Where things are or will be, spelled from the root.
+/// Paths, relative to the root, of files that may not exist yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PathFacts {
-    /// What is to be built.
+    /// The spec.
     pub spec: String,
-    /// How.
+    /// The plan.
     pub plan: String,
-    /// In which steps.
+    /// The task list.
     pub tasks: String,
-    /// What was decided.
+    /// The research.
     pub research: String,
-    /// What is stored.
+    /// The data model.
     pub data_model: String,
-    /// How to see that it works.
+    /// The quickstart.
     pub quickstart: String,
-    /// The folder of interfaces.
+    /// The directory of interfaces.
     pub contracts: String,
-    /// The folder of review lists.
+    /// The directory of checklists.
     pub checklists: String,
-    /// The ground rules.
+    /// The constitution.
     pub constitution: String,
 }
 
-/// The ground rules of a project.
+/// The constitution of a project.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ConstitutionFacts {
-    /// Whether somebody wrote them.
+    /// Whether it is filled in.
     pub state: ConstitutionState,
-    /// What the file says.
+    /// Its text.
     pub text: String,
 }
 
-/// Whether a project has ground rules: a template that nobody filled is there in many.
+/// Whether a project has a constitution; many have only the unfilled template.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ConstitutionState {
     /// There is no file.
     #[default]
     Missing,
-    /// It is a template still.
+    /// It is still the template.
     Unfilled,
-    /// It holds rules.
+    /// It contains rules.
     Filled,
 }
 
-/// A review list, counted.
+/// The counts of a checklist.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ChecklistFacts {
-    /// Its file, such as `security.md`.
+    /// Its file name, such as `security.md`.
     pub name: String,
-    /// Items in it.
+    /// The number of items.
     pub total: usize,
-    /// Items that are ticked.
+    /// The number of checked items.
     pub checked: usize,
 }
 
-/// A task list, counted, with the tasks that it is about now.
+/// The counts of a task list, with the current tasks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TasksFacts {
-    /// Tasks in it.
+    /// The number of tasks.
     pub total: usize,
-    /// Tasks that are done.
+    /// The number of completed tasks.
     pub done: usize,
     /// Its phases, in order.
     pub phases: Vec<PhaseFacts>,
-    /// The tasks to be done now.
+    /// The tasks to do now.
     pub current: Vec<TaskFacts>,
-    /// Tasks that others do at the same time in the same files' tree.
+    /// Tasks that others are doing in the same directory tree.
     pub beside: Vec<TaskFacts>,
 }
 
-/// A phase, counted.
+/// The counts of a phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PhaseFacts {
-    /// Its heading without the marks, such as `Phase 1: Setup`.
+    /// Its heading without `#`, such as `Phase 1: Setup`.
     pub title: String,
-    /// Tasks in it.
+    /// The number of tasks.
     pub total: usize,
-    /// Tasks that are done.
+    /// The number of completed tasks.
     pub done: usize,
 }
 
@@ -148,32 +149,32 @@ pub struct PhaseFacts {
 pub struct TaskFacts {
     /// Its id, such as `T012`.
     pub id: String,
-    /// What is to be done, with the lines that belong to it.
+    /// The description, with the lines that belong to it.
     pub text: String,
-    /// The heading it stands under.
+    /// The heading of its phase.
     pub phase: String,
-    /// The stories it serves, such as `US1`.
+    /// Its user stories, such as `US1`.
     pub stories: Vec<String>,
 }
 
-/// What is counted for a command.
+/// The limits of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct LimitFacts {
-    /// Marks for open points that a spec may keep.
+    /// The number of markers for open questions in a spec.
     pub markers: usize,
-    /// Questions to the person.
+    /// The number of questions to the user.
     pub questions: usize,
-    /// Rounds in which the model may put right what a check found.
+    /// The number of rounds in which the model may fix what a check found.
     pub repairs: usize,
 }
 
-/// What the person answered to a question, where the answer came as their next words.
+/// The user's answer to a question, if it arrived as their next prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct AnswerFacts {
-    /// What was asked.
+    /// The question.
     pub question: String,
-    /// What was chosen or said; empty where they want no more questions.
+    /// The chosen option or the text; empty if the user wants no more questions.
     pub answer: String,
-    /// Questions that may still be asked.
+    /// The number of questions that may still be asked.
     pub left: usize,
 }

@@ -1,27 +1,28 @@
-//! What becomes of a command's file before a model is given it: no front matter, paths from the project's root, commands
-//! by their names. The person's words are put in last, by whoever renders.
+//! Rewrites a command's file for a model: removes the front matter, makes paths relative to the project's root, and
+//! inserts command names. The arguments are inserted later, when the prompt is rendered.
 
 use crate::page_template::split_front_matter;
 use crate::registry::EXTENSIONS_DIR;
 use crate::{SpeckitError, SpeckitProject, confined_files};
 
-/// Where the script of a command stands.
+/// The placeholder for the command's script.
 const SCRIPT: &str = "{SCRIPT}";
 
-/// Where the agent's name stands.
+/// The placeholder for the agent's name.
 const AGENT: &str = "__AGENT__";
 
-/// What a reference to a command begins with, and how it ends.
+/// The beginning and the end of a reference to a command.
 const COMMAND: &str = "__SPECKIT_COMMAND_";
 const COMMAND_END: &str = "__";
 
-/// Folders that commands name from where they were written.
+/// Directories that command files reference relative to themselves.
 const SPECIFY_DIRS: [&str; 3] = ["scripts", "memory", "templates"];
 
-/// Folders of an extension that are not what a command names.
+/// Directories of an extension that commands do not reference.
 const SKIPPED_DIRS: [&str; 2] = ["commands", "specs"];
 
-/// The line that runs a command's script, as the project wants scripts; `None` where the front matter has none.
+/// Returns the line that runs a command's script, in the project's preferred shell; `None` if the front matter has
+/// none.
 pub(super) fn script_line(
     project: &SpeckitProject,
     text: &str,
@@ -29,7 +30,7 @@ pub(super) fn script_line(
 ) -> Result<Option<String>, SpeckitError> {
     let Some(front_matter) = split_front_matter(text).0 else { return Ok(None) };
     let path = project.specify_path("templates");
-    // A broken header costs its script and nothing else.
+    // Broken front matter only disables the script.
     let Ok(front_matter) = confined_files::parse_yaml(&path, front_matter) else { return Ok(None) };
     let Some(scripts) = front_matter.get("scripts").and_then(|scripts| scripts.as_object()) else {
         return Ok(None);
@@ -48,7 +49,7 @@ pub(super) fn script_line(
     Ok(None)
 }
 
-/// What a model is given of a command's file.
+/// Returns the text of a command's file for a model.
 pub(super) fn prompt_body(
     project: &SpeckitProject,
     text: &str,
@@ -79,7 +80,7 @@ fn scripts_dir(extension: Option<&str>) -> String {
     }
 }
 
-/// Makes paths such as `scripts/x` and `../../templates/x` begin at the project's root.
+/// Makes paths such as `scripts/x` and `../../templates/x` relative to the project's root.
 fn rewrite_paths(text: &str, scripts_dir: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -103,13 +104,13 @@ fn rewrite_paths(text: &str, scripts_dir: &str) -> String {
     result + rest
 }
 
-/// Where a path of a command begins, as seen from the folder it names.
+/// The base of a path, with the offset of its beginning.
 enum PathStart {
-    /// Two folders or more above the command's: the project's root.
+    /// Two or more levels up: the project's root.
     ProjectRoot(usize),
-    /// Where the command's folders are.
+    /// The parent of the command's directories.
     CommandRoot(usize),
-    /// In a longer path or word.
+    /// Part of a longer path or word.
     Other,
 }
 
@@ -138,7 +139,7 @@ fn is_boundary(char: char) -> bool {
     char.is_whitespace() || matches!(char, '`' | '"' | '\'' | '(' | '[' | '{' | '<' | '=')
 }
 
-/// Makes what stands in an extension's own folder begin at the project's root.
+/// Makes paths into an extension's directory relative to the project's root.
 fn rewrite_extension_paths(text: &str, name: &str, replacement: &str) -> String {
     let searched = format!("{name}/");
     let mut result = String::with_capacity(text.len());
@@ -156,7 +157,7 @@ fn rewrite_extension_paths(text: &str, name: &str, replacement: &str) -> String 
     result + rest
 }
 
-/// Names commands as people type them.
+/// Replaces references to commands with the names that users type.
 fn rewrite_command_names(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;

@@ -97,7 +97,7 @@ fn an_option_is_one_whatever_its_label_says() {
     assert_eq!(dotted.parse_answer("oauth (2.0)"), given("OAuth (2.0)"));
     assert_eq!(dotted.parse_answer("c"), given("C"));
     assert_eq!(dotted.parse_answer("A: OAuth (2.0)"), given("OAuth (2.0)"));
-    // How many?
+    // “How many?”
     let numbers = labels(&["10", "20 or more"]);
     assert_eq!(numbers.parse_answer("10."), given("10"));
     assert_eq!(numbers.parse_answer("1"), given("1"));

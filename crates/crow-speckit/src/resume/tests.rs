@@ -15,7 +15,7 @@ fn now(day: &str) -> jiff::Zoned {
     format!("{day}T03:04:05[UTC]").parse().unwrap()
 }
 
-/// Makes a feature of these words on 2026-01-02 and gives it with its project.
+/// Creates a feature with this description on 2026-01-02 and returns it with its project.
 fn made(description: &str) -> (tempfile::TempDir, SpeckitProject, Feature) {
     let (directory, project) = fixture_project(&[]);
     let new = NewFeature {
@@ -31,7 +31,7 @@ fn made(description: &str) -> (tempfile::TempDir, SpeckitProject, Feature) {
     (directory, project, feature)
 }
 
-/// Writes this spec over the one that was made, and looks whether the words still mean it.
+/// Overwrites the spec and checks whether the description still matches it.
 #[track_caller]
 fn check(description: &str, edit: impl Fn(&str) -> String, expected: bool) {
     let (_folder, _project, feature) = made("sort  photos\nby [DATE]");
@@ -52,7 +52,7 @@ fn a_spec_that_nobody_wrote_is_taken_up_by_the_same_words() {
     check(words, |spec| spec.replacen("2026-01-02", "", 1), false);
     check(words, |spec| spec.replacen("2026-01-02", "é", 1), false);
     check(words, |_| String::new(), false);
-    // What was typed is never taken for a date.
+    // Typed text is never taken for the date.
     check("sort photos by 2026-01-02", str::to_owned, false);
     check("sort photos by \0", |spec| spec.replace("[DATE]", "2026-01-02"), false);
 }

@@ -1,21 +1,21 @@
-//! What `/speckit.converge` adds to a list: one phase at its end.
+//! The phase that `/speckit.converge` appends to a list.
 
 use super::{TaskId, TaskList, TasksError};
 use crate::sanitize_text;
 
-/// Letters of a new task's text or source: it is one line, in a list that people read.
+/// The length of a new task's text or source, which is part of one line.
 const LINE_CHARS_MAX: usize = 1_000;
 
-/// How the code differs from what was asked for.
+/// The difference between code and requirement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GapKind {
-    /// It is not there.
+    /// It is missing.
     Missing,
-    /// Only some of it is there.
+    /// It is partly there.
     Partial,
-    /// Something else is there.
+    /// It does something else.
     Contradicts,
-    /// Nobody asked for it.
+    /// It was not requested.
     Unrequested,
 }
 
@@ -31,21 +31,21 @@ impl GapKind {
     }
 }
 
-/// What the code lacks.
+/// A gap between code and requirements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvergenceGap {
-    /// What is to be done.
+    /// The task list.
     pub text: String,
-    /// What asks for it, such as `FR-003`.
+    /// The requirement, such as `FR-003`.
     pub source: String,
-    /// How the code differs.
+    /// The kind of difference.
     pub kind: GapKind,
-    /// Whether it breaks a ground rule.
+    /// Whether it violates the constitution.
     pub is_critical: bool,
 }
 
-/// Adds a phase with a task for each gap, the critical ones first. What was there stays, to the byte; without gaps
-/// nothing is added.
+/// Appends a phase with a task for each gap, the critical ones first. The existing text is unchanged; without gaps
+/// nothing is appended.
 pub fn append_convergence(text: &str, gaps: &[ConvergenceGap]) -> Result<String, TasksError> {
     if gaps.is_empty() {
         return Ok(text.to_owned());
@@ -84,7 +84,7 @@ fn render_gap(gap: &ConvergenceGap) -> Option<String> {
     Some(format!("{critical}{text} per {source} ({})", gap.kind.as_str()))
 }
 
-/// Words as one line that hides nothing behind it.
+/// Makes a text a single line without hidden parts.
 pub(crate) fn one_line(text: &str) -> String {
     let printable: String = text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     let printable = sanitize_text(&printable);

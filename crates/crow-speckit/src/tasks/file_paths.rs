@@ -1,11 +1,11 @@
-//! Which files a task names.
+//! The file paths in a task.
 
-/// The files that a text names, as they are spelled: what has an ending, or a name that every project knows.
+/// Finds file paths in a text as written: names with an extension, or well-known names.
 pub(crate) fn find_paths(text: &str) -> impl Iterator<Item = &str> {
     split_words(text).filter(|word| is_file_path(word))
 }
 
-/// Tells whether a text names a place: a file, or something with a slash.
+/// Whether a text contains a path: a file, or something with a slash.
 pub(crate) fn has_path(text: &str) -> bool {
     split_words(text).any(|word| is_file_path(word) || is_dir_path(word))
 }
@@ -29,7 +29,7 @@ fn is_file_path(word: &str) -> bool {
     let is_extension = (1..=10).contains(&extension.len())
         && extension.starts_with(|char: char| char.is_ascii_lowercase())
         && extension.chars().all(|char| char.is_ascii_alphanumeric());
-    // `e.g` and `Node.js` are words.
+    // `e.g` and `Node.js` are not files.
     let is_word = !word.contains('/')
         && (stem.chars().count() == 1 && extension.len() == 1
             || extension == "js" && stem.starts_with(|char: char| char.is_ascii_uppercase()));

@@ -1,10 +1,10 @@
-//! How tasks and phases are spelled.
+//! Parses tasks and phases.
 
 use super::{PhaseKind, TaskId, TaskItem, TaskPhase};
 use crate::markdown::{self, MarkdownHeading};
 use crate::sanitize_text;
 
-/// Reads a line as a task.
+/// Parses a task.
 pub(super) fn parse_task(line: markdown::MarkdownLine<'_>) -> Option<TaskItem> {
     let item = markdown::parse_checkbox(line.text)?;
     let (id, rest) = parse_task_id(item.text)?;
@@ -22,13 +22,13 @@ pub(super) fn parse_task(line: markdown::MarkdownLine<'_>) -> Option<TaskItem> {
     Some(task)
 }
 
-/// What people put around an id or a label.
+/// Emphasis around an id or a label.
 const EMPHASIS_MARKS: [char; 3] = ['*', '_', '`'];
 
-/// What people put behind an id.
+/// Separators after an id.
 const SEPARATORS: [char; 6] = [':', '.', '-', '–', '—', '：'];
 
-/// Reads the id at the beginning of an item; gives what stands behind it.
+/// Parses the id at the beginning of an item; returns the text after it.
 fn parse_task_id(item: &str) -> Option<(TaskId, &str)> {
     let inner = item.trim_start_matches(EMPHASIS_MARKS);
     let emphasis = &item[..item.len() - inner.len()];
@@ -37,12 +37,12 @@ fn parse_task_id(item: &str) -> Option<(TaskId, &str)> {
     let id = inner[..end].starts_with('T').then(|| TaskId::parse(&inner[..end])).flatten()?;
     let rest = if is_bracketed { inner[end..].strip_prefix(']')? } else { &inner[end..] };
     let rest = rest.trim_start_matches(SEPARATORS);
-    // Where the mark goes on behind the id, the labels are in bold too.
+    // If the emphasis does not end after the id, it includes the labels.
     let rest = if emphasis.is_empty() { rest } else { rest.strip_prefix(emphasis).unwrap_or(rest) };
     Some((id, rest.trim_start().trim_start_matches(SEPARATORS).trim_start()))
 }
 
-/// Reads the labels before a task's text; gives the text, with the labels that it does not know.
+/// Parses the labels before a task's text; returns the text with unknown labels.
 fn read_labels(rest: &str, task: &mut TaskItem) -> String {
     let mut rest = rest;
     let mut unknown_labels = String::new();
@@ -63,13 +63,13 @@ fn read_labels(rest: &str, task: &mut TaskItem) -> String {
         rest = after.trim_start();
     }
     let text = rest.trim_start_matches(SEPARATORS).trim();
-    // Half of a mark that went around the id as well.
+    // The other half of an emphasis around the id.
     let has_unpaired_bold = text.matches("**").count() % 2 == 1;
     unknown_labels.push_str(&if has_unpaired_bold { text.replacen("**", "", 1) } else { text.to_owned() });
     unknown_labels.trim().to_owned()
 }
 
-/// The bracketed label at the beginning, and what stands behind it; a link is none.
+/// Splits off a bracketed label at the beginning; a link is not a label.
 fn split_label(text: &str) -> Option<(&str, &str)> {
     let inner = text.trim_start_matches(EMPHASIS_MARKS);
     let emphasis = &text[..text.len() - inner.len()];
@@ -84,7 +84,7 @@ enum TaskLabel {
     Story(u32),
 }
 
-/// What a label says, such as `P` or `US1+US2`; none if it says anything else.
+/// Parses a label such as `P` or `US1+US2`; `None` for any other.
 fn parse_label(label: &str) -> Option<Vec<TaskLabel>> {
     let labels = label.split(['+', ',', '/', '&', ' ']).filter(|word| !word.is_empty());
     let labels: Option<Vec<TaskLabel>> = labels
@@ -96,7 +96,7 @@ fn parse_label(label: &str) -> Option<Vec<TaskLabel>> {
     labels.filter(|labels| !labels.is_empty())
 }
 
-/// Reads `US1`.
+/// Parses `US1`.
 pub(super) fn parse_story_label(word: &str) -> Option<u32> {
     let digits = word.get(..2).filter(|prefix| prefix.eq_ignore_ascii_case("us")).map(|_| &word[2..])?;
     parse_digits(digits.strip_prefix('-').unwrap_or(digits))
@@ -106,14 +106,14 @@ pub(super) fn parse_digits(digits: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-/// Reads a heading as a phase: `Phase 3.1: Title`, the same in another language, or a title without a number.
+/// Parses a heading as a phase: `Phase 3.1: Title`, the same in another language, or a title without a number.
 pub(super) fn parse_phase(heading: MarkdownHeading<'_>, line: usize) -> Option<TaskPhase> {
     if heading.level == 1 && !is_phase_heading(heading) {
         return None;
     }
     let title = heading.title.trim_matches(EMPHASIS_MARKS);
     let (number, rest) = match split_phase_title(title) {
-        // Deeper headings are the parts of a phase, unless they say that they are one.
+        // Deeper headings are parts of a phase unless they say “phase”.
         Some((word, number, rest)) if heading.level <= 2 || word.eq_ignore_ascii_case("phase") => {
             (Some(number.to_owned()), rest)
         }
@@ -124,7 +124,7 @@ pub(super) fn parse_phase(heading: MarkdownHeading<'_>, line: usize) -> Option<T
     Some(TaskPhase { number, kind: phase_kind(&title), title, line })
 }
 
-/// Takes a title such as `Phase 3.1: Setup` apart: the word, the number and the rest.
+/// Splits a title such as `Phase 3.1: Setup` into word, number and rest.
 fn split_phase_title(title: &str) -> Option<(&str, &str, &str)> {
     let (word, rest) = title.split_once([' ', '\t'])?;
     let rest = rest.trim_start();
@@ -137,7 +137,7 @@ fn split_phase_title(title: &str) -> Option<(&str, &str, &str)> {
         .then_some((word, number, rest))
 }
 
-/// Tells whether a heading says that it begins a phase.
+/// Whether a heading says that it is a phase.
 pub(super) fn is_phase_heading(heading: MarkdownHeading<'_>) -> bool {
     starts_with_word(heading.title.trim_matches(EMPHASIS_MARKS), "phase")
 }
@@ -163,7 +163,7 @@ fn phase_kind(title: &str) -> PhaseKind {
     kinds.into_iter().find(|(word, _)| lowercase.contains(word)).map_or(PhaseKind::Other, |(_, kind)| kind)
 }
 
-/// The number in `user story 1` or `us1`.
+/// Finds the number in `user story 1` or `us1`.
 pub(crate) fn find_story_number(lowercase: &str) -> Option<u32> {
     let words: Vec<&str> =
         lowercase.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
@@ -171,7 +171,7 @@ pub(crate) fn find_story_number(lowercase: &str) -> Option<u32> {
     number.or_else(|| words.iter().find_map(|word| parse_story_label(word)))
 }
 
-/// The `1` of a `P1`.
+/// Finds the `1` of `P1`.
 pub(crate) fn find_priority(title: &str) -> Option<u32> {
     let mut words = title.split(|char: char| !char.is_alphanumeric());
     words.find_map(|word| parse_digits(word.strip_prefix(['P', 'p'])?).filter(|number| *number > 0))

@@ -1,10 +1,10 @@
-//! Which tasks come next: of those that the person asked for, the next one, or the next few that may go side by side.
+//! Selects the next tasks: of those that the user asked for, the next one, or the next few that can run in parallel.
 
 use std::collections::HashSet;
 
 use super::{PhaseKind, TaskId, TaskItem, TaskList, find_paths, parse_digits, parse_story_label};
 
-/// Words between the things that a scope names.
+/// Words that a scope may contain between its parts.
 const FILLER_WORDS: [&str; 9] = ["and", "then", "only", "just", "the", "task", "tasks", "user", "please"];
 
 enum TaskSelector {
@@ -15,8 +15,8 @@ enum TaskSelector {
 }
 
 impl TaskList {
-    /// The open tasks that a scope such as `T003-T007, US1, phase 2` means, in their order; empty if those it means are
-    /// done or not there. `None` where it says anything else: then it is for the model to read, and every open task is meant.
+    /// Returns the open tasks of a scope such as `T003-T007, US1, phase 2`, in order; empty if they are done or
+    /// missing. `None` if the scope says anything else: then the model reads it, and every open task is selected.
     pub fn select_tasks(&self, scope: &str) -> Option<Vec<TaskId>> {
         let selectors = parse_scope(scope)?;
         let matches_scope =
@@ -30,8 +30,8 @@ impl TaskList {
         )
     }
 
-    /// The next step among these tasks, or among all: one task, or the open `[P]` tasks of one phase that follow each other
-    /// and name neither a common file nor each other. Empty when nothing is left.
+    /// Returns the next step among these tasks, or among all: one task, or consecutive open `[P]` tasks of one phase
+    /// that share no file and do not mention each other. Empty if nothing is left.
     pub fn next_batch(&self, candidates: Option<&[TaskId]>) -> Vec<&TaskItem> {
         let candidates: Option<HashSet<&TaskId>> = candidates.map(|ids| ids.iter().collect());
         let is_candidate = |task: &&TaskItem| candidates.as_ref().is_none_or(|ids| ids.contains(&task.id));
@@ -82,7 +82,7 @@ impl TaskList {
     }
 }
 
-/// Reads a scope; `None` if it is empty or has a word that is no part of one.
+/// Parses a scope; `None` if it is empty or has an unknown word.
 fn parse_scope(scope: &str) -> Option<Vec<TaskSelector>> {
     let normalized: String =
         scope.to_lowercase().replace("..", "-").replace(['–', '—'], "-").replace(['[', ']'], " ");
@@ -116,7 +116,7 @@ fn parse_scope(scope: &str) -> Option<Vec<TaskSelector>> {
     (!selectors.is_empty()).then_some(selectors)
 }
 
-/// Reads on while there are bare numbers, as in `phases 2, 3`.
+/// Parses further bare numbers, as in `phases 2, 3`.
 fn parse_numbers<'a, 'b>(
     mut rest: &'a [&'b str],
     selectors: &mut Vec<TaskSelector>,

@@ -351,7 +351,7 @@ fn places_in_a_text() {
     assert!(has_path("Make src/models") && !has_path("Do this and/or that"));
 }
 
-/// A page of beginnings takes no time that grows with its square.
+/// A page of comment starts is parsed in linear time.
 #[test]
 fn a_hostile_page_is_read_once() {
     for piece in [

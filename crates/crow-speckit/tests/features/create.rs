@@ -1,4 +1,4 @@
-//! How a new feature is made.
+//! Creating features.
 
 use std::fs;
 use std::sync::Barrier;
@@ -12,7 +12,8 @@ use expect_test::{Expect, expect};
 
 use super::{Disk, now, pages};
 
-/// Hands over a new feature that words describe: `name=`, `number=`, `time`, `dir=`, `root=`, `nolink`; the rest is what it is.
+/// Calls a function with the request that the words describe: `name=`, `number=`, `time`, `dir=`, `root=`, `nolink`;
+/// the rest is the description.
 fn new_feature<T>(words: &str, act: impl FnOnce(&NewFeature<'_>) -> T) -> T {
     const OPTIONS: [&str; 6] = ["name=", "number=", "time", "dir=", "root=", "nolink"];
     let option = |name: &str| words.split(' ').find_map(|word| word.strip_prefix(name));
@@ -34,7 +35,7 @@ fn new_feature<T>(words: &str, act: impl FnOnce(&NewFeature<'_>) -> T) -> T {
     })
 }
 
-/// Makes a feature in a project with these things and shows what is there afterwards.
+/// Creates a feature in a project with these files and prints the files afterwards.
 #[track_caller]
 fn check_create(things: &str, words: &str, expected: &Expect) {
     let disk = Disk::new(things);

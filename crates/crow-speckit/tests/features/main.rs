@@ -1,4 +1,4 @@
-//! Features on a disk: where a project begins, which feature is meant, how a new one is made.
+//! Features on disk: finding the project, selecting the feature, creating a new one.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -15,14 +15,15 @@ use crow_speckit::{
     prerequisites_for, resolve_feature, resolve_specs_root, setup_plan, setup_tasks, write_pointer,
 };
 
-/// A folder with a project in it, so that links have somewhere else to lead to.
+/// A directory that contains a project, so that links can lead out of it.
 struct Disk {
     folder: tempfile::TempDir,
     project: SpeckitProject,
 }
 
 impl Disk {
-    /// Makes what the words say: `a/` a folder, `a=text` a file, `a->b` a link; `%` is a space and `~` ends a line.
+    /// Creates what the words describe: `a/` is a directory, `a=text` a file, `a->b` a link; `%` is a space and `~` a
+    /// line break.
     fn new(things: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(folder.path()).unwrap().join("project");
@@ -53,7 +54,7 @@ impl Disk {
         fs::read_to_string(self.project.root().join(name)).unwrap_or_default()
     }
 
-    /// Every file and link of the project.
+    /// Lists every file and link of the project.
     fn tree(&self) -> String {
         let mut lines = Vec::new();
         let mut folders = vec![self.project.root().to_owned()];
@@ -74,7 +75,7 @@ impl Disk {
         lines.concat()
     }
 
-    /// Shows what was found, or the error with the command that helps.
+    /// Formats the result, or the error with its hint.
     fn told<T>(&self, result: Result<T, SpeckitError>, show: impl Fn(T) -> String) -> String {
         let text = match result {
             Ok(found) => show(found),
@@ -100,7 +101,7 @@ fn now() -> jiff::Zoned {
     "2026-01-02T03:04:05[UTC]".parse().unwrap()
 }
 
-/// Resolves in a project with these things; the words are `named=`, `bound=` and `variable=`.
+/// Selects the feature in a project with these files; the words are `named=`, `bound=` and `variable=`.
 #[track_caller]
 fn check_resolve(things: &str, words: &str, expected: &str) {
     let disk = Disk::new(things);
@@ -245,7 +246,7 @@ fn the_pointer_is_written_when_it_changes() {
     assert_eq!(write("specs/001-a"), "true {\"feature_directory\":\"specs/001-a\"}\n");
 }
 
-/// Writes the pointer and looks at the list of what this machine keeps out of git.
+/// Writes the pointer and prints git's local exclude list.
 #[track_caller]
 fn check_exclude(things: &str, list: &str, expected: &str) {
     let disk = Disk::new(&format!("{things} .specify/"));
@@ -264,7 +265,7 @@ fn the_pointer_is_kept_out_of_the_projects_own_repository_only() {
     check_exclude("../.git/", "../.git/info/exclude", "/project/.specify/feature.json\n");
     check_exclude(".git->../other ../other/", "../other/info/exclude", "");
     check_exclude(".git/info->../../other ../other/", "../other/exclude", "");
-    // Whoever writes a project can write where its `.git` leads, but not what lies there.
+    // An attacker who can write the project chooses where its `.git` leads, but not what is there.
     let claimed = ".git=gitdir:%../main/worktrees/w ../main/worktrees/w/commondir=../..";
     check_exclude(claimed, "../main/info/exclude", "");
     check_exclude(&format!("{claimed} ../main/worktrees/w/gitdir=/other/.git"), "../main/info/exclude", "");
@@ -279,7 +280,7 @@ fn a_worktree_shares_the_list_of_its_repository() {
     assert_eq!(disk.read("../main/info/exclude"), "/.specify/feature.json\n");
 }
 
-/// Finds the project from a folder of it.
+/// Finds the project from one of its directories.
 #[track_caller]
 fn check_find(things: &str, (cwd, init_dir): (&str, Option<&str>), expected: &str) {
     let disk = Disk::new(things);
@@ -316,7 +317,7 @@ fn a_root_that_the_environment_names_must_be_one() {
     check_find(".specify/ file=x", (".", Some("file")), &refused("file", "which is not a folder"));
 }
 
-/// Checks the needs of a feature, and lists its documents.
+/// Checks the prerequisites of a feature and lists its documents.
 #[track_caller]
 fn check_prerequisites(things: &str, needs: &[FeaturePrerequisite], expected: &str) {
     let disk = Disk::new(things);

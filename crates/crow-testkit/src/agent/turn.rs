@@ -1,4 +1,4 @@
-//! What the agent does with a prompt.
+//! The fake agent's handling of a prompt.
 #![expect(clippy::disallowed_methods, reason = "what it starts and what it was given is the question")]
 
 use std::io::{BufRead, BufReader};
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use super::{FakeAgent, POLL_INTERVAL, write_stderr};
 use crate::tracked_command::TrackedCommand;
 
-/// What it says of its tokens.
+/// The number of tokens it reports.
 const USED_TOKENS: u64 = 1234;
 
-/// Their answers are far more than a pipe holds.
+/// Their responses are far larger than a pipe's buffer.
 const UNREAD_REQUESTS: usize = 3000;
 
 impl FakeAgent {
@@ -78,7 +78,7 @@ impl FakeAgent {
         self.reply(id, response);
     }
 
-    /// Announces a call and shows what it would have changed.
+    /// Announces a call and its diff.
     fn send_edit(&mut self, session: &str) {
         let path = Path::new(&self.sessions[session]).join("notes.txt");
         let location = json!([{"path": path}]);
@@ -107,7 +107,7 @@ impl FakeAgent {
         }
     }
 
-    /// Waits for the file that lets a prompt end.
+    /// Waits for the file that ends the prompt.
     fn wait_for_release(&mut self) {
         if let Some(file) = self.option_value("slow") {
             while !self.is_cancelled && !Path::new(&file).exists() {
@@ -188,7 +188,7 @@ impl FakeAgent {
         );
     }
 
-    /// Asks whether it may do what it wants of its client later, or something bad.
+    /// Builds a permission request for what it is going to request of its client, or for a dangerous command.
     fn permission_request(&self, session: &str) -> Value {
         let (kind, input) = match self.option_value("writes") {
             Some(path) => ("edit", json!({"path": path})),
@@ -238,7 +238,7 @@ impl FakeAgent {
         }
     }
 
-    /// Asks the client and says what it answered.
+    /// Sends a request and reports the response.
     fn request_and_report(&mut self, session: &str, method: &str, params: Value) -> Value {
         let response = self.request(method, params);
         let error = &response["error"];

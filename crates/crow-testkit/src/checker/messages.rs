@@ -1,4 +1,4 @@
-//! What the provider of the Messages API refuses in a body of `messages`.
+//! Checks requests as the provider of the Messages API does.
 
 #[cfg(test)]
 mod tests;
@@ -8,21 +8,21 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// Markers for the cache in one request.
+/// The number of cache markers in one request.
 const CACHE_MARKERS_MAX: usize = 4;
 
-/// The least that the provider takes for thinking.
+/// The smallest thinking budget.
 const BUDGET_MIN: u64 = 1024;
 
-/// The longest name of a tool.
+/// The length of a tool name.
 const NAME_LEN_MAX: usize = 128;
 
 const MIMES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// What [`seal`] begins with.
+/// The prefix of every signature.
 const SIGNATURE_PREFIX: &str = "scripted-";
 
-/// Lists what the provider would refuse in a body of `messages`.
+/// Lists the violations in a body of `messages`.
 pub fn messages_violations(request: &Value) -> Vec<String> {
     let mut checker = MessagesChecker::default();
     checker.check_fields(request);
@@ -42,7 +42,7 @@ pub fn messages_violations(request: &Value) -> Vec<String> {
     checker.violations
 }
 
-/// Signs reasoning as the scripted model does, so that what comes back is known to be as it was.
+/// Signs reasoning so that a changed block is detected when it is sent back.
 pub(crate) fn sign_thinking(thinking: &str) -> String {
     let hash = thinking.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
@@ -55,9 +55,9 @@ struct MessagesChecker {
     has_tools: bool,
     index: Option<usize>,
     n_cache_markers: usize,
-    /// Names of the calls so far.
+    /// The ids of calls so far.
     ids: BTreeSet<String>,
-    /// Calls of the last message of the model that have no result yet.
+    /// Calls of the last assistant message without a result.
     open_calls: Vec<String>,
     violations: Vec<String>,
 }
@@ -278,7 +278,7 @@ impl MessagesChecker {
         }
     }
 
-    /// The turn that the model is in began with reasoning if any is asked for, and has none if it is forbidden.
+    /// Checks that the current turn begins with reasoning if it is enabled, and has none if it is disabled.
     fn check_turn(&mut self, messages: &[Value], thinking: &str) {
         let is_user_content = |block: &Value| block["type"] != "tool_result";
         let is_user_turn = |message: &Value| {
@@ -313,7 +313,7 @@ impl MessagesChecker {
     }
 }
 
-/// The blocks of a message; a text stands for one.
+/// Returns the blocks of a message; a string is one text block.
 fn message_blocks(message: &Value) -> Cow<'_, [Value]> {
     match &message["content"] {
         Value::String(text) => Cow::Owned(vec![json!({"type": "text", "text": text})]),

@@ -1,4 +1,4 @@
-//! What OpenAI refuses in a body of `responses`.
+//! Checks requests as OpenAI does for `responses`.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-/// Fields of a request that there are; any other is refused.
+/// The known fields of a request; any other is a violation.
 const FIELDS: [&str; 26] = [
     "background",
     "conversation",
@@ -37,10 +37,10 @@ const FIELDS: [&str; 26] = [
     "truncation",
 ];
 
-/// The longest name of an item, a call or a tool.
+/// The length of an item's id, a call id or a tool name.
 const NAME_MAX: usize = 64;
 
-/// Lists what OpenAI would refuse in a body of `responses`.
+/// Lists the violations in a body of `responses`.
 pub fn responses_violations(request: &Value) -> Vec<String> {
     let mut checker =
         ResponsesChecker { is_stored: request["store"] != false, ..ResponsesChecker::default() };
@@ -58,11 +58,11 @@ pub fn responses_violations(request: &Value) -> Vec<String> {
 struct ResponsesChecker<'a> {
     is_stored: bool,
     index: Option<usize>,
-    /// Names of items so far.
+    /// The ids of items so far.
     ids: BTreeSet<&'a str>,
-    /// Calls so far, and whether they have their output.
+    /// Calls so far, and whether they have an output.
     calls: Vec<(&'a str, bool)>,
-    /// Reasoning that nothing follows yet.
+    /// Reasoning that is not followed by an item yet.
     open_reasoning: Option<&'a str>,
     violations: Vec<String>,
 }
@@ -178,7 +178,7 @@ impl<'a> ResponsesChecker<'a> {
         }
     }
 
-    /// Something else than reasoning comes, or the end.
+    /// Checks the open reasoning when another item or the end follows.
     fn end_reasoning(&mut self, is_required_item: bool) {
         if let Some(id) = self.open_reasoning.take().filter(|_| !is_required_item) {
             self.add_violation(format!("reasoning `{id}` is without the item that has to follow it"));

@@ -1,4 +1,4 @@
-//! What the fake editor does for an agent: files and terminals, and only what it said it would do.
+//! The fake editor's files and terminals, limited to its declared capabilities.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::terminals::{MissingProgram, Terminals};
 
-/// What must be offered before it may be called, by the beginning of the method.
+/// The capability that each method requires, by method prefix.
 const METHOD_CAPABILITIES: [(&str, &str); 4] = [
     ("fs/read_text_file", "/fs/readTextFile"),
     ("fs/write_text_file", "/fs/writeTextFile"),
@@ -15,52 +15,52 @@ const METHOD_CAPABILITIES: [(&str, &str); 4] = [
     ("elicitation/", "/elicitation/form"),
 ];
 
-/// What must be offered before an update of a kind may come.
+/// The capability that each kind of update requires, by prefix.
 const UPDATE_CAPABILITIES: [(&str, &str); 2] =
     [("notice", "/session/notices"), ("compaction_", "/session/compaction")];
 
-/// A way to answer badly.
+/// A fault in a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ResponseFault {
-    /// With an error; nothing is done.
+    /// Responds with an error and does nothing.
     Error,
-    /// With `null`; nothing is done.
+    /// Responds with `null` and does nothing.
     Null,
-    /// The same answer two times.
+    /// Sends the same response twice.
     Twice,
-    /// After the agent's next message.
+    /// Responds after the agent's next message.
     Late,
-    /// Never; nothing is done.
+    /// Never responds and does nothing.
     Silence,
 }
 
 impl ResponseFault {
-    /// Reads the name of a way.
+    /// Parses the name of a fault.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [Self::Error, Self::Null, Self::Twice, Self::Late, Self::Silence];
         all.into_iter().find(|fault| fault.name() == name)
     }
 
-    /// The name of this way.
+    /// The name of this fault.
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 }
 
-/// An editor's files, terminals and promises.
+/// An editor's files, terminals and capabilities.
 #[derive(Debug)]
 pub struct Editor {
     capabilities: Value,
-    /// Texts that are not saved yet.
+    /// Unsaved texts.
     pub buffers: BTreeMap<PathBuf, String>,
     faults: BTreeMap<String, VecDeque<ResponseFault>>,
     replaced_results: BTreeMap<String, Value>,
     terminals: Terminals,
-    /// Terminals that the agent itself announced.
+    /// Terminals announced by the agent.
     announced: Vec<String>,
 }
 
-/// What a request comes to.
+/// The response to a request.
 pub(crate) enum EditorResponse {
     Ready(Result<Value, Value>),
     Pending(std::pin::Pin<Box<dyn Future<Output = Value> + Send>>),
@@ -82,22 +82,22 @@ impl Editor {
         self.capabilities = capabilities;
     }
 
-    /// What was offered to the agent.
+    /// The declared capabilities.
     pub fn capabilities(&self) -> &Value {
         &self.capabilities
     }
 
-    /// Answers the next request of a method badly; several are used in order.
+    /// Makes the next response to a method faulty; several faults are used in order.
     pub fn fail_next(&mut self, method: &str, fault: ResponseFault) {
         self.faults.entry(method.to_owned()).or_default().push_back(fault);
     }
 
-    /// Answers the next request of a method with this result, whatever it is.
+    /// Replaces the result of the next request of a method.
     pub fn replace_next_result(&mut self, method: &str, result: Value) {
         self.replaced_results.insert(method.to_owned(), result);
     }
 
-    /// From now on its machine has no warden.
+    /// Removes the supervisor from the editor's machine.
     pub fn remove_supervisor(&mut self, missing: MissingProgram) {
         self.terminals.remove_supervisor(missing);
     }
@@ -106,12 +106,12 @@ impl Editor {
         self.replaced_results.remove(method)
     }
 
-    /// The terminals that the agent has made and not released.
+    /// Lists the terminals that the agent created and did not release.
     pub fn unreleased(&self) -> Vec<String> {
         self.terminals.unreleased()
     }
 
-    /// What the released terminals showed last, by id.
+    /// Returns the last output of the released terminals, by id.
     pub fn released_outputs(&self) -> &BTreeMap<String, String> {
         self.terminals.released_outputs()
     }
@@ -124,14 +124,14 @@ impl Editor {
         !matches!(self.capabilities.pointer(pointer), None | Some(Value::Null | Value::Bool(false)))
     }
 
-    /// Says what is wrong with calling a method.
+    /// Returns an error if the client did not declare the capability for a method.
     pub(crate) fn undeclared_call(&self, method: &str) -> Option<String> {
         let (_, capability) = METHOD_CAPABILITIES.iter().find(|(prefix, _)| method.starts_with(prefix))?;
         (!self.has_capability(capability))
             .then(|| format!("the agent calls {method}, which this client never offered"))
     }
 
-    /// Says what in an update the client has not offered to understand.
+    /// Returns an error if an update requires a capability that the client did not declare.
     pub(crate) fn undeclared_update(&mut self, update: &Value) -> Option<String> {
         let kind = update["sessionUpdate"].as_str().unwrap_or_default();
         let undeclared = UPDATE_CAPABILITIES.iter().find(|(prefix, _)| kind.starts_with(prefix));
@@ -157,7 +157,7 @@ impl Editor {
             .or_else(|| self.undeclared_option(update))
     }
 
-    /// Says what in a list of options or ways to sign in the client has not offered to understand.
+    /// Returns an error if an option or authentication method requires a capability that the client did not declare.
     pub(crate) fn undeclared_option(&self, value: &Value) -> Option<String> {
         let has_item = |field: &str, kind: &str| {
             value[field].as_array().into_iter().flatten().any(|item| item["type"] == kind)
@@ -170,7 +170,7 @@ impl Editor {
             .then(|| "the agent signs in in a terminal, which this client never offered".into())
     }
 
-    /// Does what a request asks for; gives what to log of it as well.
+    /// Serves a request; also returns the line to log.
     pub(crate) fn serve_request(&mut self, method: &str, params: &Value) -> (Option<String>, EditorResponse) {
         let path = Path::new(params["path"].as_str().unwrap_or_default());
         let id = params["terminalId"].as_str().unwrap_or_default();
@@ -194,7 +194,7 @@ impl Editor {
             "terminal/release" => {
                 (format!("> terminal release {id}"), found_or_error(self.terminals.release(id)))
             }
-            // How often a terminal is looked at, and when, is chance.
+            // How often and when a terminal is polled is random.
             "terminal/output" => {
                 (format!("~ terminal output {id}"), self.terminals.output(id).ok_or_else(|| no_terminal(id)))
             }
@@ -230,7 +230,7 @@ impl Editor {
     fn write_file(&mut self, path: &Path, params: &Value) -> Result<Value, Value> {
         let text = params["content"].as_str().unwrap_or_default();
         std::fs::write(path, text).map_err(|reason| file_error(path, &reason))?;
-        // A buffer that was saved is what the disk holds.
+        // A saved buffer is on disk.
         self.buffers.remove(path);
         Ok(json!({}))
     }

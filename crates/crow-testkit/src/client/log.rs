@@ -1,11 +1,11 @@
-//! What a fake editor heard, as lines of text.
+//! The fake editor's log: updates as lines of text.
 
 use serde_json::Value;
 
-/// Characters of a result that a log shows.
+/// The number of characters of a result in the log.
 const SHOWN_CHARS: usize = 160;
 
-/// Joins the chunks of a message and orders what ends in any order.
+/// Joins the chunks of a message and sorts calls that end in any order.
 pub(crate) fn render_log(lines_received: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in lines_received {
@@ -18,14 +18,14 @@ pub(crate) fn render_log(lines_received: &[String]) -> String {
             _ => lines.push(line.clone()),
         }
     }
-    // Calls that run side by side end in any order.
+    // Parallel calls end in any order.
     for group in lines.chunk_by_mut(|a, b| is_settled_call(a) && is_settled_call(b)) {
         group.sort();
     }
     lines.join("\n") + "\n"
 }
 
-/// Spells an update; `None` for what no transcript shows.
+/// Renders an update; `None` if transcripts do not show it.
 pub(crate) fn render_update(update: &Value) -> Option<String> {
     let text = |field: &str| update[field].as_str().unwrap_or_default();
     let line = match text("sessionUpdate") {
@@ -51,12 +51,12 @@ pub(crate) fn render_update(update: &Value) -> Option<String> {
             });
             format!("< plan {}", entries.collect::<Vec<_>>().join(", "))
         }
-        // When it last changed is the clock's business.
+        // The modification time varies.
         "session_info_update" if update.get("title").is_none() => return None,
-        // Only that something happened, and when.
+        // The modification time varies.
         "session_info_update" if update.get("title").is_none() => return None,
         "session_info_update" => format!("< title {}", text("title")),
-        // What is guessed depends on where the test runs.
+        // The estimate depends on where the test runs.
         "usage_update" if update["_meta"]["crow"]["estimated"] == true => return None,
         "usage_update" => {
             let cost = &update["cost"];
@@ -87,13 +87,13 @@ fn render_chunk(name: &str, update: &Value) -> String {
 fn render_call_update(update: &Value) -> String {
     let text = |field: &str| update[field].as_str().unwrap_or_default();
     if let Some(data) = update["_meta"]["terminal_output"]["data"].as_str() {
-        // How a running program's output is cut is chance.
+        // Where the output of a running program is split is random.
         return format!("~ {} {data:?}", text("toolCallId"));
     }
     let items = update["content"].as_array().into_iter().flatten();
     let mut terminals = items.filter(|item| item["type"] == "terminal").peekable();
     if update["status"] == "in_progress" && update.get("content").is_some() && terminals.peek().is_none() {
-        // How often a running program is looked at is chance.
+        // How often a running program is polled is random.
         return format!("~ {}", render_content(&update["content"]));
     }
     format!(
@@ -105,7 +105,7 @@ fn render_call_update(update: &Value) -> String {
     )
 }
 
-/// Spells where a terminal of the agent's own begins and ends.
+/// Renders the start and the end of the agent's own terminal.
 fn render_terminal_meta(meta: &Value) -> String {
     let info = &meta["terminal_info"];
     let mut line = match info["terminal_id"].as_str() {

@@ -1,4 +1,4 @@
-//! How the fake editor answers what the agent asks of it, well or badly.
+//! The fake editor's responses to requests, with faults if requested.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ impl FakeClient {
         self.send_response(&message["id"], result, fault).await;
     }
 
-    /// Fills in a form: what is on offer into the property that offers it, anything else into the one that takes text.
+    /// Fills in a form: an offered value into the property with choices, anything else into the text property.
     pub(super) async fn answer_form(&mut self, message: &Value) {
         self.fail_if(self.editor.undeclared_call("elicitation/create"));
         let params = &message["params"];
@@ -74,7 +74,7 @@ impl FakeClient {
             EditorResponse::Pending(exit) => {
                 self.pending_waits.insert(id.to_string(), fault);
                 let (sender, id) = (self.exit_sender.clone(), id.clone());
-                // Nobody hears it when the client is gone.
+                // Fails only when the client is gone.
                 tokio::spawn(async move {
                     drop(sender.send(CommandExit { id, status: exit.await }).await);
                 });
@@ -94,7 +94,7 @@ impl FakeClient {
             "session/request_permission" | "elicitation/create" => {
                 self.add_to_log("< takes its question back")
             }
-            // A client that waits for a command can stop to wait; everything else is done at once.
+            // A client can stop waiting for a command; every other request is answered at once.
             "terminal/wait_for_exit" if self.pending_waits.remove(&id.to_string()).is_some() => {
                 self.send_response(id, Err(error(-32800, "Request cancelled")), None).await;
             }

@@ -1,12 +1,12 @@
-//! Names of tasks, which are made of words and are different each time.
+//! Masks the names of tasks, which are random words.
 
-/// Words of such a name, at least; nothing else that is logged has as many.
+/// The minimum number of words in a task name; nothing else in a log has as many.
 const WORDS_MIN: usize = 4;
 
-/// Stands for a name.
+/// Replaces a name.
 const PLACEHOLDER: &str = "$TASK";
 
-/// Puts one word in the place of all names.
+/// Replaces all task names.
 pub fn mask_task_names(text: &str) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut rest = text;
@@ -19,7 +19,7 @@ pub fn mask_task_names(text: &str) -> String {
     masked + rest
 }
 
-/// The name that a text begins with.
+/// Returns the task name at the start of a text.
 pub(crate) fn leading_task_name(text: &str) -> Option<String> {
     text.split(|c| !is_name_char(c)).next().filter(|word| is_task_name(word)).map(str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! The fake editor's terminals: real processes in groups of their own.
+//! The fake editor's terminals: real processes in their own process groups.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "an editor starts what it likes")]
 
@@ -15,16 +15,16 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
-/// Bytes kept of an output nobody limited.
+/// The limit of the output if the agent sets none.
 const OUTPUT_MAX: usize = 16 * 1024 * 1024;
 
-/// What is ended with a program is gone within milliseconds; whatever else holds its output keeps nobody waiting.
+/// Programs killed together exit within milliseconds; other holders of the output are not waited for.
 const DRAIN_WAIT: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// The first argument of a warden.
+/// The first argument of a supervisor.
 const SUPERVISOR_ARG: &str = "sandbox-exec";
 
-/// Bytes read at a time.
+/// The size of a read.
 const READ_LEN: usize = 8 * 1024;
 
 /// The terminals of one editor.
@@ -32,18 +32,18 @@ const READ_LEN: usize = 8 * 1024;
 pub(crate) struct Terminals {
     home: PathBuf,
     open: BTreeMap<String, Terminal>,
-    /// What those that were released showed last.
+    /// The last output of released terminals.
     released_outputs: BTreeMap<String, String>,
-    /// How a warden is missing on the editor's machine.
+    /// The way in which the supervisor is missing on the editor's machine.
     missing_supervisor: Option<MissingProgram>,
 }
 
-/// How a program is missing on the editor's machine.
+/// The way in which a program is missing on the editor's machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingProgram {
-    /// No terminal opens for it.
+    /// Creating a terminal fails.
     Refused,
-    /// A shell says so.
+    /// A shell reports that the command was not found.
     NotFound,
 }
 
@@ -54,7 +54,7 @@ struct Terminal {
     state: watch::Receiver<TerminalState>,
 }
 
-/// What a terminal shows.
+/// The state of a terminal.
 #[derive(Debug, Default)]
 pub(crate) struct TerminalState {
     output: Vec<u8>,
@@ -77,7 +77,7 @@ impl Terminals {
         self.missing_supervisor = Some(missing);
     }
 
-    /// Starts a command; gives its id, or why not, and how it is spelled.
+    /// Starts a command; returns its id or the error, and the rendered command.
     pub(crate) fn create(&mut self, params: &Value) -> (Result<String, String>, String) {
         let args: Vec<&str> =
             params["args"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -108,7 +108,7 @@ impl Terminals {
         let errors = input.try_clone().expect("a pipe can be shared");
         command.stdin(Stdio::null()).stdout(input).stderr(errors).process_group(0);
         let child = command.spawn().map_err(|error| error.to_string())?;
-        // The command holds the ends that are written to.
+        // The command holds the write ends of the pipe.
         drop(command);
         let group = child.id().expect("it was not waited for").cast_signed();
         let output_max = params["outputByteLimit"].as_u64().map_or(OUTPUT_MAX, |limit| limit as usize);
@@ -121,12 +121,12 @@ impl Terminals {
         Ok(id)
     }
 
-    /// Whether a terminal of this name was ever made.
+    /// Whether a terminal with this id was ever created.
     pub(crate) fn was_created(&self, id: &str) -> bool {
         self.open.contains_key(id) || self.released_outputs.contains_key(id)
     }
 
-    /// What an open terminal shows now.
+    /// Returns the output of an open terminal.
     pub(crate) fn output(&self, id: &str) -> Option<Value> {
         let state = self.open.get(id)?.state.borrow();
         let output = String::from_utf8_lossy(&state.output);
@@ -137,7 +137,7 @@ impl Terminals {
         Some(result)
     }
 
-    /// Waits for the end of an open terminal's command.
+    /// Waits for the exit of an open terminal's command.
     pub(crate) fn wait_for_exit(&self, id: &str) -> Option<impl Future<Output = Value> + use<>> {
         let mut state = self.open.get(id)?.state.clone();
         Some(async move {
@@ -146,13 +146,13 @@ impl Terminals {
         })
     }
 
-    /// Ends the command of an open terminal.
+    /// Kills the command of an open terminal.
     pub(crate) fn kill(&mut self, id: &str) -> Option<()> {
         self.open.get(id)?.kill();
         Some(())
     }
 
-    /// Ends the command of an open terminal and forgets it.
+    /// Kills the command of an open terminal and removes it.
     pub(crate) fn release(&mut self, id: &str) -> Option<()> {
         let terminal = self.open.remove(id)?;
         let text = String::from_utf8_lossy(&terminal.state.borrow().output).into_owned();
@@ -160,18 +160,18 @@ impl Terminals {
         Some(())
     }
 
-    /// What the released terminals showed last, by id.
+    /// Returns the last output of the released terminals, by id.
     pub(crate) fn released_outputs(&self) -> &BTreeMap<String, String> {
         &self.released_outputs
     }
 
-    /// The terminals that nobody released.
+    /// Lists the terminals that were not released.
     pub(crate) fn unreleased(&self) -> Vec<String> {
         self.open.iter().map(|(id, terminal)| format!("{id}: {}", terminal.command)).collect()
     }
 }
 
-/// Spells a command; of a warden around it only that it is there.
+/// Renders a command; a supervisor around it is only marked.
 fn render_command(program: &str, args: &[&str]) -> String {
     match (args.first(), args.iter().position(|word| *word == "--")) {
         (Some(&SUPERVISOR_ARG), Some(separator)) => format!("(held) {}", args[separator + 1..].join(" ")),
@@ -182,7 +182,7 @@ fn render_command(program: &str, args: &[&str]) -> String {
 
 impl Terminal {
     fn kill(&self) {
-        // An error means that nobody is left.
+        // Fails only if no process is left.
         let _ = killpg(self.group, Signal::SIGKILL);
     }
 }
@@ -205,7 +205,7 @@ async fn watch_command(mut child: Child, mut output: Receiver, state_sender: wat
             status = child.wait(), if is_running => {
                 is_running = false;
                 let status = status.expect("it can be waited for");
-                // Whoever hears of the end finds all that was printed, by those who are ended with it as well.
+                // The status is set after all output, including that of processes killed with the command.
                 let last_words = async {
                     while let Ok(n_bytes @ 1..) = output.read(&mut bytes).await {
                         state_sender.send_modify(|seen| seen.append(&bytes[..n_bytes]));

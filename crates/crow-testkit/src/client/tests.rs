@@ -13,7 +13,7 @@ const HELLO: &str = r#"
     say {"jsonrpc":"2.0","id":2,"result":{"sessionId":"quiet-crow"}}
 "#;
 
-/// Plays an agent that says and hears lines; gives the client's log and what it answered.
+/// Runs an agent that sends and receives lines; returns the client's log and responses.
 fn play(agent: &str, capabilities: Value, prepare: impl FnOnce(&mut FakeClient, &Path)) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

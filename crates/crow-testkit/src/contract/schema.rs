@@ -1,5 +1,5 @@
-//! The stable v1 schema of the protocol, with two additions: `session/fork` as its draft has it, and a field that it
-//! does not know is wrong.
+//! The stable v1 schema of the protocol with two changes: the draft of `session/fork` is added, and unknown fields are
+//! rejected.
 #![expect(clippy::expect_used, clippy::panic, reason = "a schema that cannot be read fails every test")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,10 +9,10 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Map, Value, json};
 
-/// The schema as it is published; the file beside it says where.
+/// The published schema; the file next to it gives the source.
 const PUBLISHED: &str = include_str!("../../schema/acp-v1.json");
 
-/// What a definition is for.
+/// The message part that a definition describes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The parameters of a request.
@@ -23,14 +23,14 @@ pub(crate) enum Part {
     Notification,
 }
 
-/// Who serves a method.
+/// The side that serves a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
-    /// The agent serves it.
+    /// The agent.
     Agent,
-    /// The client serves it.
+    /// The client.
     Client,
-    /// Both serve it.
+    /// Both.
     Protocol,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Schema {
     compiled: Mutex<BTreeMap<String, Arc<Validator>>>,
 }
 
-/// The schema, read once.
+/// Returns the schema, parsed once.
 pub(crate) fn schema() -> &'static Schema {
     static SCHEMA: OnceLock<Schema> = OnceLock::new();
     SCHEMA.get_or_init(|| {
@@ -52,7 +52,7 @@ pub(crate) fn schema() -> &'static Schema {
 }
 
 impl Schema {
-    /// The name of the definition for a part of a method; `None` for an unknown method.
+    /// Returns the name of the definition for a part of a method; `None` for an unknown method.
     pub(crate) fn definition(&self, part: Part, side: Side, method: &str) -> Option<&str> {
         let suffix = format!("{part:?}");
         let side = format!("{side:?}").to_lowercase();
@@ -62,10 +62,10 @@ impl Schema {
         matching.next().map(|(name, _)| name.as_str())
     }
 
-    /// Says where and why a value is not what a definition wants; empty when it is.
+    /// Lists where and why a value does not match a definition.
     pub(crate) fn violations(&self, definition: &str, value: &Value) -> Vec<String> {
         let validator = self.validator(definition);
-        // Where something else is wrong too, the fields of the wrong part count as unknown.
+        // If there are other errors, unknown fields are only a consequence.
         let (unknown, other): (Vec<_>, Vec<_>) = validator
             .iter_errors(value)
             .partition(|error| matches!(error.kind(), ValidationErrorKind::UnevaluatedProperties { .. }));
@@ -88,7 +88,7 @@ impl Schema {
         Arc::clone(validator)
     }
 
-    /// The definitions that one needs, itself included.
+    /// Returns a definition with all definitions that it references.
     fn required_definitions(&self, name: &str) -> Map<String, Value> {
         let mut required = BTreeSet::new();
         let mut queued = vec![name.to_owned()];
@@ -116,7 +116,7 @@ fn referenced_definition(schema: &Value) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
 
-/// Adds the one draft that the agent serves; it is spelled like a method that is stable.
+/// Adds the draft method that the agent serves, modelled on a stable one.
 fn add_fork(definitions: &mut Value) {
     for (template, name) in [
         ("SessionResumeCapabilities", "SessionForkCapabilities"),
@@ -133,9 +133,9 @@ fn add_fork(definitions: &mut Value) {
         json!({"anyOf": [{"$ref": "#/$defs/SessionForkCapabilities"}, {"type": "null"}]});
 }
 
-/// Makes every object that stands in a field or a list refuse fields that nothing describes.
+/// Makes every object in a field or a list reject unknown fields.
 ///
-/// What is the protocol's to add goes to the schema first; ours goes to `_meta`.
+/// New fields of the protocol are added to the schema; ours belong in `_meta`.
 fn forbid_unknown_fields(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -168,7 +168,7 @@ fn forbid_unknown_in(site: &mut Value) {
     }
 }
 
-/// Spells an error; of alternatives only those whose tag fits.
+/// Renders an error; of alternatives, only those with a matching tag.
 fn render_causes(error: &ValidationError<'_>) -> Vec<String> {
     let own_message =
         || vec![format!("at {:?}: {}", error.instance_path().as_str(), error.masked_with("it"))];

@@ -2,7 +2,7 @@ use expect_test::{Expect, expect};
 
 use super::Contract;
 
-/// Plays lines of the client (`>`) and the agent (`<`); gives what is wrong with the last one.
+/// Replays lines of the client (`>`) and the agent (`<`); returns the violation in the last one.
 #[track_caller]
 fn check(lines: &str, wanted: &Expect) {
     let mut contract = Contract::default();
@@ -102,7 +102,7 @@ fn bad_answers_are_found() {
     check(
         &format!(r#"{OPEN} < {{"jsonrpc":"2.0","id":1,"result":{{"sessionId":"s"}}}}"#),
         &expect![[r#"
-            nobody waits for an answer to 1
+            there is no open request for the response to 1
         "#]],
     );
     let prompt = r#"> {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{}}"#;
@@ -110,7 +110,7 @@ fn bad_answers_are_found() {
     check(
         &answer(r#""id":"2","result":{"stopReason":"end_turn"}"#),
         &expect![[r#"
-        nobody waits for an answer to "2"
+        there is no open request for the response to "2"
         no answer to session/prompt
     "#]],
     );
@@ -147,7 +147,7 @@ fn bad_answers_are_found() {
     check(
         &answer(r#""id":null,"error":{"code":-32700,"message":"y"}"#),
         &expect![[r#"
-        nobody waits for an answer to null
+        there is no open request for the response to null
         no answer to session/prompt
     "#]],
     );

@@ -1,13 +1,13 @@
-//! What the model saw last, a line for each message or item, whatever dialect it is in.
+//! Summaries of the model's last request, one line for each message or item, in any API.
 
 use serde_json::Value;
 
 use crate::client::task_names;
 
-/// Characters of a message that the end of a transcript shows.
+/// The number of characters of a message in a transcript.
 const SHOWN_CHARS: usize = 120;
 
-/// Shows one message of a request.
+/// Renders one message of a request.
 pub(super) fn summarize_message(message: &Value, home: &str) -> String {
     if message["type"].is_string() {
         return summarize_item(message, home);
@@ -49,7 +49,7 @@ fn quote_text(text: &str, home: &str) -> String {
     format!("{:?}", text.chars().take(SHOWN_CHARS).collect::<String>())
 }
 
-/// An item of `responses`: what it is and says, without its parts' own frames.
+/// Renders an item of `responses`: its type and content.
 fn summarize_item(item: &Value, home: &str) -> String {
     let field = |name: &str| item[name].as_str().unwrap_or_default();
     let line = match field("type") {

@@ -1,16 +1,16 @@
-//! What the server has beside tools, and what it asks its client.
+//! The fake server's prompts, resources and requests to its client.
 
 use serde_json::{Value, json};
 
 use super::{FakeServer, text};
 
-/// How often a storm says that the lists have changed, each time.
+/// The number of notifications in a storm.
 const STORM_NOTIFICATIONS: usize = 2000;
 
-/// What the client is asked with.
+/// The id of the request to the client.
 const QUESTION_ID: &str = "from the server";
 
-/// The bytes of the resource that is long.
+/// The number of lines of the long resource.
 const LONG_RESOURCE_LINES: usize = 10_000;
 
 impl FakeServer {
@@ -22,7 +22,7 @@ impl FakeServer {
         capabilities
     }
 
-    /// The tools that only some servers have.
+    /// Returns the names of tools that only some servers have.
     pub(super) fn extra_tool_names(&self) -> impl Iterator<Item = &'static str> {
         let names = [
             ("prompts", "more-prompts"),

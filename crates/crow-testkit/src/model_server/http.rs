@@ -1,17 +1,17 @@
-//! The little HTTP/1.1 the server needs.
+//! The part of HTTP/1.1 that the server needs.
 
 use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// Bytes asked of the socket at a time.
+/// The size of a read.
 const READ_LEN: usize = 64 * 1024;
 
-/// Room for a request; a bigger one is a mistake of the test.
+/// The size of a request; a bigger one is a mistake of the test.
 const REQUEST_MAX: usize = 256 * 1024 * 1024;
 
-/// A request as it came.
+/// A raw request.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// Request line and headers.
@@ -42,12 +42,12 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        // Each piece of an answer is to arrive when it is sent; without it the test is only slower.
+        // Each piece should arrive when it is sent; without it the test is only slower.
         let _ = stream.set_nodelay(true);
         Self { stream, unread: Vec::new() }
     }
 
-    /// Reads the next request; `None` when the client has hung up.
+    /// Reads the next request; `None` when the client has disconnected.
     pub(crate) async fn read_request(&mut self) -> io::Result<Option<Request>> {
         let head_len = loop {
             if let Some(index) = self.unread.windows(4).position(|terminator| terminator == b"\r\n\r\n") {
@@ -72,7 +72,7 @@ impl Connection {
         Ok(Some(Request { head, body }))
     }
 
-    /// Waits until the client hangs up.
+    /// Waits until the client disconnects.
     pub(crate) async fn wait_for_disconnect(&mut self) {
         while let Ok(true) = self.read_more().await {}
     }

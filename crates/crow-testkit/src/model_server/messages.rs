@@ -1,14 +1,14 @@
-//! Spells the steps of an answer as the events of `messages`: steps of one kind in a row are one block. Pure.
+//! Encodes the steps of an answer as events of `messages`: consecutive steps of one kind are one block. Pure.
 
 use serde_json::{Value, json};
 
 use crate::checker::messages::sign_thinking;
 use crate::{Answer, Step};
 
-/// An answer while it is spelled.
+/// The state of an answer's encoding.
 #[derive(Debug)]
 pub(crate) struct EventEncoder {
-    /// The number of the request, so that no two answers give the same names.
+    /// The index of the request, for unique ids.
     request_index: usize,
     input: u64,
     output: u64,
@@ -17,7 +17,7 @@ pub(crate) struct EventEncoder {
     has_begun: bool,
     n_blocks: usize,
     n_calls: usize,
-    /// The block that is being said.
+    /// The open block.
     open_block: Option<OpenBlock>,
     is_finished: bool,
     events: String,
@@ -26,12 +26,12 @@ pub(crate) struct EventEncoder {
 #[derive(Debug)]
 enum OpenBlock {
     Text,
-    /// With what was thought so far, to be signed.
+    /// The thought so far, to be signed.
     Thinking(String),
 }
 
 impl EventEncoder {
-    /// Begins the answer to request `n`. What it costs is told before it is said.
+    /// Starts the answer to a request. Its usage is needed first.
     pub(crate) fn new(request_index: usize, answer: &Answer) -> Self {
         let mut encoder = Self {
             request_index,
@@ -57,7 +57,7 @@ impl EventEncoder {
         encoder
     }
 
-    /// Spells a step; `None` where the step is about the connection and not about words.
+    /// Encodes a step; `None` if the step concerns the connection.
     pub(crate) fn encode_step(&mut self, step: &Step) -> Option<String> {
         match step {
             Step::Text(text) => self.encode_text(text),
@@ -76,7 +76,7 @@ impl EventEncoder {
         Some(std::mem::take(&mut self.events))
     }
 
-    /// Spells the end of the answer.
+    /// Encodes the end of the answer.
     pub(crate) fn encode_end(&mut self) -> String {
         if !self.is_finished {
             self.encode_finish(if self.n_calls > 0 { "tool_use" } else { "end_turn" });
@@ -166,7 +166,7 @@ impl EventEncoder {
         self.n_blocks += 1;
     }
 
-    /// Ends the block that is being said, if one is.
+    /// Ends the open block, if any.
     fn close_block(&mut self) {
         match self.open_block.take() {
             None => return,

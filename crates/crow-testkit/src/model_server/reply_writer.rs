@@ -1,4 +1,4 @@
-//! Plays an answer: spells its steps as a provider does and sends them.
+//! Sends an answer: encodes its steps in the format of a provider.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::http::Connection;
 use super::{messages, responses};
 use crate::{Answer, Step};
 
-/// The dialect a request came in.
+/// The model API of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Api {
     /// `chat/completions`.
@@ -20,16 +20,16 @@ pub(crate) enum Api {
     Responses,
 }
 
-/// How an answer is spelled.
+/// The context of an answer.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReplyContext {
-    /// In which dialect.
+    /// The model API.
     pub(crate) api: Api,
-    /// The number of the request, for names that no other answer has.
+    /// The index of the request, for unique ids.
     pub(crate) request_index: usize,
 }
 
-/// Who spells the steps in a dialect that is not `chat/completions`.
+/// An encoder for an API other than `chat/completions`.
 #[derive(Debug)]
 enum EventEncoder {
     Messages(messages::EventEncoder),
@@ -52,13 +52,13 @@ impl EventEncoder {
     }
 }
 
-/// The refusal of a bad request, as providers spell it.
+/// Returns the rejection of an invalid request in the providers' format.
 pub(crate) fn rejection(violations: &[String]) -> Answer {
     let error = json!({"message": violations.join("; "), "type": "invalid_request_error"});
     status_answer(400, &json!({"error": error}).to_string())
 }
 
-/// The list of models.
+/// Returns the list of models.
 pub(crate) fn models_answer() -> Answer {
     status_answer(
         200,
@@ -66,7 +66,7 @@ pub(crate) fn models_answer() -> Answer {
     )
 }
 
-/// A whole answer with a status.
+/// Returns a complete answer with a status.
 pub(crate) fn status_answer(code: u16, body: &str) -> Answer {
     Answer::with_status(code, body)
 }
@@ -92,14 +92,14 @@ pub(crate) async fn send_answer(
     writer.finish_stream().await
 }
 
-/// Where an answer stands.
+/// The state of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WriteState {
-    /// Nothing is sent.
+    /// Nothing was sent.
     NotStarted,
-    /// The head of a stream is sent.
+    /// The head of a stream was sent.
     Streaming,
-    /// A whole answer is sent.
+    /// A complete answer was sent.
     Finished,
 }
 
@@ -111,11 +111,11 @@ struct AnswerWriter<'a> {
     code: u16,
     state: WriteState,
     n_calls: usize,
-    /// The end is up to the script.
+    /// Whether the script sends the end.
     is_raw: bool,
     is_finished: bool,
     usage: Option<Value>,
-    /// Who spells the steps, where the dialect is not `chat/completions`.
+    /// The encoder, if the API is not `chat/completions`.
     encoder: Option<EventEncoder>,
 }
 
@@ -232,7 +232,7 @@ impl<'a> AnswerWriter<'a> {
         self.send_event(&chunk.to_string()).await
     }
 
-    /// Sends events that are spelled already, perhaps none.
+    /// Sends encoded events, possibly none.
     async fn send_encoded(&mut self, events: &str) -> io::Result<()> {
         if events.is_empty() { Ok(()) } else { self.send_body(events.as_bytes()).await }
     }

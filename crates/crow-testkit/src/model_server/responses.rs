@@ -1,19 +1,19 @@
-//! Spells the steps of an answer as the events of `responses`: steps of one kind in a row are one item. Pure.
+//! Encodes the steps of an answer as events of `responses`: consecutive steps of one kind are one item. Pure.
 
 use serde_json::{Value, json};
 
 use crate::Step;
 
-/// An answer while it is spelled.
+/// The state of an answer's encoding.
 #[derive(Debug)]
 pub(crate) struct EventEncoder {
-    /// The number of the request, so that no two answers give the same names.
+    /// The index of the request, for unique ids.
     request_index: usize,
     sequence: u64,
     n_calls: usize,
-    /// The item that is being said.
+    /// The open item.
     open_item: Option<OpenItem>,
-    /// The items that are said.
+    /// The finished items.
     output: Vec<Value>,
     usage: Value,
     reason: Option<String>,
@@ -28,7 +28,7 @@ struct OpenItem {
 }
 
 impl EventEncoder {
-    /// Begins the answer to request `n`.
+    /// Starts the answer to a request.
     pub(crate) fn new(request_index: usize) -> Self {
         Self {
             request_index,
@@ -43,7 +43,7 @@ impl EventEncoder {
         }
     }
 
-    /// Spells a step; `None` where the step is about the connection and not about words.
+    /// Encodes a step; `None` if the step concerns the connection.
     pub(crate) fn encode_step(&mut self, step: &Step) -> Option<String> {
         match step {
             Step::Text(text) => self.encode_text(text, false),
@@ -83,7 +83,7 @@ impl EventEncoder {
         Some(std::mem::take(&mut self.events))
     }
 
-    /// Spells the end, unless the script did.
+    /// Encodes the end, unless the script did.
     pub(crate) fn encode_end(&mut self) -> String {
         self.encode_start();
         self.close_item();
@@ -129,7 +129,7 @@ impl EventEncoder {
         self.events.push_str(&format!("event: {kind}\ndata: {event}\n\n"));
     }
 
-    /// Names the item that comes next.
+    /// Returns the id of the next item.
     fn next_item_id(&self, prefix: &str) -> String {
         format!("{prefix}_{}_{}", self.request_index, self.output.len())
     }
@@ -169,7 +169,7 @@ impl EventEncoder {
             .push_str(text);
     }
 
-    /// Ends the item that is being said.
+    /// Ends the open item.
     fn close_item(&mut self) {
         let Some(OpenItem { is_thought, text }) = self.open_item.take() else { return };
         let index = self.output.len();
@@ -206,7 +206,7 @@ impl EventEncoder {
         self.push_event(part_done, part);
     }
 
-    /// Says a call with its arguments in two pieces.
+    /// Encodes a call with its arguments in two pieces.
     fn encode_call(&mut self, name: &str, arguments: &str) {
         self.encode_start();
         self.close_item();

@@ -9,7 +9,7 @@ const RECORDING: &str = r#"{"recording":1,"provider":"p","model":"m","method":"P
 {"end":"left","ms":6}
 "#;
 
-/// Asks a recording; gives what is done, or why nothing is.
+/// Sends a request to a recording; returns the steps, or why there are none.
 #[track_caller]
 fn check(requests: &[(&str, Value)], expected: &[&str]) {
     let directory = tempfile::tempdir().unwrap();

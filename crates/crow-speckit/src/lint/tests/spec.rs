@@ -102,7 +102,7 @@ fn what_a_spec_has_to_have() {
     );
     check_spec(
         "**When** one is made",
-        "somebody makes one",
+        "a user makes one",
         expect![[r#"
         line 7: story 1 has no scenario; add `1. **Given** …, **When** …, **Then** …`
     "#]],

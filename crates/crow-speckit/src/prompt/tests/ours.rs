@@ -1,4 +1,4 @@
-//! What our own prompts say, whole, for one feature in the middle of its life.
+//! The full text of the built-in prompts for one feature in progress.
 
 use std::path::PathBuf;
 

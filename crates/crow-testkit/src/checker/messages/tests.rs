@@ -12,7 +12,7 @@ fn check(messages: &Value, expected: &[&str]) {
     assert_eq!(messages_violations(&request(messages)), expected, "{messages}");
 }
 
-/// Checks a good conversation with other fields.
+/// Checks a valid conversation with other fields.
 #[track_caller]
 fn check_fields(fields: &Value, messages: &Value, expected: &[&str]) {
     let mut request = request(messages);
