@@ -85,7 +85,7 @@ impl AgentContext {
                 return Err(SpeckitError::invalid_file(&path, reason));
             }
             if !is_context_file(project, &file) {
-                let reason = format!("{name:?} is no file in which agents look for rules, such as AGENTS.md");
+                let reason = format!("{name:?} is not a context file such as AGENTS.md");
                 return Err(SpeckitError::invalid_file(&path, reason));
             }
             if !files.contains(&file) {
@@ -95,7 +95,7 @@ impl AgentContext {
         if files.len() > FILES_MAX {
             return Err(SpeckitError::invalid_file(
                 &path,
-                format!("it names more than {FILES_MAX} context files"),
+                format!("it lists more than {FILES_MAX} context files"),
             ));
         }
         let (start, end) =

@@ -52,7 +52,7 @@ impl StepBaseline {
         Ok((n_lost > 0).then(|| {
             let n_done = self.n_done;
             format!(
-                "tasks.md: {n_lost} of {n_done} ticks of the earlier list are gone; tick again what is done"
+                "tasks.md: {n_lost} of {n_done} ticks of the previous list were lost; tick completed tasks again"
             )
         }))
     }
@@ -182,7 +182,7 @@ pub fn summarize_step(
             let spec = SpeckitProject::read_file(&feature.spec_path())?.unwrap_or_default();
             lines.push(format!("spec.md: {}", summarize_spec(&spec)));
             if command == WorkflowCommand::Clarify {
-                lines.push(format!("Answers written down today: {}", count_clarifications(&spec, today)));
+                lines.push(format!("Answers recorded today: {}", count_clarifications(&spec, today)));
             }
             lines.extend(checklist_lines(feature)?);
         }
@@ -190,7 +190,7 @@ pub fn summarize_step(
             let docs = list_docs(feature);
             lines.push(format!(
                 "plan.md, {}",
-                if docs.is_empty() { "nothing beside it".to_owned() } else { docs.join(", ") }
+                if docs.is_empty() { "no other documents".to_owned() } else { docs.join(", ") }
             ));
         }
         WorkflowCommand::Checklist => lines.extend(checklist_lines(feature)?),
@@ -213,7 +213,7 @@ pub fn unfilled_constitution_note(project: &SpeckitProject) -> Result<Option<Str
     Ok(is_unfilled.then(|| {
         let path = project.display_path(&project.constitution_path());
         format!(
-            "{path}: not filled in, so no principle was checked ({} does that)",
+            "{path}: not filled in, so no principle was checked ({} fills it in)",
             WorkflowCommand::Constitution
         )
     }))

@@ -71,14 +71,14 @@ impl WorkflowCommand {
         match self {
             Self::Constitution => "Set or amend the project's ground rules",
             Self::Specify => "Start a feature: turn an idea into a specification",
-            Self::Clarify => "Settle open points of the current spec, one question at a time",
+            Self::Clarify => "Clarify open questions of the current spec, one at a time",
             Self::Plan => "Design how the current spec will be built",
-            Self::Checklist => "Make a review list for the quality of the requirements",
+            Self::Checklist => "Create a checklist to review the requirements",
             Self::Tasks => "Break the plan into ordered tasks",
             Self::Analyze => "Cross-check spec, plan and tasks without changing files",
             Self::Implement => "Work through the task list",
             Self::Converge => "Compare the code with the spec and add missing tasks",
-            Self::TasksToIssues => "Make a GitHub issue of each open task, with your GitHub MCP server",
+            Self::TasksToIssues => "Create a GitHub issue for each open task, with your GitHub MCP server",
         }
     }
 
@@ -90,7 +90,7 @@ impl WorkflowCommand {
             Self::Clarify => "area to focus on (optional)",
             Self::Plan => "stack and technical limits",
             Self::Checklist => "topic, e.g. security",
-            Self::Tasks => "wishes for the breakdown (optional)",
+            Self::Tasks => "preferences for the breakdown (optional)",
             Self::Analyze | Self::Converge => "focus (optional)",
             Self::Implement | Self::TasksToIssues => "phase, story or task ids (optional)",
         }
@@ -195,7 +195,7 @@ impl SpeckitRequest {
             let names =
                 WorkflowCommand::ALL.map(|command| format!("/speckit.{}", command.as_str())).join(", ");
             return Some(Err(format!(
-                "There is no /{name}. The steps are {names}; /speckit tells where they stand."
+                "There is no command /{name}. The steps are {names}; /speckit shows their state."
             )));
         };
         let is_named = !extension.is_empty() && !command.is_empty();
@@ -250,14 +250,13 @@ fn parse_invocation(command: WorkflowCommand, arguments: &str) -> Result<Command
             Some(value) => &rest[before.len() - value.len()..],
             None => after.trim_start(),
         };
-        let (value, after) =
-            split_value(value_text).ok_or_else(|| format!("{name} wants a value behind it."))?;
+        let (value, after) = split_value(value_text).ok_or_else(|| format!("{name} needs a value."))?;
         let value = value.to_owned();
         match name {
             "--feature" => invocation.feature = Some(value),
             "--short-name" => invocation.naming.short_name = Some(value),
             "--number" => {
-                let number = value.parse().map_err(|_| format!("--number wants a number, not {value}."))?;
+                let number = value.parse().map_err(|_| format!("--number needs a number, not {value}."))?;
                 invocation.naming.number = Some(number);
             }
             "GIT_BRANCH_NAME" => invocation.naming.branch = Some(value),

@@ -96,7 +96,7 @@ pub fn find_existing_feature(
         )?;
         let feature = Feature::from_dir(dir);
         feature.check_pages()?;
-        let notes = vec![format!("{} is there already", project.display_path(&feature.dir))];
+        let notes = vec![format!("{} already exists", project.display_path(&feature.dir))];
         return Ok(Some(CreatedFeature { feature, prefix, notes }));
     }
     Ok(None)
@@ -144,7 +144,7 @@ pub fn create_feature(
 
 fn resolve_slug(request: &NewFeature<'_>) -> Result<String, SpeckitError> {
     if request.description.trim().is_empty() {
-        let reason = "there is no description; say what to build and why";
+        let reason = "the description is missing; describe what to build and why";
         return Err(SpeckitError::Invalid(reason.to_owned()));
     }
     let slug = match request.short_name {
@@ -152,8 +152,7 @@ fn resolve_slug(request: &NewFeature<'_>) -> Result<String, SpeckitError> {
         None => slug::slug_from_description(request.description),
     };
     if slug.is_empty() && request.dir.is_none() {
-        let reason =
-            "the name has neither a letter nor a digit; choose one with --short-name, such as user-auth";
+        let reason = "the name has no letters or digits; choose one with --short-name, such as user-auth";
         return Err(SpeckitError::Invalid(reason.to_owned()));
     }
     Ok(slug)
@@ -167,11 +166,11 @@ fn prepare_named_feature(
 ) -> Result<CreatedFeature, SpeckitError> {
     let dir = project.resolve_path(path_text);
     check_feature_dir(project, &dir, FeatureDirSource::Person, specs_root)
-        .map_err(|reason| SpeckitError::invalid_file(&dir, reason.to_message("name another folder")))?;
+        .map_err(|reason| SpeckitError::invalid_file(&dir, reason.to_message("choose another directory")))?;
     let feature = Feature::from_dir(dir);
     if feature.spec_path().symlink_metadata().is_ok() {
         let reason =
-            format!("{} has a spec already; name another folder", project.display_path(&feature.dir));
+            format!("{} has a spec already; choose another directory", project.display_path(&feature.dir));
         return Err(SpeckitError::Invalid(reason));
     }
     let prefix = numbering::parse_dir_prefix(&feature.name).unwrap_or_default().to_owned();
@@ -210,13 +209,13 @@ fn prepare_numbered_feature(
     notes.extend(note);
     let name = slug::fit_dir_name(&prefix, slug);
     if name.len() < prefix.len() + 1 + slug.len() {
-        notes.push(format!("the name is too long for a branch and was cut to {} bytes", name.len()));
+        notes.push(format!("the name is too long for a branch and was shortened to {} bytes", name.len()));
     }
     let dir = root.join(name);
     check_feature_dir(project, &dir, FeatureDirSource::Project, request.specs_root).map_err(|reason| {
         SpeckitError::invalid_file(
             root,
-            reason.to_message("put a folder in its place, or set speckit.specs_root"),
+            reason.to_message("replace it with a directory, or set speckit.specs_root"),
         )
     })?;
     Ok(CreatedFeature { feature: Feature::from_dir(dir), prefix, notes })
@@ -248,7 +247,7 @@ fn create_numbered_feature(
         }
     }
     let reason =
-        "a folder of that name is there already; try again, or choose another name with --short-name";
+        "a directory with that name already exists; try again, or choose another name with --short-name";
     Err(SpeckitError::Invalid(reason.to_owned()))
 }
 
@@ -283,8 +282,5 @@ fn lock_creation(project: &SpeckitProject) -> Result<Option<File>, SpeckitError>
             Err(TryLockError::Error(error)) => return Err(io_error(error)),
         }
     }
-    Err(SpeckitError::invalid_file(
-        &path,
-        "another process has held it for seconds; try again when it is done",
-    ))
+    Err(SpeckitError::invalid_file(&path, "another process has locked it for seconds; try again later"))
 }

@@ -123,7 +123,7 @@ pub fn checklist_facts(feature: &Feature) -> Result<Vec<ChecklistFacts>, Speckit
     for name in names {
         // Skipping it would make its items count as done.
         if !is_safe_to_display(&name) {
-            let reason = "its name has characters that nobody can see; rename it";
+            let reason = "its name has invisible characters; rename it";
             return Err(SpeckitError::invalid_file(&feature.checklists_dir().join(&name), reason));
         }
         let Some(text) = feature.read_page(&format!("checklists/{name}"))? else { continue };

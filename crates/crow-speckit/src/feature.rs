@@ -92,13 +92,13 @@ impl Feature {
     pub fn page_path(&self, name: &str) -> Result<PathBuf, SpeckitError> {
         let path = self.dir.join(name);
         if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-            return Err(SpeckitError::invalid_file(&path, "it is no page of the feature"));
+            return Err(SpeckitError::invalid_file(&path, "it is not a page of the feature"));
         }
         match (follow_links(&path), follow_links(&self.dir)) {
             (Some(canonical), Some(dir)) if canonical.starts_with(&dir) && canonical != dir => Ok(path),
             (_, _) => Err(SpeckitError::invalid_file(
                 &path,
-                "a link in it leads out of the feature's folder; put a file in its place",
+                "a link in it leads out of the feature's directory; replace it with a file",
             )),
         }
     }
@@ -194,7 +194,7 @@ pub fn resolve_feature(
             selector.specs_root,
         )
         .map_err(|reason| {
-            SpeckitError::invalid_file(&dir, reason.to_message("choose another with /speckit use"))
+            SpeckitError::invalid_file(&dir, reason.to_message("select another with /speckit use"))
         })?;
         return Ok((Feature::from_dir(dir), FeatureOrigin::Session));
     }
@@ -204,7 +204,7 @@ pub fn resolve_feature(
             |reason| {
                 SpeckitError::invalid_file(
                     &dir,
-                    reason.to_message("let SPECIFY_FEATURE_DIRECTORY name another"),
+                    reason.to_message("set SPECIFY_FEATURE_DIRECTORY to another directory"),
                 )
             },
         )?;
@@ -241,7 +241,7 @@ fn infer_feature(
             [feature] => return Ok(((*feature).clone(), FeatureOrigin::Branch)),
             several => {
                 return Err(ambiguous_feature_error(
-                    "the branch fits several features",
+                    "several features match the branch",
                     several.iter().copied(),
                 ));
             }
@@ -253,7 +253,7 @@ fn infer_feature(
             command: Some(WorkflowCommand::Specify),
         }),
         1 => Ok((features.remove(0), FeatureOrigin::Only)),
-        _ => Err(ambiguous_feature_error("nothing says which feature is meant", features.iter())),
+        _ => Err(ambiguous_feature_error("no feature is selected", features.iter())),
     }
 }
 
@@ -266,7 +266,7 @@ fn find_named_feature(
     let typed = typed.trim();
     if typed.is_empty() {
         return Err(SpeckitError::Invalid(
-            "the feature has no name; say its number or its folder".to_owned(),
+            "no feature was given; use its number, name or directory".to_owned(),
         ));
     }
     let features = list_features(project, specs_root)?;
@@ -302,8 +302,8 @@ fn ambiguous_feature_error<'a>(reason: &str, features: impl Iterator<Item = &'a 
     let listed = names.iter().take(NAMES_LISTED_MAX).copied().collect::<Vec<_>>().join(", ");
     let suffix = if n_more > 0 { format!(" and {n_more} more") } else { String::new() };
     let advice = match names.as_slice() {
-        [] => "make one with /speckit.specify".to_owned(),
-        _ => format!("choose with /speckit use or --feature: {listed}{suffix}"),
+        [] => "create one with /speckit.specify".to_owned(),
+        _ => format!("select one with /speckit use or --feature: {listed}{suffix}"),
     };
     SpeckitError::Invalid(format!("{reason}; {advice}"))
 }

@@ -34,7 +34,7 @@ impl FeatureLock {
         match file.try_lock() {
             Ok(()) => Ok(Self { _file: Some(file) }),
             Err(TryLockError::WouldBlock) => Err(SpeckitError::Invalid(format!(
-                "another session implements {}; wait until it is done, or stop it there",
+                "another session is implementing {}; wait until it is done, or stop it there",
                 project.display_path(&feature.dir)
             ))),
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {
@@ -77,7 +77,10 @@ mod tests {
         let feature = |dir: &str| Feature::from_dir(project.resolve_path(dir));
         let hold = FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap();
         let told = FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap_err().to_string();
-        assert_eq!(told, "another session implements specs/001-a; wait until it is done, or stop it there");
+        assert_eq!(
+            told,
+            "another session is implementing specs/001-a; wait until it is done, or stop it there"
+        );
         FeatureLock::acquire(&project, &feature("specs/002-b")).unwrap();
         drop(hold);
         FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap();
@@ -95,7 +98,7 @@ mod tests {
         let told = FeatureLock::acquire(&project, &Feature::from_dir(project.resolve_path("specs/002-b")))
             .unwrap_err()
             .to_string();
-        assert!(told.starts_with("another session implements specs/002-b;"), "{told}");
+        assert!(told.starts_with("another session is implementing specs/002-b;"), "{told}");
     }
 
     #[test]

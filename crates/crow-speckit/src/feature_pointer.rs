@@ -16,7 +16,7 @@ pub fn read_pointer(project: &SpeckitProject) -> Result<Option<PathBuf>, Speckit
     // PowerShell writes a byte order mark and backslashes.
     let text = text.trim_start_matches('\u{feff}');
     let pointer_error = |reason: &str| {
-        let advice = "point it anew with /speckit use, or delete the file";
+        let advice = "select a feature with /speckit use, or delete the file";
         SpeckitError::invalid_file(&file, format!("{reason}; {advice}"))
     };
     let value: Value = serde_json::from_str(text).map_err(|_| pointer_error("it is not JSON"))?;
@@ -24,7 +24,7 @@ pub fn read_pointer(project: &SpeckitProject) -> Result<Option<PathBuf>, Speckit
         Some(Value::String(path_text)) if !path_text.is_empty() => {
             Ok(Some(project.resolve_path(path_text.replace('\\', "/"))))
         }
-        Some(_) => Err(pointer_error("its feature_directory is not the name of a folder")),
+        Some(_) => Err(pointer_error("its feature_directory is not the name of a directory")),
         None => Err(pointer_error("it has no feature_directory")),
     }
 }

@@ -30,23 +30,20 @@ pub fn github_repository(project: &SpeckitProject) -> Result<GithubRepository, S
     let invalid = |reason: String| Err(SpeckitError::Invalid(reason));
     let Some(address) = git::remote_address(project.root(), REMOTE) else {
         return invalid(format!(
-            "issues go to the repository on GitHub that the remote {REMOTE} names, and this project has no such \
+            "issues are created in the GitHub repository of the remote {REMOTE}, and this project has no such \
              remote; add it with `git remote add {REMOTE} https://github.com/OWNER/REPO.git`"
         ));
     };
     let Some((host, path)) = split_address(&address) else {
         return invalid(format!(
-            "issues go to the repository on GitHub that the remote {REMOTE} names, and that names a folder; no issue \
-             is made"
+            "the remote {REMOTE} is a directory and not a repository on GitHub; no issue is created"
         ));
     };
     if !HOSTS.iter().any(|host_name| host_name.eq_ignore_ascii_case(host)) {
-        return invalid(format!(
-            "the remote {REMOTE} is at {host:?} and not on GitHub; issues are made on GitHub only, so none is made"
-        ));
+        return invalid(format!("the remote {REMOTE} is at {host:?} and not on GitHub; no issue is created"));
     }
     parse_repository(path).map_or_else(
-        || invalid(format!("the remote {REMOTE} is on GitHub, but does not name OWNER/REPO there")),
+        || invalid(format!("the remote {REMOTE} is on GitHub, but its URL has no OWNER/REPO")),
         Ok,
     )
 }

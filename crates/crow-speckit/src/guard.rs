@@ -60,7 +60,7 @@ impl WriteGuard {
             | WorkflowCommand::Plan
             | WorkflowCommand::Tasks => match in_feature {
                 Some(_) => Ok(()),
-                None => reject("the feature's folder only"),
+                None => reject("the feature's directory only"),
             },
             WorkflowCommand::Checklist => match in_feature {
                 Some(in_feature)

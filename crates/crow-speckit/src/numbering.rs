@@ -72,7 +72,7 @@ pub fn parse_number(typed: &str) -> Result<u64, SpeckitError> {
     let is_digits = !typed.is_empty() && typed.bytes().all(|byte| byte.is_ascii_digit());
     let number = typed.parse().ok().filter(|number| is_digits && *number <= NUMBER_MAX);
     number.ok_or_else(|| {
-        SpeckitError::Invalid(format!("{typed:?} is no number of a feature; take one from 0 to {NUMBER_MAX}"))
+        SpeckitError::Invalid(format!("{typed:?} is not a feature number; use one from 0 to {NUMBER_MAX}"))
     })
 }
 
@@ -90,7 +90,10 @@ pub(crate) fn list_dir_names(roots: &[impl AsRef<Path>]) -> Result<Vec<String>, 
                 names.push(name);
             }
             if names.len() > DIRS_MAX {
-                return Err(SpeckitError::invalid_file(root, format!("it has more than {DIRS_MAX} folders")));
+                return Err(SpeckitError::invalid_file(
+                    root,
+                    format!("it has more than {DIRS_MAX} directories"),
+                ));
             }
         }
     }
@@ -117,7 +120,7 @@ pub(crate) fn next_number(
     }
     if number > NUMBER_MAX {
         return Err(SpeckitError::Invalid(format!(
-            "there is no number after {NUMBER_MAX}; choose one that is free with --number, or use --timestamp"
+            "there is no number after {NUMBER_MAX}; choose a free one with --number, or use --timestamp"
         )));
     }
     let note = preferred.map(|taken| {
@@ -167,7 +170,7 @@ mod tests {
         assert_eq!(parse_number("010").unwrap(), 10);
         for typed in ["", "-1", "+1", "1a", "9223372036854775808"] {
             let told = parse_number(typed).unwrap_err().to_string();
-            assert!(told.contains("take one from 0"), "{told}");
+            assert!(told.contains("use one from 0"), "{told}");
         }
     }
 

@@ -49,7 +49,7 @@ pub fn check_feature_prerequisites(
         |reason: String, command| Err(SpeckitError::MissingPrerequisite { reason, command: Some(command) });
     if !feature.dir.is_dir() {
         return missing(
-            format!("the folder {display_path} of the feature is not there"),
+            format!("the feature's directory {display_path} does not exist"),
             WorkflowCommand::Specify,
         );
     }
@@ -65,7 +65,7 @@ pub fn check_feature_prerequisites(
         let display_path = project.display_path(&path);
         let metadata = fs::metadata(&path).ok().filter(fs::Metadata::is_file);
         match metadata {
-            None => return missing(format!("{display_path} is not there"), command),
+            None => return missing(format!("{display_path} does not exist"), command),
             Some(metadata) if *prerequisite == FeaturePrerequisite::Plan && metadata.len() == 0 => {
                 return missing(format!("{display_path} is empty; fill it, or remove it"), command);
             }

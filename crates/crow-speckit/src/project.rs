@@ -65,7 +65,7 @@ impl SpeckitProject {
     pub fn find_project(cwd: &Path, init_dir: Option<&Path>) -> Result<Option<Self>, SpeckitError> {
         if let Some(dir) = init_dir {
             let root = fs::canonicalize(cwd.join(dir)).ok().filter(|root| root.is_dir());
-            let root = root.ok_or_else(|| init_dir_error(dir, "which is not a folder"))?;
+            let root = root.ok_or_else(|| init_dir_error(dir, "which is not a directory"))?;
             return match is_project_root(&root)? {
                 true => Ok(Some(Self::from_root(root))),
                 false => Err(init_dir_error(dir, "which has no .specify/")),
@@ -227,16 +227,16 @@ fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
     match fs::canonicalize(&specify_dir) {
         Ok(canonical) if !canonical.is_dir() => Err(SpeckitError::invalid_file(
             &specify_dir,
-            "it is not a folder; move it away, or work elsewhere",
+            "it is not a directory; move it away, or work in another directory",
         )),
         Ok(canonical) if !canonical.starts_with(root) => Err(SpeckitError::invalid_file(
             &specify_dir,
-            "it is a link that leads out of the project; put a folder in its place",
+            "it is a link that leads out of the project; replace it with a directory",
         )),
         Ok(_) => Ok(true),
         Err(_) if fs::symlink_metadata(&specify_dir).is_ok() => Err(SpeckitError::invalid_file(
             &specify_dir,
-            "it is a link that leads nowhere; put a folder in its place",
+            "it is a link that leads nowhere; replace it with a directory",
         )),
         // A directory that cannot be accessed is not a project.
         Err(_) => Ok(false),
@@ -246,7 +246,7 @@ fn is_project_root(root: &Path) -> Result<bool, SpeckitError> {
 fn init_dir_error(dir: &Path, reason: &str) -> SpeckitError {
     let dir = dir.display();
     SpeckitError::Invalid(format!(
-        "{INIT_DIR} names {dir}, {reason}; let it name a folder with a .specify/, or unset it"
+        "{INIT_DIR} is {dir}, {reason}; set it to a directory with a .specify/, or unset it"
     ))
 }
 

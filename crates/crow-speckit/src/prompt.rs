@@ -46,7 +46,7 @@ pub fn render_prompt(source: &str, kind: PromptKind, facts: &PromptFacts) -> Res
     };
     if buffer.is_full {
         return Err(SpeckitError::Invalid(format!(
-            "the prompt would have more than {PROMPT_BYTES_MAX} bytes; shorten the template or what was typed"
+            "the prompt would have more than {PROMPT_BYTES_MAX} bytes; shorten the template or the arguments"
         )));
     }
     result

@@ -65,7 +65,7 @@ pub fn extension_prompt(
 ) -> Result<PromptSource, SpeckitError> {
     let selection_files = SelectionFiles::read(project);
     if !list_extension_commands(project)?.commands.contains(command) {
-        let reason = format!("the extension {} names it otherwise now; try again", command.extension);
+        let reason = format!("the extension {} has changed this command; try again", command.extension);
         return Err(SpeckitError::invalid_file(&command.file, reason));
     }
     let mut stack = LayerStack::new(project, SearchDepth::FirstReplacement);
@@ -74,7 +74,7 @@ pub fn extension_prompt(
     stack.add_file(LayerOrigin::Extension(command.extension.clone()), project.root().join(&command.file))?;
     let layers = stack.into_layers();
     if layers.is_empty() {
-        let reason = "it is not there; install the extension again";
+        let reason = "it is missing; install the extension again";
         return Err(SpeckitError::invalid_file(&command.file, reason));
     }
     compose_source(project, &command.name, &layers, selection_files)

@@ -140,7 +140,7 @@ pub(crate) fn read_provided_entries(
         .map(|entry| {
             parse_provided_entry(entry).ok_or_else(|| {
                 manifest_error(
-                    "each template needs a type, a name, a file, and a strategy that exists, if any",
+                    "each template needs a type, a name and a file, and its strategy must be valid",
                 )
             })
         })

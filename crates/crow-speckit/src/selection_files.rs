@@ -48,7 +48,7 @@ impl SelectionFiles {
         has_script: bool,
     ) -> Result<Vec<(PathBuf, Vec<u8>)>, SpeckitError> {
         if Self::read(project) != self {
-            let reason = "the presets or extensions of the project change at this moment; try again";
+            let reason = "the project's presets or extensions are changing; try again";
             return Err(SpeckitError::Invalid(reason.to_owned()));
         }
         let has_preset = layers.iter().any(|layer| matches!(layer.origin, LayerOrigin::Preset(_)));
@@ -115,30 +115,30 @@ pub(crate) fn describe_file(project: &SpeckitProject, path: &Path) -> Option<Vec
         let files = AgentContext::read(project).ok().flatten().map(|context| context.files);
         let files: Vec<String> = files.iter().flatten().map(|file| project.display_path(file)).collect();
         return single_line(format!(
-            "keeps a block in {}",
+            "updates a block in {}",
             if files.is_empty() { "no file".to_owned() } else { files.join(", ") }
         ));
     }
     let relative = path.strip_prefix(project.specify_path("")).ok()?;
     let parts: Vec<&str> = relative.iter().filter_map(|part| part.to_str()).collect();
     match parts.as_slice() {
-        [package_kind, REGISTRY_FILE] => single_line(format!("chooses which {package_kind} count")),
-        [PRESETS_DIR, id, "preset.yml"] => single_line(format!("chooses the files of the preset {id}")),
+        [package_kind, REGISTRY_FILE] => single_line(format!("selects the active {package_kind}")),
+        [PRESETS_DIR, id, "preset.yml"] => single_line(format!("selects the files of the preset {id}")),
         [EXTENSIONS_DIR, id, extension::MANIFEST] => {
-            single_line(format!("names the commands of the extension {id}"))
+            single_line(format!("defines the commands of the extension {id}"))
         }
         [EXTENSIONS_DIR, id, file] if !file.ends_with(".md") => {
-            single_line(format!("settings of the extension {id}, which hooks go by"))
+            single_line(format!("settings of the extension {id}, used by hooks"))
         }
-        [OPTIONS] => single_line("chooses scripts, and the agent whose file names the plan".to_owned()),
-        _ if relative == Path::new(MANIFEST) => single_line("says which prompts somebody edited".to_owned()),
+        [OPTIONS] => single_line("selects the scripts, and the agent's context file".to_owned()),
+        _ if relative == Path::new(MANIFEST) => single_line("lists the edited prompts".to_owned()),
         _ => None,
     }
 }
 
 fn describe_git_config(project: &SpeckitProject) -> Vec<String> {
     let Ok(config) = GitExtensionConfig::read(project) else { return Vec::new() };
-    let mut lines = vec!["sets how branches and commits are made".to_owned()];
+    let mut lines = vec!["configures branches and commits".to_owned()];
     for (when, command, hook) in SpeckitHooks::read(project).iter().flat_map(SpeckitHooks::all_hooks) {
         if hook.command == "speckit.git.commit" && config.commit_message(when, command).is_some() {
             lines.push(format!("git commits {when} {command}"));

@@ -24,9 +24,9 @@ impl SpecsRoot {
     /// Parses the setting: `auto` or a directory.
     pub fn parse(setting: &str) -> Result<Self, SpeckitError> {
         match setting.trim_end_matches('/') {
-            "" => {
-                Err(SpeckitError::Invalid(format!("{setting:?} is no folder for specs; use auto or specs")))
-            }
+            "" => Err(SpeckitError::Invalid(format!(
+                "{setting:?} is not a directory for specs; use auto or specs"
+            ))),
             "auto" => Ok(Self::Auto),
             directory => Ok(Self::Path(PathBuf::from(directory))),
         }
@@ -52,7 +52,7 @@ pub fn resolve_specs_root(project: &SpeckitProject, setting: &SpecsRoot) -> Resu
     let Some(canonical) = follow_links(&configured).filter(|_| project.contains_path(&configured)) else {
         return Err(SpeckitError::invalid_file(
             &configured,
-            "a link in it leads out of the project; put a folder in its place, or set speckit.specs_root",
+            "a link in it leads out of the project; replace it with a directory, or set speckit.specs_root",
         ));
     };
     let canonical_relative =
@@ -107,13 +107,13 @@ pub(crate) fn link_specs(project: &SpeckitProject, root: &Path, setting: SpecsLi
     let consequence =
         "programs that look only into specs/ do not see the features in .specify/specs/ and count from 001";
     if public_root.symlink_metadata().is_ok() {
-        return Some(format!("something else is named specs: {consequence}"));
+        return Some(format!("another file is named specs: {consequence}"));
     }
     match setting {
         SpecsLink::Off => None,
         SpecsLink::Auto => create_symlink(Path::new(CROW_ROOT), &public_root)
             .err()
-            .map(|error| format!("no link specs ({error}): {consequence}")),
+            .map(|error| format!("the link specs could not be created ({error}): {consequence}")),
     }
 }
 

@@ -155,7 +155,7 @@ pub enum TickState {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TasksError {
     /// No task has the id.
-    #[error("tasks.md has no task {0}; read it for the ids there are")]
+    #[error("tasks.md has no task {0}; read it for the existing ids")]
     UnknownId(TaskId),
     /// Several tasks have the id.
     #[error("tasks.md has {id} twice, in lines {first_line} and {second_line}; give one of them another id")]

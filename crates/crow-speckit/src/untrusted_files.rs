@@ -87,8 +87,8 @@ fn describe_hooks(project: &SpeckitProject) -> Option<FileUse> {
     let hooks = SpeckitHooks::read(project).ok()?;
     let mut purposes = Vec::new();
     for (timing, command, hook) in hooks.all_hooks() {
-        let condition = if hook.is_optional { ", if you say so" } else { "" };
-        purposes.push(format!("hook {timing} {command} does {}{condition}", hook.command));
+        let condition = if hook.is_optional { ", if you approve" } else { "" };
+        purposes.push(format!("hook {timing} {command} runs {}{condition}", hook.command));
     }
     (!purposes.is_empty()).then_some(FileUse { purposes, command: None })
 }

@@ -128,7 +128,7 @@ fn what_is_missing_is_said_with_the_command_that_makes_it() {
         PLANNED,
         "prereq --json --require-tasks",
         &expect![[r#"
-        error: specs/001-a/tasks.md is not there
+        error: specs/001-a/tasks.md does not exist
         hint: run /speckit.tasks first
         exit 1
     "#]],
@@ -155,7 +155,7 @@ fn what_is_missing_is_said_with_the_command_that_makes_it() {
         ".specify/ specs/001-a/ specs/002-b/",
         "setup-plan",
         &expect![[r#"
-        error: nothing says which feature is meant; choose with /speckit use or --feature: 001-a, 002-b
+        error: no feature is selected; select one with /speckit use or --feature: 001-a, 002-b
         exit 1
     "#]],
     );
@@ -163,7 +163,7 @@ fn what_is_missing_is_said_with_the_command_that_makes_it() {
         PLANNED,
         "paths --feature 7",
         &expect![[r#"
-        error: there is no feature "7"; choose with /speckit use or --feature: 001-a
+        error: there is no feature "7"; select one with /speckit use or --feature: 001-a
         exit 1
     "#]],
     );
@@ -204,7 +204,7 @@ fn a_feature_begins_a_project() {
         "",
         "new-feature --json %",
         &expect![[r#"
-        error: there is no description; say what to build and why
+        error: the description is missing; describe what to build and why
         exit 1
     "#]],
     );
@@ -232,7 +232,7 @@ fn a_feature_that_is_there_is_taken_where_that_is_allowed() {
             BRANCH_NAME: 001-a
             SPEC_FILE: $ROOT/specs/001-a/spec.md
             FEATURE_NUM: 001
-            note: specs/001-a is there already
+            note: specs/001-a already exists
             exit 0
         "#]],
     );

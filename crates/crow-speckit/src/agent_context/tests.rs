@@ -126,7 +126,7 @@ fn the_block_goes_into_no_file_that_somebody_runs() {
         "docs/a.md",
     ] {
         let error = read(&format!("context_file: {file}")).unwrap_err();
-        assert!(error.contains("in which agents look for rules"), "{error}");
+        assert!(error.contains("is not a context file"), "{error}");
     }
     for marker in [r#""a\nb""#, r#""\x1b""#, "' '", &"a".repeat(201)] {
         let error = read(&format!("context_file: A.md\ncontext_markers: {{start: {marker}}}")).unwrap_err();

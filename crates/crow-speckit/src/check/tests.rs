@@ -45,7 +45,7 @@ fn ticks_that_a_new_list_lost_are_counted() {
     };
     assert_eq!(
         gone("- [ ] T001 a\n- [x] T002 b\n"),
-        "tasks.md: 2 of 3 ticks of the earlier list are gone; tick again what is done"
+        "tasks.md: 2 of 3 ticks of the previous list were lost; tick completed tasks again"
     );
     assert_eq!(gone("- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [x] T004 d\n"), "");
     fs::remove_file(feature.tasks_path()).unwrap();
@@ -73,7 +73,7 @@ fn check_constitution_line(constitution: Option<&str>, expected: &str) {
 
 #[test]
 fn a_constitution_that_is_not_filled_in_is_reported() {
-    let said = ".specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)";
+    let said = ".specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)";
     check_constitution_line(Some("# [PROJECT_NAME] Constitution\n"), said);
     check_constitution_line(Some("\n"), said);
     check_constitution_line(Some("# Photos Constitution\n\nTests first.\n"), "");

@@ -89,9 +89,9 @@ fn what_only_looks_like_an_option_is_text() {
 
 #[test]
 fn a_value_that_is_missing_or_wrong_is_refused() {
-    check("speckit.specify", "--number seven", &expect!["refused: --number wants a number, not seven."]);
-    check("speckit.specify", "--short-name", &expect!["refused: --short-name wants a value behind it."]);
-    check("speckit.plan", "--feature= x", &expect!["refused: --feature wants a value behind it."]);
+    check("speckit.specify", "--number seven", &expect!["refused: --number needs a number, not seven."]);
+    check("speckit.specify", "--short-name", &expect!["refused: --short-name needs a value."]);
+    check("speckit.plan", "--feature= x", &expect!["refused: --feature needs a value."]);
 }
 
 #[test]

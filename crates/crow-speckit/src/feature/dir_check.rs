@@ -53,7 +53,7 @@ impl InvalidFeatureDir {
         let reason = match self {
             Self::Outside => "it leads out of the project",
             Self::Root => "it is not below the project's root",
-            Self::Reserved => "it is no place for a feature: other things are kept there",
+            Self::Reserved => "it is used for something else, so no feature can be stored there",
         };
         format!("{reason}; {advice}")
     }
@@ -63,11 +63,13 @@ impl InvalidFeatureDir {
         let dir = dir.display();
         match self {
             Self::Outside => format!(
-                "it leads out of the project, to {dir}; name that folder yourself if you mean it, with --feature or \
+                "it leads out of the project, to {dir}; to use that directory, select it with --feature or \
                  SPECIFY_FEATURE_DIRECTORY"
             ),
             Self::Root | Self::Reserved => {
-                format!("it names {dir}, which is no place for a feature; point it anew with /speckit use")
+                format!(
+                    "it points to {dir}, where no feature can be stored; select another with /speckit use"
+                )
             }
         }
     }

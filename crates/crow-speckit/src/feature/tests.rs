@@ -19,12 +19,12 @@ fn told(project: &SpeckitProject, found: Result<(Feature, FeatureOrigin), Specki
 fn a_pointer_names_no_folder_in_which_commands_are_kept() {
     for (dir, expected) in [
         ("specs/001-a", "Pointer specs/001-a"),
-        (".", "no place for a feature"),
-        ("specs/001-a/../..", "no place for a feature"),
-        (".git", "no place for a feature"),
-        (".crow", "no place for a feature"),
-        (".specify/memory", "no place for a feature"),
-        ("..", "no place for a feature"),
+        (".", "no feature can be stored"),
+        ("specs/001-a/../..", "no feature can be stored"),
+        (".git", "no feature can be stored"),
+        (".crow", "no feature can be stored"),
+        (".specify/memory", "no feature can be stored"),
+        ("..", "no feature can be stored"),
         ("../x", "leads out of the project"),
     ] {
         let pointer = format!("{{\"feature_directory\": {dir:?}}}");
@@ -70,7 +70,7 @@ fn what_a_session_works_on_counts_while_it_is_where_it_was() {
     std::fs::remove_dir_all(&bound).unwrap();
     check("Only specs/001-a");
     std::os::unix::fs::symlink(outside.path(), &bound).unwrap();
-    check("it leads out of the project; choose another with /speckit use");
+    check("it leads out of the project; select another with /speckit use");
     let elsewhere = outside.path().canonicalize().unwrap();
     let found = resolve_feature(&project, asked(Some(&elsewhere), &none)).unwrap();
     assert_eq!(found, (Feature::from_dir(elsewhere), FeatureOrigin::Session), "the person named it");
@@ -106,7 +106,7 @@ fn a_page_stays_in_the_folder_of_its_feature() {
             feature.page_path(page).unwrap_err(),
             check_feature_prerequisites(&project, &feature, &[]).unwrap_err(),
         ] {
-            assert!(error.to_string().contains("leads out of the feature's folder"), "{error}");
+            assert!(error.to_string().contains("leads out of the feature's directory"), "{error}");
         }
         assert!(feature.read_page(page).is_err() && SpeckitProject::write_file(&path, "x").is_err());
     }
@@ -141,7 +141,7 @@ fn a_list_that_is_too_large_or_has_no_visible_name_is_refused() {
     assert!(error.ends_with("tasks.md has more than 50000 lines; split it"), "{error}");
     std::fs::create_dir(feature.checklists_dir()).unwrap();
     for (name, text, told) in [
-        ("a\u{202e}.md", String::new(), "characters that nobody can see; rename it"),
+        ("a\u{202e}.md", String::new(), "invisible characters; rename it"),
         ("a.md", "- [ ] a\n".repeat(140_000), "bytes of checklists; remove some"),
     ] {
         let path = feature.checklists_dir().join(name);

@@ -69,7 +69,7 @@ pub fn name_branch(
     let mut slug =
         request.short_name.map_or_else(|| slug_from_description(request.description), slugify_words);
     if slug.is_empty() {
-        let reason = "nothing in these words can name a branch; give a short name of letters and digits";
+        let reason = "the description has no word for a branch name; give a short name of letters and digits";
         return Err(SpeckitError::Invalid(reason.to_owned()));
     }
     let number = match request.number {
@@ -154,7 +154,7 @@ fn check_branch_name(name: &str) -> Result<(), SpeckitError> {
         || name.contains(is_forbidden)
         || name.split('/').any(is_invalid_component)
     {
-        "git does not take it".to_owned()
+        "git rejects it".to_owned()
     } else {
         return Ok(());
     };

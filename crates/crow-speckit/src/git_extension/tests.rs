@@ -51,7 +51,9 @@ fn branches_count_on_from_directories_and_branches() {
         "",
         "",
         next("写真"),
-        &expect!["error: nothing in these words can name a branch; give a short name of letters and digits"],
+        &expect![
+            "error: the description has no word for a branch name; give a short name of letters and digits"
+        ],
     );
 }
 

@@ -24,9 +24,7 @@ pub(super) fn ensure_set_aside_dir(project: &SpeckitProject) -> Result<PathBuf, 
         resolve_path(project.root(), &directory).map_err(|error| SpeckitError::io(&directory, error))?;
     match canonical == directory && is_real_dir(&directory) {
         true => Ok(directory),
-        false => {
-            Err(SpeckitError::invalid_file(&directory, "it has become a link; put a folder in its place"))
-        }
+        false => Err(SpeckitError::invalid_file(&directory, "it is a link now; replace it with a directory")),
     }
 }
 
@@ -79,7 +77,7 @@ fn move_contents(path: &Path, target: &mut File) -> io::Result<()> {
             fs::remove_file(path)
         }
         OpenOutcome::Missing => Ok(()),
-        OpenOutcome::Other => Err(io::Error::other("it is no file, and on another disk")),
+        OpenOutcome::Other => Err(io::Error::other("it is not a regular file and is on another file system")),
     }
 }
 

@@ -293,7 +293,7 @@ impl GuardSnapshot {
     fn set_aside(&self, path: &Path) -> io::Result<()> {
         let directory = path.parent().ok_or(ErrorKind::InvalidInput)?;
         if resolve_path(&self.guard.root, directory)? != directory {
-            return Err(io::Error::other("its folder has become a link"));
+            return Err(io::Error::other("its directory is a link now"));
         }
         let aside_dir = set_aside::ensure_set_aside_dir(&SpeckitProject::from_root(&self.guard.root))
             .map_err(io::Error::other)?;
@@ -319,7 +319,7 @@ impl GuardSnapshot {
             Some(_) | None => self.guard.root.join(SPECIFY_DIR),
         };
         if !is_real_dir(&base) || resolve_path(&self.guard.root, &base)? != base {
-            return Err(io::Error::other("the folder around it is gone, or has become a link"));
+            return Err(io::Error::other("its parent directory is missing or is a link now"));
         }
         let mut current = base.clone();
         for part in directory.strip_prefix(&base).map_err(io::Error::other)? {

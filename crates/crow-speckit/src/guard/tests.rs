@@ -67,7 +67,7 @@ fn what_each_command_may_write() {
     "#]]
     .assert_eq(&shown);
     let refusal = guard(WorkflowCommand::Plan, &root).may_write(&root.join("src/a.rs")).unwrap_err();
-    assert_eq!(refusal, "/speckit.plan writes the feature's folder only; src/a.rs stays as it is");
+    assert_eq!(refusal, "/speckit.plan writes the feature's directory only; src/a.rs stays as it is");
     let none = WriteGuard::new(WorkflowCommand::Plan, &root, None);
     assert!(none.may_write(&root.join("specs/001-a/plan.md")).is_err());
 }
@@ -445,7 +445,7 @@ fn what_is_gone_or_new_in_other_features() {
     assert_eq!(stage.text("specs/002-b/plan.md"), "plan");
     assert_eq!(stage.call("specs/002-b/new.md", "new"), "Created specs/002-b/new.md\n");
     assert_eq!(stage.text("specs/002-b/new.md"), "new");
-    // Another session implements it.
+    // Another session is implementing it.
     let project = SpeckitProject::from_root(&stage.root);
     let _hold =
         crate::FeatureLock::acquire(&project, &crate::Feature::from_dir(stage.root.join("specs/002-b")))

@@ -102,7 +102,7 @@ fn check_task(list: &TaskList, task: &TaskItem, problems: &mut Vec<LintProblem>)
     match list.phase_for(task).map(|phase| phase.kind) {
         Some(PhaseKind::Story { number, .. }) => {
             if !task.stories.contains(&number) {
-                report(format!("{id} stands in the phase of story {number}; label it [US{number}]"));
+                report(format!("{id} is in the phase of story {number}; label it [US{number}]"));
             }
             if !has_path(&task.text) {
                 report(format!("{id} names no file; say the path it is about"));
@@ -115,8 +115,6 @@ fn check_task(list: &TaskList, task: &TaskItem, problems: &mut Vec<LintProblem>)
         }
         Some(PhaseKind::Setup | PhaseKind::Foundational | PhaseKind::Polish) => {}
         Some(PhaseKind::Convergence | PhaseKind::Other) => {}
-        None => {
-            report(format!("{id} stands in no phase; put it below a heading such as `## Phase 1: Setup`"))
-        }
+        None => report(format!("{id} is in no phase; put it below a heading such as `## Phase 1: Setup`")),
     }
 }

@@ -37,8 +37,7 @@ pub(crate) fn compose_layers(
 ) -> Result<Vec<PromptPart>, SpeckitError> {
     let is_base = |(layer, _): &(&TemplateLayer, PromptPart)| layer.strategy == LayerStrategy::Replace;
     let Some(base_index) = layers.iter().position(is_base) else {
-        let reason =
-            format!("{name} has layers that add to it, and none that they add to; add one that replaces");
+        let reason = format!("{name} has layers that extend it but no base layer; add one that replaces");
         return Err(SpeckitError::Invalid(reason));
     };
     let mut parts = Vec::new();
@@ -65,7 +64,10 @@ fn join_layer(
     };
     let n_bytes: usize = base_parts.iter().map(|part| part.text.len()).sum();
     if n_bytes.saturating_mul(n_copies).saturating_add(text.len()) > COMPOSED_BYTES_MAX {
-        return Err(layer_error(layer, &format!("with it, there are more than {COMPOSED_BYTES_MAX} bytes")));
+        return Err(layer_error(
+            layer,
+            &format!("with it, the composed text has more than {COMPOSED_BYTES_MAX} bytes"),
+        ));
     }
     let mut parts = Vec::new();
     match layer.strategy {
@@ -79,10 +81,7 @@ fn join_layer(
             push_part(&mut parts, PromptPart::from_markdown(format!("{SEPARATOR}{text}")));
         }
         LayerStrategy::Wrap if n_copies == 0 => {
-            return Err(layer_error(
-                layer,
-                &format!("it stands around another and has no {CORE_PLACEHOLDER}"),
-            ));
+            return Err(layer_error(layer, &format!("it wraps another layer but has no {CORE_PLACEHOLDER}")));
         }
         LayerStrategy::Wrap => {
             for (index, segment) in text.split(CORE_PLACEHOLDER).enumerate() {

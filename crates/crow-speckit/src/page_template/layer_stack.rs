@@ -37,7 +37,7 @@ impl fmt::Display for LayerOrigin {
             Self::Preset(id) => write!(f, "preset {id}"),
             Self::Extension(id) => write!(f, "extension {id}"),
             Self::Core => write!(f, "this project's templates"),
-            Self::User => write!(f, "your own folder"),
+            Self::User => write!(f, "your own directory"),
             Self::BuiltIn => write!(f, "Crow"),
         }
     }
@@ -84,7 +84,7 @@ impl TemplateLayer {
             LayerSource::User(path) => (path, SpeckitProject::read_file(path)?),
             LayerSource::BuiltIn(text) => return Ok((*text).to_owned()),
         };
-        text.ok_or_else(|| SpeckitError::invalid_file(path, "it is gone"))
+        text.ok_or_else(|| SpeckitError::invalid_file(path, "it no longer exists"))
     }
 }
 

@@ -68,7 +68,7 @@ fn layers_compose_as_the_real_tool_does_it() {
     check(
         &STACK[1..],
         "x",
-        &expect!["error: x has layers that add to it, and none that they add to; add one that replaces"],
+        &expect!["error: x has layers that extend it but no base layer; add one that replaces"],
     );
     check(&[], "x", &expect!["error: there is no page template named x"]);
 }
@@ -80,7 +80,7 @@ fn a_broken_manifest_counts_unless_a_stronger_layer_hides_it() {
         &with(&[broken]),
         "x",
         &expect![
-            "error: $DIR/.specify/presets/c/preset.yml cannot be used: each template needs a type, a name, a file, and a strategy that exists, if any"
+            "error: $DIR/.specify/presets/c/preset.yml cannot be used: each template needs a type, a name and a file, and its strategy must be valid"
         ],
     );
     check(&with(&[broken, OVERRIDE]), "x", &expect![[r#""OVR\n""#]]);
@@ -147,11 +147,11 @@ fn the_persons_page_and_ours_are_the_base_where_the_project_has_none() {
         &files,
         "spec-template",
         &expect![[r#"
-        used prepend preset a .specify/presets/a/spec-template.md
-        used replace this project's templates .specify/templates/spec-template.md
-        - replace your own folder $DIR/own/spec-template.md
-        - replace Crow 
-    "#]],
+            used prepend preset a .specify/presets/a/spec-template.md
+            used replace this project's templates .specify/templates/spec-template.md
+            - replace your own directory $DIR/own/spec-template.md
+            - replace Crow 
+        "#]],
     );
 }
 
@@ -174,7 +174,7 @@ fn what_stands_around_needs_a_place_and_is_not_read_twice() {
         &[CORE, (B.0, "no place"), B_WRAPS],
         "x",
         &expect![
-            "error: $DIR/.specify/presets/b/x.md cannot be used: it stands around another and has no {CORE_TEMPLATE}"
+            "error: $DIR/.specify/presets/b/x.md cannot be used: it wraps another layer but has no {CORE_TEMPLATE}"
         ],
     );
     let (large, many) = ("x".repeat(1 << 20), "{CORE_TEMPLATE}".repeat(5));
@@ -182,7 +182,7 @@ fn what_stands_around_needs_a_place_and_is_not_read_twice() {
         &[(CORE.0, &large), (B.0, &many), B_WRAPS],
         "x",
         &expect![
-            "error: $DIR/.specify/presets/b/x.md cannot be used: with it, there are more than 4194304 bytes"
+            "error: $DIR/.specify/presets/b/x.md cannot be used: with it, the composed text has more than 4194304 bytes"
         ],
     );
 }

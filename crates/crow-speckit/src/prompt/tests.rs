@@ -74,8 +74,8 @@ fn a_template_neither_runs_for_ever_nor_grows_without_end() {
     ];
     expect![[r#"
         the prompt template does not render: engine ran out of fuel (in prompt:1)
-        the prompt would have more than 524288 bytes; shorten the template or what was typed
-        the prompt would have more than 524288 bytes; shorten the template or what was typed"#]]
+        the prompt would have more than 524288 bytes; shorten the template or the arguments
+        the prompt would have more than 524288 bytes; shorten the template or the arguments"#]]
     .assert_eq(&errors.join("\n"));
     let whole = saying(&"x".repeat(PROMPT_BYTES_MAX));
     assert_eq!(render_prompt("{{ args }}", PromptKind::Jinja, &whole).unwrap().len(), PROMPT_BYTES_MAX);

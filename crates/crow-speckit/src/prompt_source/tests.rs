@@ -67,7 +67,7 @@ fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
             Jinja "own {{ args }}"
             Markdown "\nLast.\n"
             from preset lean
-            from your own folder
+            from your own directory
             trusts .specify/presets/lean/commands/speckit.plan.md (64 bytes)
             trusts .specify/presets/lean/preset.yml (108 bytes)
         "#]],
@@ -75,9 +75,9 @@ fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
     check(
         &all[..1],
         &expect![[r#"
-        Jinja "own {{ args }}"
-        from your own folder
-    "#]],
+            Jinja "own {{ args }}"
+            from your own directory
+        "#]],
     );
     let (_folder, project) = fixture_project(&[]);
     let source = command_prompt(&project, None, WorkflowCommand::Plan).unwrap();
@@ -95,7 +95,7 @@ fn older_presets_say_in_the_command_how_it_goes_with_the_rest() {
             Jinja "own {{ args }}"
             Markdown "\n\nMore {ARGS}.\n"
             from preset lean
-            from your own folder
+            from your own directory
             trusts .specify/presets/lean/commands/speckit.plan.md (38 bytes)
             trusts .specify/presets/lean/preset.yml (92 bytes)
         "#]],
@@ -119,7 +119,7 @@ fn layers_above_the_base_of_two_presets_are_one_stretch() {
             Markdown "\n\nMore.\nLast.\n"
             from preset lean
             from preset more
-            from your own folder
+            from your own directory
             trusts .specify/presets/lean/commands/speckit.plan.md (64 bytes)
             trusts .specify/presets/more/commands/speckit.plan.md (5 bytes)
             trusts .specify/presets/lean/preset.yml (108 bytes)
@@ -138,9 +138,9 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
     check(
         &[OWN, (file, text), (place, &stock)],
         &expect![[r#"
-        Jinja "own {{ args }}"
-        from your own folder
-    "#]],
+            Jinja "own {{ args }}"
+            from your own directory
+        "#]],
     );
     check(
         &[OWN, (file, "Edited $ARGUMENTS."), (place, &stock)],
@@ -154,9 +154,9 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
     check(
         &[OWN, (place, &stock)],
         &expect![[r#"
-        Jinja "own {{ args }}"
-        from your own folder
-    "#]],
+            Jinja "own {{ args }}"
+            from your own directory
+        "#]],
     );
     let skill = ".crow/skills/speckit-plan/SKILL.md";
     check(
@@ -209,7 +209,7 @@ fn an_extensions_command_is_written_for_the_project() {
     "#]].assert_eq(&told(&project, extension_prompt(&project, &command)));
     std::fs::remove_file(project.root().join(&command.file)).unwrap();
     expect![[r#"
-        error: .specify/extensions/git/commands/c.md cannot be used: it is not there; install the extension again
+        error: .specify/extensions/git/commands/c.md cannot be used: it is missing; install the extension again
     "#]].assert_eq(&told(&project, extension_prompt(&project, &command)));
 }
 

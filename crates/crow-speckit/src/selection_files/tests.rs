@@ -29,20 +29,20 @@ fn what_decides_is_supplied_with_what_it_does() {
     }
     expect_test::expect![[r#"
         .specify/extensions/agent-context/agent-context-config.yml
-          keeps a block in AGENTS.md
+          updates a block in AGENTS.md
         .specify/extensions/ev/commands/danger.md
           command /speckit.ev.danger: 
         .specify/extensions/ev/commands/safe.md
           command /speckit.ev.safe: 
         .specify/extensions/ev/extension.yml
-          names the commands of the extension ev
+          defines the commands of the extension ev
         .specify/extensions/git/git-config.yml
-          sets how branches and commits are made
+          configures branches and commits
           git commits after /speckit.plan
         .specify/extensions.yml
-          hook before /speckit.plan does speckit.ev.safe, if you say so
-          hook after /speckit.plan does speckit.git.commit, if you say so
-          hook after /speckit.plan does speckit.agent-context.update, if you say so
+          hook before /speckit.plan runs speckit.ev.safe, if you approve
+          hook after /speckit.plan runs speckit.git.commit, if you approve
+          hook after /speckit.plan runs speckit.agent-context.update, if you approve
     "#]]
     .assert_eq(&told);
     let files = hook_config_files(&project).unwrap();
@@ -79,5 +79,5 @@ fn a_command_comes_with_the_manifest_that_names_its_file() {
     let swapped = MANIFEST_EV.1.replace("danger.md", "x.md").replace("safe.md", "danger.md");
     std::fs::write(project.root().join(MANIFEST_EV.0), swapped).unwrap();
     let error = extension_prompt(&project, &safe).unwrap_err().to_string();
-    assert!(error.contains("the extension ev names it otherwise now"), "{error}");
+    assert!(error.contains("the extension ev has changed this command"), "{error}");
 }

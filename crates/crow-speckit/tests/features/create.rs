@@ -107,7 +107,7 @@ fn another_folder_of_that_name_is_told_of() {
         "sort photos",
         &expect![[r#"
         .specify/specs/001-sort-photos
-        note: something else is named specs: programs that look only into specs/ do not see the features in .specify/specs/ and count from 001
+        note: another file is named specs: programs that look only into specs/ do not see the features in .specify/specs/ and count from 001
         .specify/specs/001-sort-photos/checklists/requirements.md: requirements-template
         .specify/specs/001-sort-photos/spec.md: # Sort photos 001-sort-photos 2026-01-02 sort photos
         specs/rspec.rb: x
@@ -144,21 +144,21 @@ fn what_cannot_be_a_feature_writes_nothing() {
         "",
         " ",
         &expect![[r#"
-        error: there is no description; say what to build and why
+        error: the description is missing; describe what to build and why
     "#]],
     );
     check_create(
         "",
         "!?",
         &expect![[r#"
-        error: the name has neither a letter nor a digit; choose one with --short-name, such as user-auth
+        error: the name has no letters or digits; choose one with --short-name, such as user-auth
     "#]],
     );
     check_create(
         "../elsewhere/ specs->../elsewhere .specify/init-options.json={}",
         "sort photos",
         &expect![[r#"
-            error: $DIR/project/specs cannot be used: a link in it leads out of the project; put a folder in its place, or set speckit.specs_root
+            error: $DIR/project/specs cannot be used: a link in it leads out of the project; replace it with a directory, or set speckit.specs_root
             .specify/init-options.json: {}
             specs -> ../elsewhere
         "#]],
@@ -188,7 +188,7 @@ fn a_folder_that_is_named_is_taken_as_it_is() {
         "docs/albums/spec.md=mine",
         "dir=docs/albums sort photos",
         &expect![[r#"
-        error: docs/albums has a spec already; name another folder
+        error: docs/albums has a spec already; choose another directory
         docs/albums/spec.md: mine
     "#]],
     );
@@ -266,6 +266,6 @@ fn a_feature_is_not_made_where_commands_are_kept() {
         let disk = Disk::new("");
         let made =
             new_feature(&format!("dir={dir} sort photos"), |new| create_feature(&disk.project, new, &pages));
-        assert!(made.unwrap_err().to_string().contains("name another folder"), "{dir}");
+        assert!(made.unwrap_err().to_string().contains("choose another directory"), "{dir}");
     }
 }

@@ -126,8 +126,8 @@ const POINTED: &str = r#".specify/feature.json={"feature_directory":"specs/002-b
 
 #[test]
 fn the_strongest_says_which_feature_is_meant() {
-    check_resolve(POINTED, "named=1 bound=specs/003-c variable=specs/002-b", "specs/001-a by Named");
-    check_resolve(POINTED, "bound=specs/003-c variable=specs/001-a", "specs/003-c by Bound");
+    check_resolve(POINTED, "named=1 bound=specs/003-c variable=specs/002-b", "specs/001-a by Typed");
+    check_resolve(POINTED, "bound=specs/003-c variable=specs/001-a", "specs/003-c by Session");
     check_resolve(POINTED, "variable=specs/009-new/", "specs/009-new by Variable");
     check_resolve(POINTED, "", "specs/002-b by Pointer");
     check_resolve("specs/001-a/", "", "specs/001-a by Only");
@@ -135,34 +135,33 @@ fn the_strongest_says_which_feature_is_meant() {
     check_resolve(
         "specs/001-a/ .specify/specs/002-b/",
         "",
-        "error: nothing says which feature is meant; choose with /speckit use or --feature: 001-a, 002-b",
+        "error: no feature is selected; select one with /speckit use or --feature: 001-a, 002-b",
     );
 }
 
 #[test]
 fn a_feature_is_named_by_number_name_or_folder() {
-    check_resolve(POINTED, "named=003", "specs/003-c by Named");
-    check_resolve(POINTED, "named=003-c", "specs/003-c by Named");
-    check_resolve(POINTED, "named=specs/001-a/", "specs/001-a by Named");
+    check_resolve(POINTED, "named=003", "specs/003-c by Typed");
+    check_resolve(POINTED, "named=003-c", "specs/003-c by Typed");
+    check_resolve(POINTED, "named=specs/001-a/", "specs/001-a by Typed");
     check_resolve(
         POINTED,
         "named=4",
-        "error: there is no feature \"4\"; choose with /speckit use or --feature: 001-a, 002-b, 003-c",
+        "error: there is no feature \"4\"; select one with /speckit use or --feature: 001-a, 002-b, 003-c",
     );
     check_resolve(
         "specs/001-a/ .specify/specs/001-b/",
         "named=1",
-        "error: several features have this number; choose with /speckit use or --feature: 001-a, 001-b",
+        "error: several features have this number; select one with /speckit use or --feature: 001-a, 001-b",
     );
-    check_resolve("../elsewhere/", "named=../elsewhere", "../elsewhere by Named");
-    check_resolve("", "named=x", "error: there is no feature \"x\"; make one with /speckit.specify");
+    check_resolve("../elsewhere/", "named=../elsewhere", "../elsewhere by Typed");
+    check_resolve("", "named=x", "error: there is no feature \"x\"; create one with /speckit.specify");
 }
 
 #[test]
 fn without_a_pointer_the_branch_says_it() {
     const TWO: &str = "specs/001-a/ specs/002-b/";
-    let unclear =
-        "error: nothing says which feature is meant; choose with /speckit use or --feature: 001-a, 002-b";
+    let unclear = "error: no feature is selected; select one with /speckit use or --feature: 001-a, 002-b";
     check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/feat/002-other~"), "", "specs/002-b by Branch");
     check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/main"), "", unclear);
     check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/009-x"), "", unclear);
@@ -172,7 +171,7 @@ fn without_a_pointer_the_branch_says_it() {
     check_resolve(
         "specs/001-a/ specs/001-b/ .git/HEAD=ref:%refs/heads/001-x",
         "",
-        "error: the branch fits several features; choose with /speckit use or --feature: 001-a, 001-b",
+        "error: several features match the branch; select one with /speckit use or --feature: 001-a, 001-b",
     );
     check_resolve(
         "specs/20260101-120000-a/ specs/002-b/ .git/HEAD=ref:%refs/heads/20260101-120000-a",
@@ -190,11 +189,11 @@ fn a_pointer_is_read_as_others_write_it() {
     check(r#"{"feature_directory":"specs/008-gone"}"#, "specs/008-gone by Pointer");
     let broken = |why: &str| {
         let file = "error: $DIR/project/.specify/feature.json cannot be used";
-        format!("{file}: {why}; point it anew with /speckit use, or delete the file")
+        format!("{file}: {why}; select a feature with /speckit use, or delete the file")
     };
     for text in ["null", "7", "\"\"", "[]"] {
         let text = format!("{{\"feature_directory\":{text}}}");
-        check(&text, &broken("its feature_directory is not the name of a folder"));
+        check(&text, &broken("its feature_directory is not the name of a directory"));
     }
     check("{}", &broken("it has no feature_directory"));
     check("[]", &broken("it has no feature_directory"));
@@ -208,7 +207,7 @@ fn a_pointer_never_leads_out_of_the_project() {
     let refused = |dir: &str| {
         let file = "error: $DIR/project/.specify/feature.json cannot be used: it leads out of the project";
         format!(
-            "{file}, to {dir}; name that folder yourself if you mean it, with --feature or SPECIFY_FEATURE_DIRECTORY"
+            "{file}, to {dir}; to use that directory, select it with --feature or SPECIFY_FEATURE_DIRECTORY"
         )
     };
     check_resolve(&out("../elsewhere"), "", &refused("$DIR/project/../elsewhere"));
@@ -298,10 +297,14 @@ fn a_project_begins_where_its_folder_is() {
     check_find("src/", ("src", None), "none");
     check_find("kit/ .specify->kit", (".", None), root);
     let broken = |why: &str| format!("error: {root}/.specify cannot be used: {why}");
-    check_find(".specify=file", (".", None), &broken("it is not a folder; move it away, or work elsewhere"));
-    let out = "it is a link that leads out of the project; put a folder in its place";
+    check_find(
+        ".specify=file",
+        (".", None),
+        &broken("it is not a directory; move it away, or work in another directory"),
+    );
+    let out = "it is a link that leads out of the project; replace it with a directory";
     check_find("../elsewhere/ .specify->../elsewhere", (".", None), &broken(out));
-    let nowhere = "it is a link that leads nowhere; put a folder in its place";
+    let nowhere = "it is a link that leads nowhere; replace it with a directory";
     check_find(".specify->nowhere", (".", None), &broken(nowhere));
 }
 
@@ -309,12 +312,12 @@ fn a_project_begins_where_its_folder_is() {
 fn a_root_that_the_environment_names_must_be_one() {
     check_find(".specify/ other/.specify/", (".", Some("other/")), "$DIR/project/other");
     let refused = |named: &str, why: &str| {
-        let next = "let it name a folder with a .specify/, or unset it";
-        format!("error: SPECIFY_INIT_DIR names {named}, {why}; {next}")
+        let next = "set it to a directory with a .specify/, or unset it";
+        format!("error: SPECIFY_INIT_DIR is {named}, {why}; {next}")
     };
     check_find(".specify/ other/", (".", Some("other")), &refused("other", "which has no .specify/"));
-    check_find(".specify/", (".", Some("gone")), &refused("gone", "which is not a folder"));
-    check_find(".specify/ file=x", (".", Some("file")), &refused("file", "which is not a folder"));
+    check_find(".specify/", (".", Some("gone")), &refused("gone", "which is not a directory"));
+    check_find(".specify/ file=x", (".", Some("file")), &refused("file", "which is not a directory"));
 }
 
 /// Checks the prerequisites of a feature and lists its documents.
@@ -332,16 +335,16 @@ fn check_prerequisites(things: &str, needs: &[FeaturePrerequisite], expected: &s
 fn the_first_thing_that_is_missing_is_said_with_the_command_that_makes_it() {
     let all = [FeaturePrerequisite::Plan, FeaturePrerequisite::Spec, FeaturePrerequisite::Tasks];
     let check = |things: &str, expected: &str| check_prerequisites(things, &all, expected);
-    check("", "unmet: the folder specs/001-a of the feature is not there; /speckit.specify");
-    check("specs/001-a/", "unmet: specs/001-a/plan.md is not there; /speckit.plan");
+    check("", "unmet: the feature's directory specs/001-a does not exist; /speckit.specify");
+    check("specs/001-a/", "unmet: specs/001-a/plan.md does not exist; /speckit.plan");
     let empty = "unmet: specs/001-a/plan.md is empty; fill it, or remove it; /speckit.plan";
     check("specs/001-a/plan.md=", empty);
     check(
         "specs/001-a/plan.md=x specs/001-a/spec.md/",
-        "unmet: specs/001-a/spec.md is not there; /speckit.specify",
+        "unmet: specs/001-a/spec.md does not exist; /speckit.specify",
     );
     let planned = "specs/001-a/plan.md=x specs/001-a/spec.md=";
-    check(planned, "unmet: specs/001-a/tasks.md is not there; /speckit.tasks");
+    check(planned, "unmet: specs/001-a/tasks.md does not exist; /speckit.tasks");
     check(&format!("{planned} specs/001-a/tasks.md="), "");
     check_prerequisites("specs/001-a/plan.md=", &[FeaturePrerequisite::PlanFile], "");
     assert_eq!(prerequisites_for(crow_speckit::WorkflowCommand::Specify), None);
@@ -360,7 +363,7 @@ fn a_plan_begins_once_and_tasks_after_it() {
     let disk = Disk::new("specs/001-a/spec.md=x");
     let feature = Feature::from_dir(disk.project.resolve_path("specs/001-a"));
     let tasks = || disk.told(setup_tasks(&disk.project, &feature, &pages), |page| page.text);
-    assert_eq!(tasks(), "unmet: specs/001-a/plan.md is not there; /speckit.plan");
+    assert_eq!(tasks(), "unmet: specs/001-a/plan.md does not exist; /speckit.plan");
     assert!(setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
     assert!(!setup_plan(&disk.project, &feature, &now(), &pages).unwrap());
     assert_eq!(tasks(), "tasks-template");

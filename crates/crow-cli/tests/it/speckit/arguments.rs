@@ -53,7 +53,7 @@ fn what_is_no_option_is_text() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/007-own-name/spec.md "# Feature Specification: Own name\n\n**Feature Branch**: `007-own-name`\n\n**Created**: $DATE\n\n**Status**: Draft\n\n**Inp"… -> "$spec"
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/007-own-name⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --number 7 --short-name "Own Name" --x y --…
             = end_turn
             > tree
@@ -65,13 +65,13 @@ fn what_is_no_option_is_text() {
               .specify/specs/007-own-name/spec.md $spec
               specs -> .specify/specs
             > still /speckit.specify --number seven x
-            < text[note-2] --number wants a number, not seven.⏎
+            < text[note-2] --number needs a number, not seven.⏎
             = end_turn
             > still /speckit.specify --number 8
             < text[note-3] There is nothing to specify; say behind /speckit.specify what to build and why.⏎
             = end_turn
             > still /speckit.specify --short-name
-            < text[note-4] --short-name wants a value behind it.⏎
+            < text[note-4] --short-name needs a value.⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --number 7 --short-name \"Own Name\" --x y -- --number 8 {{7*7}} $ARGUMENTS [DATE]" + crow:speckit/specify "# Write the spec of 007-own-name"

@@ -71,7 +71,7 @@ fn from_the_rules_to_the_code() {
             = end_turn
             > prompt /speckit.clarify
             < text[msg-14] Nothing to ask.
-            < text[msg-15] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-15] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎- checklists/requirements.md: 0 of 16 checked⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             > prompt /speckit.plan Python
             < call call-18-0 write "Write .specify/specs/001-photo-albums/plan.md" pending {"file_path":".specify/specs/001-photo-albums/plan.md","content":"$plan"}

@@ -89,7 +89,7 @@ fn a_form_in_clarify() {
             ? form The model asks: How many photos? [] -> up to 5,000
             < call call-6-0 completed "The person answered: up to 5,000\n(You may ask 3 more.)\nCrow wrote both under Clarifications in $HOME/project/.specify/specs/001-photo-albums/spec.md. Carry it i"
             < text[msg-8] Settled.
-            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 2⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 2⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             $F/spec.md:
@@ -145,7 +145,7 @@ fn a_form_that_is_declined_or_closed() {
             < call call-8-0 in_progress
             < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-10] Settled.
-            < text[msg-11] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-11] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -192,7 +192,7 @@ fn a_form_that_fails_becomes_text() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-7] Settled.
-            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -272,7 +272,7 @@ fn a_form_in_specify() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-8] Written.
-            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             $F/spec.md:

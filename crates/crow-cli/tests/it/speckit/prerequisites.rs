@@ -67,19 +67,19 @@ fn with_a_spec_only() {
         "#,
         &expect![[r#"
             > still /speckit.checklist
-            < text[note-1] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
+            < text[note-1] .specify/specs/001-photo-albums/plan.md does not exist; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-2] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
+            < text[note-2] .specify/specs/001-photo-albums/plan.md does not exist; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.analyze
-            < text[note-3] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
+            < text[note-3] .specify/specs/001-photo-albums/plan.md does not exist; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-4] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
+            < text[note-4] .specify/specs/001-photo-albums/plan.md does not exist; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-5] .specify/specs/001-photo-albums/plan.md is not there; run /speckit.plan first.⏎
+            < text[note-5] .specify/specs/001-photo-albums/plan.md does not exist; run /speckit.plan first.⏎
             = end_turn
             > still /speckit.checklist
             < text[note-6] .specify/specs/001-photo-albums/plan.md is empty; fill it, or remove it; run /speckit.plan first.⏎
@@ -109,13 +109,13 @@ fn without_tasks() {
         "#,
         &expect![[r#"
             > still /speckit.analyze
-            < text[note-1] .specify/specs/001-photo-albums/tasks.md is not there; run /speckit.tasks first.⏎
+            < text[note-1] .specify/specs/001-photo-albums/tasks.md does not exist; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.implement
-            < text[note-2] .specify/specs/001-photo-albums/tasks.md is not there; run /speckit.tasks first.⏎
+            < text[note-2] .specify/specs/001-photo-albums/tasks.md does not exist; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-3] .specify/specs/001-photo-albums/tasks.md is not there; run /speckit.tasks first.⏎
+            < text[note-3] .specify/specs/001-photo-albums/tasks.md does not exist; run /speckit.tasks first.⏎
             = end_turn
             > still /speckit.implement
             < text[note-4] There is no task in tasks.md; run /speckit.tasks first.⏎
@@ -124,19 +124,19 @@ fn without_tasks() {
             < text[note-5] No task is done yet, so there is nothing to compare; /speckit.implement comes first.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-6] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
+            < text[note-6] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.clarify
-            < text[note-7] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
+            < text[note-7] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.tasks
-            < text[note-8] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
+            < text[note-8] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.analyze
-            < text[note-9] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
+            < text[note-9] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.converge
-            < text[note-10] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
+            < text[note-10] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎
             = end_turn
         "#]],
     );
@@ -161,22 +161,22 @@ fn a_feature_that_cannot_be_found() {
         "#,
         &expect![[r#"
             > still /speckit.plan --feature 003
-            < text[note-1] There is no feature "003"; choose with /speckit use or --feature: 001-photo-albums, 002-music.⏎
+            < text[note-1] There is no feature "003"; select one with /speckit use or --feature: 001-photo-albums, 002-music.⏎
             = end_turn
             > still /speckit.plan --feature
-            < text[note-2] --feature wants a value behind it.⏎
+            < text[note-2] --feature needs a value.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-3] The folder specs/009-gone of the feature is not there; run /speckit.specify first.⏎
+            < text[note-3] The feature's directory specs/009-gone does not exist; run /speckit.specify first.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-4] $HOME/project/.specify/feature.json cannot be used: its feature_directory is not the name of a folder; point it anew with /speckit use, or delete the file.⏎
+            < text[note-4] $HOME/project/.specify/feature.json cannot be used: its feature_directory is not the name of a directory; select a feature with /speckit use, or delete the file.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-5] $HOME/project/.specify/feature.json cannot be used: it leads out of the project, to $HOME/project/../elsewhere; name that folder yourself if you mean it, with --feature or SPECIFY_FEATURE_DIRECTORY.⏎
+            < text[note-5] $HOME/project/.specify/feature.json cannot be used: it leads out of the project, to $HOME/project/../elsewhere; to use that directory, select it with --feature or SPECIFY_FEATURE_DIRECTORY.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-6] Nothing says which feature is meant; choose with /speckit use or --feature: 001-photo-albums, 002-music.⏎
+            < text[note-6] Nothing says which feature is meant; select one with /speckit use or --feature: 001-photo-albums, 002-music.⏎
             = end_turn
         "#]],
     );

@@ -90,7 +90,7 @@ fn no_more_questions() {
             < call call-9-0 in_progress
             < call call-9-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-11] Settled.
-            < text[msg-12] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-12] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -312,7 +312,7 @@ fn an_answer_in_plan_mode() {
             = end_turn
             > prompt a
             < text[msg-5] As it is.
-            < text[msg-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 1 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 1 open points⏎- Answers recorded today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -356,7 +356,7 @@ fn answered_after_a_restart() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-7] Settled.
-            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"
@@ -403,12 +403,12 @@ fn answered_in_a_copy() {
             < call call-5-0 in_progress
             < call call-5-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-7] Settled.
-            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-8] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             > first
             > prompt Beside the photos
             < text[msg-5] As it is.
-            < text[msg-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 2⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-6] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 2⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.clarify" + crow:speckit/clarify "# Settle the open points of 001-photo-albums"

@@ -76,7 +76,7 @@ fn two_at_once() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-8] Settled.
-            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 1⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 1⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             told 1 times
             asked 0 with speckit_ask
@@ -115,7 +115,7 @@ fn no_question_at_all() {
             < call call-6-0 in_progress
             < call call-6-0 failed "two options have the same label"
             < text[msg-8] Nothing is open.
-            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -224,7 +224,7 @@ fn text_in_specify() {
             < call call-7-0 in_progress
             < call call-7-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "- **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]" -> "- **FR-002**: The application MUST leave photos as they are, and writes nothing into their folder"
             < text[msg-9] Written.
-            < text[msg-10] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-10] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             = end_turn
             $F/spec.md:
               - - **FR-002**: The application MUST leave photos as they are [NEEDS CLARIFICATION: may it write into the folder?]

@@ -64,7 +64,7 @@ fn a_spec_that_is_put_right() {
             < call call-6-0 in_progress
             < call call-6-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "$spec-bad" -> "$spec"
             < text[msg-8] Mended.
-            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers written down today: 0⏎⏎Next: `/speckit.plan`⏎
+            < text[msg-9] ⏎**/speckit.clarify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- Answers recorded today: 0⏎⏎Next: `/speckit.plan`⏎
             < title /speckit.clarify
             = end_turn
             asked 0 with speckit_ask
@@ -167,13 +167,13 @@ fn tasks_twice() {
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
                 - tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it
                 - tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order
-                - tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]
+                - tasks.md: line 9: T003 is in the phase of story 1; label it [US1]
                 - tasks.md: line 9: T003 names no file; say the path it is about
             asked 3
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
                 - tasks.md: line 5: T001 is labelled with a story outside of a story's phase; remove the label or move it
                 - tasks.md: line 9: T003 follows T001; number the tasks on without gaps, in their order
-                - tasks.md: line 9: T003 stands in the phase of story 1; label it [US1]
+                - tasks.md: line 9: T003 is in the phase of story 1; label it [US1]
                 - tasks.md: line 9: T003 names no file; say the path it is about
         "##]],
     );
@@ -340,7 +340,7 @@ fn only_boxes_of_the_requirements_change() {
             < call call-8-0 in_progress
             < call call-8-0 completed diff $HOME/project/.specify/specs/001-photo-albums/checklists/requirements.md "- [x] Something in it depends on a language, a framework, a database or an interface of code" -> "- [x] Nothing in it depends on a language, a framework, a database or an interface of code"
             < text[msg-10] Mended.
-            < text[msg-11] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-11] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 1 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             asked 0 with speckit_ask

@@ -29,7 +29,7 @@ fn of_nothing() {
             < text[note-3] Page templates:⏎- spec-template: Crow⏎- plan-template: Crow⏎- tasks-template: Crow⏎- constitution-template: Crow⏎- checklist-template: Crow⏎- requirements-template: Crow⏎⏎Prompts:⏎- /speckit.constitution: Crow⏎- /speckit.specify: Crow⏎- /speckit.clarify: Crow⏎- /speckit.plan: Crow⏎- /speckit.checklist: Crow⏎- /speckit.tasks: Crow⏎- /speckit.analyze: Crow⏎- /speckit.implement: Crow⏎- /speckit.converge: Crow⏎- /speckit.taskstoissues: Crow⏎
             = end_turn
             > still /speckit use 001
-            < text[note-4] There is no feature "001"; make one with /speckit.specify.⏎
+            < text[note-4] There is no feature "001"; create one with /speckit.specify.⏎
             = end_turn
             > still /speckit dance
             < text[note-5] `/speckit` shows the state of the workflow. `/speckit use 002` switches to another feature, `/speckit init` prepares the project, `/speckit templates` shows where each template comes from, `/speckit doctor` shows problems.⏎
@@ -82,7 +82,7 @@ fn of_a_feature_that_is_on_its_way() {
             < text[note-5] - · `001-photo-albums`: spec, plan, 0 of 4 tasks done, 2 open checklist items⏎- ▸ `002-music`: spec⏎⏎Next: `/speckit.plan`⏎
             = end_turn
             > still /speckit use 9
-            < text[note-6] There is no feature "9"; choose with /speckit use or --feature: 001-photo-albums, 002-music.⏎
+            < text[note-6] There is no feature "9"; select one with /speckit use or --feature: 001-photo-albums, 002-music.⏎
             = end_turn
         "#]],
     );
@@ -190,7 +190,7 @@ fn a_feature_that_was_laid_out_is_taken_back() {
             < call call-2-0 in_progress
             < call call-2-0 completed diff $HOME/project/.specify/specs/001-photo-albums/spec.md "# Feature Specification: Photo albums\n\n**Feature Branch**: `001-photo-albums`\n\n**Created**: $DATE\n\n**Status**: Draf"… -> "$spec"
             < text[msg-4] Done.
-            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution does that)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
+            < text[msg-5] ⏎**/speckit.specify**⏎- Feature: .specify/specs/001-photo-albums⏎- spec.md: 1 user stories, 2 requirements, 1 success criteria, 0 open points⏎- checklists/requirements.md: 0 of 16 checked⏎- .specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)⏎⏎Next: `/speckit.clarify`, `/speckit.plan`⏎
             < title /speckit.specify --short-name photo-albums Photos in albums
             = end_turn
             > prompt /undo
@@ -204,7 +204,7 @@ fn a_feature_that_was_laid_out_is_taken_back() {
             < text[note-3] - ▸ `001-photo-albums`: empty⏎⏎Next: `/speckit.specify`⏎
             = end_turn
             > still /speckit.plan
-            < text[note-4] .specify/specs/001-photo-albums/spec.md is not there; run /speckit.specify first.⏎
+            < text[note-4] .specify/specs/001-photo-albums/spec.md does not exist; run /speckit.specify first.⏎
             = end_turn
             asked 0 with speckit_ask
               user: "/speckit.specify --short-name photo-albums Photos in albums" + crow:speckit/specify "# Write the spec of 001-photo-albums"

@@ -23,9 +23,9 @@ fn outside_of_a_step_nothing_is_written() {
             < call call-2-0 write "Write src.py" pending {"file_path":"src.py","content":"x = 2\n"}
             < call call-2-1 write "Write .specify/specs/002-other/spec.md" pending {"file_path":".specify/specs/001-photo-albums/../002-other/spec.md","content":"x"}
             < call call-2-2 write "Write .specify/memory/constitution.md" pending {"file_path":".specify/memory/constitution.md","content":"x"}
-            < call call-2-0 failed "not run: /speckit.tasks writes the feature's folder only; src.py stays as it is"
-            < call call-2-1 failed "not run: /speckit.tasks writes the feature's folder only; .specify/specs/002-other/spec.md stays as it is"
-            < call call-2-2 failed "not run: /speckit.tasks writes the feature's folder only; .specify/memory/constitution.md stays as it is"
+            < call call-2-0 failed "not run: /speckit.tasks writes the feature's directory only; src.py stays as it is"
+            < call call-2-1 failed "not run: /speckit.tasks writes the feature's directory only; .specify/specs/002-other/spec.md stays as it is"
+            < call call-2-2 failed "not run: /speckit.tasks writes the feature's directory only; .specify/memory/constitution.md stays as it is"
             < text[msg-6] Then not.
             < text[msg-8] No.
             < text[msg-10] No.
@@ -40,9 +40,9 @@ fn outside_of_a_step_nothing_is_written() {
             asked 0
               user: "/speckit.tasks" + crow:speckit/tasks "# Write the task list of 001-photo-albums"
             asked 1
-              tool: "not run: /speckit.tasks writes the feature's folder only; src.py stays as it is"
-              tool: "not run: /speckit.tasks writes the feature's folder only; .specify/specs/002-other/spec.md stays as it is"
-              tool: "not run: /speckit.tasks writes the feature's folder only; .specify/memory/constitution.md stays as it is"
+              tool: "not run: /speckit.tasks writes the feature's directory only; src.py stays as it is"
+              tool: "not run: /speckit.tasks writes the feature's directory only; .specify/specs/002-other/spec.md stays as it is"
+              tool: "not run: /speckit.tasks writes the feature's directory only; .specify/memory/constitution.md stays as it is"
             asked 2
               user: + crow:speckit/repair "Crow has checked what is on disk now, after `/speckit.tasks`. This does not hold yet:"
                 - tasks.md: there is no task; write lines such as `- [ ] T001 [P] [US1] What to do in src/a.rs`
@@ -84,9 +84,9 @@ fn every_step_has_its_own() {
     }
     expect![[r#"
         "not run: /speckit.constitution writes the constitution only; .specify/templates/spec-template.md stays as it is"
-        "not run: /speckit.specify writes the feature's folder only; README.md stays as it is"
-        "not run: /speckit.clarify writes the feature's folder only; README.md stays as it is"
-        "not run: /speckit.plan writes the feature's folder only; src/main.py stays as it is"
+        "not run: /speckit.specify writes the feature's directory only; README.md stays as it is"
+        "not run: /speckit.clarify writes the feature's directory only; README.md stays as it is"
+        "not run: /speckit.plan writes the feature's directory only; src/main.py stays as it is"
         "not run: /speckit.checklist writes the feature's checklists only, and not requirements.md; .specify/specs/001-photo-albums/spec.md stays as it is"
         "not run: /speckit.checklist writes the feature's checklists only, and not requirements.md; .specify/specs/001-photo-albums/checklists/requirements.md stays as it is"
         "not run: /speckit.analyze writes no file; .specify/specs/001-photo-albums/tasks.md stays as it is"

@@ -133,7 +133,7 @@ fn what_is_missing_is_said_before_anything_is_sent() {
         &format!("{elsewhere}\nserver github github\n> prompt /speckit.taskstoissues\n> end"),
         &expect![[r#"
             > prompt /speckit.taskstoissues
-            < text[note-1] The remote origin is at "gitlab.com" and not on GitHub; issues are made on GitHub only, so none is made.⏎
+            < text[note-1] The remote origin is at "gitlab.com" and not on GitHub; no issue is created.⏎
             = end_turn
         "#]],
     );

@@ -42,14 +42,14 @@ fn what_a_task_list_has_to_have() {
         "- [ ] T003 [US1]",
         "- [ ] T003",
         expect![[r#"
-        line 14: T003 stands in the phase of story 1; label it [US1]
+        line 14: T003 is in the phase of story 1; label it [US1]
     "#]],
     );
     check_tasks(
         "- [ ] T003 [US1]",
         "- [ ] T003 [US2]",
         expect![[r#"
-        line 14: T003 stands in the phase of story 1; label it [US1]
+        line 14: T003 is in the phase of story 1; label it [US1]
     "#]],
     );
     check_tasks(
