@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_made_by_a_command() {
+    fn hint_of_a_missing_prerequisite_is_its_command() {
         let error =
             |command| SpeckitError::MissingPrerequisite { reason: "there is no plan".to_owned(), command };
         assert_eq!(error(Some(WorkflowCommand::Plan)).hint().as_deref(), Some("run /speckit.plan first"));

@@ -26,7 +26,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_folder_is_known_whatever_leads_to_it() {
+    fn feature_dir_is_recognized_through_links() {
         let (_folder, project) = fixture_project(&[("specs/001-a/spec.md", ""), ("specs/002-b/spec.md", "")]);
         let at = |path_text: &str| project.root().join(path_text);
         std::os::unix::fs::symlink("specs", at("linked")).unwrap();
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_not_there_has_no_tasks() {
+    fn missing_task_list_has_no_tasks() {
         let (_folder, project) = fixture_project(&[("specs/001-a/tasks.md", "- [x] T001 a\n- [ ] T002 b\n")]);
         let list = |dir: &str| Feature::from_dir(project.resolve_path(dir)).read_task_list().unwrap();
         assert_eq!((list("specs/001-a").tasks.len(), list("specs/001-a").done_count()), (2, 1));

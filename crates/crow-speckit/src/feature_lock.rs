@@ -72,7 +72,7 @@ mod tests {
     use crate::fixture::{fixture_project, mask_project_root};
 
     #[test]
-    fn a_feature_is_implemented_by_one_at_a_time() {
+    fn lock_is_exclusive() {
         let (_folder, project) = fixture_project(&[("specs/001-a/spec.md", ""), ("specs/002-b/spec.md", "")]);
         let feature = |dir: &str| Feature::from_dir(project.resolve_path(dir));
         let hold = FeatureLock::acquire(&project, &feature("specs/001-a")).unwrap();
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_link_to_a_feature_is_no_other_feature() {
+    fn link_to_a_feature_shares_its_lock() {
         let (_folder, project) = fixture_project(&[("specs/001-a/spec.md", "")]);
         std::os::unix::fs::symlink("001-a", project.resolve_path("specs/002-b")).unwrap();
         let _hold =
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn what_is_in_the_place_of_the_lock_is_left_alone() {
+    fn lock_path_that_is_not_a_file_is_untouched() {
         let (_folder, project) = fixture_project(&[("outside", "")]);
         fs::create_dir(project.specify_path("crow")).unwrap();
         let lock = project.specify_path("crow/implement-001-a.lock");

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_name_their_repository() {
+    fn urls_are_parsed_to_repositories() {
         check("https://github.com/octo/photos.git", "github.com octo/photos");
         check("https://github.com/octo/photos/", "github.com octo/photos");
         check("https://me:secret@github.com/octo/photos", "github.com octo/photos");

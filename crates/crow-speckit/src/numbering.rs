@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_number_is_one_more_than_the_highest() {
+    fn next_number_is_one_more_than_the_highest() {
         assert_next_number("", None, "001");
         assert_next_number("001-a 007-b", None, "008");
         assert_next_number("0099-x 12-short nothing 0012", None, "100");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wanted_number_is_taken_when_no_folder_begins_with_it() {
+    fn preferred_number_is_used_if_free() {
         assert_next_number("007-b", Some(3), "003");
         assert_next_number("007-b", Some(7), "008 noted");
         assert_next_number("0007-b", Some(7), "007");
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_number_is_digits_that_others_can_count() {
+    fn typed_number_is_limited_digits() {
         assert_eq!(parse_number("010").unwrap(), 10);
         for typed in ["", "-1", "+1", "1a", "9223372036854775808"] {
             let told = parse_number(typed).unwrap_err().to_string();
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_its_prefix() {
+    fn prefix_is_parsed_from_a_name() {
         assert_eq!(parse_dir_prefix("012-x"), Some("012"));
         assert_eq!(parse_dir_prefix("20260101-120000-x"), Some("20260101-120000"));
         assert_eq!(parse_dir_prefix("12-x"), None);

@@ -280,7 +280,7 @@ mod tests {
     use crate::fixture::fixture_project;
 
     #[test]
-    fn pipes_and_links_are_no_files() {
+    fn pipes_and_links_are_not_files() {
         let (_folder, project) = fixture_project(&[(".specify/memory/constitution.md", "rules")]);
         let pipe = project.root().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();

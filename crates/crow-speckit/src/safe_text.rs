@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_stays_on_its_line_and_hides_nothing() {
+    fn displayed_text_stays_on_its_line_and_hides_nothing() {
         assert_eq!(sanitize_text("a\u{1b}[2J\r\nb\tc"), "a\u{fffd}[2J  b c");
         assert_eq!(sanitize_text("py\u{202e}x\u{2066}y\u{200f}z\u{2028}"), "py\u{fffd}x\u{fffd}y\u{fffd}z ");
         assert_eq!(sanitize_text("größer — 日本"), "größer — 日本");

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_filled_in_one_pass() {
+    fn header_is_filled_in_one_pass() {
         assert_filled("# Spec: [FEATURE NAME]\n", "# Spec: Photo albums\n");
         assert_filled(
             "`[###-feature-name]` | [DATE] | [link]",
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_stays() {
+    fn unknown_placeholders_stay() {
         let header = PageHeader { name: "20260101-120000-übung", date: "2026-01-02", description: "" };
         assert_eq!(fill_header("[FEATURE] $ARGUMENTS", header), "Übung $ARGUMENTS");
     }

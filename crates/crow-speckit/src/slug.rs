@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn three_words_that_tell_something_or_four_when_there_is_no_fifth() {
+    fn slug_has_three_significant_words_or_exactly_four() {
         assert_slug("Build an application that can help me organize my photos", "build-application-help");
         assert_slug("one two three four", "one-two-three-four");
         assert_slug("one two three four five", "one-two-three");
@@ -101,28 +101,28 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_small_words_is_taken_as_it_is() {
+    fn stop_words_alone_are_used_unchanged() {
         assert_slug("to do it", "to-do-it");
         assert_slug("a b c d", "a-b-c");
         assert_slug("!?", "");
     }
 
     #[test]
-    fn letters_and_digits_of_every_script_count_and_only_ascii_is_lowered() {
+    fn letters_and_digits_of_every_script_are_used_and_only_ascii_is_lowercased() {
         assert_slug("Ünïcode Größe 写真 アルバム", "Ünïcode-größe-写真-アルバム");
         // A circled letter, a Roman numeral and a superscript are neither; an Arabic digit is a digit.
         assert_slug("lamp\u{24b6}post \u{2163}chapter x\u{b2}yy \u{663}", "lamp-post-chapter-\u{663}");
     }
 
     #[test]
-    fn a_chosen_name_is_only_cleaned() {
+    fn chosen_name_is_only_normalized() {
         assert_eq!(clean_short_name("X_y  z!"), "x-y-z");
         assert_eq!(clean_short_name("--the--API--"), "the-api");
         assert_eq!(clean_short_name("¿?"), "");
     }
 
     #[test]
-    fn a_long_name_is_cut_between_characters() {
+    fn long_name_is_truncated_between_characters() {
         assert_eq!(fit_dir_name("001", "a-b"), "001-a-b");
         let name = fit_dir_name("001", &"写".repeat(100));
         assert_eq!((name.len(), name.chars().count()), (4 + 240, 4 + 80));

@@ -188,7 +188,7 @@ fn begun() -> (tempfile::TempDir, SpeckitProject) {
 }
 
 #[test]
-fn page_templates() {
+fn page_templates_match_the_real_tool() {
     let Some(mut oracle) = Oracle::start() else { return };
     let (mut dice, mut n_pages, mut n_refused, mut n_stacks) = (Dice(1), 0, 0, 0);
     for n in 0..STACKS {
@@ -223,7 +223,7 @@ fn page_templates() {
 }
 
 #[test]
-fn command_prompts() {
+fn command_prompts_match_the_real_tool() {
     let Some(mut oracle) = Oracle::start() else { return };
     let (mut dice, mut n_prompts, mut n_ours) = (Dice(2), 0, 0);
     for n in 0..1000 {
@@ -294,7 +294,7 @@ fn hook(dice: &mut Dice, n: usize) -> String {
 }
 
 #[test]
-fn hooks() {
+fn hooks_match_the_real_tool() {
     let Some(mut oracle) = Oracle::start() else { return };
     let mut dice = Dice(3);
     let env = json!({
@@ -376,7 +376,7 @@ fn names(dice: &mut Dice, scope: &str) -> Vec<String> {
 }
 
 #[test]
-fn branches() {
+fn branches_match_the_real_tool() {
     let Some(mut oracle) = Oracle::start() else { return };
     let mut dice = Dice(4);
     let (mut n_made, mut n_refused) = (0, 0);
@@ -438,7 +438,7 @@ fn listed<'a>(all: &'a Value, kind: &str, layer: &str) -> Vec<(&'a str, &'a str,
 }
 
 #[test]
-fn a_project_of_the_real_tools() {
+fn project_of_the_real_tool_is_supported() {
     let Some(mut oracle) = Oracle::start() else { return };
     let (_folder, project) = begun();
     let all = oracle.ask(&json!(["begin", project.root()]));
@@ -494,7 +494,7 @@ fn a_project_of_the_real_tools() {
 }
 
 #[test]
-fn context_files() {
+fn context_files_match_the_real_tool() {
     const PIECES: [&str; 9] = ["<<", ">>", "\n", "\r\n", "# Title", "text", "\u{feff}", "<<\nold\n>>\n", "é"];
     let Some(mut oracle) = Oracle::start() else { return };
     let mut dice = Dice(5);

@@ -61,7 +61,7 @@ fn check(words: &[&str], capabilities: Value, told: &Expect) {
 }
 
 #[test]
-fn it_echoes_and_edits() {
+fn agent_echoes_and_edits() {
     check(
         &[],
         json!({}),
@@ -75,7 +75,7 @@ fn it_echoes_and_edits() {
 }
 
 #[test]
-fn it_asks() {
+fn agent_requests_permission() {
     check(
         &["asks"],
         json!({}),
@@ -93,7 +93,7 @@ fn it_asks() {
 }
 
 #[test]
-fn it_uses_what_its_client_has() {
+fn agent_uses_files_and_terminals_of_its_client() {
     check(
         &["reads=$HOME/a", "writes=$HOME/b", "terminal=echo hi"],
         json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
@@ -117,7 +117,7 @@ fn it_uses_what_its_client_has() {
 }
 
 #[test]
-fn it_tells_where_it_is_and_what_it_was_given() {
+fn agent_reports_directories_and_variables() {
     check(
         &["where", "env=HOME", "env=NONE"],
         json!({}),
@@ -133,12 +133,12 @@ fn it_tells_where_it_is_and_what_it_was_given() {
 
 #[test]
 #[should_panic(expected = "'usage' was unexpected")]
-fn what_it_used_stands_in_a_field_that_is_not_stable() {
+fn usage_is_a_field_that_is_not_stable() {
     check(&["usage"], json!({}), &expect![""]);
 }
 
 #[test]
-fn a_turn_fails() {
+fn turn_fails_on_request() {
     check(
         &["fails"],
         json!({}),
@@ -152,7 +152,7 @@ fn a_turn_fails() {
 }
 
 #[tokio::test]
-async fn options_are_chosen() {
+async fn options_are_set() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = start(directory.path(), &["options"]);
     client.initialize(json!({})).await.unwrap();
@@ -167,7 +167,7 @@ async fn options_are_chosen() {
 }
 
 #[tokio::test]
-async fn a_session_is_loaded_or_not() {
+async fn session_is_loaded_unless_unsupported() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = start(directory.path(), &[]);
     client.initialize(json!({})).await.unwrap();
@@ -180,7 +180,7 @@ async fn a_session_is_loaded_or_not() {
 }
 
 #[tokio::test]
-async fn what_goes_on_is_cancelled() {
+async fn running_prompt_is_cancelled() {
     for words in [["flood"], ["slow=$HOME/never"]] {
         let directory = tempfile::tempdir().unwrap();
         let mut client = start(directory.path(), &words);
@@ -195,7 +195,7 @@ async fn what_goes_on_is_cancelled() {
 }
 
 #[tokio::test]
-async fn it_waits_for_a_file() {
+async fn agent_waits_for_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = start(directory.path(), &["slow=$HOME/go", "later=$HOME/more", "asks"]);
     client.initialize(json!({})).await.unwrap();
@@ -242,13 +242,13 @@ async fn drive(words: &[&str]) -> (String, Option<Failure>, ExitStatus) {
 }
 
 #[tokio::test]
-async fn garbage_does_not_keep_a_client_from_hearing() {
+async fn garbage_does_not_prevent_a_client_from_reading() {
     let (text, failure, status) = drive(&["garbage", "noisy"]).await;
     assert_eq!((text.as_str(), failure, status.code()), ("echo: go", None, Some(0)));
 }
 
 #[tokio::test]
-async fn it_ends_in_its_own_ways() {
+async fn agent_exits_with_its_behaviors_status() {
     for (words, heard, code) in [(["broken"], "", 3), (["dies"], "echo: ", 9), (["locked"], "", 0)] {
         let (text, failure, status) = drive(&words).await;
         assert_eq!((text.as_str(), status.code()), (heard, Some(code)), "{words:?}");
@@ -257,14 +257,14 @@ async fn it_ends_in_its_own_ways() {
 }
 
 #[tokio::test]
-async fn it_speaks_a_version_of_its_own() {
+async fn agent_announces_its_protocol_version() {
     let directory = tempfile::tempdir().unwrap();
     let mut client = start(directory.path(), &["version=7"]);
     assert_eq!(client.initialize(json!({})).await.unwrap()["protocolVersion"], 7);
 }
 
 #[tokio::test]
-async fn what_is_stubborn_has_to_be_killed() {
+async fn stubborn_agent_has_to_be_killed() {
     for words in [&["stubborn", "flood"][..], &["deaf", "flood"]] {
         let directory = tempfile::tempdir().unwrap();
         let mut client = start(directory.path(), words);
@@ -288,7 +288,7 @@ async fn what_is_stubborn_has_to_be_killed() {
 }
 
 #[tokio::test]
-async fn what_is_not_stubborn_ends_when_asked() {
+async fn silent_agent_ends_on_sigterm() {
     let directory = tempfile::tempdir().unwrap();
     let client = start(directory.path(), &["silent"]);
     let status = end_by(client, Signal::SIGTERM).await;
@@ -301,7 +301,7 @@ async fn end_by(client: FakeClient, signal: Signal) -> ExitStatus {
 }
 
 #[tokio::test]
-async fn what_it_leaves_behind_is_seen() {
+async fn leaked_command_is_detected() {
     for word in ["spawns=$HOME", "strays=$HOME"] {
         let directory = tempfile::tempdir().unwrap();
         let mut leash = TrackedCommand::new(directory.path());

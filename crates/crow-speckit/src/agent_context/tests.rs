@@ -33,7 +33,7 @@ fn check_files(yaml: &str, expect: &Expect) {
 }
 
 #[test]
-fn the_block_stands_where_it_stood_or_at_the_end() {
+fn block_replaces_the_old_one_or_is_appended() {
     check("", &expect![[r#""[BLOCK]""#]]);
     check("# A\n", &expect![[r##""# A\n\n[BLOCK]""##]]);
     check("# A", &expect![[r##""# A\n\n[BLOCK]""##]]);
@@ -46,7 +46,7 @@ fn the_block_stands_where_it_stood_or_at_the_end() {
 }
 
 #[test]
-fn the_block_names_the_plan_and_settles() {
+fn block_contains_the_plan_and_is_stable() {
     let (_folder, project) = fixture_project(&[(PLACE, "")]);
     let context = AgentContext::read(&project).unwrap().unwrap();
     let once = context.upsert_block("# Project\n", Some("specs/001-x/plan.md"));
@@ -65,7 +65,7 @@ fn the_block_names_the_plan_and_settles() {
 }
 
 #[test]
-fn files_come_from_the_settings_or_the_integration() {
+fn files_are_those_of_the_settings_or_the_integration() {
     check_files("", &expect![[r#"["AGENTS.md"]"#]]);
     check_files("context_file: CLAUDE.md", &expect![[r#"["CLAUDE.md"]"#]]);
     check_files(
@@ -80,14 +80,14 @@ fn files_come_from_the_settings_or_the_integration() {
 }
 
 #[test]
-fn without_the_extension_there_is_nothing() {
+fn settings_are_absent_without_the_extension() {
     let (_folder, project) = fixture_project(&[]);
     assert_eq!(AgentContext::read(&project).unwrap(), None);
 }
 
 #[cfg(unix)]
 #[test]
-fn a_context_file_behind_a_link_out_of_the_project_is_refused() {
+fn context_file_behind_a_link_out_of_the_project_is_rejected() {
     use std::os::unix::fs::symlink;
     let outside = tempfile::tempdir().unwrap();
     for (link, to) in [("AGENTS.md", "gone.md"), ("docs", "")] {
@@ -103,7 +103,7 @@ fn a_context_file_behind_a_link_out_of_the_project_is_refused() {
 
 #[cfg(unix)]
 #[test]
-fn the_block_goes_into_no_file_that_somebody_runs() {
+fn block_is_rejected_in_executable_files() {
     use std::os::unix::fs::PermissionsExt as _;
     let read = |yaml: &str| {
         let (_folder, project) = fixture_project(&[(PLACE, yaml), ("tool.md", "#!/bin/sh")]);

@@ -21,7 +21,7 @@ fn check_lists(before: impl Fn(StepBaseline) -> StepBaseline, act: impl Fn(&Spec
 }
 
 #[test]
-fn a_checklist_may_have_been_written_before_a_late_baseline() {
+fn checklist_may_be_written_before_a_late_baseline() {
     let missing = "no checklist was written; write one file in checklists/";
     check_lists(|early| early, |_| {}, missing);
     check_lists(StepBaseline::mark_late, |_| {}, "");
@@ -32,7 +32,7 @@ fn a_checklist_may_have_been_written_before_a_late_baseline() {
 }
 
 #[test]
-fn ticks_that_a_new_list_lost_are_counted() {
+fn lost_ticks_of_a_new_list_are_counted() {
     let (_folder, project) = fixture_project(&[(
         "specs/001-a/tasks.md",
         "- [x] T001 a\n- [X] T002 b\n- [x] T003 c\n- [ ] T004 d\n",
@@ -72,7 +72,7 @@ fn check_constitution_line(constitution: Option<&str>, expected: &str) {
 }
 
 #[test]
-fn a_constitution_that_is_not_filled_in_is_reported() {
+fn unfilled_constitution_is_reported() {
     let said = ".specify/memory/constitution.md: not filled in, so no principle was checked (/speckit.constitution fills it in)";
     check_constitution_line(Some("# [PROJECT_NAME] Constitution\n"), said);
     check_constitution_line(Some("\n"), said);

@@ -22,7 +22,7 @@ fn check(before: Option<&str>, after: &str, expected: Expect) {
 }
 
 #[test]
-fn what_a_model_adds_to_a_checklist() {
+fn added_items_are_checked() {
     let old = "# A\n- [x] CHK001 Is it said? [Gap]\n";
     check(
         None,
@@ -116,7 +116,7 @@ fn check_reviewed(before: &str, after: &str, expected: &str) {
 }
 
 #[test]
-fn items_of_reviewers_and_their_boxes_are_kept() {
+fn reviewed_items_keep_their_boxes() {
     let old = "# A\n- [x] CHK001 a\n- [ ] CHK002 b\n";
     check_reviewed(old, &format!("{old}- [ ] CHK003 c\n"), "whole");
     check_reviewed(old, "# A\n- [x] CHK001 a\n## New\n- [ ] CHK003 c\n\n- [ ] CHK002 b\n", "whole");
@@ -134,7 +134,7 @@ fn items_of_reviewers_and_their_boxes_are_kept() {
 }
 
 #[test]
-fn boxes_of_the_person_are_adopted_and_nothing_else() {
+fn reviewers_boxes_are_adopted_and_nothing_else() {
     let (kept, seen) = ("- [ ] a\n- [x] b\n", "- [ ] a\n- [ ] new\n- [x] b\n");
     let adopted = adopt_boxes(kept, seen, "- [x] a\n- [x] new\n- [ ] b\n");
     assert_eq!(adopted.as_deref(), Some("- [x] a\n- [ ] b\n"));
@@ -144,7 +144,7 @@ fn boxes_of_the_person_are_adopted_and_nothing_else() {
 proptest::proptest! {
     /// After any write to a list, the restored text has every earlier line, in order and with its box.
     #[test]
-    fn nothing_of_a_reviewed_list_is_lost(
+    fn reviewed_list_loses_nothing(
         before in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,8}",
         after in "(- \\[[ xX]\\] (a|b|CHK001 c)\n|# h\n|note\n|\n|```\n){0,12}",
     ) {

@@ -23,7 +23,7 @@ fn check(text: &str, question: &str, answer: &str, expected: Expect) {
 }
 
 #[test]
-fn the_places_are_made_where_they_are_missing() {
+fn headings_are_created_where_they_are_missing() {
     check(
         "# A\n\n**Status**: Draft\n\n## User Scenarios & Testing\n\nb\n",
         "Who?",
@@ -93,7 +93,7 @@ fn the_places_are_made_where_they_are_missing() {
 }
 
 #[test]
-fn where_there_is_little_to_go_by() {
+fn section_is_placed_in_sparse_specs() {
     check(
         "# A\n",
         "Who?",
@@ -141,7 +141,7 @@ fn where_there_is_little_to_go_by() {
 }
 
 #[test]
-fn answers_of_a_day_stand_together() {
+fn answers_of_a_day_are_grouped() {
     check(
         "# A\n\n## Clarifications\n\n### Session 2026-01-01\n\n- Q: a → A: b\n\n## Requirements\n",
         "Who?",
@@ -199,7 +199,7 @@ fn answers_of_a_day_stand_together() {
 }
 
 #[test]
-fn hostile_words_stay_on_their_line() {
+fn hostile_answer_stays_on_its_line() {
     check(
         "# A\n",
         "a\n## Requirements\n<!-- b",
@@ -218,7 +218,7 @@ fn hostile_words_stay_on_their_line() {
 
 proptest! {
     #[test]
-    fn what_was_there_stays(text in "([#a]|## |### |\n|\r\n|- Q: |Clarifications|Session 2026-02-03|```|<!--|-->| ){0,20}", answer in ".{0,9}") {
+    fn existing_text_stays(text in "([#a]|## |### |\n|\r\n|- Q: |Clarifications|Session 2026-02-03|```|<!--|-->| ){0,20}", answer in ".{0,9}") {
         let longer = add_clarification(&text, DAY, "Who?", &answer);
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let mut rest = words(&longer).into_iter();

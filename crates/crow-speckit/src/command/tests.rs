@@ -20,7 +20,7 @@ fn check(name: &str, arguments: &str, expected: &Expect) {
 }
 
 #[test]
-fn every_command_has_two_spellings() {
+fn commands_have_two_spellings() {
     for command in WorkflowCommand::ALL {
         for separator in ['.', '-'] {
             let name = format!("speckit{separator}{}", command.as_str());
@@ -46,7 +46,7 @@ fn every_command_has_two_spellings() {
 }
 
 #[test]
-fn what_was_said_is_kept_byte_for_byte() {
+fn arguments_are_preserved_byte_for_byte() {
     check(
         "speckit.specify",
         "Photos,\n\n  in albums: {{ 7*7 }} $ARGUMENTS  \n",
@@ -56,7 +56,7 @@ fn what_was_said_is_kept_byte_for_byte() {
 }
 
 #[test]
-fn options_stand_first() {
+fn options_come_first() {
     check(
         "speckit.specify",
         "--short-name 'photo albums' --number=7 Sort photos --timestamp",
@@ -80,7 +80,7 @@ fn options_stand_first() {
 }
 
 #[test]
-fn what_only_looks_like_an_option_is_text() {
+fn text_that_looks_like_an_option_is_text() {
     check("speckit.specify", "-- --number 7", &expect![[r#"/speckit.specify "--number 7""#]]);
     check("speckit.specify", "--verbose output", &expect![[r#"/speckit.specify "--verbose output""#]]);
     check("speckit.plan", "--number 7", &expect![[r#"/speckit.plan "--number 7""#]]);
@@ -88,14 +88,14 @@ fn what_only_looks_like_an_option_is_text() {
 }
 
 #[test]
-fn a_value_that_is_missing_or_wrong_is_refused() {
+fn option_value_that_is_missing_or_wrong_is_rejected() {
     check("speckit.specify", "--number seven", &expect!["refused: --number needs a number, not seven."]);
     check("speckit.specify", "--short-name", &expect!["refused: --short-name needs a value."]);
     check("speckit.plan", "--feature= x", &expect!["refused: --feature needs a value."]);
 }
 
 #[test]
-fn a_further_dot_is_that_of_an_extension() {
+fn second_dot_is_an_extension_command() {
     check(
         "speckit.git.commit",
         "all of\nit",
@@ -104,7 +104,7 @@ fn a_further_dot_is_that_of_an_extension() {
 }
 
 #[test]
-fn about_the_workflow() {
+fn actions_of_the_workflow_are_parsed() {
     check("speckit", "", &expect!["Status"]);
     check("speckit", "use 002 ", &expect![[r#"Use("002")"#]]);
     check("speckit", "init", &expect!["Init"]);

@@ -16,7 +16,7 @@ fn check(files: &[(&str, &str)], expect: &Expect) {
 }
 
 #[test]
-fn commands_of_enabled_extensions_are_listed_and_broken_ones_told() {
+fn commands_of_enabled_extensions_are_listed_and_broken_ones_reported() {
     check(
         &[
             (
@@ -69,6 +69,6 @@ fn commands_of_enabled_extensions_are_listed_and_broken_ones_told() {
 }
 
 #[test]
-fn a_project_without_extensions_has_no_commands() {
+fn commands_are_empty_without_extensions() {
     check(&[], &expect![""]);
 }

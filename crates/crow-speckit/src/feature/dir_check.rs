@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_feature_is_below_the_root_and_not_where_commands_come_from() {
+    fn feature_dir_is_below_the_root_and_outside_command_directories() {
         use InvalidFeatureDir::{Outside, Reserved, Root};
         for namer in [FeatureDirSource::Project, FeatureDirSource::Person] {
             for dir in ["specs/001-a", "specs/002-new", ".specify/specs/001-b", "docs/a/b"] {
@@ -162,7 +162,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn links_count_by_where_they_lead() {
+    fn links_are_checked_by_their_target() {
         assert_feature_dir("specs/up", FeatureDirSource::Person, Err(InvalidFeatureDir::Root));
         assert_feature_dir("specs/git/hooks", FeatureDirSource::Person, Err(InvalidFeatureDir::Reserved));
         assert_feature_dir("specs/out/elsewhere", FeatureDirSource::Project, Err(InvalidFeatureDir::Outside));

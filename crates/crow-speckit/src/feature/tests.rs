@@ -16,7 +16,7 @@ fn told(project: &SpeckitProject, found: Result<(Feature, FeatureOrigin), Specki
 }
 
 #[test]
-fn a_pointer_names_no_folder_in_which_commands_are_kept() {
+fn pointer_to_a_command_directory_is_rejected() {
     for (dir, expected) in [
         ("specs/001-a", "Pointer specs/001-a"),
         (".", "no feature can be stored"),
@@ -35,7 +35,7 @@ fn a_pointer_names_no_folder_in_which_commands_are_kept() {
 }
 
 #[test]
-fn a_variable_may_lead_elsewhere_and_not_to_where_commands_are_kept() {
+fn variable_may_lead_outside_but_not_to_a_command_directory() {
     let (_folder, project) = fixture_project(&[SPEC]);
     for (dir, expected) in [
         ("/elsewhere/001-x", "Variable /elsewhere/001-x"),
@@ -57,7 +57,7 @@ fn a_variable_may_lead_elsewhere_and_not_to_where_commands_are_kept() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_session_works_on_counts_while_it_is_where_it_was() {
+fn session_feature_is_used_while_its_directory_is_unchanged() {
     let (_folder, project) = fixture_project(&[SPEC, ("specs/002-b/spec.md", "# B")]);
     let outside = tempfile::tempdir().unwrap();
     let bound = project.root().join("specs/002-b");
@@ -78,7 +78,7 @@ fn what_a_session_works_on_counts_while_it_is_where_it_was() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_the_root_is_no_feature() {
+fn link_to_the_root_is_not_a_feature() {
     let (_folder, project) = fixture_project(&[SPEC]);
     std::os::unix::fs::symlink("..", project.root().join("specs/002-up")).unwrap();
     let names: Vec<String> =
@@ -88,7 +88,7 @@ fn a_link_to_the_root_is_no_feature() {
 
 #[cfg(unix)]
 #[test]
-fn a_page_stays_in_the_folder_of_its_feature() {
+fn page_path_stays_in_the_feature_directory() {
     use std::os::unix::fs::symlink;
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("rc"), "mine").unwrap();
@@ -121,7 +121,7 @@ fn a_page_stays_in_the_folder_of_its_feature() {
 }
 
 #[test]
-fn a_name_is_shown_without_what_moves_a_cursor() {
+fn name_is_displayed_without_control_characters() {
     let feature = Feature::from_dir(PathBuf::from("specs/002-y\u{1b}[2J\n# x"));
     assert_eq!(feature.name, "002-y\u{fffd}[2J # x");
     let project = SpeckitProject::from_root("/p");
@@ -131,7 +131,7 @@ fn a_name_is_shown_without_what_moves_a_cursor() {
 }
 
 #[test]
-fn a_list_that_is_too_large_or_has_no_visible_name_is_refused() {
+fn checklist_that_is_too_large_or_has_an_invisible_name_is_rejected() {
     let long = "\n".repeat(60_000);
     let (_folder, project) = fixture_project(&[SPEC, ("specs/001-a/tasks.md", &long)]);
     let feature = Feature::from_dir(project.root().join("specs/001-a"));

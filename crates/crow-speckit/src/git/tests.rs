@@ -23,13 +23,13 @@ const HEADS: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn branches_are_files_and_lines() {
+fn branches_are_loose_and_packed_refs() {
     check(&HEADS, "main", "002-b 003-c feat/001-a main");
     check(&[], "main", "");
 }
 
 #[test]
-fn a_worktree_has_the_branches_of_its_repository() {
+fn worktree_has_the_branches_of_its_repository() {
     let seen = |back: &str, expected: &str| {
         let mut files = HEADS.to_vec();
         files.extend([
@@ -45,7 +45,7 @@ fn a_worktree_has_the_branches_of_its_repository() {
 }
 
 #[test]
-fn a_submodule_has_branches_of_its_own() {
+fn submodule_has_its_own_branches() {
     let seen = |config: &str, expected: &str| {
         let mut files = HEADS.to_vec();
         files.extend([
@@ -63,7 +63,7 @@ fn a_submodule_has_branches_of_its_own() {
 }
 
 #[test]
-fn folders_without_branches_are_not_walked_forever() {
+fn directories_without_branches_are_limited() {
     let (directory, _project) = fixture_project(&[("refs/heads/a/b/c", ""), ("refs/heads/a/d", "")]);
     let seen = |n_entries: usize| {
         let mut refs = RefNames { names: Vec::new(), n_entries_left: n_entries };

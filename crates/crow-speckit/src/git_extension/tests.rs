@@ -34,7 +34,7 @@ fn next(description: &str) -> BranchRequest<'_> {
 }
 
 #[test]
-fn branches_count_on_from_directories_and_branches() {
+fn branch_number_continues_after_directories_and_branches() {
     check("", "main", next("I want to add API for the DB"), &expect!["005-api-db"]);
     check(
         "",
@@ -58,7 +58,7 @@ fn branches_count_on_from_directories_and_branches() {
 }
 
 #[test]
-fn templates_have_a_scope_of_their_own() {
+fn template_scopes_have_their_own_numbers() {
     let template = "branch_template: '{author}/{app}/{number}-{slug}'";
     check(
         template,
@@ -83,7 +83,7 @@ fn templates_have_a_scope_of_their_own() {
 }
 
 #[test]
-fn a_name_that_git_would_misread_is_refused() {
+fn branch_name_that_git_rejects_is_rejected() {
     for template in [
         "-f/{number}-x",
         "a..b/{number}-x",
@@ -103,7 +103,7 @@ fn a_name_that_git_would_misread_is_refused() {
 }
 
 #[test]
-fn a_long_name_is_cut() {
+fn long_branch_name_is_truncated() {
     let long = "word".repeat(80);
     let facts = BranchFacts { directories: &[], branches: &[], author: "", project_name: "" };
     let made =
@@ -114,7 +114,7 @@ fn a_long_name_is_cut() {
 }
 
 #[test]
-fn commits_are_made_where_the_settings_want_them() {
+fn commits_follow_the_settings() {
     let said = config(
         "auto_commit:\n  default: true\n  after_plan: {enabled: true, message: 'Plan it'}\n  after_tasks: {message: x}\n  \
          before_plan: true\n  before_tasks: no\n  after_clarify: {enabled: 'true'}\ncommit_style: conventional\n",

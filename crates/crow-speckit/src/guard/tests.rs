@@ -31,7 +31,7 @@ fn guard(command: WorkflowCommand, root: &Path) -> WriteGuard {
 
 /// Prints which of these paths each command may write.
 #[test]
-fn what_each_command_may_write() {
+fn commands_write_only_their_files() {
     let (_folder, root) = project();
     let paths = [
         ".specify/memory/constitution.md",
@@ -74,7 +74,7 @@ fn what_each_command_may_write() {
 
 #[cfg(unix)]
 #[test]
-fn ways_around() {
+fn guard_resolves_links_and_dots() {
     use std::os::unix::fs::symlink;
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
@@ -114,7 +114,7 @@ fn shown(touched: &[ProtectedChange], root: &Path) -> String {
 }
 
 #[test]
-fn what_a_shell_did_is_put_back() {
+fn changes_of_a_shell_are_reverted() {
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
     let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
@@ -144,7 +144,7 @@ fn what_a_shell_did_is_put_back() {
 }
 
 #[test]
-fn what_is_new_stays_where_it_may_be_a_persons() {
+fn new_files_stay_where_they_may_be_the_users() {
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
     let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Analyze, &root)).unwrap();
@@ -223,7 +223,7 @@ fn set_aside(root: &Path) -> String {
 
 #[cfg(unix)]
 #[test]
-fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritten() {
+fn replacement_of_a_file_is_set_aside_without_overwriting() {
     use std::os::unix::fs::symlink;
     let (_folder, root) = project();
     let feature = root.join(FEATURE);
@@ -273,7 +273,7 @@ fn whatever_took_the_place_of_a_file_is_set_aside_and_nothing_there_is_overwritt
 
 #[cfg(unix)]
 #[test]
-fn nothing_is_set_aside_through_a_link() {
+fn set_aside_does_not_follow_links() {
     let (_folder, root) = project();
     let mut snapshot = GuardSnapshot::capture(&guard(WorkflowCommand::Implement, &root)).unwrap();
     fs::create_dir_all(root.join(".specify/crow")).unwrap();
@@ -285,7 +285,7 @@ fn nothing_is_set_aside_through_a_link() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_said() {
+fn snapshot_that_exceeds_its_limits_is_an_error() {
     let (_folder, root) = project();
     let checklists = root.join(FEATURE).join("checklists");
     (0..300).for_each(|at| fs::write(checklists.join(format!("{at}.md")), "").unwrap());
@@ -335,7 +335,7 @@ impl Stage {
 const SECURITY: &str = "specs/001-a/checklists/security.md";
 
 #[test]
-fn a_tick_of_the_person_stays_and_that_of_a_call_goes() {
+fn tick_of_the_user_stays_and_tick_of_a_call_is_reverted() {
     let mut stage = Stage::new(WorkflowCommand::Implement, &[]);
     assert_eq!(stage.call(SECURITY, "- [x] b"), "Changed specs/001-a/checklists/security.md undone\n");
     assert_eq!(stage.text(SECURITY), "- [ ] b");
@@ -351,7 +351,7 @@ fn a_tick_of_the_person_stays_and_that_of_a_call_goes() {
 }
 
 #[test]
-fn what_changes_while_something_runs_on_is_not_the_persons() {
+fn changes_during_background_work_are_not_the_users() {
     let mut stage = Stage::new(WorkflowCommand::Implement, &[]);
     stage.write(SECURITY, "- [x] b");
     stage.watch.begin_call(BackgroundWork::Running);
@@ -367,7 +367,7 @@ fn what_changes_while_something_runs_on_is_not_the_persons() {
 }
 
 #[test]
-fn a_job_that_ended_between_two_calls_is_not_the_person() {
+fn changes_of_a_job_that_ended_between_calls_are_not_the_users() {
     let mut stage = Stage::new(WorkflowCommand::Implement, &[]);
     stage.watch.begin_call(BackgroundWork::None);
     assert_eq!(stage.watch.end_call(BackgroundWork::Running), []);
@@ -377,7 +377,7 @@ fn a_job_that_ended_between_two_calls_is_not_the_person() {
 }
 
 #[test]
-fn tasks_that_calls_tick_are_known() {
+fn ticks_of_calls_are_recorded() {
     let tasks = "specs/001-a/tasks.md";
     let mut stage =
         Stage::new(WorkflowCommand::Implement, &[(tasks, "- [ ] T001 a\n- [ ] T002 b\n- [ ] T003 c\n")]);
@@ -391,7 +391,7 @@ fn tasks_that_calls_tick_are_known() {
 }
 
 #[test]
-fn a_reviewed_list_loses_nothing_to_a_call() {
+fn reviewed_list_loses_nothing_to_a_call() {
     let old = "- [x] CHK001 a\n- [ ] CHK002 b\n";
     let mut stage = Stage::new(WorkflowCommand::Checklist, &[(SECURITY, old)]);
     assert_eq!(stage.call(SECURITY, &format!("{old}- [ ] CHK003 c\n")), "");
@@ -418,7 +418,7 @@ fn a_reviewed_list_loses_nothing_to_a_call() {
 }
 
 #[test]
-fn other_features_stay_as_they_are_in_every_step_but_implement() {
+fn other_features_are_protected_except_by_implement() {
     let other = "specs/002-b/spec.md";
     for command in WorkflowCommand::ALL {
         let mut stage = Stage::new(command, &[(other, "other"), ("specs/notes/a.md", "notes")]);
@@ -434,7 +434,7 @@ fn other_features_stay_as_they_are_in_every_step_but_implement() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_gone_or_new_in_other_features() {
+fn removed_and_new_files_of_other_features() {
     let mut stage = Stage::new(
         WorkflowCommand::Plan,
         &[("specs/002-b/spec.md", "other"), ("specs/002-b/plan.md", "plan")],
@@ -455,7 +455,7 @@ fn what_is_gone_or_new_in_other_features() {
 }
 
 #[test]
-fn many_other_features_do_not_keep_a_step_from_beginning() {
+fn many_other_features_do_not_block_a_step() {
     let long = "x".repeat(3 * 1024 * 1024);
     let files: Vec<(String, &str)> =
         (2..6).map(|n| (format!("specs/00{n}-b/spec.md"), long.as_str())).collect();

@@ -53,7 +53,7 @@ fn check_condition(condition: &str, does_hold: bool) {
 }
 
 #[test]
-fn hooks_come_by_priority_in_the_order_of_the_file() {
+fn hooks_are_sorted_by_priority_then_file_order() {
     check(
         "hooks:
   before_plan:
@@ -79,7 +79,7 @@ fn hooks_come_by_priority_in_the_order_of_the_file() {
 }
 
 #[test]
-fn files_that_say_nothing_and_files_that_are_broken() {
+fn empty_and_broken_files() {
     check("", &expect![""]);
     check("# nothing\n", &expect![""]);
     check("hooks: 3", &expect![""]);
@@ -94,7 +94,7 @@ fn files_that_say_nothing_and_files_that_are_broken() {
 }
 
 #[test]
-fn conditions_decide_whether_a_hook_is_wanted() {
+fn conditions_decide_whether_a_hook_runs() {
     let hook = |condition: &str| {
         format!("hooks: {{before_plan: [{{command: speckit.a.b, condition: {condition}}}]}}")
     };
@@ -112,7 +112,7 @@ fn conditions_decide_whether_a_hook_is_wanted() {
 }
 
 #[test]
-fn conditions_ask_settings_and_the_environment() {
+fn conditions_read_settings_and_the_environment() {
     check_condition("env.CI is set", true);
     check_condition(" ENV.ci   IS  SET ", true);
     check_condition("env.NONE is set", false);

@@ -16,7 +16,7 @@ fn check(problems: Vec<LintProblem>, expected: Expect) {
 }
 
 #[test]
-fn placeholders_are_what_the_template_left() {
+fn placeholders_are_those_left_from_the_template() {
     let template = "# [NAME]\n\n[Say what\nit is] and [a, e.g. \"b [c]\"]\n- [ ] T001 in test_[name].py, [P] [Story] `[ID]`\n";
     check(
         find_placeholders(template, template),
@@ -42,7 +42,7 @@ fn placeholders_are_what_the_template_left() {
 }
 
 #[test]
-fn only_the_first_problems_are_told() {
+fn problems_are_limited_to_the_first() {
     let many = (0..40).map(|line| LintProblem::at_line(line, "a")).collect();
     assert_eq!(
         first_problems(many).last().map(ToString::to_string).as_deref(),
@@ -51,7 +51,7 @@ fn only_the_first_problems_are_told() {
 }
 proptest! {
     #[test]
-    fn no_page_is_too_strange(
+    fn strange_pages_do_not_panic(
         page in "(# |## |### |[a-z]| |\n|\r\n|- |\\[|\\]|\\(|\\||`|\\*\\*|<!--|-->|FR-00|User Story |Constitution Check|FAIL|é|:){0,40}",
         other in any::<String>(),
     ) {

@@ -6,7 +6,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn what_is_hidden_is_blank_and_the_rest_stays() {
+fn hidden_text_is_blanked_and_the_rest_stays() {
     check("a `b` c", "a     c");
     check("a ``b ` c`` d `e", "a           d `e");
     check("é <!-- é --> b", &format!("é{}b", " ".repeat(13)));
@@ -18,7 +18,7 @@ fn what_is_hidden_is_blank_and_the_rest_stays() {
 }
 
 #[test]
-fn a_byte_order_mark_hides_nothing_and_shows_nothing() {
+fn byte_order_mark_is_ignored() {
     for text in [
         "---\ndescription: x\n- [ ] T001 hidden\n---\n# Tasks\n- [ ] T002 shown\n",
         "---\r\na: b\r\n---\r\n- [x] a\r\n",
@@ -42,7 +42,7 @@ fn a_byte_order_mark_hides_nothing_and_shows_nothing() {
 }
 
 #[test]
-fn headings() {
+fn headings_are_parsed() {
     assert_eq!(parse_heading("## A b ##"), Some(MarkdownHeading { level: 2, title: "A b" }));
     assert_eq!(parse_heading("### C#"), Some(MarkdownHeading { level: 3, title: "C#" }));
     assert_eq!(parse_heading("#A"), None);

@@ -74,7 +74,7 @@ fn layers_compose_as_the_real_tool_does_it() {
 }
 
 #[test]
-fn a_broken_manifest_counts_unless_a_stronger_layer_hides_it() {
+fn broken_manifest_is_an_error_unless_a_stronger_layer_hides_it() {
     let broken = (C_APPENDS.0, "provides: {templates: [{type: template, name: x}]}");
     check(
         &with(&[broken]),
@@ -93,13 +93,13 @@ fn a_broken_manifest_counts_unless_a_stronger_layer_hides_it() {
 }
 
 #[test]
-fn a_broken_registry_of_presets_leaves_the_folders() {
+fn broken_preset_registry_falls_back_to_directories() {
     let files = [CORE, (".specify/presets/.registry", "{"), (".specify/presets/b/templates/x.md", "B\n"), C];
     check(&files, "x", &expect![[r#""B\n""#]]);
 }
 
 #[test]
-fn a_broken_registry_of_extensions_is_an_error() {
+fn broken_extension_registry_is_an_error() {
     let files = [CORE, (".specify/extensions/.registry", "[]")];
     check(
         &files,
@@ -111,7 +111,7 @@ fn a_broken_registry_of_extensions_is_an_error() {
 }
 
 #[test]
-fn extensions_replace_by_priority_and_those_not_registered_count_too() {
+fn extensions_are_sorted_by_priority_with_unregistered_ones() {
     let registry = r#"{"extensions": {"q": {"priority": true}, "r": {"priority": "2"}, "s": {"enabled": false, "priority": 1}}}"#;
     let files = [
         CORE,
@@ -135,7 +135,7 @@ fn extensions_replace_by_priority_and_those_not_registered_count_too() {
 }
 
 #[test]
-fn the_persons_page_and_ours_are_the_base_where_the_project_has_none() {
+fn user_and_built_in_pages_are_the_base_without_a_project_page() {
     let own = ("own/spec-template.md", "OWN\n");
     let preset = (".specify/presets/a/spec-template.md", "A\n");
     let manifest = A_PREPENDS.1.replace(" x,", " spec-template,").replace("x.md", "spec-template.md");
@@ -156,7 +156,7 @@ fn the_persons_page_and_ours_are_the_base_where_the_project_has_none() {
 }
 
 #[test]
-fn every_page_of_ours_begins_with_its_title() {
+fn built_in_pages_begin_with_their_title() {
     let (_folder, project) = fixture_project(&[]);
     for name in page_names() {
         let text = compose_page(&project, None, name).unwrap().text;
@@ -166,7 +166,7 @@ fn every_page_of_ours_begins_with_its_title() {
 }
 
 #[test]
-fn what_stands_around_needs_a_place_and_is_not_read_twice() {
+fn wrapping_layer_needs_a_placeholder_and_is_not_expanded_twice() {
     let twice = (B.0, "<{CORE_TEMPLATE}|{CORE_TEMPLATE}>");
     let core = (CORE.0, "{CORE_TEMPLATE}");
     check(&[core, twice, B_WRAPS], "x", &expect![[r#""<{CORE_TEMPLATE}|{CORE_TEMPLATE}>""#]]);
@@ -188,7 +188,7 @@ fn what_stands_around_needs_a_place_and_is_not_read_twice() {
 }
 
 #[test]
-fn a_manifest_hides_the_usual_places_and_cannot_lead_out() {
+fn manifest_hides_the_default_paths_and_cannot_lead_out() {
     let named = |file: &str| format!("provides: {{templates: [{{type: template, name: x, file: {file}}}]}}");
     let gone = named("gone.md");
     check(&[CORE, A, (A_PREPENDS.0, &gone)], "x", &expect![[r#""CORE\n""#]]);
@@ -201,7 +201,7 @@ fn a_manifest_hides_the_usual_places_and_cannot_lead_out() {
 }
 
 #[test]
-fn names_that_are_no_names_are_refused() {
+fn invalid_names_are_rejected() {
     for name in ["", "../x", "/x", "x.md", "X", "a b", "x/y", &"x".repeat(65)] {
         let (_folder, project) = fixture_project(&[CORE]);
         let error = compose_page(&project, None, name).unwrap_err().to_string();
@@ -211,7 +211,7 @@ fn names_that_are_no_names_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn no_link_out_of_the_project_is_followed() {
+fn links_out_of_the_project_are_not_followed() {
     use std::os::unix::fs::symlink;
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("x.md"), "SECRET").unwrap();

@@ -18,7 +18,7 @@ fn check(text: &str, at_work: &[&str], expected: Expect) {
 }
 
 #[test]
-fn every_task_is_an_entry() {
+fn tasks_are_entries() {
     let long = "x".repeat(200);
     check(
         &format!(
@@ -46,7 +46,7 @@ fn every_task_is_an_entry() {
 }
 
 #[test]
-fn what_is_done_is_folded_where_there_are_many_tasks() {
+fn completed_tasks_of_a_long_list_are_folded() {
     let mut text = "## Phase 1: Setup\n".to_owned();
     (0..59).for_each(|id| writeln!(text, "- [x] T{id:03} a").unwrap());
     text.push_str("## Phase 2: Polish\n- [ ] T100 b\n");
@@ -64,7 +64,7 @@ fn what_is_done_is_folded_where_there_are_many_tasks() {
 }
 
 #[test]
-fn a_long_plan_gets_shorter_with_every_task() {
+fn long_plan_gets_shorter_with_every_task() {
     let list = |n_done: usize| {
         let mut text = String::new();
         for id in 1..=90 {

@@ -13,7 +13,7 @@ fn saying(args: &str) -> PromptFacts {
 }
 
 #[test]
-fn what_is_typed_or_read_is_never_template_source() {
+fn values_are_never_template_source() {
     let mut facts = saying("{{7*7}} {% for x in y %} {{ args }} <b> & \"q\"");
     facts.template = "# {{7*7}} {# gone? #}".into();
     facts.constitution.text = "{{ args }}".into();
@@ -29,7 +29,7 @@ fn what_is_typed_or_read_is_never_template_source() {
 }
 
 #[test]
-fn other_programs_prompts_get_the_words_once_and_nothing_else() {
+fn markdown_prompts_get_the_arguments_once() {
     check(
         PromptKind::Markdown,
         "{{7*7}} a $ARGUMENTS b {ARGS} c $ARGUMENTS{ARGS}",
@@ -43,7 +43,7 @@ fn other_programs_prompts_get_the_words_once_and_nothing_else() {
 }
 
 #[test]
-fn a_name_that_is_not_there_is_an_error() {
+fn undefined_name_is_an_error() {
     let nothing = PromptFacts::default();
     let reason = |source: &str| render_prompt(source, PromptKind::Jinja, &nothing).unwrap_err().to_string();
     let sources = [
@@ -62,7 +62,7 @@ fn a_name_that_is_not_there_is_an_error() {
 }
 
 #[test]
-fn a_template_neither_runs_for_ever_nor_grows_without_end() {
+fn templates_are_limited_in_time_and_size() {
     let facts = saying(&"x".repeat(200));
     let reason = |source: &str, kind| render_prompt(source, kind, &facts).unwrap_err().to_string();
     let long = "{% for a in range(1000) %}{% for b in range(1000) %}{{ a }}{% endfor %}{% endfor %}";

@@ -36,7 +36,7 @@ fn check(files: &[(&str, &str)], expect: &Expect) {
 }
 
 #[test]
-fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
+fn project_prompt_precedes_spec_kit_user_and_built_in_layers() {
     let all = [
         OWN,
         PRESET,
@@ -86,7 +86,7 @@ fn the_projects_prompt_comes_before_spec_kits_layers_the_persons_and_ours() {
 }
 
 #[test]
-fn older_presets_say_in_the_command_how_it_goes_with_the_rest() {
+fn strategy_of_older_presets_is_in_the_command() {
     let manifest = PRESET.1.replace(", strategy: wrap", "");
     let file = (LEAN.0, "---\nstrategy: append\n---\nMore {ARGS}.\n");
     check(
@@ -103,7 +103,7 @@ fn older_presets_say_in_the_command_how_it_goes_with_the_rest() {
 }
 
 #[test]
-fn layers_above_the_base_of_two_presets_are_one_stretch() {
+fn layers_of_two_presets_above_the_base_are_one_part() {
     let second = PRESET.1.replace("wrap", "append");
     check(
         &[
@@ -129,7 +129,7 @@ fn layers_above_the_base_of_two_presets_are_one_stretch() {
 }
 
 #[test]
-fn command_files_of_the_generic_integration_count_when_they_were_edited() {
+fn command_files_of_the_generic_integration_are_used_if_edited() {
     let text = "---\ndescription: x\n---\nStock.\n";
     let manifest = |path: &str, hash: &str| format!(r#"{{"files": {{"{path}": "{hash}"}}}}"#);
     let place = ".specify/integrations/generic.manifest.json";
@@ -183,7 +183,7 @@ fn command_files_of_the_generic_integration_count_when_they_were_edited() {
 }
 
 #[test]
-fn an_extensions_command_is_written_for_the_project() {
+fn extension_command_is_rewritten_for_the_project() {
     let (_folder, project) = fixture_project(&[
         (".specify/init-options.json", r#"{"script": "py"}"#),
         (
@@ -214,7 +214,7 @@ fn an_extensions_command_is_written_for_the_project() {
 }
 
 #[test]
-fn every_command_has_a_prompt() {
+fn commands_have_a_prompt() {
     let (_folder, project) = fixture_project(&[]);
     for command in WorkflowCommand::ALL {
         let source = command_prompt(&project, None, command).unwrap();
@@ -225,7 +225,7 @@ fn every_command_has_a_prompt() {
 
 #[cfg(unix)]
 #[test]
-fn a_prompt_is_not_read_through_a_link_out_of_the_project() {
+fn prompt_is_not_read_through_a_link_out_of_the_project() {
     let outside = tempfile::tempdir().unwrap();
     let secret = outside.path().join("secret");
     std::fs::write(&secret, "SECRET").unwrap();

@@ -14,7 +14,7 @@ fn question() -> StepQuestion {
 }
 
 #[test]
-fn a_topic_stands_before_the_question() {
+fn topic_precedes_the_question() {
     let question = StepQuestion { topic: Some("Accounts".to_owned()), options: Vec::new(), ..question() };
     assert_eq!(question.to_markdown().lines().next(), Some("**Accounts: How do people sign in?**"));
 }
@@ -29,7 +29,7 @@ fn given(answer: &str) -> QuestionAnswer {
 }
 
 #[test]
-fn the_recommended_one_is_shown_first() {
+fn recommended_option_is_first() {
     expect![[r"
         **How do people sign in?**
 
@@ -42,7 +42,7 @@ fn the_recommended_one_is_shown_first() {
 }
 
 #[test]
-fn letters_labels_consent_and_words_of_ones_own() {
+fn answers_are_letters_labels_consent_or_free_text() {
     check("a", &given("OAuth"));
     check(" B) ", &given("Password"));
     check("Option b.", &given("Password"));
@@ -79,7 +79,7 @@ fn letters_labels_consent_and_words_of_ones_own() {
 }
 
 #[test]
-fn an_option_is_one_whatever_its_label_says() {
+fn option_label_takes_precedence_over_keywords() {
     let labels = |labels: &[&str]| StepQuestion {
         options: labels
             .iter()
@@ -105,14 +105,14 @@ fn an_option_is_one_whatever_its_label_says() {
 }
 
 #[test]
-fn a_label_is_known_as_people_spell_it() {
+fn label_is_matched_ignoring_case_and_punctuation() {
     let question = question();
     assert!(question.has_label(" oauth.") && question.has_label("Password"));
     assert!(!question.has_label("a") && !question.has_label(""));
 }
 
 #[test]
-fn consent_means_nothing_where_nothing_is_recommended() {
+fn consent_needs_a_recommended_option() {
     let question = StepQuestion { recommended: None, ..question() };
     assert_eq!(question.parse_answer("yes"), given("yes"));
     let open = StepQuestion { options: Vec::new(), ..question };

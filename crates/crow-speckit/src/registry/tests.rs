@@ -20,7 +20,7 @@ fn check(registry: &str, expect: &Expect) {
 }
 
 #[test]
-fn presets_come_by_priority_and_then_by_id() {
+fn presets_are_sorted_by_priority_then_id() {
     check(
         r#"{"presets": {"d": {}, "b": {"priority": 3}, "a": {"priority": 30}, "c": {"priority": 0}}}"#,
         &expect!["b c d a"],
@@ -32,14 +32,14 @@ fn presets_come_by_priority_and_then_by_id() {
 }
 
 #[test]
-fn a_registry_that_is_none_leaves_the_folders() {
+fn invalid_registry_falls_back_to_directories() {
     check("", &expect!["zebra"]);
     check(r#"{"presets": []}"#, &expect!["zebra"]);
     check("{}", &expect![""]);
 }
 
 #[test]
-fn ids_that_lead_elsewhere_are_refused() {
+fn ids_that_are_paths_are_rejected() {
     check(
         r#"{"presets": {"../x": {}}}"#,
         &expect![[
@@ -80,7 +80,7 @@ fn priorities_are_numbers_from_one() {
 }
 
 #[test]
-fn too_many_are_refused() {
+fn too_many_packages_are_rejected() {
     let ids: Vec<String> = (0..=INSTALLED_MAX).map(|n| format!(r#""p{n}": {{}}"#)).collect();
     check(
         &format!(r#"{{"presets": {{{}}}}}"#, ids.join(",")),
@@ -89,7 +89,7 @@ fn too_many_are_refused() {
 }
 
 #[test]
-fn a_manifest_that_would_blow_up_is_an_error_and_not_a_crash() {
+fn manifest_that_expands_without_end_is_an_error() {
     let bomb = "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\n\
                 d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: [*d,*d,*d,*d,*d,*d,*d,*d,*d]\n";
     let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));

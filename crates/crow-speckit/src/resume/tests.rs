@@ -41,7 +41,7 @@ fn check(description: &str, edit: impl Fn(&str) -> String, expected: bool) {
 }
 
 #[test]
-fn a_spec_that_nobody_wrote_is_taken_up_by_the_same_words() {
+fn unwritten_spec_is_resumed_by_the_same_description() {
     let words = "sort photos by [DATE]";
     check(words, str::to_owned, true);
     check(words, |spec| spec.replace("2026-01-02", "1999-12-31"), true);
@@ -58,14 +58,14 @@ fn a_spec_that_nobody_wrote_is_taken_up_by_the_same_words() {
 }
 
 #[test]
-fn a_feature_without_a_spec_is_taken_up_by_any_words() {
+fn feature_without_a_spec_is_resumed_by_any_description() {
     let (_folder, _project, feature) = made("sort photos");
     fs::remove_file(feature.spec_path()).unwrap();
     assert!(is_untouched(&feature, "something else", &pages).unwrap());
 }
 
 #[test]
-fn what_is_missing_is_completed_and_nothing_else_changes() {
+fn missing_pages_are_added_and_nothing_else_changes() {
     let (_folder, project, feature) = made("sort photos");
     let list = feature.checklists_dir().join("requirements.md");
     let take_up = || {
@@ -90,7 +90,7 @@ fn what_is_missing_is_completed_and_nothing_else_changes() {
 }
 
 #[test]
-fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
+fn page_that_cannot_be_composed_is_an_error_before_any_write() {
     let (_folder, project, feature) = made("sort photos");
     fs::remove_dir_all(&feature.dir).unwrap();
     let no_list = |name: &str| match name {
@@ -103,7 +103,7 @@ fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
 
 #[test]
 #[cfg(unix)]
-fn nothing_is_written_behind_a_link_out_of_the_project() {
+fn pages_are_not_written_through_a_link_out_of_the_project() {
     let (_folder, project, feature) = made("sort photos");
     let elsewhere = tempfile::tempdir().unwrap();
     fs::remove_dir_all(&feature.dir).unwrap();

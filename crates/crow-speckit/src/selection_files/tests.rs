@@ -20,7 +20,7 @@ const SAFE: (&str, &str) = (".specify/extensions/ev/commands/safe.md", "Safe.");
 const DANGER: (&str, &str) = (".specify/extensions/ev/commands/danger.md", "Danger.");
 
 #[test]
-fn what_decides_is_supplied_with_what_it_does() {
+fn selection_files_are_listed_with_their_effects() {
     let (_folder, project) = fixture_project(&[HOOKS, GIT, CONTEXT, MANIFEST_EV, SAFE, DANGER]);
     let mut told = String::new();
     for file in list_untrusted_files(&project) {
@@ -54,7 +54,7 @@ fn what_decides_is_supplied_with_what_it_does() {
 }
 
 #[test]
-fn without_hooks_and_extensions_nothing_has_to_be_approved() {
+fn project_without_hooks_and_extensions_needs_no_approval() {
     let (_folder, project) = fixture_project(&[
         GIT,
         CONTEXT,
@@ -68,7 +68,7 @@ fn without_hooks_and_extensions_nothing_has_to_be_approved() {
 }
 
 #[test]
-fn a_command_comes_with_the_manifest_that_names_its_file() {
+fn command_is_listed_with_its_manifest() {
     let (_folder, project) = fixture_project(&[MANIFEST_EV, SAFE, DANGER]);
     let safe = list_extension_commands(&project).unwrap().commands.remove(0);
     let files = |project: &SpeckitProject| -> Vec<String> {

@@ -33,7 +33,7 @@ const ALBUMS: &str = include_str!("tests/albums.md");
 const LEDGER: &str = include_str!("tests/ledger.md");
 
 #[test]
-fn a_list_as_it_should_be() {
+fn valid_list_is_parsed() {
     check(
         ALBUMS,
         expect![[r#"
@@ -53,7 +53,7 @@ fn a_list_as_it_should_be() {
 }
 
 #[test]
-fn a_list_as_people_write_them() {
+fn lists_of_public_projects_are_parsed() {
     check(
         LEDGER,
         expect![[r#"
@@ -69,7 +69,7 @@ fn a_list_as_people_write_them() {
 }
 
 #[test]
-fn spellings_of_a_task() {
+fn task_formats() {
     check(
         "- [ ] T001 plain\n* [x] T002 star\n+ [X] T003 plus\n1. [ ] T004 numbered\n\
          - [ ] **T005** bold\n- [ ] **T006**: bold and colon\n- [ ] **T007 [P]** half bold\n- [ ] `T008` code\n\
@@ -102,7 +102,7 @@ fn spellings_of_a_task() {
 }
 
 #[test]
-fn what_is_no_task() {
+fn lines_that_are_not_tasks() {
     check(
         "- [ ] TXXX placeholder\n- [ ] T12 short\n- [ ] T0123456789 long\n- [ ] T001a letter\n- [] T002 no box\n\
          - [-] T003 cancelled\n- T004 no box\n- [ ]T005 tight\ntext - [ ] T006 amid\n- [ ] do it\n- [ ] t007 small\n\
@@ -121,7 +121,7 @@ fn what_is_no_task() {
 }
 
 #[test]
-fn what_seems_to_hide_tasks_and_does_not() {
+fn markup_that_does_not_hide_tasks() {
     check(
         "- [ ] T001 strip `<!--` in a.rs\n- [ ] T002 seen\n",
         expect![[r#"
@@ -158,7 +158,7 @@ fn what_seems_to_hide_tasks_and_does_not() {
 }
 
 #[test]
-fn phases() {
+fn phases_are_parsed() {
     check(
         "## Phase 3.1: Setup\n- [ ] T001 a\n## Phase 3.2 - Core (P2)\n- [ ] T002 [US4] b\n### Tests for it\n\
          - [ ] T003 [US4] c\n## Фаза 4: Первая история (P1)\n- [ ] T004 [US1] d\n## **Phase 5: Polish**\n- [ ] T005 e\n\
@@ -179,7 +179,7 @@ fn phases() {
 }
 
 #[test]
-fn a_tick_changes_one_byte() {
+fn tick_changes_one_byte() {
     let id = |id: &str| TaskId::parse(id).unwrap();
     let text = "- [ ] T001 a\r\n- [x] T002 b\r\n- [ ] T003 c\n- [ ] T003 d";
     let ticked = set_task_ticked(text, &id("T001"), TickState::Ticked).unwrap();
@@ -216,7 +216,7 @@ fn check_append(text: &str, gaps: &[(&str, &str, &str)], expected: Expect) {
 }
 
 #[test]
-fn what_the_code_lacks_goes_to_the_end() {
+fn convergence_tasks_are_appended() {
     let gaps = [("Add the\n\tlimit", "FR-003", "partial"), ("Hash it", "Constitution II", "missing!")];
     check_append(
         "## Phase 9: Polish\n- [x] T041 a\n",
@@ -286,7 +286,7 @@ fn check_selection(scope: &str, expected: &str) {
 }
 
 #[test]
-fn what_a_scope_means() {
+fn scopes_select_tasks() {
     check_selection("T005", "T005");
     check_selection("t005, T007", "T005 T007");
     check_selection("T004-T007", "T004 T005 T006 T007");
@@ -316,7 +316,7 @@ fn check_step(text: &str, among: Option<&[&str]>, expected: &str) {
 }
 
 #[test]
-fn the_next_step() {
+fn next_batch_of_tasks() {
     check_step("- [x] T001 a\n- [ ] T002 b\n- [ ] T003 [P] c\n", None, "T002");
     check_step(
         "- [ ] T001 [P] a\n- [x] T002 b\n- [ ] T003 [P] c\n- [ ] T004 d\n- [ ] T005 [P] e\n",
@@ -341,7 +341,7 @@ fn the_next_step() {
 }
 
 #[test]
-fn places_in_a_text() {
+fn paths_in_a_text() {
     let found = |text| find_paths(text).collect::<Vec<_>>().join(" ");
     assert_eq!(
         found("Create `src/a.rs`, tests/test_b.py (Dockerfile) and .gitignore."),
@@ -353,7 +353,7 @@ fn places_in_a_text() {
 
 /// A page of comment starts is parsed in linear time.
 #[test]
-fn a_hostile_page_is_read_once() {
+fn hostile_page_is_parsed_in_linear_time() {
     for piece in [
         "<!--",
         "<!-- -->",
@@ -402,7 +402,7 @@ fn found<'a>(list: &'a TaskList, id: &TaskId) -> Option<&'a TaskItem> {
 
 proptest! {
     #[test]
-    fn nothing_panics(text in any::<String>(), page in any_text()) {
+    fn parsing_does_not_panic(text in any::<String>(), page in any_text()) {
         for text in [text, page] {
             let list = TaskList::parse(&text);
             prop_assert_eq!(markdown::prose_text(&text).len(), text.len());
@@ -412,7 +412,7 @@ proptest! {
     }
 
     #[test]
-    fn flips_change_one_byte(text in any_text(), id in 0..30_u32) {
+    fn ticks_change_one_byte(text in any_text(), id in 0..30_u32) {
         let id = TaskId::from_number(id).unwrap();
         let list = TaskList::parse(&text);
         let n_found = list.tasks.iter().filter(|task| task.id == id).count();
@@ -432,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_appended_is_seen_and_nothing_else_changes(
+    fn appended_tasks_are_parsed_and_nothing_else_changes(
         text in any_text(), words in prop::collection::vec((".{1,20}", any::<bool>()), 1..4),
     ) {
         let gap = |(text, is_critical): &(String, bool)| ConvergenceGap {
@@ -455,7 +455,7 @@ proptest! {
 }
 
 #[test]
-fn a_list_that_nobody_can_go_through_is_refused() {
+fn list_that_exceeds_a_limit_is_rejected() {
     let tasks = |n: usize| (1..=n).map(|at| format!("- [ ] T{at:03} a\n")).collect::<String>();
     let phases = |n: usize| (1..=n).map(|at| format!("## Phase {at}: a\n")).collect::<String>();
     let line = |n: usize| format!("- [ ] T001 {}\n", "a".repeat(n - "- [ ] T001 ".len()));
@@ -480,7 +480,7 @@ fn a_list_that_nobody_can_go_through_is_refused() {
 }
 
 #[test]
-fn a_hostile_list_comes_out_bounded() {
+fn hostile_list_is_limited() {
     const BYTES: usize = 4 * 1024 * 1024;
     let many = |line: &dyn Fn(usize) -> String| {
         let mut text = String::new();
@@ -519,7 +519,7 @@ fn a_hostile_list_comes_out_bounded() {
 }
 
 #[test]
-fn a_task_is_one_line_that_hides_nothing() {
+fn appended_task_is_one_line_that_hides_nothing() {
     let list = TaskList::parse("## Phase 1: a\u{1b}b\n- [ ] T001 Create \u{1b}[2Jpy\u{202e}project.toml\n");
     assert_eq!(list.tasks[0].text, "Create \u{fffd}[2Jpy\u{fffd}project.toml");
     assert_eq!(list.phases[0].title, "a\u{fffd}b");

@@ -56,7 +56,7 @@ fn check_create(things: &str, words: &str, expected: &Expect) {
 }
 
 #[test]
-fn a_feature_of_a_fresh_project_is_seen_by_programs_that_look_into_specs() {
+fn feature_of_a_new_project_is_visible_in_specs() {
     check_create(
         "",
         "name=photo-albums sort photos",
@@ -79,7 +79,7 @@ fn a_feature_of_a_fresh_project_is_seen_by_programs_that_look_into_specs() {
 }
 
 #[test]
-fn a_feature_goes_where_the_others_are() {
+fn feature_is_created_next_to_existing_ones() {
     let check = |things: &str, expected: &str| {
         let disk = Disk::new(things);
         let made = new_feature("sort photos", |new| create_feature(&disk.project, new, &pages));
@@ -101,7 +101,7 @@ fn a_feature_goes_where_the_others_are() {
 }
 
 #[test]
-fn another_folder_of_that_name_is_told_of() {
+fn existing_specs_directory_is_reported() {
     check_create(
         "specs/rspec.rb=x",
         "sort photos",
@@ -116,7 +116,7 @@ fn another_folder_of_that_name_is_told_of() {
 }
 
 #[test]
-fn a_number_that_is_taken_is_told_of() {
+fn taken_number_is_reported() {
     check_create(
         "specs/003-x/",
         "number=3 sort photos",
@@ -139,7 +139,7 @@ fn a_number_that_is_taken_is_told_of() {
 }
 
 #[test]
-fn what_cannot_be_a_feature_writes_nothing() {
+fn invalid_request_writes_nothing() {
     check_create(
         "",
         " ",
@@ -174,7 +174,7 @@ fn what_cannot_be_a_feature_writes_nothing() {
 }
 
 #[test]
-fn a_folder_that_is_named_is_taken_as_it_is() {
+fn given_directory_is_used_unchanged() {
     check_create(
         "",
         "dir=docs/albums/ sort photos",
@@ -212,7 +212,7 @@ fn a_folder_that_is_named_is_taken_as_it_is() {
 }
 
 #[test]
-fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
+fn page_that_cannot_be_composed_is_an_error_before_any_write() {
     let disk = Disk::new("");
     let broken = |name: &str| match name {
         "requirements-template" => Err(SpeckitError::Invalid("no page".to_owned())),
@@ -224,7 +224,7 @@ fn a_page_that_cannot_be_composed_stops_it_before_anything_is_written() {
 }
 
 #[test]
-fn many_at_once_never_share_a_number() {
+fn concurrent_features_never_share_a_number() {
     const N: u64 = 24;
     let disk = Disk::new("");
     let start = Barrier::new(usize::try_from(N).unwrap());
@@ -246,7 +246,7 @@ fn many_at_once_never_share_a_number() {
 
 #[cfg(unix)]
 #[test]
-fn a_lock_that_is_no_file_is_an_error_and_no_wait() {
+fn lock_that_is_not_a_file_is_an_error() {
     use rustix::fs::{CWD, Mode, mkfifoat};
     let disk = Disk::new("");
     let folder = disk.project.specify_path("crow");
@@ -261,7 +261,7 @@ fn a_lock_that_is_no_file_is_an_error_and_no_wait() {
 }
 
 #[test]
-fn a_feature_is_not_made_where_commands_are_kept() {
+fn feature_is_not_created_in_a_command_directory() {
     for dir in [".", ".git/x", ".crow", "specs/..", ".specify/memory/x"] {
         let disk = Disk::new("");
         let made =

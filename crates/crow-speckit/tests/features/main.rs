@@ -125,7 +125,7 @@ fn check_resolve(things: &str, words: &str, expected: &str) {
 const POINTED: &str = r#".specify/feature.json={"feature_directory":"specs/002-b","x":1} specs/001-a/ specs/002-b/ specs/003-c/"#;
 
 #[test]
-fn the_strongest_says_which_feature_is_meant() {
+fn selection_uses_the_highest_precedence() {
     check_resolve(POINTED, "named=1 bound=specs/003-c variable=specs/002-b", "specs/001-a by Typed");
     check_resolve(POINTED, "bound=specs/003-c variable=specs/001-a", "specs/003-c by Session");
     check_resolve(POINTED, "variable=specs/009-new/", "specs/009-new by Variable");
@@ -140,7 +140,7 @@ fn the_strongest_says_which_feature_is_meant() {
 }
 
 #[test]
-fn a_feature_is_named_by_number_name_or_folder() {
+fn feature_is_selected_by_number_name_or_directory() {
     check_resolve(POINTED, "named=003", "specs/003-c by Typed");
     check_resolve(POINTED, "named=003-c", "specs/003-c by Typed");
     check_resolve(POINTED, "named=specs/001-a/", "specs/001-a by Typed");
@@ -159,7 +159,7 @@ fn a_feature_is_named_by_number_name_or_folder() {
 }
 
 #[test]
-fn without_a_pointer_the_branch_says_it() {
+fn branch_selects_the_feature_without_a_pointer() {
     const TWO: &str = "specs/001-a/ specs/002-b/";
     let unclear = "error: no feature is selected; select one with /speckit use or --feature: 001-a, 002-b";
     check_resolve(&format!("{TWO} .git/HEAD=ref:%refs/heads/feat/002-other~"), "", "specs/002-b by Branch");
@@ -181,7 +181,7 @@ fn without_a_pointer_the_branch_says_it() {
 }
 
 #[test]
-fn a_pointer_is_read_as_others_write_it() {
+fn pointer_of_other_programs_is_parsed() {
     let pointed = |text: &str| format!(".specify/feature.json={text} specs/001-a/ specs/002-b/");
     let check = |text: &str, expected: &str| check_resolve(&pointed(text), "", expected);
     check(r#"{"feature_directory":".\\specs\\001-a\\"}"#, "specs/001-a by Pointer");
@@ -202,7 +202,7 @@ fn a_pointer_is_read_as_others_write_it() {
 }
 
 #[test]
-fn a_pointer_never_leads_out_of_the_project() {
+fn pointer_never_leads_out_of_the_project() {
     let out = |dir: &str| format!(r#".specify/feature.json={{"feature_directory":"{dir}"}} ../elsewhere/"#);
     let refused = |dir: &str| {
         let file = "error: $DIR/project/.specify/feature.json cannot be used: it leads out of the project";
@@ -219,7 +219,7 @@ fn a_pointer_never_leads_out_of_the_project() {
 }
 
 #[test]
-fn a_feature_is_listed_once_whatever_leads_to_it() {
+fn feature_is_listed_once_despite_links() {
     let disk = Disk::new(
         ".specify/specs/002-b/ .specify/specs/001-a/ specs->.specify/specs .specify/specs/notes/ \
          .specify/specs/mine/spec.md=x ../elsewhere/ .specify/specs/003-out->../../../elsewhere \
@@ -231,7 +231,7 @@ fn a_feature_is_listed_once_whatever_leads_to_it() {
 }
 
 #[test]
-fn the_pointer_is_written_when_it_changes() {
+fn pointer_is_written_when_it_changes() {
     let disk = Disk::new(".specify/specs/001-a/");
     let write = |dir: &str| {
         let is_news = write_pointer(&disk.project, &disk.project.resolve_path(dir)).unwrap();
@@ -256,7 +256,7 @@ fn check_exclude(things: &str, list: &str, expected: &str) {
 }
 
 #[test]
-fn the_pointer_is_kept_out_of_the_projects_own_repository_only() {
+fn pointer_is_excluded_from_the_projects_own_repository_only() {
     let line = "/.specify/feature.json\n";
     check_exclude(".git/", ".git/info/exclude", line);
     check_exclude(".git/info/exclude=#%ours", ".git/info/exclude", &format!("# ours\n{line}"));
@@ -271,7 +271,7 @@ fn the_pointer_is_kept_out_of_the_projects_own_repository_only() {
 }
 
 #[test]
-fn a_worktree_shares_the_list_of_its_repository() {
+fn worktree_shares_the_exclude_list_of_its_repository() {
     let disk = Disk::new(".specify/ .git=gitdir:%../main/worktrees/w ../main/worktrees/w/commondir=../..~");
     let entry = disk.project.root().join(".git");
     disk.add(&format!("../main/worktrees/w/gitdir={}~", entry.display()));
@@ -291,7 +291,7 @@ fn check_find(things: &str, (cwd, init_dir): (&str, Option<&str>), expected: &st
 }
 
 #[test]
-fn a_project_begins_where_its_folder_is() {
+fn project_root_has_the_specify_directory() {
     let root = "$DIR/project";
     check_find(".specify/ src/deep/", ("src/deep", None), root);
     check_find("src/", ("src", None), "none");
@@ -309,7 +309,7 @@ fn a_project_begins_where_its_folder_is() {
 }
 
 #[test]
-fn a_root_that_the_environment_names_must_be_one() {
+fn root_from_the_environment_must_be_a_project() {
     check_find(".specify/ other/.specify/", (".", Some("other/")), "$DIR/project/other");
     let refused = |named: &str, why: &str| {
         let next = "set it to a directory with a .specify/, or unset it";
@@ -332,7 +332,7 @@ fn check_prerequisites(things: &str, needs: &[FeaturePrerequisite], expected: &s
 }
 
 #[test]
-fn the_first_thing_that_is_missing_is_said_with_the_command_that_makes_it() {
+fn prerequisite_error_has_the_command_that_creates_it() {
     let all = [FeaturePrerequisite::Plan, FeaturePrerequisite::Spec, FeaturePrerequisite::Tasks];
     let check = |things: &str, expected: &str| check_prerequisites(things, &all, expected);
     check("", "unmet: the feature's directory specs/001-a does not exist; /speckit.specify");
@@ -359,7 +359,7 @@ fn documents_are_listed_in_one_order() {
 }
 
 #[test]
-fn a_plan_begins_once_and_tasks_after_it() {
+fn plan_is_created_once_and_tasks_after_it() {
     let disk = Disk::new("specs/001-a/spec.md=x");
     let feature = Feature::from_dir(disk.project.resolve_path("specs/001-a"));
     let tasks = || disk.told(setup_tasks(&disk.project, &feature, &pages), |page| page.text);
@@ -383,7 +383,7 @@ fn a_plan_begins_once_and_tasks_after_it() {
 }
 
 #[test]
-fn a_project_is_begun_without_touching_what_is_there() {
+fn project_is_initialized_without_changing_existing_files() {
     let made = |disk: &Disk| {
         disk.told(init_project(&disk.project, &pages), |made| {
             made.iter().map(|path| disk.project.display_path(path)).collect::<Vec<_>>().join(" ")
@@ -402,7 +402,7 @@ fn a_project_is_begun_without_touching_what_is_there() {
 }
 
 #[test]
-fn the_place_of_new_features_can_be_set() {
+fn specs_root_can_be_configured() {
     let check = |things: &str, setting: &str, expected: &str| {
         let disk = Disk::new(things);
         let setting = SpecsRoot::parse(setting).unwrap();

@@ -24,7 +24,7 @@ fn result(id: &str) -> Value {
 }
 
 #[test]
-fn a_good_conversation_passes() {
+fn valid_conversation_passes() {
     check(
         &json!([{"role": "system", "content": "be good"}, user(), calls(&["a", "b"]), result("a"), result("b")]),
         &[],
@@ -66,7 +66,7 @@ fn calls_and_results_must_pair_up() {
 }
 
 #[test]
-fn empty_and_foreign_messages_are_refused() {
+fn empty_and_foreign_messages_are_rejected() {
     check(&json!([{"role": "user", "content": " "}]), &["messages[0]: is empty"]);
     check(&json!([{"role": "user", "content": []}]), &["messages[0]: is empty"]);
     check(&json!([user(), {"role": "assistant", "content": null}, user()]), &["messages[1]: is empty"]);

@@ -55,7 +55,7 @@ fn check(agent: &str, capabilities: Value, prepare: impl FnOnce(&mut FakeClient,
 }
 
 #[test]
-fn files_are_buffers_first() {
+fn unsaved_buffers_precede_files() {
     check(
         r#"
         hear
@@ -137,7 +137,7 @@ fn terminals_are_processes() {
 }
 
 #[test]
-fn a_taken_back_wait_is_answered() {
+fn cancelled_wait_is_answered() {
     check(
         r#"
         hear
@@ -160,7 +160,7 @@ fn a_taken_back_wait_is_answered() {
 }
 
 #[test]
-fn odd_answers() {
+fn faulty_responses() {
     let read = |id: u32| {
         format!(
             "say {{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"fs/read_text_file\",\"params\":{{\"sessionId\":\"quiet-crow\",\"path\":\"$HOME/a\"}}}}\n"
@@ -204,7 +204,7 @@ fn odd_answers() {
 
 #[test]
 #[should_panic(expected = "the agent calls fs/read_text_file, which this client never offered")]
-fn what_was_not_offered_is_not_called() {
+fn undeclared_capability_is_not_called() {
     let agent = r#"
         hear
         say {"jsonrpc":"2.0","id":1,"method":"fs/read_text_file","params":{"sessionId":"quiet-crow","path":"/a"}}
@@ -244,7 +244,7 @@ fn forms_are_filled_in() {
 
 #[test]
 #[should_panic(expected = "the agent calls elicitation/create, which this client never offered")]
-fn a_form_is_sent_to_a_client_that_has_forms() {
+fn form_is_sent_to_a_client_with_forms() {
     let agent = r#"
         hear
         say {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"form","sessionId":"quiet-crow","message":"?","requestedSchema":{"type":"object"}}}
@@ -254,7 +254,7 @@ fn a_form_is_sent_to_a_client_that_has_forms() {
 
 #[test]
 #[should_panic(expected = "the agent sends notice without /session/notices")]
-fn what_was_not_offered_is_not_sent() {
+fn undeclared_update_is_not_sent() {
     let agent = r#"
         hear
         say {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"quiet-crow","update":{"sessionUpdate":"notice","severity":"info","title":"x"}}}
@@ -264,7 +264,7 @@ fn what_was_not_offered_is_not_sent() {
 
 #[test]
 #[should_panic(expected = "the agent shows terminal term-1, which is not there")]
-fn only_a_terminal_that_is_there_is_shown() {
+fn unknown_terminal_is_not_shown() {
     let agent = r#"
         hear
         say {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"quiet-crow","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"x","content":[{"type":"terminal","terminalId":"term-1"}]}}}
@@ -274,6 +274,6 @@ fn only_a_terminal_that_is_there_is_shown() {
 
 #[test]
 #[should_panic(expected = "the agent broke the protocol: it is no PromptResponse")]
-fn a_wrong_line_ends_the_test() {
+fn invalid_line_fails_the_test() {
     play(r#"say {"jsonrpc":"2.0","id":3,"result":{"stopReason":"tired"}}"#, json!({}), |_, _| {});
 }

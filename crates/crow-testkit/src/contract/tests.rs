@@ -28,7 +28,7 @@ const OPEN: &str = r#"
 "#;
 
 #[test]
-fn good_lines_pass() {
+fn valid_lines_pass() {
     check(
         &format!(
             r#"{OPEN}
@@ -48,7 +48,7 @@ fn good_lines_pass() {
 }
 
 #[test]
-fn bad_updates_are_found() {
+fn invalid_updates_are_reported() {
     let update = |fields: &str| {
         let params = format!(r#"{{"sessionId":"s","update":{{"sessionUpdate":{fields}}}}}"#);
         format!(r#"{OPEN} < {{"jsonrpc":"2.0","method":"session/update","params":{params}}}"#)
@@ -98,7 +98,7 @@ fn bad_updates_are_found() {
 }
 
 #[test]
-fn bad_answers_are_found() {
+fn invalid_responses_are_reported() {
     check(
         &format!(r#"{OPEN} < {{"jsonrpc":"2.0","id":1,"result":{{"sessionId":"s"}}}}"#),
         &expect![[r#"
@@ -161,7 +161,7 @@ fn bad_answers_are_found() {
 }
 
 #[test]
-fn bad_requests_are_found() {
+fn invalid_requests_are_reported() {
     let request = |fields: &str| format!("{OPEN}< {{\"jsonrpc\":\"2.0\",{fields}}}");
     check(
         &request(r#""id":1,"method":"fs/read_text_file","params":{"sessionId":"s"}"#),
@@ -214,7 +214,7 @@ fn bad_requests_are_found() {
 }
 
 #[test]
-fn what_is_no_message_is_found() {
+fn lines_that_are_not_messages_are_reported() {
     check(
         "< 42",
         &expect![[r#"

@@ -27,7 +27,7 @@ fn read_until(stream: &mut TcpStream, end: &str) -> String {
 }
 
 #[test]
-fn one_connection_carries_several_answers() {
+fn connection_carries_several_answers() {
     let server = ModelServer::start("text \"Hello\"\nstatus 500 {}");
     let mut stream = connect(&server);
     post(&mut stream, GOOD);
@@ -40,7 +40,7 @@ fn one_connection_carries_several_answers() {
 }
 
 #[test]
-fn a_bad_request_is_refused() {
+fn invalid_request_is_rejected() {
     let server = ModelServer::start("text \"Hello\"");
     let mut stream = connect(&server);
     post(&mut stream, r#"{"model":"m","messages":[]}"#);
@@ -49,7 +49,7 @@ fn a_bad_request_is_refused() {
 }
 
 #[test]
-fn a_request_too_many_is_refused() {
+fn request_without_an_answer_left_is_rejected() {
     let server = ModelServer::start("");
     let mut stream = connect(&server);
     post(&mut stream, GOOD);
@@ -58,7 +58,7 @@ fn a_request_too_many_is_refused() {
 }
 
 #[tokio::test]
-async fn a_held_answer_ends_by_release_or_by_hanging_up() {
+async fn held_answer_ends_by_release_or_disconnect() {
     let server = ModelServer::start("text \"a\" | hold | text \"b\"\nhold");
     let mut stream = connect(&server);
     post(&mut stream, GOOD);
@@ -72,7 +72,7 @@ async fn a_held_answer_ends_by_release_or_by_hanging_up() {
 }
 
 #[test]
-fn the_messages_api_is_spelled_as_its_provider_does() {
+fn messages_api_has_the_providers_format() {
     let script = r#"thought "h" | thought "m" | text "Hi" | call read {"p": 1} | usage 10 2 | cache 6 3"#;
     let server = ModelServer::start(script);
     let mut stream = connect(&server);
@@ -102,7 +102,7 @@ fn the_messages_api_is_spelled_as_its_provider_does() {
 }
 
 #[test]
-fn a_bad_request_in_another_dialect_is_refused_too() {
+fn invalid_request_of_another_api_is_rejected() {
     let server = ModelServer::start("text \"Hello\"");
     let mut stream = connect(&server);
     write!(stream, "POST /v1/messages HTTP/1.1\r\nContent-Length: {}\r\n\r\n{GOOD}", GOOD.len()).unwrap();
@@ -111,7 +111,7 @@ fn a_bad_request_in_another_dialect_is_refused_too() {
 }
 
 #[test]
-fn the_path_decides_the_dialect() {
+fn path_selects_the_api() {
     let server = ModelServer::start(
         "thought \"hm\" | text \"Hello\" | call read {} | usage 3 2\ntext \"no\" | finish length",
     );

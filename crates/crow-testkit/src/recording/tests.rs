@@ -29,7 +29,7 @@ fn request(directory: &str, text: &str) -> Value {
 }
 
 #[test]
-fn what_was_asked_is_answered_again() {
+fn recorded_requests_are_answered() {
     let path = "/v1/chat/completions";
     let answer = r#"[Code(200), Header("content-type", "text/event-stream"), Raw([]), Raw([100, 97, 116, 97, 58, 32, 97]), Raw([255]), Hold]"#;
     check(
@@ -49,7 +49,7 @@ fn what_was_asked_is_answered_again() {
 }
 
 #[test]
-fn differences_are_told_by_their_place() {
+fn differences_are_reported_by_path() {
     let path = "/v1/chat/completions";
     let first =
         |request: Value, reason: &str| check(&[(path, request)], &[&format!("0001-p-m.jsonl: {reason}")]);

@@ -52,7 +52,7 @@ fn chunks_are_joined_and_calls_end() {
 }
 
 #[test]
-fn what_differs_is_found() {
+fn differences_are_found() {
     check(
         &[text("m", "a")],
         &[text("n", "a")],
@@ -85,7 +85,7 @@ fn what_differs_is_found() {
 }
 
 #[test]
-fn a_terminal_is_its_text() {
+fn terminal_equals_its_text() {
     let live = [call(&json!({"content": [{"type": "terminal", "terminalId": "term-1"}]}))];
     let told = |text: &str| {
         [call(&json!({"content": [{"type": "content", "content": {"type": "text", "text": text}}]}))]

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::{Answer, Script, Step};
 
 #[test]
-fn a_line_is_an_answer() {
+fn line_is_an_answer() {
     let script = Script::parse(
         r#"
         # greets, then reads
@@ -33,6 +33,6 @@ fn a_line_is_an_answer() {
 
 #[test]
 #[should_panic(expected = "expected a step before `` in `sing`")]
-fn an_unknown_step_is_a_mistake() {
+fn unknown_step_is_an_error() {
     Script::parse("sing");
 }

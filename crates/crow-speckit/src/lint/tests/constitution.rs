@@ -23,7 +23,7 @@ fn check_rules(from: &str, to: &str, expected: Expect) {
 }
 
 #[test]
-fn what_a_constitution_has_to_have() {
+fn constitution_rules() {
     check_rules("", "", expect![""]);
     check_rules(
         "Albums Constitution",
@@ -64,7 +64,7 @@ fn what_a_constitution_has_to_have() {
 }
 
 #[test]
-fn a_change_has_a_new_version() {
+fn amendment_needs_a_new_version() {
     let amended = |version: &str, ratified: &str| {
         RULES.replace("is simple", "is small").replace("1.2.0", version).replace("2026-01-31", ratified)
     };
@@ -81,7 +81,7 @@ fn a_change_has_a_new_version() {
 }
 
 #[test]
-fn a_template_is_not_filled() {
+fn template_is_unfilled() {
     // `printf a | sha256sum`
     let sha = "ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48bb";
     let record = format!("{{\"sha256\": \"{sha}\", \"source\": \"core\"}}");

@@ -40,7 +40,7 @@ fn check_plan(from: &str, to: &str, expected: Expect) {
 }
 
 #[test]
-fn what_a_plan_has_to_have() {
+fn plan_rules() {
     check_plan("", "", expect![""]);
     check_plan(
         "**Storage**: N/A\n",
@@ -74,7 +74,7 @@ fn what_a_plan_has_to_have() {
 }
 
 #[test]
-fn what_gates_and_layouts_have_to_say() {
+fn gate_and_layout_rules() {
     check_plan(
         "- I. Simple: PASS\n",
         "",
@@ -128,7 +128,7 @@ fn what_gates_and_layouts_have_to_say() {
 }
 
 #[test]
-fn a_failed_gate_may_have_its_reasons() {
+fn failed_gate_may_be_justified() {
     let failed = PLAN.replace("PASS", "FAIL");
     let table = "\n## Complexity Tracking\n\n| Violation | Why Needed | Alternative |\n|---|---|---|\n";
     check(
@@ -141,7 +141,7 @@ fn a_failed_gate_may_have_its_reasons() {
 }
 
 #[test]
-fn what_research_has_to_have() {
+fn research_rules() {
     let whole = "## Storage\n\n- **Decision**: a file\n- **Rationale**: simple\n- **Alternatives considered**: none\n";
     check(check_research(Some(whole)), expect![""]);
     check(

@@ -45,13 +45,13 @@ fn check_spec(from: &str, to: &str, expected: Expect) {
 }
 
 #[test]
-fn a_spec_as_it_should_be() {
+fn valid_spec_has_no_problems() {
     check_spec("", "", expect![""]);
     check(super::check_spec(&SPEC.replace('\n', "\r\n"), SPEC), expect![""]);
 }
 
 #[test]
-fn what_a_spec_has_to_have() {
+fn spec_rules() {
     check(
         super::check_spec("", ""),
         expect![[r#"
@@ -110,7 +110,7 @@ fn what_a_spec_has_to_have() {
 }
 
 #[test]
-fn ids_and_open_points_of_a_spec() {
+fn ids_and_open_questions_of_a_spec() {
     check_spec(
         "FR-002",
         "FR-001",
@@ -159,12 +159,12 @@ fn ids_and_open_points_of_a_spec() {
 }
 
 #[test]
-fn a_scenario_may_go_over_lines() {
+fn scenario_may_span_lines() {
     check_spec(", **When** one is made, **Then**", "\n   **When** one is made\n   **Then**", expect![""]);
 }
 
 #[test]
-fn a_teams_template_says_what_is_asked_for() {
+fn template_of_a_team_defines_the_rules() {
     check(
         super::check_spec("# A\n\n## Why\n\nb\n", "# [A]\n\n## Why *(mandatory)*\n\n## How *(mandatory)*\n"),
         expect![[r#"

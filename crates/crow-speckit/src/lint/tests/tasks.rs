@@ -29,7 +29,7 @@ fn check_tasks(from: &str, to: &str, expected: Expect) {
 }
 
 #[test]
-fn what_a_task_list_has_to_have() {
+fn task_list_rules() {
     check_tasks("", "", expect![""]);
     check(
         super::check_tasks("", SPEC, ""),
@@ -62,7 +62,7 @@ fn what_a_task_list_has_to_have() {
 }
 
 #[test]
-fn how_ids_go_on() {
+fn ids_are_consecutive() {
     check_tasks(
         "T003",
         "T005",
@@ -96,7 +96,7 @@ fn how_ids_go_on() {
 }
 
 #[test]
-fn how_a_task_is_written() {
+fn task_format_is_checked() {
     check_tasks(
         " in src/list.rs",
         "",
@@ -135,7 +135,7 @@ fn how_a_task_is_written() {
 }
 
 #[test]
-fn a_copy_of_the_template_is_no_task_list() {
+fn copy_of_the_template_is_rejected() {
     check(
         super::check_tasks(TASKS, SPEC, TASKS),
         expect![[r#"

@@ -80,7 +80,7 @@ fn albums(args: &str) -> PromptFacts {
 }
 
 #[test]
-fn every_command_begins_with_its_words() {
+fn commands_begin_with_their_prompt() {
     let facts = albums("Photos in albums, {{7*7}}\nby date");
     for command in WorkflowCommand::ALL {
         check(built_in_prompt(command), &facts, &golden(command.as_str()));
@@ -88,7 +88,7 @@ fn every_command_begins_with_its_words() {
 }
 
 #[test]
-fn without_words_rules_or_documents_a_command_still_reads_well() {
+fn prompts_read_well_without_arguments_rules_or_documents() {
     let facts = PromptFacts {
         docs: Vec::new(),
         checklists: Vec::new(),
@@ -106,7 +106,7 @@ fn without_words_rules_or_documents_a_command_still_reads_well() {
 }
 
 #[test]
-fn tasks_are_handed_out_one_by_one_or_side_by_side() {
+fn tasks_are_assigned_one_by_one_or_in_parallel() {
     let one = albums("");
     check(AuxiliaryPrompt::Task.built_in_text(), &one, &golden("task"));
     let mut two = albums("");
@@ -123,7 +123,7 @@ fn tasks_are_handed_out_one_by_one_or_side_by_side() {
 }
 
 #[test]
-fn an_answer_goes_where_its_command_wants_it() {
+fn answer_prompt_depends_on_the_command() {
     let said = |command: &str, answer: &str, left| PromptFacts {
         command: command.to_owned(),
         answer: AnswerFacts {
@@ -151,7 +151,7 @@ fn an_answer_goes_where_its_command_wants_it() {
 }
 
 #[test]
-fn what_a_check_found_is_named_and_a_name_is_asked_for() {
+fn repair_and_short_name_prompts() {
     let mut facts = albums("Photos in albums");
     facts.command = "/speckit.plan".to_owned();
     facts.problems =
@@ -161,7 +161,7 @@ fn what_a_check_found_is_named_and_a_name_is_asked_for() {
 }
 
 #[test]
-fn no_prompt_fails_where_nothing_is_known_but_the_task_for_a_child() {
+fn prompts_render_without_facts_except_the_child_task() {
     let facts = PromptFacts::default();
     let sources = WorkflowCommand::ALL
         .map(built_in_prompt)
@@ -172,7 +172,7 @@ fn no_prompt_fails_where_nothing_is_known_but_the_task_for_a_child() {
 }
 
 #[test]
-fn the_page_for_requirements_has_its_sixteen_items() {
+fn requirements_page_has_sixteen_items() {
     let page = include_str!("../../../prompts/pages/requirements-template.md");
     let groups = page.split("\n## ").skip(1).map(|group| group.matches("\n- [ ] ").count());
     assert_eq!(groups.collect::<Vec<_>>(), [4, 8, 4, 0]);

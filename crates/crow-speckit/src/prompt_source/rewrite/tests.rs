@@ -6,7 +6,7 @@ fn check(text: &str, is: &str) {
 }
 
 #[test]
-fn paths_begin_at_the_projects_root() {
+fn paths_are_relative_to_the_projects_root() {
     check("scripts/a", ".specify/scripts/a");
     check(
         "run ./scripts/a, (memory/b) `templates/c`",
@@ -20,7 +20,7 @@ fn paths_begin_at_the_projects_root() {
 }
 
 #[test]
-fn other_paths_stay() {
+fn other_paths_are_unchanged() {
     for text in [
         "../scripts/a",
         "myscripts/a",
@@ -37,7 +37,7 @@ fn other_paths_stay() {
 }
 
 #[test]
-fn commands_are_named_as_they_are_typed() {
+fn command_references_become_typed_names() {
     check("__SPECKIT_COMMAND_PLAN__", "/speckit.plan");
     check("`__SPECKIT_COMMAND_GIT_COMMIT__`.", "`/speckit.git.commit`.");
     check("__SPECKIT_COMMAND_AGENT-CONTEXT_UPDATE__", "/speckit.agent-context.update");

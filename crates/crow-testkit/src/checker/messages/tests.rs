@@ -47,7 +47,7 @@ fn thinking(words: &str) -> Value {
 }
 
 #[test]
-fn a_good_conversation_passes() {
+fn valid_conversation_passes() {
     let hello = user(&[text("hello")]);
     check(&json!([hello]), &[]);
     check(&json!([{"role": "user", "content": "hello"}]), &[]);
@@ -65,7 +65,7 @@ fn a_good_conversation_passes() {
 }
 
 #[test]
-fn people_and_models_take_turns() {
+fn roles_alternate() {
     let hello = user(&[text("hello")]);
     check(&json!([hello, hello]), &["messages[1]: `user` speaks out of turn"]);
     check(
@@ -153,7 +153,7 @@ fn fields_must_fit_together() {
 }
 
 #[test]
-fn four_marks_are_enough() {
+fn cache_markers_are_limited_to_four() {
     let mut marked = text("a");
     marked["cache_control"] = json!({"type": "ephemeral"});
     let five = vec![marked; 5];

@@ -29,7 +29,7 @@ fn output(call_id: &str) -> Value {
 }
 
 #[test]
-fn a_good_conversation_passes() {
+fn valid_conversation_passes() {
     check(
         &json!([
             user(),
@@ -78,7 +78,7 @@ fn calls_and_outputs_must_pair_up() {
 }
 
 #[test]
-fn reasoning_needs_what_follows_it() {
+fn reasoning_needs_its_following_item() {
     let alone = "reasoning `rs_1` is without the item that has to follow it";
     check(&json!([user(), reasoning("rs_1"), user()]), &[&format!("input[2]: {alone}")]);
     check(
@@ -102,7 +102,7 @@ fn reasoning_needs_what_follows_it() {
 }
 
 #[test]
-fn names_of_items_say_what_they_are_and_stand_once() {
+fn item_ids_have_their_prefix_and_are_unique() {
     check(
         &json!([user(), words("msg_1"), words("msg_1"), words("rs_2"), user()]),
         &["input[2]: item `msg_1` is there twice", "input[3]: id `rs_2` does not begin with `msg`"],
@@ -110,7 +110,7 @@ fn names_of_items_say_what_they_are_and_stand_once() {
 }
 
 #[test]
-fn empty_and_foreign_items_are_refused() {
+fn empty_and_foreign_items_are_rejected() {
     check(&json!([]), &["`input` is missing or empty"]);
     check(&json!([{"role": "user", "content": " "}]), &["input[0]: is empty"]);
     check(&json!([{"role": "user", "content": []}]), &["input[0]: is empty"]);
@@ -137,7 +137,7 @@ fn empty_and_foreign_items_are_refused() {
 }
 
 #[test]
-fn fields_of_another_dialect_are_refused() {
+fn fields_of_another_api_are_rejected() {
     let request = json!({
         "model": "", "input": "hi", "messages": [], "max_tokens": 1, "max_output_tokens": 1,
         "prompt_cache_key": "x".repeat(65), "reasoning": {"effort": "much", "summary": "none"},
