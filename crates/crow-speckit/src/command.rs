@@ -6,6 +6,7 @@ use std::path::PathBuf;
 #[cfg(test)]
 mod tests;
 
+/// A step of the workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WorkflowCommand {
     /// Principles of the project.

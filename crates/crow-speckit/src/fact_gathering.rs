@@ -31,7 +31,7 @@ pub struct StepLimits {
 
 /// The input of a step.
 #[derive(Debug, Clone, Copy)]
-pub struct StepInput<'a> {
+pub struct FactsInput<'a> {
     /// The command of the step.
     pub command: WorkflowCommand,
     /// The command's arguments, byte for byte.
@@ -46,7 +46,7 @@ pub struct StepInput<'a> {
 pub fn gather_facts(
     project: &SpeckitProject,
     feature: Option<&Feature>,
-    step: &StepInput<'_>,
+    step: &FactsInput<'_>,
     format_path: &PathFormatter<'_>,
     pages: &PageLoader<'_>,
 ) -> Result<PromptFacts, SpeckitError> {

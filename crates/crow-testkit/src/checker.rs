@@ -99,7 +99,7 @@ impl ChatChecker {
         }
         match role {
             "system" | "developer" | "user" if !has_content(message.get("content")) => {
-                self.add_violation("is empty")
+                self.add_violation("is empty");
             }
             "system" | "developer" | "user" => {}
             "assistant" => self.check_assistant(message),
@@ -162,7 +162,7 @@ impl ChatChecker {
                 self.answered_calls.push(id);
             }
             None if self.answered_calls.contains(&id) => {
-                self.add_violation(format!("a second result for `{id}`"))
+                self.add_violation(format!("a second result for `{id}`"));
             }
             None => self.add_violation(format!("a result for `{id}`, which is not open")),
         }

@@ -7,8 +7,8 @@ use crow_core::{
     ReportOutcome, SessionUpdate, SpeckitPart, SuggestedCommand, TranscriptEntry, TurnEnd,
 };
 use crow_speckit::{
-    AuxiliaryPrompt, Feature, PromptFacts, PromptKind, ProtectedChangeKind, SET_ASIDE_DIR, StepBaseline,
-    StepInput, StepLimits, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState, WorkflowCommand,
+    AuxiliaryPrompt, FactsInput, Feature, PromptFacts, PromptKind, ProtectedChangeKind, SET_ASIDE_DIR,
+    StepBaseline, StepLimits, TaskFacts, TaskId, TaskList, TaskPlanPriority, TickState, WorkflowCommand,
     build_plan_view, check_step, gather_facts, render_prompt, set_task_ticked, summarize_step,
 };
 use crow_store::{DeliveryId, SpeckitEvent};
@@ -190,7 +190,7 @@ impl WorkflowStep<'_> {
             gather_facts(
                 &context.project,
                 feature.as_ref(),
-                &StepInput { command, args: &text, today: &today, limits },
+                &FactsInput { command, args: &text, today: &today, limits },
                 &display_path,
                 &page,
             )

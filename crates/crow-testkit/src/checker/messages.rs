@@ -89,7 +89,7 @@ impl MessagesChecker {
         let budget = thinking["budget_tokens"].as_u64();
         match (kind, budget) {
             ("enabled", Some(budget)) if budget < BUDGET_MIN => {
-                self.add_violation("`budget_tokens` is too small")
+                self.add_violation("`budget_tokens` is too small");
             }
             ("enabled", Some(budget)) if budget >= max_tokens => {
                 self.add_violation("`budget_tokens` is not below `max_tokens`");
@@ -179,7 +179,7 @@ impl MessagesChecker {
                 "text" => self.check_text(block),
                 "image" => self.check_image(block),
                 "tool_result" if has_other_block => {
-                    self.add_violation("a result stands behind something else")
+                    self.add_violation("a result stands behind something else");
                 }
                 "tool_result" => self.check_result(block),
                 kind => self.add_violation(format!("a person says no `{kind}`")),

@@ -92,7 +92,7 @@ impl FakeClient {
     pub(super) async fn on_cancel_request(&mut self, id: &Value) {
         match self.contract.agent_request_method(id).unwrap_or_default().to_owned().as_str() {
             "session/request_permission" | "elicitation/create" => {
-                self.add_to_log("< takes its question back")
+                self.add_to_log("< takes its question back");
             }
             // A client can stop waiting for a command; every other request is answered at once.
             "terminal/wait_for_exit" if self.pending_waits.remove(&id.to_string()).is_some() => {

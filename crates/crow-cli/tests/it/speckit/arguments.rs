@@ -252,7 +252,7 @@ fn a_description_without_a_word_makes_no_feature() {
         "#,
         &expect![[r#"
             > prompt /speckit.specify !!!
-            < text[note-1] The name has neither a letter nor a digit; choose one with --short-name, such as user-auth.⏎
+            < text[note-1] The name has no letters or digits; choose one with --short-name, such as user-auth.⏎
             = end_turn
             > tree
         "#]],

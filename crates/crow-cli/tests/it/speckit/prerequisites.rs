@@ -176,7 +176,7 @@ fn a_feature_that_cannot_be_found() {
             < text[note-5] $HOME/project/.specify/feature.json cannot be used: it leads out of the project, to $HOME/project/../elsewhere; to use that directory, select it with --feature or SPECIFY_FEATURE_DIRECTORY.⏎
             = end_turn
             > still /speckit.plan
-            < text[note-6] Nothing says which feature is meant; select one with /speckit use or --feature: 001-photo-albums, 002-music.⏎
+            < text[note-6] No feature is selected; select one with /speckit use or --feature: 001-photo-albums, 002-music.⏎
             = end_turn
         "#]],
     );

@@ -143,7 +143,7 @@ fn what_is_missing_is_said_before_anything_is_sent() {
         &format!("{none}\nserver github github\n> prompt /speckit.taskstoissues\n> end"),
         &expect![[r#"
             > prompt /speckit.taskstoissues
-            < text[note-1] Issues go to the repository on GitHub that the remote origin names, and this project has no such remote; add it with `git remote add origin https://github.com/OWNER/REPO.git`.⏎
+            < text[note-1] Issues are created in the GitHub repository of the remote origin, and this project has no such remote; add it with `git remote add origin https://github.com/OWNER/REPO.git`.⏎
             = end_turn
         "#]],
     );
