@@ -85,7 +85,7 @@ fn check(test: impl Future<Output = String>, expected: &Expect) {
 }
 
 #[test]
-fn always_in_this_project_survives_the_process_and_is_taken_back() {
+fn project_grant_survives_the_process_and_is_revoked() {
     let test = async {
         let mut stage = Stage::new("", json!({})).await;
         let session = stage.open().await;
@@ -122,7 +122,7 @@ fn always_in_this_project_survives_the_process_and_is_taken_back() {
 }
 
 #[test]
-fn for_this_session_survives_close_and_load_and_no_more() {
+fn session_grant_survives_close_and_load_only() {
     let test = async {
         let mut stage = Stage::new("", json!({})).await;
         let session = stage.open().await;
@@ -176,7 +176,7 @@ async fn rejected(capabilities: Value, form: Option<&str>) -> String {
 }
 
 #[test]
-fn a_no_with_words_ends_the_turn_where_there_is_no_form() {
+fn rejection_with_text_ends_the_turn_without_forms() {
     check(
         rejected(json!({}), None),
         &expect![[r#"
@@ -192,7 +192,7 @@ fn a_no_with_words_ends_the_turn_where_there_is_no_form() {
 }
 
 #[test]
-fn a_no_with_words_reaches_the_model_in_the_same_turn_by_a_form() {
+fn rejection_with_text_reaches_the_model_by_a_form() {
     let capabilities = json!({"elicitation": {"form": {}}});
     check(
         rejected(capabilities, Some("move it to the bin")),
@@ -210,7 +210,7 @@ fn a_no_with_words_reaches_the_model_in_the_same_turn_by_a_form() {
 }
 
 #[test]
-fn nobody_is_asked_about_a_command_that_cannot_run() {
+fn command_that_cannot_run_asks_nothing() {
     let test = async {
         let mut stage = Stage::new("fallback_to_mcp_terminal: false", json!({})).await;
         let session = stage.open().await;
@@ -228,7 +228,7 @@ fn nobody_is_asked_about_a_command_that_cannot_run() {
 }
 
 #[test]
-fn a_child_asks_nothing_that_its_parent_was_allowed() {
+fn child_does_not_ask_for_grants_of_its_parent() {
     let test = async {
         let mut stage = Stage::new("", json!({})).await;
         let session = stage.open().await;
@@ -265,7 +265,7 @@ fn a_child_asks_nothing_that_its_parent_was_allowed() {
 }
 
 #[test]
-fn a_child_of_a_child_asks_nothing_that_the_root_was_allowed() {
+fn grandchild_does_not_ask_for_grants_of_the_root() {
     let test = async {
         let mut stage = Stage::new("", json!({})).await;
         let session = stage.open().await;

@@ -43,7 +43,7 @@ fn check_refused(world: &TestHome, args: &[&str], expected: &Expect) {
 }
 
 #[tokio::test]
-async fn who_has_no_token_or_comes_from_a_page_is_not_let_in() {
+async fn clients_without_a_token_or_from_a_web_page_are_rejected() {
     let server = Server::to_script(ECHO);
     let token = format!("Bearer {}", server.token);
     let cases: [&[(&'static str, &str)]; 6] = [
@@ -79,7 +79,7 @@ async fn who_has_no_token_or_comes_from_a_page_is_not_let_in() {
 }
 
 #[tokio::test]
-async fn each_client_has_an_agent_of_its_own() {
+async fn client_has_its_own_agent() {
     let server = Server::to_script("echo \"{\\\"pid\\\":$$}\"; exec cat");
     let (mut one, mut other) = (server.client().await, server.client().await);
     let pids = [one.hear().await, other.hear().await];
@@ -91,7 +91,7 @@ async fn each_client_has_an_agent_of_its_own() {
 }
 
 #[tokio::test]
-async fn slow_and_many_visitors_keep_nobody_out() {
+async fn slow_and_many_connections_do_not_block_other_clients() {
     let server = Server::to_script(ECHO);
     let mut slow: Vec<TcpStream> = Vec::new();
     for _ in 0..200 {
@@ -110,7 +110,7 @@ async fn slow_and_many_visitors_keep_nobody_out() {
 }
 
 #[tokio::test]
-async fn odd_frames_do_no_harm() {
+async fn odd_frames_do_no_harm_to_the_bridge() {
     let server = Server::to_script(ECHO);
     let mut client = server.client().await;
     client.socket.send(Message::binary(vec![0, 0xFF, 2])).await.expect("it listens");
@@ -122,7 +122,7 @@ async fn odd_frames_do_no_harm() {
 }
 
 #[tokio::test]
-async fn a_message_of_fifty_megabytes_goes_there_and_back() {
+async fn message_of_fifty_megabytes_is_echoed() {
     let server = Server::to_script(ECHO);
     let mut client = server.client().await;
     let large = format!("{{\"large\":\"{}\"}}", "x".repeat(50_000_000));
@@ -139,7 +139,7 @@ fn resident(server: &Server) -> u64 {
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_stops_the_agent() {
+async fn client_that_does_not_read_stops_the_agent() {
     // Says so in a file for every hundred megabytes that somebody took.
     let script = "echo '{\"jsonrpc\":\"2.0\",\"id\":0,\"result\":{}}'; for n in 1 2 3 4 5 6; do head -c 100000000 /dev/zero | tr '\\0' '{' | fold -w 1000000; echo $n > took; done";
     let server = Server::to_script(script);
@@ -158,7 +158,7 @@ async fn a_client_that_does_not_read_stops_the_agent() {
 }
 
 #[tokio::test]
-async fn an_agent_that_ends_says_why_in_the_close_frame() {
+async fn agent_exit_reason_is_in_the_close_frame() {
     let mut heard = String::new();
     for script in [
         "echo '{\"last\":1}'; echo 'no key for the model' >&2; exit 3",
@@ -189,7 +189,7 @@ async fn an_agent_that_ends_says_why_in_the_close_frame() {
 }
 
 #[tokio::test]
-async fn what_agents_complain_of_is_in_the_log() {
+async fn agent_stderr_is_logged() {
     let world = nowhere();
     let log = world.home().join("bridge.log");
     let args =
@@ -219,7 +219,7 @@ fn leashed() -> String {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_or_is_cut_off_leaves_no_agent() {
+async fn client_disconnect_ends_its_agent() {
     for how in ["goodbye", "nothing", "half a message"] {
         let server = Server::to_script(&leashed());
         let mut leash = TrackedCommand::new(&server.world.project());
@@ -240,7 +240,7 @@ async fn a_client_that_leaves_or_is_cut_off_leaves_no_agent() {
 }
 
 #[tokio::test]
-async fn a_bridge_that_ends_or_is_killed_leaves_no_agent() {
+async fn bridge_exit_or_kill_ends_its_agents() {
     for (signal, code) in [(Signal::SIGTERM, Some(0)), (Signal::SIGINT, Some(130)), (Signal::SIGKILL, None)] {
         let mut server = Server::to_script(&leashed());
         let mut leash = TrackedCommand::new(&server.world.project());
@@ -262,7 +262,7 @@ async fn a_bridge_that_ends_or_is_killed_leaves_no_agent() {
 }
 
 #[tokio::test]
-async fn options_are_ours_before_and_after_the_command_and_its_own_behind_two_dashes() {
+async fn options_belong_to_the_bridge_unless_they_follow_two_dashes() {
     let world = nowhere();
     let token = world.home().join("token");
     fs::create_dir(world.home().join("there")).expect("a folder");
@@ -297,7 +297,7 @@ async fn options_are_ours_before_and_after_the_command_and_its_own_behind_two_da
 }
 
 #[test]
-fn what_cannot_be_served_ends_with_a_sentence() {
+fn command_that_cannot_be_served_is_an_error() {
     let world = nowhere();
     let refused = |args: &[&str], expected: &Expect| {
         let args: Vec<&str> = ["acp-bridge"].into_iter().chain(args.iter().copied()).collect();
@@ -353,7 +353,7 @@ fn what_cannot_be_served_ends_with_a_sentence() {
 }
 
 #[test]
-fn a_place_that_cannot_be_listened_at_is_said_and_leaves_no_token() {
+fn address_that_is_unavailable_is_an_error_and_leaves_no_token() {
     let world = nowhere();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address");
@@ -400,7 +400,7 @@ async fn whole_turn(args: &[&str]) -> (String, String) {
 }
 
 #[tokio::test]
-async fn a_whole_turn_goes_through_the_bridge_and_over_acp_listen() {
+async fn turn_runs_through_the_bridge_and_acp_listen() {
     let crow = env!("CARGO_BIN_EXE_crow-cli");
     let bridged = whole_turn(&["acp-bridge", crow, "acp"]).await;
     let served = whole_turn(&["acp", "--listen", "127.0.0.1:0"]).await;
@@ -419,7 +419,7 @@ async fn a_whole_turn_goes_through_the_bridge_and_over_acp_listen() {
 }
 
 #[tokio::test]
-async fn what_is_sent_right_behind_hello_over_acp_listen_is_answered_after_it() {
+async fn acp_listen_answers_initialize_before_later_requests() {
     let world = nowhere();
     let project = world.project();
     let server = Server::start(world, &["acp", "--listen", "127.0.0.1:0"]);
@@ -476,7 +476,7 @@ async fn acp_listen_ends_with_its_turns() {
 }
 
 #[tokio::test]
-async fn the_log_says_how_a_client_ended() {
+async fn log_has_the_reason_for_a_disconnect() {
     let world = nowhere();
     let log = world.home().join("bridge.log");
     let server = Server::start(
@@ -496,7 +496,7 @@ async fn the_log_says_how_a_client_ended() {
 }
 
 #[tokio::test]
-async fn acp_listen_goes_by_a_name() {
+async fn acp_listen_accepts_a_host_name() {
     let server = Server::start(nowhere(), &["acp", "--listen", "localhost:0"]);
     check(&server.url.replace(&server.port().to_string(), "PORT"), &expect!["ws://localhost:PORT/acp"]);
     for wrong in ["localhost", "::1:80", ":80", "h:x"] {
@@ -508,7 +508,7 @@ async fn acp_listen_goes_by_a_name() {
 }
 
 #[test]
-fn who_cannot_say_where_it_is_does_not_serve() {
+fn bridge_that_cannot_print_its_address_does_not_serve() {
     let world = nowhere();
     for args in [&["acp", "--listen", "127.0.0.1:0"][..], &["acp-bridge", "cat"]] {
         let (nobody, stdout) = std::io::pipe().expect("a pipe");
@@ -525,7 +525,7 @@ fn who_cannot_say_where_it_is_does_not_serve() {
 }
 
 #[test]
-fn what_can_be_reached_from_elsewhere_is_said() {
+fn address_reachable_from_elsewhere_is_a_warning() {
     let world = nowhere();
     let mut server = Server::start(world, &["acp-bridge", "--host", "0.0.0.0", "cat"]);
     server.signal(Signal::SIGTERM);

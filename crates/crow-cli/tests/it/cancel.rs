@@ -202,16 +202,16 @@ fn check(capabilities: Value, stop: Stop) {
 }
 
 #[test]
-fn with_what_the_agent_has() {
+fn cancel_with_local_tools() {
     check(json!({}), Stop::Cancel);
 }
 
 #[test]
-fn with_the_clients_files_and_terminals() {
+fn cancel_with_client_files_and_terminals() {
     check(json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}), Stop::Cancel);
 }
 
 #[test]
-fn with_a_request_that_is_taken_back() {
+fn cancel_with_a_withdrawn_request() {
     check(json!({}), Stop::Withdraw);
 }

@@ -359,7 +359,7 @@ fn check(test: impl Future<Output = ()>) {
 }
 
 #[test]
-fn all_that_is_advertised_works() {
+fn advertised_capabilities_work() {
     let everything = json!({
         "fs": {"readTextFile": true, "writeTextFile": true},
         "terminal": true,

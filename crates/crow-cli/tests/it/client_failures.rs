@@ -152,7 +152,7 @@ fn silence() {
 }
 
 #[test]
-fn a_kill_that_nobody_answers() {
+fn unanswered_kill() {
     check(async {
         let mut stage = Stage::new().await;
         let session = stage.open().await;
@@ -303,7 +303,7 @@ fn wrong_answers_of_every_shape() {
 }
 
 #[test]
-fn a_link_that_moved_while_the_question_was_open() {
+fn link_moved_while_the_request_was_open() {
     check(async {
         let server =
             ModelServer::start("call write {\"file_path\":\"link/x\",\"content\":\"1\"}\ntext \"So be it.\"");

@@ -165,7 +165,7 @@ fn spelled(answered: &Result<Value, Value>, field: &str) -> String {
 }
 
 #[test]
-fn a_dead_server() {
+fn dead_server_is_an_error() {
     let stage = Stage::configured(
         "",
         "providers:\n  dead: { base_url: 'http://127.0.0.1:9/v1' }\nmodels:\n  main: { provider: dead }\nmax_retries_per_step: 0\n",
@@ -190,7 +190,7 @@ fn a_dead_server() {
 }
 
 #[test]
-fn arguments_that_cannot_be_used() {
+fn unusable_arguments_are_errors() {
     let stage = Stage::new("");
     check(
         &stage,
@@ -228,7 +228,7 @@ fn arguments_that_cannot_be_used() {
 }
 
 #[test]
-fn files_that_are_not_there_and_words_nobody_knows() {
+fn missing_files_and_unknown_arguments_are_errors() {
     let stage = Stage::new("");
     check(
         &stage,
@@ -291,7 +291,7 @@ fn files_that_are_not_there_and_words_nobody_knows() {
 }
 
 #[test]
-fn json_lines_only() {
+fn json_output_is_lines_only() {
     let stage = Stage::new(
         "thought \"Hm.\" | text \"I plan.\" | call todo {\"entries\":[{\"content\":\"Look\",\"status\":\"pending\"}]} | usage 5 2\ntext \"Done.\" | usage 9 2",
     );
@@ -320,7 +320,7 @@ fn json_lines_only() {
 }
 
 #[test]
-fn a_call_that_nobody_can_allow() {
+fn call_without_a_user_is_rejected() {
     let stage = Stage::new("call terminal {\"command\":\"touch ran\"}\ntext \"It was refused.\"");
     check(
         &stage,
@@ -343,7 +343,7 @@ fn a_call_that_nobody_can_allow() {
 }
 
 #[test]
-fn yes_allows_it() {
+fn yes_option_allows_the_call() {
     let stage = Stage::new("call terminal {\"command\":\"touch ran\"}\ntext \"It ran.\"");
     check(
         &stage,
@@ -372,7 +372,7 @@ fn prompts_from_stdin_and_from_a_file() {
 }
 
 #[test]
-fn a_reader_that_has_seen_enough() {
+fn closed_pipe_ends_the_output() {
     let words = "word ".repeat(20_000);
     let stage = Stage::new(&format!("text {words:?}\ntext {words:?}\ntext {words:?}"));
     for args in ["run hi", "run -j hi", "inspect", "models"] {
@@ -390,7 +390,7 @@ fn a_reader_that_has_seen_enough() {
 }
 
 #[test]
-fn a_full_device() {
+fn full_device_is_an_error() {
     let stage = Stage::new("");
     check(
         &stage,
@@ -403,7 +403,7 @@ fn a_full_device() {
 }
 
 #[test]
-fn the_limit_of_requests() {
+fn request_limit_ends_the_run() {
     let stage = Stage::configured(
         "call glob {\"pattern\":\"*\"}\ncall glob {\"pattern\":\"*\"}",
         "providers:\n  fake: { base_url: $URL }\nmodels:\n  main: { provider: fake }\nmax_turn_requests: 2\n",
@@ -421,7 +421,7 @@ fn the_limit_of_requests() {
 
 /// Rules and limits of one run, and what a script gets of it.
 #[test]
-fn no_escape_codes_where_nobody_wants_them() {
+fn escape_codes_are_left_out_where_unwanted() {
     let stage = Stage::new(
         "text \"**Bold** `code`\\n\\n# Head\\n\\n| a | b |\\n|---|---|\\n| 1 | 2 |\\n\"\ntext \"**Bold**\"\ntext \"**Bold**\"",
     );
@@ -439,7 +439,7 @@ fn no_escape_codes_where_nobody_wants_them() {
 }
 
 #[test]
-fn a_session_goes_on() {
+fn session_is_continued() {
     let stage = Stage::new("text \"One.\"\ntext \"Two.\"");
     check(
         &stage,
@@ -491,7 +491,7 @@ fn a_session_goes_on() {
 }
 
 #[test]
-fn prompts_from_a_pipe_one_after_the_other() {
+fn prompts_from_a_pipe_run_in_order() {
     let stage = Stage::new("text \"One.\"\nstatus 401\ntext \"Three.\"");
     check(
         &stage,
@@ -507,7 +507,7 @@ fn prompts_from_a_pipe_one_after_the_other() {
 }
 
 #[test]
-fn the_last_prompt_from_a_pipe_lasts_until_its_tasks_have_ended() {
+fn prompt_from_a_pipe_lasts_until_its_tasks_have_ended() {
     let stage = Stage::new(
         "text \"One.\"\ncall task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"\ntext \"I heard of it.\"",
     );

@@ -134,7 +134,7 @@ async fn played(script: &str, ended: &str) -> Stage {
 }
 
 #[tokio::test]
-async fn old_output_goes_first() {
+async fn old_output_is_removed_first() {
     let script = r#"
         call read {"file_path":"a.txt"}
         text "A."
@@ -156,7 +156,7 @@ async fn old_output_goes_first() {
 }
 
 #[tokio::test]
-async fn in_the_middle_of_a_turn() {
+async fn compaction_runs_within_a_turn() {
     let script = r#"
         call read {"file_path":"a.txt"}
         call read {"file_path":"b.txt"}
@@ -177,7 +177,7 @@ async fn in_the_middle_of_a_turn() {
 }
 
 #[tokio::test]
-async fn a_provider_that_refuses_is_asked_once_more() {
+async fn overflow_error_is_retried_once() {
     let script = format!(
         r#"
         call read {{"file_path":"a.txt"}}
@@ -196,7 +196,7 @@ async fn a_provider_that_refuses_is_asked_once_more() {
 }
 
 #[tokio::test]
-async fn a_provider_that_refuses_again_ends_the_turn() {
+async fn second_overflow_error_ends_the_turn() {
     let stage = played(
         &format!("call read {{\"file_path\":\"a.txt\"}}\n{OVERFLOW}\n{OVERFLOW}\n{OVERFLOW}\n{OVERFLOW}"),
         "context_overflow",
@@ -206,7 +206,7 @@ async fn a_provider_that_refuses_again_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn a_prompt_longer_than_the_window() {
+async fn prompt_longer_than_the_window() {
     let script = format!("{OVERFLOW}\ntext \"It is long.\"\ntext \"complete\"\ntext \"Done.\"");
     let mut stage = Stage::start(&told(), Some(5200), &script).await;
     let long = format!("The key is 4711. {} Now sort it.", "many words ".repeat(10_000));
@@ -218,7 +218,7 @@ async fn a_prompt_longer_than_the_window() {
 }
 
 #[tokio::test]
-async fn a_result_longer_than_the_window() {
+async fn result_longer_than_the_window() {
     let script = format!(
         r#"
         call read {{"file_path":"big.txt"}}
@@ -236,7 +236,7 @@ async fn a_result_longer_than_the_window() {
 }
 
 #[tokio::test]
-async fn a_provider_that_counts_wrongly() {
+async fn provider_with_wrong_token_counts() {
     let reading = |files: &[&str], usage: &str| {
         let call = |file| format!("call read {{\"file_path\":\"{file}\"}} | usage {usage}\n");
         files.iter().map(call).collect::<String>()
@@ -291,7 +291,7 @@ fn check_rejected(summary: &str) {
 }
 
 #[test]
-fn a_summary_that_is_no_good() {
+fn useless_summary() {
     check_rejected(&format!("text {:?}", "much more ".repeat(5000)));
     check_rejected("text \"  \"");
     check_rejected("text \"Half of\" | finish length");
@@ -300,7 +300,7 @@ fn a_summary_that_is_no_good() {
 }
 
 #[tokio::test]
-async fn stopped_while_it_is_summed_up() {
+async fn cancel_during_the_summary() {
     let script = r#"
         call read {"file_path":"a.txt"}
         call read {"file_path":"b.txt"}

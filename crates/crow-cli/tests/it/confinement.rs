@@ -76,7 +76,7 @@ fn check(test: impl Future<Output = ()>) {
 }
 
 #[test]
-fn what_nobody_approved_is_held_and_runs_again_when_a_person_says_so() {
+fn unapproved_command_is_confined_and_retried_when_the_user_approves() {
     check(async {
         for capabilities in [json!({}), json!({"terminal": true})] {
             let mut stage = Stage::new("{ mode: auto }", capabilities.clone()).await;
@@ -93,7 +93,7 @@ fn what_nobody_approved_is_held_and_runs_again_when_a_person_says_so() {
 }
 
 #[test]
-fn a_build_that_nobody_approved_changes_no_file_that_an_editor_runs() {
+fn unapproved_build_changes_no_file_that_an_editor_runs() {
     check(async {
         for (mode, is_changed) in [("accept-edits", false), ("auto", true)] {
             let mut stage = Stage::new(&format!("{{ mode: {mode} }}"), json!({})).await;
@@ -112,7 +112,7 @@ fn a_build_that_nobody_approved_changes_no_file_that_an_editor_runs() {
 }
 
 #[test]
-fn what_failed_in_front_of_a_pipe_is_not_overlooked() {
+fn failure_before_a_pipe_is_noticed() {
     check(async {
         let mut stage = Stage::new("{ mode: auto }", json!({})).await;
         let told = stage.play(&format!("{{ {WRITES}; }} 2>&1 | tee log"), &["reject_once"]).await;
@@ -122,7 +122,7 @@ fn what_failed_in_front_of_a_pipe_is_not_overlooked() {
 }
 
 #[test]
-fn a_rule_does_not_free_and_a_person_does() {
+fn rule_does_not_lift_confinement_and_the_user_does() {
     check(async {
         let mut stage = Stage::new("{ allow: [sh -c] }", json!({})).await;
         stage.play("sh -c 'echo x > $OUT/new'", &["reject_once"]).await;
@@ -135,7 +135,7 @@ fn a_rule_does_not_free_and_a_person_does() {
 }
 
 #[test]
-fn the_configuration_says_who_is_held() {
+fn configuration_selects_which_commands_are_confined() {
     check(async {
         let mut stage = Stage::new("{ mode: auto, sandbox: off }", json!({})).await;
         stage.play(WRITES, &[]).await;
@@ -148,7 +148,7 @@ fn the_configuration_says_who_is_held() {
 }
 
 #[test]
-fn what_is_held_works_in_the_project_and_cannot_reach_the_configuration() {
+fn confined_command_works_in_the_project_and_cannot_reach_the_configuration() {
     check(async {
         let mut stage = Stage::new("{ mode: auto }", json!({})).await;
         let told = stage.play("echo x > new && cat new", &[]).await;
@@ -179,7 +179,7 @@ fn without_namespaces(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn what_is_open_without_a_name_space_is_said_once_and_asks() {
+fn missing_namespace_is_reported_once_and_asks() {
     check(async {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
         let program = without_namespaces(folder.path());

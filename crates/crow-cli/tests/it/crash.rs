@@ -112,7 +112,7 @@ fn killed_everywhere(script: &str, said: &str) -> usize {
 }
 
 #[test]
-fn while_the_model_speaks() {
+fn crash_while_the_model_streams() {
     // One message for each word, since each waits until the one before was heard.
     let words: Vec<String> = (0..24).map(|n| format!("text \"word {n} \"")).collect();
     let script =
@@ -121,7 +121,7 @@ fn while_the_model_speaks() {
 }
 
 #[test]
-fn while_tools_work() {
+fn crash_while_tools_run() {
     let script = r#"
         text "I look." | call read {"file_path":"a.txt"} | call terminal {"command":"seq 1 200"}
         call write {"file_path":"b.txt","content":"new\n"} | call todo {"entries":[{"content":"Go on","status":"pending"}]}
@@ -132,7 +132,7 @@ fn while_tools_work() {
 }
 
 #[test]
-fn while_the_conversation_is_compacted() {
+fn crash_during_compaction() {
     let script = r#"
         call terminal {"command":"seq 1 3000"} | usage 2500 5
         call terminal {"command":"seq 1 3000"} | usage 2900 5
@@ -146,7 +146,7 @@ fn while_the_conversation_is_compacted() {
 }
 
 #[test]
-fn a_copy_of_what_was_cut_short_has_its_words() {
+fn fork_of_an_interrupted_turn_has_its_text() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let server = ModelServer::start("text \"half a \" | hold | text \"sentence\"");
@@ -170,7 +170,7 @@ fn a_copy_of_what_was_cut_short_has_its_words() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_a_failed_turn() {
+fn file_size_limit_fails_the_turn() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let server = ModelServer::start("text \"yes\"\n".repeat(40).as_str());

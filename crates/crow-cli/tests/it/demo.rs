@@ -17,7 +17,7 @@ fn names(dir: &Path) -> Vec<std::ffi::OsString> {
 }
 
 #[test]
-fn the_demo_mends_the_project_and_leaves_nothing() {
+fn demo_fixes_the_project_and_leaves_nothing() {
     let (home, temp) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let ran = demo(home.path(), temp.path());
     let (out, err) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());

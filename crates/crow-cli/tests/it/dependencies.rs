@@ -25,7 +25,7 @@ fn locked() -> Vec<(String, Option<String>)> {
 }
 
 #[test]
-fn nothing_banned_is_linked() {
+fn banned_crates_are_not_linked() {
     let deny = table("deny.toml");
     let banned = deny["bans"]["deny"].as_array().expect("a list").iter();
     let banned: Vec<&str> = banned.filter_map(|ban| ban.get("name")?.as_str()).collect();
@@ -37,7 +37,7 @@ fn nothing_banned_is_linked() {
 }
 
 #[test]
-fn everything_comes_from_the_registry() {
+fn crates_come_from_the_registry() {
     let ours = |name: &str| name.starts_with("crow-");
     let elsewhere: Vec<String> = locked()
         .into_iter()
@@ -52,7 +52,7 @@ fn everything_comes_from_the_registry() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "cargo knows the licences")]
-fn every_licence_is_known() {
+fn licences_are_known() {
     let deny = table("deny.toml");
     let allowed = deny["licenses"]["allow"].as_array().expect("a list").iter();
     let allowed: Vec<&str> = allowed.filter_map(toml::Value::as_str).collect();
@@ -81,7 +81,7 @@ fn is_allowed(licence: &str, allowed: &[&str]) -> bool {
 }
 
 #[test]
-fn licence_expressions_are_read_strictly() {
+fn licence_expressions_are_parsed_strictly() {
     let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"];
     let cases = [
         "MIT",

@@ -39,7 +39,7 @@ fn odd(folder: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_folder_whose_name_is_no_text_is_a_clear_error() {
+fn directory_name_that_is_not_utf8_is_a_clear_error() {
     let model = ModelServer::start("text \"Hello.\"");
     let world = TestHome::new(model.base_url());
     let (home, project) = (world.home(), world.project());
@@ -69,7 +69,7 @@ fn a_folder_whose_name_is_no_text_is_a_clear_error() {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_session_in_a_folder_whose_name_is_no_text_is_refused() {
+async fn session_in_a_directory_that_is_not_utf8_is_rejected() {
     let model = ModelServer::start("text \"Hello.\"");
     let world = TestHome::new(model.base_url());
     let link = world.project().join("link");
@@ -100,7 +100,7 @@ fn open_up(path: &Path, mode: u32) {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn what_others_can_read_is_made_private_with_a_notice() {
+async fn directory_readable_by_others_is_made_private_with_a_notice() {
     let model = ModelServer::start("text \"Hello.\"");
     let world = TestHome::new(model.base_url());
     let (folder, keys) = (world.home().join(".crow"), world.home().join(".crow/.env"));
@@ -133,7 +133,7 @@ async fn what_others_can_read_is_made_private_with_a_notice() {
 }
 
 #[test]
-fn a_link_to_what_others_can_read_is_left_and_said() {
+fn symlink_to_a_directory_readable_by_others_is_left_and_reported() {
     let model = ModelServer::start("text \"Hello.\"");
     let world = TestHome::new(model.base_url());
     let (keys, real) = (world.home().join(".crow/.env"), world.home().join("dotfiles.env"));

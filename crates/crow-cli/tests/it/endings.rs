@@ -105,7 +105,7 @@ fn measured(what: &str, started: Instant) {
 }
 
 #[test]
-fn a_job_ends_with_its_session() {
+fn job_ends_with_its_session() {
     check(async {
         let job = FOR_EVER.replace(r#"wait"}"#, r#"wait","background":true}"#);
         let mut stage = Stage::new(&format!("{job}\ntext \"It runs.\"")).await;
@@ -123,7 +123,7 @@ fn a_job_ends_with_its_session() {
 }
 
 #[test]
-fn an_idle_agent_ends_with_its_client() {
+fn idle_agent_ends_with_its_client() {
     check(async {
         let mut stage = Stage::new("").await;
         stage.client.new_session(&stage.world.project()).await;
@@ -134,7 +134,7 @@ fn an_idle_agent_ends_with_its_client() {
 }
 
 #[test]
-fn an_agent_ends_with_its_client_before_it_says_hello() {
+fn agent_ends_with_its_client_before_initialize() {
     check(async {
         let world = TestHome::new("http://127.0.0.1:9/v1");
         let client = FakeClient::start_silent(binary(), &world.home());
@@ -144,7 +144,7 @@ fn an_agent_ends_with_its_client_before_it_says_hello() {
 }
 
 #[test]
-fn a_working_agent_ends_with_its_client() {
+fn busy_agent_ends_with_its_client() {
     check(async {
         let mut stage = Stage::new(FOR_EVER).await;
         let (session, pids) = stage.waits_for_ever().await;
@@ -163,7 +163,7 @@ fn a_working_agent_ends_with_its_client() {
 }
 
 #[test]
-fn an_agent_that_hears_the_model_ends_with_its_client() {
+fn streaming_agent_ends_with_its_client() {
     check(async {
         let mut stage = Stage::new(r#"text "I begin" | hold"#).await;
         let session = stage.client.new_session(&stage.world.project()).await;
@@ -185,7 +185,7 @@ fn an_agent_that_hears_the_model_ends_with_its_client() {
 }
 
 #[test]
-fn a_working_agent_ends_when_it_is_asked_to() {
+fn busy_agent_ends_on_a_signal() {
     check(async {
         for name in ["TERM", "HUP"] {
             let mut stage = Stage::new(FOR_EVER).await;
@@ -204,7 +204,7 @@ fn a_working_agent_ends_when_it_is_asked_to() {
 }
 
 #[test]
-fn a_killed_agent_takes_its_shell_along() {
+fn killed_agent_ends_its_shell() {
     check(async {
         let mut stage = Stage::new(FOR_EVER).await;
         let (_, pids) = stage.waits_for_ever().await;
@@ -216,7 +216,7 @@ fn a_killed_agent_takes_its_shell_along() {
 }
 
 #[test]
-fn a_full_disk_fails_the_turn_and_loses_nothing() {
+fn full_disk_fails_the_turn_and_loses_nothing() {
     check(async {
         let server = ModelServer::start("text \"One.\"\ntext \"Two.\"\ntext \"Three.\"");
         let world = TestHome::new(server.base_url());
@@ -253,7 +253,7 @@ fn a_full_disk_fails_the_turn_and_loses_nothing() {
 }
 
 #[test]
-fn a_desktops_limit_on_descriptors_is_raised_and_no_further_than_they_are_needed() {
+fn descriptor_limit_is_raised_only_as_far_as_needed() {
     check(async {
         let server = ModelServer::start("");
         let world = TestHome::new(server.base_url());
@@ -297,7 +297,7 @@ async fn stalled(pid: u32) {
 }
 
 #[test]
-fn a_client_that_does_not_read_costs_little_and_loses_nothing() {
+fn client_that_does_not_read_costs_little_and_loses_nothing() {
     const N_CHUNKS: u32 = 500_000;
     // Few words, so that the search index stays small: it is the way to the client that is measured.
     let chunk = |n: u32| format!("{} bottles ", n % 1000);

@@ -76,7 +76,7 @@ async fn check(script: &str, prompts: &[&str], expected: Expect) {
 }
 
 #[tokio::test]
-async fn the_first_that_can_answers_for_the_rest_of_the_turn() {
+async fn fallback_answers_for_the_rest_of_the_turn() {
     check(
         r#"
         status 529 {"error":{"type":"overloaded_error","message":"Overloaded"}}
@@ -104,7 +104,7 @@ async fn the_first_that_can_answers_for_the_rest_of_the_turn() {
 }
 
 #[tokio::test]
-async fn one_after_the_other_is_asked_and_the_first_failure_is_told() {
+async fn fallbacks_are_tried_in_order_and_the_first_failure_is_reported() {
     check(
         r#"
         status 429 {"error":{"message":"slow down"}}
@@ -128,7 +128,7 @@ async fn one_after_the_other_is_asked_and_the_first_failure_is_told() {
 }
 
 #[tokio::test]
-async fn what_another_could_not_answer_either_is_no_reason_to_ask_it() {
+async fn fallback_is_not_tried_for_errors_of_the_request() {
     for (status, body) in [
         (400, r#"{"error":{"message":"bad request"}}"#),
         (401, r#"{"error":{"message":"bad key"}}"#),
@@ -142,7 +142,7 @@ async fn what_another_could_not_answer_either_is_no_reason_to_ask_it() {
 }
 
 #[tokio::test]
-async fn a_reply_that_was_shown_in_part_is_not_begun_again() {
+async fn reply_shown_in_part_is_not_restarted() {
     check(
         r#"
         text "Begun" | chunk {"error":{"message":"overloaded","code":503}}
@@ -162,7 +162,7 @@ async fn a_reply_that_was_shown_in_part_is_not_begun_again() {
 }
 
 #[tokio::test]
-async fn who_answered_is_stored_with_the_reply() {
+async fn model_that_answered_is_stored_with_the_reply() {
     let script = "status 500\nstatus 500\ntext \"Here.\"\ntext \"Back.\"";
     let mut stage = Stage::new(script, 1).await;
     stage.say("hello").await.expect("the turn ends");

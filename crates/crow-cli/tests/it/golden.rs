@@ -100,7 +100,7 @@ fn edit_shows_a_diff_and_asks_first() {
 }
 
 #[test]
-fn refused_call_does_not_run() {
+fn rejected_call_does_not_run() {
     check(
         r#"
         model: call write {"file_path":"a.txt","content":"x"}
@@ -125,7 +125,7 @@ fn refused_call_does_not_run() {
 }
 
 #[test]
-fn always_is_asked_once() {
+fn always_allow_is_asked_once() {
     check(
         r#"
         model: call terminal {"command":"touch ."}
@@ -378,7 +378,7 @@ fn load_after_a_kill_in_the_middle_of_a_call() {
 }
 
 #[test]
-fn replay_is_what_was_live() {
+fn replay_equals_the_live_updates() {
     check(
         r#"
         file a.txt "one\n"
@@ -431,7 +431,7 @@ fn replay_is_what_was_live() {
 }
 
 #[test]
-fn far_below_the_window_nothing_is_compacted() {
+fn compaction_does_not_run_far_below_the_window() {
     check(
         r#"
         model: text "One." | usage 10 2
@@ -459,7 +459,7 @@ fn far_below_the_window_nothing_is_compacted() {
 }
 
 #[test]
-fn arguments_that_cannot_be_read_do_not_run() {
+fn unreadable_arguments_do_not_run() {
     check(
         r#"
         model: chunk {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"terminal","arguments":"{\"command\":\"touch ran"}}]}}]}
@@ -496,7 +496,7 @@ fn arguments_that_cannot_be_read_do_not_run() {
 }
 
 #[test]
-fn a_dead_model_fails_the_turn_and_not_the_session() {
+fn dead_model_fails_the_turn_and_not_the_session() {
     check(
         r#"
         model: status 401 {"error":{"message":"bad key"}}

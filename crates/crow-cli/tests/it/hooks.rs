@@ -13,7 +13,7 @@ fn check(script: &str, transcript: &Expect) {
 }
 
 #[test]
-fn a_blocked_call_is_neither_asked_nor_run() {
+fn blocked_call_neither_asks_nor_runs() {
     check(
         r#"
         config: hooks:
@@ -45,7 +45,7 @@ fn a_blocked_call_is_neither_asked_nor_run() {
 }
 
 #[test]
-fn a_hook_blocks_in_every_mode_and_only_its_tools() {
+fn hook_blocks_in_every_mode_and_only_its_tools() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -77,7 +77,7 @@ fn a_hook_blocks_in_every_mode_and_only_its_tools() {
 }
 
 #[test]
-fn a_hook_gives_no_permission() {
+fn hook_gives_no_permission() {
     check(
         r#"
         config: hooks: { PreToolUse: [{ command: "echo '{\"decision\":\"approve\",\"hookSpecificOutput\":{\"permissionDecision\":\"allow\"}}'" }] }
@@ -103,7 +103,7 @@ fn a_hook_gives_no_permission() {
 }
 
 #[test]
-fn the_first_refusal_counts_and_the_rest_do_not_run() {
+fn first_block_counts_and_later_hooks_do_not_run() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -138,7 +138,7 @@ fn the_first_refusal_counts_and_the_rest_do_not_run() {
 }
 
 #[test]
-fn a_guard_that_fails_lets_nothing_pass_and_is_reported() {
+fn failing_hook_blocks_the_call_and_is_reported() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -173,7 +173,7 @@ fn a_guard_that_fails_lets_nothing_pass_and_is_reported() {
 }
 
 #[test]
-fn a_hook_after_a_call_adds_and_undoes_nothing() {
+fn hook_after_a_call_adds_text_and_undoes_nothing() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -221,7 +221,7 @@ fn a_hook_after_a_call_adds_and_undoes_nothing() {
 }
 
 #[test]
-fn what_was_refused_has_no_hooks_after_it() {
+fn rejected_call_runs_no_hooks_after_it() {
     check(
         r#"
         config: hooks: { PostToolUse: [{ command: "echo '{\"context\":\"it ran\"}'" }] }
@@ -247,7 +247,7 @@ fn what_was_refused_has_no_hooks_after_it() {
 }
 
 #[test]
-fn a_refused_prompt_is_neither_asked_nor_stored() {
+fn blocked_prompt_is_neither_sent_nor_stored() {
     check(
         r#"
         config: hooks: { UserPromptSubmit: [{ command: "if grep -q password; then echo 'no passwords please' >&2; exit 2; fi" }] }
@@ -284,7 +284,7 @@ fn a_refused_prompt_is_neither_asked_nor_stored() {
 }
 
 #[test]
-fn words_into_a_running_turn_are_checked_as_well() {
+fn steering_is_checked_by_hooks() {
     check(
         r#"
         config: hooks: { UserPromptSubmit: [{ command: "if grep -q password; then echo 'no passwords please' >&2; exit 2; fi" }] }
@@ -310,7 +310,7 @@ fn words_into_a_running_turn_are_checked_as_well() {
 }
 
 #[test]
-fn a_hook_adds_to_a_prompt() {
+fn hook_adds_to_a_prompt() {
     check(
         r#"
         config: hooks:
@@ -340,7 +340,7 @@ fn a_hook_adds_to_a_prompt() {
 }
 
 #[test]
-fn a_prompt_whose_hook_fails_is_not_asked() {
+fn prompt_with_a_failing_hook_is_not_sent() {
     check(
         r#"
         config: hooks: { UserPromptSubmit: [{ command: "echo '{oops'" }] }
@@ -357,7 +357,7 @@ fn a_prompt_whose_hook_fails_is_not_asked() {
 }
 
 #[test]
-fn a_stop_hook_has_the_model_go_on() {
+fn stop_hook_continues_the_turn() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -388,7 +388,7 @@ fn a_stop_hook_has_the_model_go_on() {
 }
 
 #[test]
-fn a_stop_hook_that_is_never_content_stops_counting() {
+fn stop_hook_continuations_are_limited() {
     check(
         r#"
         config: hooks: { Stop: [{ command: "grep -o '\"stop_hook_active\":[a-z]*' >&2; exit 2" }] }
@@ -424,7 +424,7 @@ fn a_stop_hook_that_is_never_content_stops_counting() {
 }
 
 #[test]
-fn a_hook_can_end_the_turn() {
+fn hook_can_end_the_turn() {
     check(
         r#"
         config: permissions: { mode: auto }

@@ -103,17 +103,17 @@ fn check(then: &str, after: impl Fn(&mut Child)) {
 }
 
 #[test]
-fn a_command_that_ends_leaves_nothing() {
+fn command_that_exits_leaves_nothing() {
     check("its command ended", |_| ());
 }
 
 #[test]
-fn a_warden_that_is_killed_leaves_nothing() {
+fn killed_supervisor_leaves_nothing() {
     check("the warden was killed", |child| kill(child, nix::sys::signal::Signal::SIGKILL));
 }
 
 #[test]
-fn a_keeper_that_is_killed_leaves_nothing() {
+fn killed_keeper_leaves_nothing() {
     check("the keeper was killed", |child| {
         let children = format!("/proc/{0}/task/{0}/children", child.id());
         let keeper = fs::read_to_string(children).expect("the warden has a child");
@@ -123,7 +123,7 @@ fn a_keeper_that_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn a_caller_that_is_killed_leaves_nothing() {
+fn killed_caller_leaves_nothing() {
     let mark = mark();
     let script = format!("setsid sleep {mark} & sleep {mark}");
     let mut caller = Command::new("sh");
@@ -143,7 +143,7 @@ fn check_end(script: &str, expected: Result<i32, i32>) {
 }
 
 #[test]
-fn the_caller_sees_how_it_ended() {
+fn caller_sees_the_exit_status() {
     check_end("exit 0", Ok(0));
     check_end("exit 42", Ok(42));
     check_end("kill -TERM $$", Err(15));
@@ -177,7 +177,7 @@ fn signals_reach_the_command() {
 }
 
 #[test]
-fn a_terminal_that_is_taken_away_ends_a_deaf_command() {
+fn terminal_hangup_ends_a_command_that_ignores_signals() {
     let mark = mark();
     let mut child = warden(&format!("trap '' HUP; sleep {mark}")).spawn().expect("the warden starts");
     wait_for("it never came", &mark, |n| n == 1);
@@ -194,7 +194,7 @@ fn away(mark: &str, chain: &Path) -> String {
 
 /// Plays until both a command and a server have got away in every way, then kills Crow.
 #[test]
-fn crow_that_is_killed_leaves_nothing() {
+fn killed_crow_leaves_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let (command, server) = (mark(), mark());
@@ -220,7 +220,7 @@ fn crow_that_is_killed_leaves_nothing() {
 }
 
 #[test]
-fn a_hook_of_crow_that_is_killed_leaves_nothing() {
+fn hook_of_a_killed_crow_leaves_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let (mark, folder) = (mark(), tempfile::tempdir().expect("a folder can be made"));

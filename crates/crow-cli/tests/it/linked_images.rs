@@ -96,7 +96,7 @@ async fn check(config: &str, answers: &[&str], blocks: impl Fn(&Stage) -> Value,
 }
 
 #[tokio::test]
-async fn each_image_is_fetched_once_with_permission() {
+async fn image_is_fetched_once_with_permission() {
     check(
         "",
         &["allow_always"],
@@ -119,7 +119,7 @@ async fn each_image_is_fetched_once_with_permission() {
 }
 
 #[tokio::test]
-async fn what_is_no_image_is_a_note_and_a_notice() {
+async fn link_to_no_image_is_a_note_and_a_notice() {
     check(
         "",
         &["allow_always"],
@@ -141,7 +141,7 @@ async fn what_is_no_image_is_a_note_and_a_notice() {
 }
 
 #[tokio::test]
-async fn what_the_person_or_a_rule_refuses_is_not_fetched() {
+async fn image_rejected_by_the_user_or_a_rule_is_not_fetched() {
     check("", &["reject_once"], |stage| json!([stage.link("/a.png")]), expect![[r#"
         < call call-0-100001 web_fetch "Fetch http://$HOST/a.png" pending {"url":"http://$HOST/a.png"}
         ? Fetch http://$HOST/a.png [allow_once, allow_always, reject_once, reject_and_tell] -> reject_once
@@ -174,7 +174,7 @@ async fn what_the_person_or_a_rule_refuses_is_not_fetched() {
 }
 
 #[tokio::test]
-async fn no_more_than_eight_are_fetched() {
+async fn images_are_limited_to_eight() {
     let mut stage = Stage::new("").await;
     stage.client.permission_answers.push_back("allow_always".to_owned());
     let links: Vec<Value> = (0..10).map(|n| stage.link(&format!("/a.png?{n}"))).collect();
@@ -184,7 +184,7 @@ async fn no_more_than_eight_are_fetched() {
 }
 
 #[tokio::test]
-async fn a_session_that_is_loaded_fetches_nothing() {
+async fn loaded_session_fetches_nothing() {
     let mut stage = Stage::new("").await;
     stage.client.permission_answers.push_back("allow_once".to_owned());
     let blocks = json!([stage.image("/a.png"), {"type": "text", "text": "what?"}]);
@@ -200,7 +200,7 @@ async fn a_session_that_is_loaded_fetches_nothing() {
 }
 
 #[tokio::test]
-async fn a_cancelled_turn_ends_while_an_image_is_on_its_way() {
+async fn cancel_ends_the_turn_while_an_image_is_fetched() {
     let mut stage = Stage::new("").await;
     stage.client.permission_answers.push_back("allow_once".to_owned());
     let blocks = json!([stage.link("/slow.png")]);

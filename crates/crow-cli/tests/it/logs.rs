@@ -39,7 +39,7 @@ fn lines(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn repairs_of_calls_are_logged_without_what_is_in_them() {
+async fn repairs_of_calls_are_logged_without_their_content() {
     let server = ModelServer::start(&*format!("{CALLS}\ntext \"Again.\""));
     let world = TestHome::new(server.base_url());
     let sessions = play(&world).await;
@@ -63,7 +63,7 @@ async fn repairs_of_calls_are_logged_without_what_is_in_them() {
 }
 
 #[tokio::test]
-async fn each_session_has_a_log_of_its_own_when_that_is_wanted() {
+async fn session_has_its_own_log_when_configured() {
     let server = ModelServer::start(&*format!("{CALLS}\ntext \"Again.\""));
     let world = TestHome::new(server.base_url());
     world.add_config("session_logs: true");

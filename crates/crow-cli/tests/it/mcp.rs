@@ -84,7 +84,7 @@ fn check(test: impl Future<Output = ()>) {
 }
 
 #[test]
-fn a_servers_tool_asks_and_runs() {
+fn tool_of_a_server_asks_and_runs() {
     check(async {
         let script = "call echo {\"text\":\"hello\"}\ntext \"It says hello.\"";
         let mut stage = Stage::new(script, json!({})).await;
@@ -103,7 +103,7 @@ fn a_servers_tool_asks_and_runs() {
 }
 
 #[test]
-fn a_servers_prompt_is_a_command() {
+fn prompt_of_a_server_is_a_command() {
     check(async {
         let mut stage = Stage::new("text \"Reviewed.\"", json!({})).await;
         let session = stage.open(&[("good", &["prompts"])]).await;
@@ -132,7 +132,7 @@ fn a_servers_prompt_is_a_command() {
 }
 
 #[test]
-fn a_server_that_does_not_start_is_a_notice() {
+fn server_that_does_not_start_is_a_notice() {
     check(async {
         let mut stage = Stage::new("text \"Hello.\"", json!({"session": {"notices": {}}})).await;
         let session = stage.open(&[("bad", &["broken"]), ("good", &[])]).await;
@@ -148,7 +148,7 @@ fn a_server_that_does_not_start_is_a_notice() {
 }
 
 #[test]
-fn a_late_server_brings_its_tools_when_it_comes() {
+fn late_server_adds_its_tools_once_connected() {
     check(async {
         let mut stage = Stage::new("text \"Hello.\"", json!({})).await;
         let gate = stage.world.home().join("gate");

@@ -170,7 +170,7 @@ fn tools_work_as_they_do_in_a_session() {
 }
 
 #[test]
-fn each_tool_says_what_it_may_do() {
+fn tool_annotations_declare_effects() {
     let mut server = Server::open(&json!({}));
     let answer = server.ask("tools/list", &json!({}));
     for tool in answer["result"]["tools"].as_array().expect("tools") {
@@ -194,7 +194,7 @@ fn each_tool_says_what_it_may_do() {
 }
 
 #[test]
-fn what_nobody_can_be_asked_for_is_refused() {
+fn call_that_needs_a_user_is_rejected_without_one() {
     let mut server = Server::open(&json!({}));
     server.call("read", &json!({"file_path": "/etc/hostname"}));
     server.call("write", &json!({"file_path": ".git/hooks/pre-commit", "content": "evil"}));
@@ -214,7 +214,7 @@ fn what_nobody_can_be_asked_for_is_refused() {
 }
 
 #[test]
-fn the_rules_of_the_configuration_hold() {
+fn rules_of_the_configuration_apply() {
     let world = TestHome::new("http://127.0.0.1:9/v1");
     world.add_config("permissions: { mode: plan, deny: [tool(grep)] }\n");
     let mut server = Server::start(world, &[]);
@@ -231,7 +231,7 @@ fn the_rules_of_the_configuration_hold() {
 }
 
 #[test]
-fn a_client_that_can_ask_its_person_does() {
+fn client_with_elicitation_asks_its_user() {
     let mut server = Server::open(&json!({"elicitation": {}}));
     for action in ["accept", "decline", "cancel"] {
         let id = server.send(
@@ -262,7 +262,7 @@ fn a_client_that_can_ask_its_person_does() {
 }
 
 #[test]
-fn the_roots_of_the_client_may_be_worked_in() {
+fn roots_of_the_client_are_accessible() {
     let mut server = Server::open(&json!({"roots": {"listChanged": true}}));
     let beside = server.world.home().join("beside");
     fs::create_dir(&beside).expect("a folder");
@@ -283,7 +283,7 @@ fn the_roots_of_the_client_may_be_worked_in() {
 }
 
 #[tokio::test]
-async fn a_call_that_is_cancelled_leaves_no_process() {
+async fn cancelled_call_leaves_no_process() {
     let mut server = Server::open(&json!({}));
     let mut leash = TrackedCommand::new(&server.world.project());
     begin(&mut server);
@@ -296,7 +296,7 @@ async fn a_call_that_is_cancelled_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn a_client_that_is_gone_leaves_no_process() {
+async fn client_disconnect_leaves_no_process() {
     let mut server = Server::open(&json!({}));
     let mut leash = TrackedCommand::new(&server.world.project());
     begin(&mut server);
@@ -306,7 +306,7 @@ async fn a_client_that_is_gone_leaves_no_process() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_ended_leaves_no_process() {
+async fn server_exit_leaves_no_process() {
     let mut server = Server::open(&json!({}));
     let mut leash = TrackedCommand::new(&server.world.project());
     begin(&mut server);
@@ -325,7 +325,7 @@ fn begin(server: &mut Server) {
 }
 
 #[test]
-fn odd_clients_do_no_harm() {
+fn odd_clients_do_no_harm_to_the_server() {
     let mut server = Server::open(&json!({}));
     for line in ["", "garbage", "[]", "{}", "null", "\u{0}", r#"{"jsonrpc":"2.0","id":90,"result":{}}"#] {
         server.say(line);
@@ -408,7 +408,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn over_http_only_who_has_the_token_comes_in() {
+fn http_requires_the_token() {
     let mut web = Web::start();
     let mut check = |what: &str, headers: &[(&str, &str)]| {
         let (head, _) = web.hello(headers);
@@ -436,7 +436,7 @@ fn over_http_only_who_has_the_token_comes_in() {
 }
 
 #[test]
-fn over_http_a_session_calls_tools() {
+fn http_session_calls_tools() {
     let mut web = Web::start();
     let (head, _) = web.hello(&[]);
     let session = head
@@ -451,7 +451,7 @@ fn over_http_a_session_calls_tools() {
 }
 
 #[test]
-fn over_http_nobody_keeps_it_from_its_end() {
+fn http_clients_do_not_delay_shutdown() {
     let mut web = Web::start();
     let mut half = TcpStream::connect(&web.address).expect("it listens");
     half.write_all(b"POST /mcp HTTP/1.1\r\nHost: x\r\n").expect("it reads");
@@ -465,7 +465,7 @@ fn over_http_nobody_keeps_it_from_its_end() {
 
 /// Whoever brings no token is a stranger: silent, half said or refused.
 #[test]
-fn over_http_strangers_keep_nobody_out() {
+fn http_unauthenticated_clients_do_not_block_others() {
     let web = Web::start();
     let mut strangers = Vec::new();
     for n in 0..400 {
@@ -482,7 +482,7 @@ fn over_http_strangers_keep_nobody_out() {
 }
 
 #[test]
-fn an_address_that_others_reach_is_refused() {
+fn address_reachable_by_others_is_rejected() {
     #[expect(clippy::disallowed_methods, reason = "a test starts what it tests")]
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_crow-cli"));
     let world = TestHome::new("http://127.0.0.1:9/v1");

@@ -88,7 +88,7 @@ fn result(asked: &Value) -> String {
 }
 
 #[test]
-fn an_earlier_session_is_found_and_read_without_a_question() {
+fn earlier_session_is_found_and_read_without_permission() {
     let script = "call query_memory {\"query\":\"parser\",\"search_type\":\"semantic\"}\n\
                   call query_session {\"session_id\":\"$FIRST\"}\ntext \"In src.\"";
     check(
@@ -116,7 +116,7 @@ fn an_earlier_session_is_found_and_read_without_a_question() {
 }
 
 #[test]
-fn a_session_reads_itself() {
+fn session_reads_itself() {
     let turns = [
         ("remember blue", "call terminal {\"command\":\"echo azure\"}\ntext \"Blue.\""),
         ("which?", "call query_session {\"query\":\"AZURE\",\"mode\":\"full\"}\ntext \"Azure.\""),
@@ -150,7 +150,7 @@ fn a_session_reads_itself() {
 }
 
 #[test]
-fn sessions_of_the_folder_are_listed() {
+fn sessions_of_the_directory_are_listed() {
     check(
         &[("hello", "text \"Hello.\""), ("/sessions", "")],
         |_| String::new(),
@@ -166,7 +166,7 @@ fn sessions_of_the_folder_are_listed() {
 }
 
 #[test]
-fn the_model_is_told_of_both_tools() {
+fn model_is_offered_both_tools() {
     let tools = |asked: &Value| {
         let tools = asked["tools"].as_array().into_iter().flatten();
         let names = tools.filter_map(|tool| tool["function"]["name"].as_str());
@@ -187,7 +187,7 @@ fn the_model_is_told_of_both_tools() {
 }
 
 #[test]
-fn query_arguments_that_do_not_fit_are_told() {
+fn query_arguments_that_are_invalid_are_reported() {
     let script = "call query_session {\"session_id\":\"nobody\"}\ncall query_memory {}\ntext \"Oh.\"";
     let all = |asked: &Value| json!(result(asked)).to_string() + "\n";
     check(

@@ -11,7 +11,7 @@ use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::json;
 
 #[test]
-fn its_sessions_go_on() {
+fn imported_sessions_are_continued() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let server = ModelServer::start("text \"Hello again.\"");

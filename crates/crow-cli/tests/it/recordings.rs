@@ -42,7 +42,7 @@ async fn play(world: &TestHome, folder: Option<&Path>) -> String {
 }
 
 #[tokio::test]
-async fn a_recorded_session_is_played_again_elsewhere() {
+async fn recorded_session_is_replayed_elsewhere() {
     let echo = format!(
         "data: {{\"choices\":[{{\"delta\":{{\"content\":\"You sent {KEY} for {HEADER}.\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
     );
@@ -79,7 +79,7 @@ async fn a_recorded_session_is_played_again_elsewhere() {
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_used_is_told() {
+async fn directory_that_cannot_be_used_is_reported() {
     let server = ModelServer::start("text \"Hello\"");
     let world = keyed(&server);
     #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]

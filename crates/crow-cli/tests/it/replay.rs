@@ -52,7 +52,7 @@ fn check(capabilities: &Value, script: &str, prompts: &[Value]) {
 }
 
 #[test]
-fn words_and_thoughts() {
+fn text_and_thoughts() {
     check(
         &json!({}),
         r#"
@@ -65,7 +65,7 @@ fn words_and_thoughts() {
 
 /// A URI that Crow itself gives to what it adds means nothing when a client sends it.
 #[test]
-fn resources_that_are_named_as_crow_names_its_own() {
+fn resources_named_like_those_of_crow() {
     let resource = |uri: &str| json!({ "type": "resource", "resource": { "uri": uri, "text": "the log" } });
     check(
         &json!({}),
@@ -78,7 +78,7 @@ fn resources_that_are_named_as_crow_names_its_own() {
 }
 
 #[test]
-fn calls_of_all_kinds() {
+fn calls_of_every_kind() {
     check(
         &json!({}),
         r#"
@@ -157,7 +157,7 @@ fn prompts_of_all_kinds() {
 }
 
 #[test]
-fn the_clients_files_and_terminals() {
+fn client_files_and_terminals() {
     check(
         &json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
         r#"
@@ -171,7 +171,7 @@ fn the_clients_files_and_terminals() {
 }
 
 #[test]
-fn output_that_the_client_shows_itself() {
+fn output_shown_by_the_client() {
     check(
         &json!({"_meta": {"terminal_output": true}}),
         r#"
@@ -183,7 +183,7 @@ fn output_that_the_client_shows_itself() {
 }
 
 #[test]
-fn a_client_that_is_told_everything() {
+fn client_that_gets_every_update() {
     check(
         &json!({"session": {"notices": {}, "compaction": {}, "configOptions": {"boolean": {}}}, "auth": {"terminal": true}}),
         "text \"One.\"\nthought \"Hm.\" | text \"Two.\"",
@@ -238,7 +238,7 @@ fn random_turns(seed: u64) -> (String, Vec<Value>) {
 }
 
 #[test]
-fn turns_that_nobody_thought_of() {
+fn generated_turns() {
     for seed in 1..=12 {
         let (script, prompts) = random_turns(seed);
         check(&json!({}), &script, &prompts);

@@ -98,7 +98,7 @@ fn paste(first: &str) -> String {
 }
 
 #[test]
-fn a_paste_that_leads_to_a_question_does_not_answer_it() {
+fn paste_that_leads_to_a_question_does_not_answer_it() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "-i"]);
     stage.until("› ");
@@ -118,7 +118,7 @@ fn a_paste_that_leads_to_a_question_does_not_answer_it() {
 }
 
 #[test]
-fn a_paste_at_a_question_does_not_answer_it_and_a_line_does() {
+fn paste_at_a_question_does_not_answer_it_and_a_line_does() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "do it"]);
     stage.until("Allow this?");
@@ -133,7 +133,7 @@ fn a_paste_at_a_question_does_not_answer_it_and_a_line_does() {
 }
 
 #[test]
-fn what_was_typed_before_the_first_question_of_a_run_does_not_answer_it() {
+fn text_typed_before_the_first_question_does_not_answer_it() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "do it"]);
     // It is there before the program has begun.
@@ -146,7 +146,7 @@ fn what_was_typed_before_the_first_question_of_a_run_does_not_answer_it() {
 }
 
 #[test]
-fn a_line_begun_before_the_question_does_not_answer_it() {
+fn line_begun_before_the_question_does_not_answer_it() {
     // The second has left the terminal by the end of input behind it, the others are still with it.
     for begun in ["y", "y\u{4}", "1", "always"] {
         let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
@@ -164,7 +164,7 @@ fn a_line_begun_before_the_question_does_not_answer_it() {
 }
 
 #[test]
-fn a_line_begun_by_a_paste_at_a_question_does_not_answer_it() {
+fn line_begun_by_a_paste_at_a_question_does_not_answer_it() {
     let script = "call terminal {\"command\":\"touch approved\"}\ntext \"Done.\"";
     let mut stage = Stage::start(script, &["run", "do it"]);
     stage.until("Allow this?");

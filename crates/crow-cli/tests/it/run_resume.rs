@@ -21,7 +21,7 @@ fn run(world: &TestHome, args: &[&str]) -> (String, String) {
 }
 
 #[tokio::test]
-async fn what_was_said_before_is_shown_as_far_as_it_is_wanted() {
+async fn history_is_shown_as_far_as_requested() {
     let server = ModelServer::start(
         "call read {\"file_path\":\"a.txt\"}\ntext \"One.\"\ntext \"Two.\"\ntext \"Three.\"\ntext \"Four.\"\ntext \"Five.\"\ntext \"Six.\"",
     );

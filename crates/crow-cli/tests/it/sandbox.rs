@@ -164,12 +164,12 @@ fn check_held(options: &[&str]) {
 }
 
 #[test]
-fn a_command_held_to_its_root_changes_nothing_outside() {
+fn command_confined_to_its_root_changes_nothing_outside() {
     check_held(&[]);
 }
 
 #[test]
-fn a_command_that_only_reads_changes_nothing() {
+fn read_only_command_changes_nothing() {
     check_held(&["--read-only"]);
     // Nobody said what it may write.
     check_held(&["--no-network"]);
@@ -189,7 +189,7 @@ fn check_works(script: &str) {
 }
 
 #[test]
-fn what_projects_do_works() {
+fn project_commands_work() {
     check_works(
         "echo a > a; mkdir -p b/c; mv a b/c/a; ln b/c/a d; ln -s d e; echo f >> e; chmod 600 d; rm -r b d e",
     );
@@ -206,7 +206,7 @@ fn what_projects_do_works() {
 }
 
 #[test]
-fn the_network_is_closed_when_it_is_to_be() {
+fn network_is_closed_when_configured() {
     let connect = "bash -c 'exec 3<>/dev/tcp/127.0.0.1/$PORT'";
     let place = Place::new();
     let output = place.run_held(&["--no-network"], connect);
@@ -217,14 +217,14 @@ fn the_network_is_closed_when_it_is_to_be() {
 }
 
 #[test]
-fn the_command_cannot_end_its_warden() {
+fn command_cannot_end_its_supervisor() {
     let place = Place::new();
     let output = place.run_held(&[], "kill -9 $PPID; kill -9 $(cut -d' ' -f4 /proc/$PPID/stat); exit 5");
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
 }
 
 #[test]
-fn ways_to_other_programs_are_hidden() {
+fn sockets_of_other_programs_are_hidden() {
     let place = Place::new();
     let output = place.run_held(&[], "echo ${SSH_AUTH_SOCK:-hidden}; grep NoNewPrivs /proc/self/status");
     assert_eq!(said(&output), "hidden\nNoNewPrivs:\t1\n");
@@ -279,12 +279,12 @@ fn crow_folder(place: &Place) -> String {
 }
 
 #[test]
-fn what_is_run_or_read_later_cannot_be_changed() {
+fn files_run_or_read_later_cannot_be_changed() {
     check_traps(&TRAPS, |place, script| place.run_held(&["--protect", &crow_folder(place)], script));
 }
 
 #[test]
-fn without_a_view_of_its_own_a_command_is_kept_from_the_configuration() {
+fn configuration_is_unreachable_without_a_mount_namespace() {
     check_traps(&TRAPS, |place, script| {
         let crow = crow_folder(place);
         let script = format!("{script}; echo good > sub/file; echo good > file");

@@ -75,7 +75,7 @@ async fn play(model: &ModelServer, world: &TestHome, capabilities: Value) {
 }
 
 #[test]
-fn no_command_sees_a_key_in_the_environment_or_in_a_process() {
+fn commands_see_no_key_in_the_environment_or_in_a_process() {
     run(async {
         let call = json!({"command": search()});
         let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
@@ -87,7 +87,7 @@ fn no_command_sees_a_key_in_the_environment_or_in_a_process() {
 
 /// Agents of ours need the keys, and show them as little.
 #[test]
-fn an_agent_below_has_the_key_and_shows_it_to_nobody() {
+fn child_agent_has_the_key_and_does_not_reveal_it() {
     run(async {
         let model = ModelServer::start("call task {\"prompt\":\"ALPHA\"}\ntext \"Done.\"");
         let call = json!({"command": search()});
@@ -100,7 +100,7 @@ fn an_agent_below_has_the_key_and_shows_it_to_nobody() {
 
 /// The environment of a terminal of the client is the client's: what is secret in it is kept back there.
 #[test]
-fn no_command_in_a_terminal_of_the_client_gets_a_key() {
+fn commands_in_client_terminals_get_no_key() {
     run(async {
         let list = "env | grep -c -e PROVIDER_LOGIN -e MY_FORGE_TOKEN; env | grep VISIBLE; echo over";
         let start = format!(
@@ -137,7 +137,7 @@ async fn told_in_terminal(call: &Value, permissions: &str) -> String {
 
 /// What somebody else finds of a running server.
 #[test]
-fn a_server_shows_no_key() {
+fn server_reveals_no_key() {
     run(async {
         let model = ModelServer::start("");
         let world = world(&model);

@@ -62,7 +62,7 @@ fn said(requests: &[Value], role: &str) -> String {
 }
 
 #[test]
-fn the_system_prompt_names_skills_and_instructions() {
+fn system_prompt_names_skills_and_instructions() {
     check(
         "text \"Hello.\"",
         "hello",
@@ -84,7 +84,7 @@ fn the_system_prompt_names_skills_and_instructions() {
 }
 
 #[test]
-fn a_skill_is_read_without_a_question_and_the_configuration_is_not() {
+fn skill_is_read_without_permission_and_the_configuration_is_not() {
     check(
         "call read {\"file_path\":\"../.crow/skills/deploy/ship.sh\"}\ncall read {\"file_path\":\"../.crow/config.yaml\"}\ntext \"Done.\"",
         "ship it",
@@ -104,7 +104,7 @@ fn a_skill_is_read_without_a_question_and_the_configuration_is_not() {
 }
 
 #[test]
-fn a_command_stands_for_its_text_with_its_arguments() {
+fn command_expands_to_its_text_with_its_arguments() {
     check(
         "text \"Done.\"",
         "/review 'a b.rs'\nspeed",
@@ -122,7 +122,7 @@ fn a_command_stands_for_its_text_with_its_arguments() {
 }
 
 #[test]
-fn a_skill_is_a_command_as_well() {
+fn skill_is_a_command_as_well() {
     check(
         "text \"Done.\"",
         "/deploy to staging",
@@ -141,7 +141,7 @@ fn a_skill_is_a_command_as_well() {
 }
 
 #[test]
-fn what_only_looks_like_a_command_is_a_prompt() {
+fn text_that_resembles_a_command_is_a_prompt() {
     check(
         "text \"Done.\"",
         "/etc/hosts is broken",
@@ -153,7 +153,7 @@ fn what_only_looks_like_a_command_is_a_prompt() {
 }
 
 #[test]
-fn help_and_the_clients_list_name_them_and_crows_own_names_stay() {
+fn help_lists_skills_and_built_in_names_stay() {
     check(
         "",
         "/help",

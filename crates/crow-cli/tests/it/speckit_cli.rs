@@ -81,7 +81,7 @@ fn check(things: &str, words: &str, expected: &Expect) {
 const PLANNED: &str = ".specify/ specs/001-a/spec.md=x specs/001-a/plan.md=x specs/001-a/research.md=";
 
 #[test]
-fn paths_and_prerequisites_are_printed_with_the_keys_of_the_real_scripts() {
+fn paths_and_prerequisites_have_the_keys_of_the_real_scripts() {
     check(
         PLANNED,
         "paths --json",
@@ -123,7 +123,7 @@ fn paths_and_prerequisites_are_printed_with_the_keys_of_the_real_scripts() {
 }
 
 #[test]
-fn what_is_missing_is_said_with_the_command_that_makes_it() {
+fn missing_documents_are_named_with_the_command_that_creates_them() {
     check(
         PLANNED,
         "prereq --json --require-tasks",
@@ -170,7 +170,7 @@ fn what_is_missing_is_said_with_the_command_that_makes_it() {
 }
 
 #[test]
-fn a_feature_begins_a_project() {
+fn feature_creation_initializes_a_project() {
     check(
         "",
         "new-feature --json --dry-run sort my photos",
@@ -211,7 +211,7 @@ fn a_feature_begins_a_project() {
 }
 
 #[test]
-fn a_feature_that_is_there_is_taken_where_that_is_allowed() {
+fn existing_feature_is_reused_where_allowed() {
     let there = ".specify/ specs/001-a/spec.md=mine specs/002-b/";
     let words = "--number 1 --short-name a sort photos";
     check(

@@ -38,7 +38,7 @@ async fn say(client: &mut FakeClient, session: &str, blocks: Value) {
 }
 
 #[tokio::test]
-async fn images_are_notes_for_it_and_images_again_for_another() {
+async fn images_are_notes_for_it_and_images_for_other_models() {
     let server = ModelServer::start(Script::default());
     let world = TestHome::new(server.base_url());
     let provider = server.base_url();
@@ -87,7 +87,7 @@ async fn images_are_notes_for_it_and_images_again_for_another() {
 }
 
 #[tokio::test]
-async fn an_editor_is_offered_images_where_a_model_reads_them() {
+async fn images_are_offered_to_the_editor_if_a_model_reads_them() {
     for (models, expected) in [
         ("a: { provider: p }", true),
         ("a: { provider: p, modality: [text] }\n  b: { provider: p }", true),

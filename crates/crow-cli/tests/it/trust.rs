@@ -184,7 +184,7 @@ fn check(test: impl Future<Output = ()>) {
 
 /// A client that says yes to every permission request, and fills in every form with what stands first or last in it.
 #[test]
-fn a_client_that_says_yes_to_everything_trusts_nothing() {
+fn client_that_approves_everything_trusts_nothing() {
     check(async {
         let mut stage = Stage::without_forms(HELLO).await;
         stage.client.permission_answers.extend(["allow_once", "allow_always"].map(str::to_owned));
@@ -214,7 +214,7 @@ fn a_client_that_says_yes_to_everything_trusts_nothing() {
 }
 
 #[test]
-fn while_nobody_answers_nothing_happens() {
+fn unanswered_request_changes_nothing() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
         stage.answer("silence");
@@ -234,7 +234,7 @@ fn while_nobody_answers_nothing_happens() {
 }
 
 #[test]
-fn what_is_allowed_is_used_from_the_same_prompt_on() {
+fn trusted_file_is_used_from_the_same_prompt_on() {
     check(async {
         let script =
             "call echo {\"text\":\"hi\"}\ncall terminal {\"command\":\"touch allowed\"}\ntext \"Done.\"";
@@ -257,7 +257,7 @@ fn what_is_allowed_is_used_from_the_same_prompt_on() {
 }
 
 #[test]
-fn always_is_until_it_changes_and_a_change_is_shown_as_one() {
+fn trust_always_lasts_until_a_change_which_is_shown() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
         stage.answer(UNTIL_CHANGED);
@@ -300,7 +300,7 @@ fn always_is_until_it_changes_and_a_change_is_shown_as_one() {
 
 /// Shows first, then takes a yes to what was shown.
 #[test]
-fn the_command_shows_before_it_takes_a_yes() {
+fn command_shows_the_content_before_it_accepts_approval() {
     check(async {
         let mut stage = Stage::without_forms(HELLO).await;
         assert!(stage.command("/trust yes").await.contains("Nothing was shown yet."));
@@ -324,7 +324,7 @@ fn the_command_shows_before_it_takes_a_yes() {
 }
 
 #[test]
-fn a_yes_is_to_what_was_shown() {
+fn approval_is_for_the_content_shown() {
     check(async {
         let mut stage = Stage::without_forms(HELLO).await;
         stage.command("/trust").await;
@@ -347,7 +347,7 @@ fn a_yes_is_to_what_was_shown() {
 
 /// What an agent above says is no person's.
 #[test]
-fn no_agent_trusts_a_repository_by_asking_another_one() {
+fn agents_cannot_trust_a_repository_through_another_agent() {
     check(async {
         let script =
             "call task {\"prompt\":\"/trust\"}\ncall task {\"prompt\":\"/trust yes\"}\ntext \"Done.\"";
@@ -362,7 +362,7 @@ fn no_agent_trusts_a_repository_by_asking_another_one() {
 
 /// A prompt file may say what it likes.
 #[test]
-fn no_command_stands_for_trust() {
+fn commands_cannot_grant_trust() {
     check(async {
         let mut stage = Stage::without_forms(HELLO).await;
         let prompts = stage.world.home().join(".crow/prompts");
@@ -376,7 +376,7 @@ fn no_command_stands_for_trust() {
 }
 
 #[test]
-fn the_command_line_shows_gives_and_removes_trust() {
+fn command_line_shows_grants_and_revokes_trust() {
     let model = ModelServer::start(HELLO);
     let world = TestHome::new(model.base_url());
     lay_out(&world);
@@ -408,7 +408,7 @@ fn the_command_line_shows_gives_and_removes_trust() {
 }
 
 #[test]
-fn never_is_silent_until_it_changes() {
+fn trust_never_is_silent_until_a_change() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
         stage.answer(NEVER);
@@ -427,7 +427,7 @@ fn never_is_silent_until_it_changes() {
 }
 
 #[test]
-fn a_session_is_told_again_without_the_question() {
+fn session_is_notified_again_without_the_request() {
     check(async {
         let mut stage = Stage::new(HELLO).await;
         stage.answer(UNTIL_CHANGED);
@@ -445,7 +445,7 @@ fn a_session_is_told_again_without_the_question() {
 }
 
 #[test]
-fn a_yes_to_everything_is_no_yes_to_this() {
+fn approval_of_everything_does_not_include_trust() {
     let model = ModelServer::start(HELLO);
     let world = TestHome::new(model.base_url());
     lay_out(&world);

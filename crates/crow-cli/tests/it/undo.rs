@@ -120,7 +120,7 @@ fn says(said: &str, expect: &Expect) {
 }
 
 #[test]
-fn a_turn_is_taken_back_and_then_the_one_before() {
+fn turn_is_undone_and_then_the_one_before() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         fs::set_permissions(stage.path("a.txt"), fs::Permissions::from_mode(0o750)).expect("a mode");
@@ -156,7 +156,7 @@ fn a_turn_is_taken_back_and_then_the_one_before() {
 }
 
 #[test]
-fn the_model_is_told_once_and_nobody_sees_it() {
+fn model_is_informed_once_and_invisibly() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
@@ -179,7 +179,7 @@ fn the_model_is_told_once_and_nobody_sees_it() {
 }
 
 #[test]
-fn what_others_wrote_stays_and_can_be_undone_later() {
+fn changes_by_others_stay_and_can_be_undone_later() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
@@ -218,7 +218,7 @@ fn what_others_wrote_stays_and_can_be_undone_later() {
 }
 
 #[test]
-fn another_process_does_it_too() {
+fn undo_works_in_another_process() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
@@ -269,7 +269,7 @@ fn another_process_does_it_too() {
 }
 
 #[test]
-fn a_folder_without_sessions_has_nothing_to_undo() {
+fn directory_without_sessions_has_nothing_to_undo() {
     let server = ModelServer::start("");
     let world = TestHome::new(server.base_url());
     let none = ran(&world, &["undo"]);
@@ -288,7 +288,7 @@ fn a_folder_without_sessions_has_nothing_to_undo() {
 }
 
 #[test]
-fn nobody_undoes_under_a_turn_that_runs() {
+fn undo_is_rejected_during_a_turn() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
@@ -314,7 +314,7 @@ fn nobody_undoes_under_a_turn_that_runs() {
 }
 
 #[test]
-fn through_the_clients_files() {
+fn undo_writes_through_the_client() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         let path = stage.path("a.txt");
@@ -348,7 +348,7 @@ fn through_the_clients_files() {
 }
 
 #[test]
-fn a_file_that_the_client_does_not_show_is_not_written_through_it() {
+fn file_unreadable_by_the_client_is_not_written_through_it() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         stage.turn("call write {\"file_path\":\"a.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
@@ -361,7 +361,7 @@ fn a_file_that_the_client_does_not_show_is_not_written_through_it() {
 }
 
 #[test]
-fn what_was_not_saved_comes_back_with_the_line_ends_of_its_file() {
+fn unsaved_text_is_restored_with_the_line_endings_of_its_file() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         let path = stage.path("crlf.txt");
@@ -376,7 +376,7 @@ fn what_was_not_saved_comes_back_with_the_line_ends_of_its_file() {
 }
 
 #[test]
-fn only_what_is_known_is_done() {
+fn undo_with_unknown_arguments_does_nothing() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
@@ -404,7 +404,7 @@ fn only_what_is_known_is_done() {
 }
 
 #[test]
-fn what_was_skipped_is_in_the_way_of_nothing_older() {
+fn skipped_changes_do_not_block_older_ones() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         stage.turn(TURN).await;
@@ -451,7 +451,7 @@ fn what_was_skipped_is_in_the_way_of_nothing_older() {
 }
 
 #[test]
-fn what_the_client_has_not_seen_on_the_disk_is_not_overwritten() {
+fn disk_changes_unseen_by_the_client_are_not_overwritten() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         stage.turn("call write {\"file_path\":\"b.txt\",\"content\":\"agent\\n\"}\ntext \"Done.\"").await;
@@ -467,7 +467,7 @@ fn what_the_client_has_not_seen_on_the_disk_is_not_overwritten() {
 }
 
 #[test]
-fn an_agent_that_is_killed_before_it_writes_leaves_nothing_to_do() {
+fn agent_killed_before_it_writes_leaves_nothing_to_undo() {
     check(async {
         let mut stage = Stage::new(json!({"fs": {"readTextFile": true, "writeTextFile": true}})).await;
         stage.client.editor.fail_next("fs/write_text_file", crow_testkit::client::ResponseFault::Silence);
@@ -492,7 +492,7 @@ fn an_agent_that_is_killed_before_it_writes_leaves_nothing_to_do() {
 }
 
 #[test]
-fn links_and_folders_that_refuse() {
+fn symlinks_and_directories_are_not_overwritten() {
     check(async {
         let mut stage = Stage::new(json!({})).await;
         let turn = r#"

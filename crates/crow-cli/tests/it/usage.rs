@@ -56,7 +56,7 @@ fn run(world: &TestHome, args: &[&str]) -> String {
 }
 
 #[tokio::test]
-async fn a_session_is_told_what_it_cost_live_and_again() {
+async fn session_shows_its_cost_live_and_when_loaded() {
     let server = ModelServer::start(
         "call read {\"file_path\":\"a.txt\"} | usage 1000 10\ntext \"Read.\"\ntext \"Fine.\" | usage 3000 20",
     );
@@ -106,7 +106,7 @@ async fn a_session_is_told_what_it_cost_live_and_again() {
 }
 
 #[tokio::test]
-async fn the_terminal_tells_what_it_cost() {
+async fn terminal_shows_the_cost() {
     let server = ModelServer::start("text \"Hi.\" | usage 1000 10\ntext \"Hi.\"");
     let world = priced(&server);
     let said = run(&world, &["run", "hello"]);

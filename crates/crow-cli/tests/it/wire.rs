@@ -196,7 +196,7 @@ fn spelled(answer: &Value) -> String {
 }
 
 #[test]
-fn garbage_is_answered_and_forgotten() {
+fn garbage_is_answered_and_ignored() {
     check(
         r#"
         send not json at all
@@ -226,7 +226,7 @@ fn garbage_is_answered_and_forgotten() {
 }
 
 #[test]
-fn hello_in_any_order_and_with_any_version() {
+fn initialize_in_any_order_and_with_any_version() {
     check(
         r#"
         ask early session/list {}
@@ -256,7 +256,7 @@ fn hello_in_any_order_and_with_any_version() {
 
 /// Nothing obliges a client to wait for an answer before it asks the next thing.
 #[test]
-fn what_is_sent_right_behind_hello_is_answered_after_it() {
+fn requests_behind_initialize_are_answered_after_it() {
     check(
         r#"
         ask hello initialize {"protocolVersion":1}
@@ -309,7 +309,7 @@ fn unknown_names_and_wrong_types() {
 }
 
 #[test]
-fn folders_that_are_none() {
+fn paths_that_are_no_directories() {
     check(
         r#"
         file a.txt ""
@@ -333,7 +333,7 @@ fn folders_that_are_none() {
 }
 
 #[test]
-fn sessions_that_are_not_there() {
+fn sessions_that_do_not_exist() {
     check(
         r#"
         hello
@@ -363,7 +363,7 @@ fn sessions_that_are_not_there() {
 }
 
 #[test]
-fn prompts_that_say_nothing_readable() {
+fn prompts_without_readable_content() {
     check(
         r#"
         model: text "I hear you."
@@ -394,7 +394,7 @@ fn prompts_that_say_nothing_readable() {
 }
 
 #[test]
-fn options_that_are_not_offered() {
+fn options_that_do_not_exist() {
     check(
         r#"
         hello
@@ -429,7 +429,7 @@ fn options_that_are_not_offered() {
 }
 
 #[test]
-fn another_process_lists_sessions_that_say_something() {
+fn sessions_with_content_are_listed_by_another_process() {
     check(
         r#"
         model: text "One."

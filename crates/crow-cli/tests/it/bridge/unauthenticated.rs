@@ -9,7 +9,7 @@ use super::{check, check_refused, fixture::Server, nowhere};
 
 /// As the client of the Python version speaks: no token, no path, bytes instead of text.
 #[tokio::test]
-async fn a_trusted_loopback_asks_for_no_token() {
+async fn trusted_loopback_needs_no_token() {
     let args = ["acp-bridge", "cat", "--port", "0", "--log", "debug", "--no-token", "--path", "*"];
     let mut server = Server::start(nowhere(), &args);
     assert!(server.url.ends_with(&format!("{}/", server.port())), "{}", server.url);
@@ -32,7 +32,7 @@ async fn a_trusted_loopback_asks_for_no_token() {
 }
 
 #[tokio::test]
-async fn pages_of_an_origin_that_was_named_are_let_in() {
+async fn allowed_origin_is_accepted() {
     let origin = "http://localhost:3000";
     let args = [
         "acp-bridge",
@@ -58,7 +58,7 @@ async fn pages_of_an_origin_that_was_named_are_let_in() {
 }
 
 #[test]
-fn without_a_token_other_machines_are_not_let_in() {
+fn other_machines_are_rejected_without_a_token() {
     check_refused(
         &nowhere(),
         &["acp-bridge", "--no-token", "--host", "0.0.0.0", "--port", "0", "cat"],

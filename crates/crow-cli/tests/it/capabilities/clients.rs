@@ -53,27 +53,27 @@ fn check_client(capabilities: Value, used: &[&str]) {
 }
 
 #[test]
-fn with_nothing() {
+fn client_without_capabilities() {
     check_client(json!({}), &[]);
 }
 
 #[test]
-fn with_reading() {
+fn client_with_reading() {
     check_client(json!({"fs": {"readTextFile": true}}), &[READ]);
 }
 
 #[test]
-fn with_writing() {
+fn client_with_writing() {
     check_client(json!({"fs": {"readTextFile": false, "writeTextFile": true}}), &[WRITE]);
 }
 
 #[test]
-fn with_terminals() {
+fn client_with_terminals() {
     check_client(json!({"terminal": true}), &[TERMINAL]);
 }
 
 #[test]
-fn with_all() {
+fn client_with_all_capabilities() {
     check_client(
         json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true}),
         &[READ, WRITE, TERMINAL],
@@ -81,12 +81,12 @@ fn with_all() {
 }
 
 #[test]
-fn with_output_shown_live() {
+fn client_with_streamed_output() {
     check_client(json!({"_meta": {"terminal_output": true}}), &[]);
 }
 
 #[test]
-fn with_odd_words_for_no() {
+fn client_with_odd_values_for_false() {
     check_client(
         json!({"fs": {}, "terminal": false, "session": null, "elicitation": {}, "_meta": {"terminal_output": false}}),
         &[],

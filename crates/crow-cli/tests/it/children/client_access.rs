@@ -11,7 +11,7 @@ use super::{AUTO, Stage, binary, check, other_agent, run};
 const EDITOR: &str = r#"client: {"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true}"#;
 
 #[test]
-fn a_child_like_oneself_works_in_the_buffers_and_terminals_of_the_client() {
+fn crow_child_uses_the_buffers_and_terminals_of_the_client() {
     check(
         &[],
         &format!(
@@ -72,7 +72,7 @@ fn check_wish(wish: &str, script: &str, transcript: &Expect) {
 }
 
 #[test]
-fn it_may_read_what_its_parent_may() {
+fn child_may_read_what_its_parent_may() {
     check_wish(
         "reads=$HOME/project/a.txt",
         "",
@@ -94,7 +94,7 @@ fn it_may_read_what_its_parent_may() {
 }
 
 #[test]
-fn what_stands_elsewhere_is_asked_for() {
+fn read_outside_the_roots_needs_permission() {
     check_wish(
         "reads=$HOME/b.txt",
         "> answer reject_once",
@@ -116,7 +116,7 @@ fn what_stands_elsewhere_is_asked_for() {
 }
 
 #[test]
-fn a_file_is_written_when_the_person_allows_it() {
+fn write_runs_when_the_user_approves() {
     check_wish(
         "writes=$HOME/project/a.txt",
         "> answer allow_once",
@@ -139,7 +139,7 @@ fn a_file_is_written_when_the_person_allows_it() {
 }
 
 #[test]
-fn a_file_is_not_written_when_the_person_refuses_it() {
+fn write_does_not_run_when_the_user_rejects() {
     check_wish(
         "writes=$HOME/project/a.txt",
         "> answer reject_once",
@@ -161,7 +161,7 @@ fn a_file_is_not_written_when_the_person_refuses_it() {
 }
 
 #[test]
-fn a_file_is_not_written_when_nobody_can_be_asked() {
+fn write_is_rejected_without_a_user() {
     check_wish(
         "writes=$HOME/project/a.txt",
         "> answer error",
@@ -183,7 +183,7 @@ fn a_file_is_not_written_when_nobody_can_be_asked() {
 }
 
 #[test]
-fn what_runs_for_its_owner_is_asked_for_or_refused() {
+fn autorun_files_need_permission_or_are_rejected() {
     check_wish(
         "writes=$HOME/project/.git/config",
         "> answer reject_once",
@@ -241,7 +241,7 @@ fn what_runs_for_its_owner_is_asked_for_or_refused() {
 }
 
 #[test]
-fn a_command_runs_in_the_clients_terminal_when_the_person_allows_it() {
+fn command_runs_in_the_client_terminal_when_the_user_approves() {
     check_wish(
         "terminal=env -u A echo of another",
         "> answer allow_once",
@@ -265,7 +265,7 @@ fn a_command_runs_in_the_clients_terminal_when_the_person_allows_it() {
 }
 
 #[test]
-fn a_command_does_not_run_when_the_person_refuses_it() {
+fn command_does_not_run_when_the_user_rejects() {
     check_wish(
         "terminal=env -u A echo of another",
         "> answer reject_once",
@@ -287,7 +287,7 @@ fn a_command_does_not_run_when_the_person_refuses_it() {
 }
 
 #[test]
-fn a_client_without_files_and_terminals_has_none_for_children() {
+fn client_without_files_and_terminals_has_none_for_children() {
     check(
         &["reads=$HOME/project/a.txt", "writes=$HOME/project/a.txt", "terminal=true"],
         r#"
@@ -332,7 +332,7 @@ fn asks_first(answers: [&str; 2]) -> String {
 }
 
 #[test]
-fn what_was_allowed_is_not_asked_twice() {
+fn approved_call_is_not_asked_twice() {
     check(
         &ASKS_FIRST,
         &asks_first(["allow_once", "reject_once"]),
@@ -354,7 +354,7 @@ fn what_was_allowed_is_not_asked_twice() {
 }
 
 #[test]
-fn the_kind_of_a_question_is_that_of_its_call() {
+fn permission_request_has_the_kind_of_its_call() {
     let [asks, writes] = ASKS_FIRST;
     check(
         &[asks, writes, "kindless"],
@@ -377,7 +377,7 @@ fn the_kind_of_a_question_is_that_of_its_call() {
 }
 
 #[test]
-fn a_command_in_a_question_without_a_kind_is_not_asked_twice() {
+fn command_in_a_request_without_a_kind_is_not_asked_twice() {
     check(
         &["asks", "vague", "terminal=env -u A echo of another"],
         &asks_first(["allow_once", "reject_once"]),
@@ -400,7 +400,7 @@ fn a_command_in_a_question_without_a_kind_is_not_asked_twice() {
 }
 
 #[test]
-fn one_answer_that_is_yes_and_no_allows_nothing() {
+fn ambiguous_permission_option_allows_nothing() {
     let [asks, writes] = ASKS_FIRST;
     check(
         &[asks, writes, "twice"],
@@ -423,7 +423,7 @@ fn one_answer_that_is_yes_and_no_allows_nothing() {
 }
 
 #[test]
-fn what_was_allowed_on_another_machine_is_not_allowed_here() {
+fn remote_approval_does_not_apply_locally() {
     let (command, args) = crow_testkit::agent::command(&ASKS_FIRST);
     let far = json!({"other": {"command": command, "args": args, "cwd": "$HOME/project"}});
     let script = format!("config: agent_servers: {far}\n{}", asks_first(["allow_once", "reject_once"]));
@@ -444,7 +444,7 @@ fn what_was_allowed_on_another_machine_is_not_allowed_here() {
 }
 
 #[test]
-fn a_variable_is_judged_with_its_command() {
+fn environment_variable_is_evaluated_with_its_command() {
     let script = format!(
         r#"
         {EDITOR}
@@ -494,7 +494,7 @@ fn a_variable_is_judged_with_its_command() {
 }
 
 #[test]
-fn it_has_so_many_terminals_and_no_more() {
+fn terminals_of_a_child_are_limited() {
     run(async {
         let script = r#"
             call task {"prompt":"hello","agent":"other"}

@@ -59,7 +59,7 @@ fn check(depth: u32, report: &Expect) {
 }
 
 #[test]
-fn the_child_of_the_root() {
+fn child_of_the_root_is_killed() {
     check(
         1,
         &expect![[r#"
@@ -73,7 +73,7 @@ fn the_child_of_the_root() {
 }
 
 #[test]
-fn the_one_in_the_middle() {
+fn middle_child_is_killed() {
     check(
         2,
         &expect![[r#"
@@ -87,7 +87,7 @@ fn the_one_in_the_middle() {
 }
 
 #[test]
-fn the_deepest() {
+fn deepest_child_is_killed() {
     check(
         3,
         &expect![[r#"
@@ -101,7 +101,7 @@ fn the_deepest() {
 }
 
 #[test]
-fn the_root() {
+fn root_is_killed() {
     run(async {
         let (mut stage, _) = chain().await;
         stage.client.crash().await;

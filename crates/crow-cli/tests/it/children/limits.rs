@@ -8,7 +8,7 @@ use super::killed::agents_at;
 use super::{AUTO, PATIENCE, Stage, check, other_agent, run};
 
 #[test]
-fn no_deeper_than_allowed() {
+fn depth_is_limited() {
     check(
         &[],
         r#"
@@ -36,7 +36,7 @@ fn no_deeper_than_allowed() {
 }
 
 #[test]
-fn no_more_than_allowed_at_once() {
+fn concurrent_children_are_limited() {
     check(
         &[],
         r#"
@@ -83,7 +83,7 @@ fn no_more_than_allowed_at_once() {
 }
 
 #[test]
-fn places_of_the_deep_ones_count_at_the_root() {
+fn slots_of_descendants_count_at_the_root() {
     check(
         &[],
         r#"
@@ -111,7 +111,7 @@ fn places_of_the_deep_ones_count_at_the_root() {
 }
 
 #[test]
-fn no_more_tokens_than_allowed() {
+fn tokens_are_limited() {
     check(
         &[],
         r#"
@@ -146,7 +146,7 @@ fn no_more_tokens_than_allowed() {
 }
 
 #[test]
-fn an_agent_of_others_is_no_work_for_a_plan() {
+fn external_agent_is_rejected_in_plan_mode() {
     check(
         &[],
         r#"
@@ -181,7 +181,7 @@ fn an_agent_of_others_is_no_work_for_a_plan() {
 }
 
 #[test]
-fn what_cannot_begin_says_why() {
+fn task_that_cannot_start_has_a_reason() {
     check(
         &[],
         r#"
@@ -242,7 +242,7 @@ fn what_cannot_begin_says_why() {
 }
 
 #[test]
-fn a_task_that_goes_on_after_a_restart_works_in_the_mode_of_its_parent() {
+fn task_continued_after_a_restart_has_the_mode_of_its_parent() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\"}\ntext \"It is done.\"";
         let mut stage = Stage::start(&[AUTO], script).await;
@@ -269,7 +269,7 @@ fn a_task_that_goes_on_after_a_restart_works_in_the_mode_of_its_parent() {
 const KEPT: usize = 4;
 
 #[test]
-fn few_stay_that_have_nothing_to_do() {
+fn idle_children_are_limited() {
     run(async {
         let tasks = [r#"call task {"prompt":"ALPHA"}"#; 6].join(" | ");
         let mut stage = Stage::start(&[AUTO], &format!("{tasks}\ntext \"All of them.\"")).await;
@@ -288,7 +288,7 @@ fn few_stay_that_have_nothing_to_do() {
 }
 
 #[test]
-fn whoever_is_cancelled_gives_back_the_places_of_its_children() {
+fn cancelled_child_releases_the_slots_of_its_children() {
     run(async {
         let config = ["agents: { max_children: 2 }", AUTO, &other_agent(&["deaf", "slow=/nowhere"])];
         let mut stage = Stage::start(&config, "").await;

@@ -39,7 +39,7 @@ async fn n_told(stage: &Stage) -> usize {
 }
 
 #[test]
-fn a_session_that_is_closed_stops_its_tasks_and_tells_of_it_when_it_is_opened() {
+fn closed_session_stops_its_tasks_and_reports_them_when_loaded() {
     run(async {
         let (mut stage, _) = begun().await;
         let named = json!({"sessionId": stage.session});
@@ -62,7 +62,7 @@ fn a_session_that_is_closed_stops_its_tasks_and_tells_of_it_when_it_is_opened() 
 }
 
 #[test]
-fn what_ended_before_a_crash_is_told_once() {
+fn task_that_ended_before_a_crash_is_reported_once() {
     run(async {
         let mut stage = ended_untold().await;
         stage.client = stage.elsewhere().await;
@@ -86,7 +86,7 @@ fn what_ended_before_a_crash_is_told_once() {
 }
 
 #[test]
-fn a_parent_at_work_hears_of_it_with_its_next_request() {
+fn running_parent_gets_the_report_with_its_next_request() {
     run(async {
         let (mut stage, id) = begun().await;
         stage.leash.release();
@@ -109,7 +109,7 @@ fn a_parent_at_work_hears_of_it_with_its_next_request() {
 }
 
 #[test]
-fn of_two_processes_one_tells() {
+fn report_is_delivered_by_one_of_two_processes() {
     run(async {
         let mut stage = ended_untold().await;
         let mut clients = [stage.elsewhere().await, stage.elsewhere().await];
@@ -127,7 +127,7 @@ fn of_two_processes_one_tells() {
 }
 
 #[test]
-fn a_turn_that_waits_for_tasks_is_cancelled() {
+fn turn_that_waits_for_tasks_is_cancelled() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"I wait for it.\"";
         let mut stage = Stage::start(&[AUTO], script).await;
@@ -151,7 +151,7 @@ fn a_turn_that_waits_for_tasks_is_cancelled() {
 }
 
 #[test]
-fn a_look_at_a_task_that_has_gone_tells_its_end() {
+fn status_of_a_lost_task_reports_its_end() {
     run(async {
         let dies = "read go <fails; echo the wings fell off >&2; exit 3";
         let agents = json!({"other": {"command": "sh", "args": ["-c", dies]}});
@@ -190,7 +190,7 @@ fn a_look_at_a_task_that_has_gone_tells_its_end() {
 }
 
 #[test]
-fn mail_waits_while_another_process_writes() {
+fn deliveries_wait_while_another_process_writes() {
     run(async {
         let script = "call task {\"prompt\":\"ALPHA\",\"wait\":false}\ntext \"It works.\"";
         let mut stage = Stage::start(&[AUTO], script).await;

@@ -75,7 +75,7 @@ fn check_stopped(words: &[&str], seen: &str, stop: Stop) {
 }
 
 #[test]
-fn one_that_is_not_there() {
+fn missing_agent_program_fails_the_task() {
     let told = run(async {
         let agents = r#"agent_servers: { other: { command: /nowhere/agent } }"#;
         let mut stage = Stage::start(&[AUTO, agents], GIVES_IT).await;
@@ -94,7 +94,7 @@ fn one_that_is_not_there() {
 }
 
 #[test]
-fn one_that_ends_at_once() {
+fn agent_that_exits_at_once_fails_the_task() {
     check(
         &["broken"],
         &expect![[r#"
@@ -110,7 +110,7 @@ fn one_that_ends_at_once() {
 }
 
 #[test]
-fn one_that_wants_a_log_in() {
+fn agent_that_requires_a_login_fails_the_task() {
     check(
         &["locked"],
         &expect![[r#"
@@ -124,7 +124,7 @@ fn one_that_wants_a_log_in() {
 }
 
 #[test]
-fn one_that_speaks_another_version() {
+fn agent_with_another_protocol_version_fails_the_task() {
     check(
         &["version=7"],
         &expect![[r#"
@@ -138,7 +138,7 @@ fn one_that_speaks_another_version() {
 }
 
 #[test]
-fn one_that_fails() {
+fn agent_that_answers_with_an_error_fails_the_task() {
     check(
         &["fails"],
         &expect![[r#"
@@ -155,7 +155,7 @@ fn one_that_fails() {
 }
 
 #[test]
-fn one_that_dies() {
+fn agent_that_dies_fails_the_task() {
     check(
         &["dies"],
         &expect![[r#"
@@ -171,7 +171,7 @@ fn one_that_dies() {
 }
 
 #[test]
-fn one_that_says_what_is_no_message_and_complains_at_length() {
+fn agent_that_prints_garbage_is_tolerated() {
     check(
         &["garbage", "noisy"],
         &expect![[r#"
@@ -188,7 +188,7 @@ fn one_that_says_what_is_no_message_and_complains_at_length() {
 }
 
 #[test]
-fn one_that_takes_no_model() {
+fn agent_without_the_requested_model_fails_the_task() {
     let told = run(async {
         let script = r#"
             call task {"prompt":"hello","agent":"other","model":"huge"}
@@ -208,7 +208,7 @@ fn one_that_takes_no_model() {
 }
 
 #[test]
-fn one_that_leaves_processes() {
+fn agent_that_leaves_processes_is_cleaned_up() {
     run(async {
         let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder can be made"));
         let mut leashes = folders
@@ -229,7 +229,7 @@ fn one_that_leaves_processes() {
 }
 
 #[test]
-fn a_silent_one_is_cancelled() {
+fn silent_agent_is_cancelled() {
     run(async {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let held = folder.path().join("held");
@@ -261,37 +261,37 @@ fn a_silent_one_is_cancelled() {
 }
 
 #[test]
-fn a_flood_is_cancelled() {
+fn flooding_agent_is_cancelled() {
     check_cancelled(&["flood"], "and so on");
 }
 
 #[test]
-fn a_flood_that_hears_nothing_is_cancelled() {
+fn flooding_agent_that_ignores_cancel_is_cancelled() {
     check_cancelled(&["flood-deaf", "deaf"], "and so on");
 }
 
 #[test]
-fn a_deaf_one_is_cancelled() {
+fn agent_that_ignores_cancel_is_cancelled() {
     check_cancelled(&["deaf", "slow=/nowhere"], "; started");
 }
 
 #[test]
-fn one_that_heeds_no_signal_is_cancelled() {
+fn agent_that_ignores_signals_is_cancelled() {
     check_cancelled(&["stubborn", "slow=/nowhere"], "; started");
 }
 
 #[test]
-fn one_that_reads_nothing_is_cancelled() {
+fn agent_that_reads_nothing_is_cancelled() {
     check_cancelled(&["unread"], "; started");
 }
 
 #[test]
-fn one_that_reads_nothing_ends_with_its_session() {
+fn agent_that_reads_nothing_ends_with_its_session() {
     check_stopped(&["unread"], "; started", Stop::Close);
 }
 
 #[test]
-fn one_that_never_says_hello_on_a_socket_is_cancelled() {
+fn agent_on_a_socket_that_never_initializes_is_cancelled() {
     run(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("ws://{}/acp", listener.local_addr().expect("it has an address"));
@@ -307,7 +307,7 @@ fn one_that_never_says_hello_on_a_socket_is_cancelled() {
 }
 
 #[test]
-fn one_that_asks_without_end_is_stopped() {
+fn agent_with_endless_requests_is_stopped() {
     let told = run(async {
         let mut stage = Stage::start(&[AUTO, &other_agent(&["nags"])], GIVES_IT).await;
         stage.client.permission_answers.push_back("silence".into());
@@ -332,7 +332,7 @@ fn one_that_asks_without_end_is_stopped() {
 }
 
 #[test]
-fn one_that_does_not_wait_for_its_answer_leaves_no_question() {
+fn agent_that_does_not_wait_leaves_no_open_request() {
     run(async {
         let go = tempfile::tempdir().expect("a folder can be made");
         let go = go.path().join("go");
@@ -349,7 +349,7 @@ fn one_that_does_not_wait_for_its_answer_leaves_no_question() {
 }
 
 #[test]
-fn one_that_does_not_answer_words_holds_nobody_up() {
+fn agent_that_ignores_steering_does_not_block_the_parent() {
     run(async {
         let script = r#"
             call task {"prompt":"hello","agent":"other","wait":false}

@@ -24,7 +24,7 @@ async fn chain(config: &[&str], deepest: &str) -> Stage {
 }
 
 #[test]
-fn a_question_of_the_deepest_is_answered_at_the_root() {
+fn request_of_the_deepest_child_is_answered_at_the_root() {
     check(
         &[],
         r#"
@@ -63,7 +63,7 @@ fn a_question_of_the_deepest_is_answered_at_the_root() {
 }
 
 #[test]
-fn a_question_that_nobody_can_answer_is_a_refusal_with_a_reason() {
+fn request_without_a_user_is_rejected_with_a_reason() {
     run(async {
         let script = "call write {\"file_path\":\"a.txt\",\"content\":\"a\"}\ntext \"Not written.\"";
         let mut stage = chain(&[], script).await;
@@ -77,7 +77,7 @@ fn a_question_that_nobody_can_answer_is_a_refusal_with_a_reason() {
 }
 
 #[test]
-fn without_a_terminal_nobody_can_answer() {
+fn request_without_a_terminal_is_rejected() {
     run(async {
         let script = "call write {\"file_path\":\"a.txt\",\"content\":\"a\"}\ntext \"Not written.\"";
         let stage = chain(&[], script).await;
@@ -117,7 +117,7 @@ async fn cancelled(stage: &mut Stage, id: u64, when: &str) {
 }
 
 #[test]
-fn cancelled_while_the_deepest_runs_a_command() {
+fn cancel_while_the_deepest_child_runs_a_command() {
     run(async {
         let mut stage = chain(&[AUTO], &leashed_call()).await;
         let id = stage.client.prompt(&stage.session, "go").await;
@@ -127,7 +127,7 @@ fn cancelled_while_the_deepest_runs_a_command() {
 }
 
 #[test]
-fn cancelled_while_the_deepest_asks() {
+fn cancel_while_the_deepest_child_asks() {
     run(async {
         let mut stage = chain(&[], &leashed_call()).await;
         stage.client.permission_answers.push_back("silence".into());
@@ -138,7 +138,7 @@ fn cancelled_while_the_deepest_asks() {
 }
 
 #[test]
-fn cancelled_while_the_model_of_the_deepest_holds() {
+fn cancel_while_the_model_of_the_deepest_child_hangs() {
     run(async {
         let mut stage = chain(&[], "hold").await;
         let id = stage.client.prompt(&stage.session, "go").await;
@@ -149,7 +149,7 @@ fn cancelled_while_the_model_of_the_deepest_holds() {
 }
 
 #[test]
-fn words_while_it_works_reach_the_root_only() {
+fn steering_reaches_the_root_only() {
     run(async {
         let mut stage = chain(&[], "hold | text \"Gamma.\"").await;
         let id = stage.client.prompt(&stage.session, "go").await;

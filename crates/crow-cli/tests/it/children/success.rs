@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{AUTO, Stage, check, run};
 
 #[test]
-fn a_child_like_oneself_asks_in_its_parents_session() {
+fn crow_child_asks_in_the_session_of_its_parent() {
     check(
         &[],
         r#"
@@ -52,7 +52,7 @@ fn a_child_like_oneself_asks_in_its_parents_session() {
 }
 
 #[test]
-fn an_agent_of_others_is_asked_for_first() {
+fn external_agent_needs_permission_first() {
     check(
         &["usage", "asks"],
         r#"
@@ -92,7 +92,7 @@ fn an_agent_of_others_is_asked_for_first() {
 }
 
 #[test]
-fn two_tasks_of_one_reply_work_at_once() {
+fn tasks_of_one_reply_run_concurrently() {
     check(
         &[],
         r#"
@@ -126,7 +126,7 @@ fn two_tasks_of_one_reply_work_at_once() {
 }
 
 #[test]
-fn the_end_of_a_task_begins_a_turn_of_an_idle_parent() {
+fn task_end_begins_a_turn_of_an_idle_parent() {
     check(
         &[],
         r#"
@@ -172,7 +172,7 @@ fn the_end_of_a_task_begins_a_turn_of_an_idle_parent() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a transcript")]
-fn a_child_like_oneself_is_told_more() {
+fn crow_child_is_continued() {
     check(
         &["asks"],
         r#"
@@ -247,7 +247,7 @@ fn a_child_like_oneself_is_told_more() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a transcript")]
-fn an_agent_of_others_is_told_more() {
+fn external_agent_is_continued() {
     check(
         &["asks"],
         r#"
@@ -322,7 +322,7 @@ fn an_agent_of_others_is_told_more() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a transcript")]
-fn a_task_is_steered_read_and_cancelled() {
+fn task_is_steered_read_and_cancelled() {
     check(
         &[],
         r#"
@@ -396,7 +396,7 @@ fn a_task_is_steered_read_and_cancelled() {
 }
 
 #[test]
-fn a_worktree_of_another_repository_is_made_of_it_again() {
+fn worktree_of_another_repository_is_recreated_from_it() {
     run(async {
         let mut stage = Stage::start(&[AUTO], "").await;
         let project = stage.world.project();

@@ -92,7 +92,7 @@ fn agents_are_listed() {
 }
 
 #[test]
-fn an_agent_is_driven() {
+fn agent_is_driven() {
     check_run(
         &[],
         "hi",
@@ -122,7 +122,7 @@ fn an_agent_is_driven() {
 }
 
 #[test]
-fn a_program_that_is_no_agent_is_given_up_at_once() {
+fn program_that_is_no_agent_fails_at_once() {
     let script =
         "for n in 1 2 3 4 5 6; do echo a $n; echo b; echo c; echo d; done; while :; do read line; done";
     let babbler = json!({"command": "sh", "args": ["-c", script]});
@@ -139,7 +139,7 @@ fn a_program_that_is_no_agent_is_given_up_at_once() {
 }
 
 #[test]
-fn the_folder_of_an_agent_elsewhere() {
+fn directory_of_a_remote_agent() {
     let (command, args) = agent::command(&[]);
     let other = json!({ "command": command, "args": args, "cwd": "/far/project" });
     let stage = Stage::configured("", &format!("{FAKE}agent_servers:\n  other: {other}\n"));
@@ -171,7 +171,7 @@ fn with_crow() -> Stage {
 }
 
 #[test]
-fn crow_drives_itself_as_another() {
+fn crow_drives_itself_as_an_agent() {
     let stage = with_crow();
     check(
         &stage,
@@ -201,7 +201,7 @@ fn crow_drives_itself_as_another() {
 }
 
 #[test]
-fn what_crow_does_not_have_as_another() {
+fn options_unsupported_by_an_agent_are_errors() {
     let stage = with_crow();
     check(
         &stage,
@@ -262,7 +262,7 @@ fn secrets_are_kept_from_agents() {
 }
 
 #[test]
-fn a_question_of_an_agent() {
+fn permission_request_of_an_agent() {
     check_run(
         &["asks"],
         "hi",
@@ -288,7 +288,7 @@ fn a_question_of_an_agent() {
 }
 
 #[test]
-fn what_an_agent_offers_can_be_chosen() {
+fn options_of_an_agent_can_be_chosen() {
     check_run(
         &["options"],
         "--mode auto -m large hi",
@@ -352,7 +352,7 @@ fn what_an_agent_offers_can_be_chosen() {
 }
 
 #[test]
-fn agents_that_are_broken() {
+fn broken_agents_are_errors() {
     check_run(
         &["broken"],
         "hi",
@@ -416,7 +416,7 @@ const NONE: &str = "agent_servers:\n  gone: { command: no-such-program }\n  here
                   \x20 killed: { command: [sh, -c, 'kill -9 $$'] }\n";
 
 #[test]
-fn agents_that_are_none() {
+fn programs_that_are_no_agents_are_errors() {
     let stage = Stage::configured("", NONE);
     for (name, told) in [
         (
@@ -457,7 +457,7 @@ fn agents_that_are_none() {
 }
 
 #[test]
-fn agents_that_end_at_once() {
+fn agents_that_exit_at_once_are_errors() {
     let stage = Stage::configured("", NONE);
     for (name, told) in [
         (
@@ -533,7 +533,7 @@ fn served(words: &'static [&'static str]) -> String {
 }
 
 #[test]
-fn agents_behind_an_address() {
+fn agents_at_an_address() {
     let (good, dying) = (served(&[]), served(&["dies"]));
     let stage = Stage::configured(
         "",

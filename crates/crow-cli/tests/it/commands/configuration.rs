@@ -13,7 +13,7 @@ const WITH_A_KEY: &str = "providers:\n  acme: { base_url: $URL, api_key: '${ACME
                           models:\n  main: { provider: acme, model: scripted }\nmax_retries_per_step: 0\n";
 
 #[test]
-fn a_configuration_that_is_no_yaml() {
+fn configuration_that_is_no_yaml() {
     let stage = Stage::configured("", "providers:\n  fake: { base_url: $URL\nmodels: {\n");
     check(
         &stage,
@@ -38,7 +38,7 @@ fn a_configuration_that_is_no_yaml() {
 }
 
 #[test]
-fn a_configuration_with_a_wrong_type() {
+fn configuration_with_a_wrong_type() {
     let stage = Stage::configured("", "providers:\n  fake: { base_url: $URL }\nmodels: [scripted]\n");
     check(
         &stage,
@@ -63,7 +63,7 @@ fn a_configuration_with_a_wrong_type() {
 }
 
 #[test]
-fn a_model_that_is_not_configured() {
+fn model_that_is_not_configured() {
     let stage = Stage::new("");
     check(
         &stage,
@@ -84,7 +84,7 @@ fn a_model_that_is_not_configured() {
 }
 
 #[test]
-fn nothing_configured() {
+fn configuration_is_missing() {
     let stage = Stage::configured("", "");
     check(
         &stage,
@@ -111,7 +111,7 @@ fn nothing_configured() {
 }
 
 #[test]
-fn no_key() {
+fn key_is_missing() {
     let stage = Stage::configured(r#"status 401 {"error":{"message":"no key"}}"#, WITH_A_KEY);
     check(
         &stage,
@@ -124,7 +124,7 @@ fn no_key() {
 }
 
 #[test]
-fn a_wrong_key_is_named_and_never_shown() {
+fn wrong_key_is_named_and_never_shown() {
     let refused = format!(r#"status 401 {{"error":{{"message":"Incorrect API key provided: {KEY}"}}}}"#);
     let stage = Stage::configured(&format!("{refused}\n{refused}"), WITH_A_KEY);
     fs::write(stage.world.home().join(".crow/.env"), format!("ACME_API_KEY={KEY}\n")).expect("written");
@@ -146,7 +146,7 @@ fn a_wrong_key_is_named_and_never_shown() {
 }
 
 #[test]
-fn a_command_does_not_get_the_key() {
+fn command_does_not_get_the_key() {
     let script = "call terminal {\"command\":\"env\"}\ntext \"No key there.\"\n";
     let stage = Stage::configured(&script.repeat(2), WITH_A_KEY);
     let env_file = stage.world.home().join(".crow/.env");
@@ -160,7 +160,7 @@ fn a_command_does_not_get_the_key() {
 }
 
 #[test]
-fn no_home() {
+fn home_is_missing() {
     let stage = Stage::new("");
     check(
         &stage,
@@ -201,7 +201,7 @@ fn no_home() {
 }
 
 #[test]
-fn a_file_in_place_of_the_folder() {
+fn file_in_place_of_the_directory() {
     let stage = Stage::new("");
     let crow = stage.world.home().join(".crow");
     fs::remove_dir_all(&crow).expect("removed");
@@ -231,7 +231,7 @@ fn a_file_in_place_of_the_folder() {
 }
 
 #[test]
-fn a_database_that_is_none() {
+fn file_that_is_no_database() {
     let stage = Stage::new("");
     fs::write(stage.world.home().join(".crow/crow.db"), "these are my notes, ".repeat(50)).expect("written");
     check(
@@ -260,7 +260,7 @@ fn a_database_that_is_none() {
 }
 
 #[test]
-fn a_folder_in_place_of_the_database() {
+fn directory_in_place_of_the_database() {
     let stage = Stage::new("");
     fs::create_dir(stage.world.home().join(".crow/crow.db")).expect("made");
     check(
@@ -282,7 +282,7 @@ fn a_folder_in_place_of_the_database() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_made() {
+fn directory_that_cannot_be_created() {
     let stage = Stage::new("");
     check(
         &stage,
@@ -303,7 +303,7 @@ fn a_folder_that_cannot_be_made() {
 }
 
 #[test]
-fn a_configuration_that_is_no_text() {
+fn configuration_that_is_no_text() {
     let stage = Stage::new("");
     fs::write(stage.world.home().join(".crow/config.yaml"), b"models: \xff\xfe\n").expect("written");
     check(
@@ -318,7 +318,7 @@ fn a_configuration_that_is_no_text() {
 }
 
 #[test]
-fn how_authentication_stands() {
+fn authentication_status_is_shown() {
     let providers = "providers:\n  one: { base_url: 'http://127.0.0.1:1/v1', api_key: '${ONE_KEY}' }\n  two: { base_url: 'http://127.0.0.1:2/v1' }\n";
     let stage = Stage::configured(
         "",

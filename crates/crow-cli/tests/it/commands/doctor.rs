@@ -15,7 +15,7 @@ fn check(stage: &Stage, args: &str, told: &Expect) {
 }
 
 #[test]
-fn a_configuration_that_is_wrong() {
+fn invalid_configuration_is_reported() {
     check(
         &Stage::configured("", "models: {\n"),
         "crow doctor",
@@ -28,7 +28,7 @@ fn a_configuration_that_is_wrong() {
 }
 
 #[test]
-fn nothing_is_configured() {
+fn missing_configuration_is_reported() {
     check(
         &Stage::configured("", "\n"),
         "crow doctor",
@@ -43,7 +43,7 @@ fn nothing_is_configured() {
 }
 
 #[test]
-fn a_provider_that_is_not_there_and_a_server_that_does_not_start() {
+fn unreachable_provider_and_broken_server_are_reported() {
     let yaml = "providers: { gone: { base_url: 'http://127.0.0.1:1/v1' } }\nmodels: { m: { provider: gone, model: m } }\n\
                 mcpServers: { lost: { command: no-such-program } }\nmodles: {}\n";
     check(
@@ -61,7 +61,7 @@ fn a_provider_that_is_not_there_and_a_server_that_does_not_start() {
 }
 
 #[test]
-fn a_folder_of_the_python_version() {
+fn directory_of_the_python_version() {
     let stage = Stage::configured("", "\n");
     fs::remove_file(stage.world.home().join(".crow/config.yaml")).expect("removed");
     let old = stage.world.home().join(".agents/crow");
@@ -82,7 +82,7 @@ fn a_folder_of_the_python_version() {
 }
 
 #[test]
-fn a_damaged_database_is_found_and_saved() {
+fn damaged_database_is_found_and_saved() {
     let stage = Stage::new(&"text \"All is well.\"\n".repeat(41));
     for n in 0..41 {
         assert_eq!(stage.crow(&format!("crow run '{n} {}'", "word ".repeat(400))).code, Some(0));

@@ -26,7 +26,7 @@ fn ollama(yaml: &str, loaded: &str) -> Stage {
 }
 
 #[test]
-fn each_provider_is_asked_and_fails_alone() {
+fn provider_failure_does_not_affect_others() {
     let stage = ollama(TWO, LOADED);
     check(
         &stage,
@@ -75,7 +75,7 @@ fn prices_and_names_of_a_gateway() {
 }
 
 #[test]
-fn no_provider_answers() {
+fn providers_that_do_not_answer() {
     let yaml =
         "providers:\n  dead: { base_url: 'http://127.0.0.1:9/v1' }\nmodels:\n  main: { provider: dead }\n";
     let stage = Stage::configured("", yaml);
@@ -134,7 +134,7 @@ fn check_doctor(stage: &Stage, provider: &str, expected: &expect_test::Expect) {
 }
 
 #[test]
-fn the_doctor_compares_windows() {
+fn doctor_compares_context_windows() {
     let stage = ollama(TWO, LOADED);
     check_doctor(
         &stage,
@@ -170,7 +170,7 @@ fn the_doctor_compares_windows() {
 }
 
 #[test]
-fn the_doctor_names_models_that_are_not_there() {
+fn doctor_names_missing_models() {
     let stage = ollama(&TWO.replace("qwen3", "qwen4"), LOADED);
     check_doctor(
         &stage,
@@ -182,7 +182,7 @@ fn the_doctor_names_models_that_are_not_there() {
 }
 
 #[test]
-fn the_doctor_tries_a_key_where_the_list_is_open_to_everybody() {
+fn doctor_tries_a_key_where_the_list_is_public() {
     let yaml = "providers:\n  gate: { base_url: $URL, api_key: '${GATE_API_KEY}' }\nmodels:\n  main: { provider: gate, model: z/glm }\n";
     let stage = Stage::configured("", yaml);
     stage.server.serve_at("/v1/models", Answer::with_status(200, OPENROUTER));

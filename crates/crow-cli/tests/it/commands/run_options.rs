@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::{Stage, check};
 
 #[test]
-fn what_holds_for_one_run_only() {
+fn options_hold_for_one_run_only() {
     let touches = "call terminal {\"command\":\"touch ran\"}\ntext \"Done.\"";
     let stage = Stage::new(touches);
     check(
@@ -66,7 +66,7 @@ fn what_holds_for_one_run_only() {
 }
 
 #[test]
-fn a_run_adds_images_and_words_of_its_own() {
+fn run_adds_images_and_text() {
     const PNG: &str =
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let stage = Stage::new("text \"A pixel.\"");

@@ -29,7 +29,7 @@ fn spoken(script: &str) -> Stage {
 }
 
 #[test]
-fn a_copy_goes_on_and_the_original_stays() {
+fn fork_continues_and_the_original_stays() {
     let stage = spoken("text \"Yes.\"");
     let original = stage.sessions();
     assert_eq!(stage.crow(&format!("crow run -s {} --fork 'and?'", original[0])).code, Some(0));
@@ -85,7 +85,7 @@ fn a_copy_goes_on_and_the_original_stays() {
 }
 
 #[test]
-fn an_export_is_one_document() {
+fn export_is_one_document() {
     let stage = spoken("");
     let ran = stage.crow(&format!("crow inspect -s {} --export json", stage.sessions()[0]));
     let document: Value = serde_json::from_str(&ran.stdout).expect("it is JSON");
@@ -116,7 +116,7 @@ fn an_export_is_one_document() {
 }
 
 #[test]
-fn nothing_is_deleted_when_nobody_can_say_yes() {
+fn delete_does_nothing_without_a_confirmation() {
     let stage = spoken("");
     check(
         &stage,
@@ -190,7 +190,7 @@ async fn store_child(stage: &Stage, parent: &str) {
 }
 
 #[test]
-fn what_a_session_started_is_listed_when_it_is_wanted() {
+fn children_of_a_session_are_listed_on_request() {
     let stage = spoken("");
     let parent = stage.sessions().remove(0);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -16,7 +16,7 @@ mcpServers:
 
 #[expect(clippy::too_many_lines, reason = "a table")]
 #[test]
-fn servers_and_their_sign_ins() {
+fn servers_and_their_logins() {
     let stage = Stage::configured("", YAML);
     check(
         &stage,

@@ -22,7 +22,7 @@ fn said(client: &FakeClient) -> String {
 }
 
 #[tokio::test]
-async fn compact_and_take_it_back() {
+async fn compact_is_undone() {
     let mut stage = begun(&told()).await;
     assert_eq!(stage.say("/compact the port numbers").await, "end_turn");
     stage.check(5, &["in_progress", "completed"]);
@@ -48,7 +48,7 @@ async fn compact_and_take_it_back() {
 }
 
 #[tokio::test]
-async fn clear_and_take_it_back() {
+async fn clear_is_undone() {
     let mut stage = begun(&told()).await;
     assert_eq!(stage.say("/clear").await, "end_turn");
     assert!(
@@ -68,7 +68,7 @@ async fn clear_and_take_it_back() {
 }
 
 #[tokio::test]
-async fn nothing_to_do() {
+async fn command_with_nothing_to_do() {
     let mut stage = Stage::start(&told(), None, "").await;
     let commands = [
         ("/compact", "There is nothing to compact yet.\n"),
@@ -83,7 +83,7 @@ async fn nothing_to_do() {
 }
 
 #[tokio::test]
-async fn clients_that_know_no_compaction_are_told_in_words() {
+async fn clients_without_compaction_support_get_text() {
     let mut stage = begun(&json!({})).await;
     assert_eq!(stage.say("/compact").await, "end_turn");
     assert!(said(&stage.client).starts_with("Compacted: "), "{}", said(&stage.client));
@@ -96,7 +96,7 @@ async fn clients_that_know_no_compaction_are_told_in_words() {
 }
 
 #[tokio::test]
-async fn behind_a_turn_that_runs() {
+async fn command_waits_for_the_running_turn() {
     let mut stage = begun(&told()).await;
     stage.server.replace_answers("hold | text \"One.\"\ntext \"Two.\"");
     let turn = stage.client.prompt(&stage.session, "think").await;
@@ -115,7 +115,7 @@ async fn behind_a_turn_that_runs() {
 }
 
 #[tokio::test]
-async fn stopped_on_the_way() {
+async fn command_is_cancelled() {
     let mut stage = begun(&told()).await;
     stage.server.set_side_answers("hold");
     let compact = stage.client.prompt(&stage.session, "/compact").await;
@@ -129,7 +129,7 @@ async fn stopped_on_the_way() {
 }
 
 #[tokio::test]
-async fn with_a_template_of_ones_own() {
+async fn custom_template_is_used() {
     let mut stage = begun(&told()).await;
     let folder = stage.world.home().join(".crow/prompts");
     std::fs::create_dir_all(&folder).expect("a folder can be made");

@@ -22,7 +22,7 @@ async fn ask(client: &mut FakeClient, session: &str, text: &str) {
 }
 
 #[tokio::test]
-async fn another_process_goes_on_with_it() {
+async fn compaction_is_continued_by_another_process() {
     let mut stage = begun(&told()).await;
     assert_eq!(stage.say("/compact").await, "end_turn");
     let mut other = stage.elsewhere().await;
@@ -40,7 +40,7 @@ async fn another_process_goes_on_with_it() {
 }
 
 #[tokio::test]
-async fn a_crash_while_it_is_summed_up_changes_nothing() {
+async fn crash_during_the_summary_changes_nothing() {
     let mut stage = begun(&told()).await;
     stage.server.set_side_answers("hold");
     stage.client.prompt(&stage.session, "/compact").await;
@@ -54,7 +54,7 @@ async fn a_crash_while_it_is_summed_up_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_loads_it_sees_what_was_seen() {
+async fn loaded_session_shows_the_whole_conversation() {
     let notices = json!({"session": {"notices": {}}});
     for capabilities in [json!({}), notices, told()] {
         let mut stage = begun(&capabilities).await;
@@ -82,7 +82,7 @@ async fn a_client_that_loads_it_sees_what_was_seen() {
 
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a person starts it")]
-async fn what_the_model_no_longer_sees_is_found() {
+async fn compacted_entries_are_found_by_search() {
     let mut stage = begun(&told()).await;
     assert_eq!(stage.say("/clear").await, "end_turn");
     let found = std::process::Command::new(binary())

@@ -20,7 +20,7 @@ async fn talk(stage: &mut Stage, said: impl Fn(usize) -> String) -> Vec<String> 
 }
 
 #[tokio::test]
-async fn words_of_the_person_outlive_useless_summaries() {
+async fn user_messages_survive_useless_summaries() {
     let mut stage = Stage::start(&told(), Some(4000), "").await;
     stage.server.set_side_answers("text \"Things happened.\"\ntext \"complete\"");
     let said = talk(&mut stage, |n| format!("Fact {n} is {}.", 4711 + n * n)).await;
@@ -31,7 +31,7 @@ async fn words_of_the_person_outlive_useless_summaries() {
 }
 
 #[tokio::test]
-async fn what_no_budget_holds_goes_on_in_the_summary() {
+async fn messages_over_the_budget_are_in_the_summary() {
     let mut stage = Stage::start(&told(), Some(4000), "").await;
     // A good model notes what it reads; the test sees to it that it could read it.
     stage.server.set_side_answers("text \"The person's key is 4711.\"\ntext \"complete\"");

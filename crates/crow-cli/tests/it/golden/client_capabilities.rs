@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn the_editors_terminals() {
+fn client_terminals_are_used() {
     check(
         r#"
         client: {"terminal": true}
@@ -35,7 +35,7 @@ fn the_editors_terminals() {
 }
 
 #[test]
-fn a_command_runs_too_long_in_the_editor() {
+fn command_times_out_in_the_client_terminal() {
     check(
         r#"
         client: {"terminal": true}
@@ -65,7 +65,7 @@ fn a_command_runs_too_long_in_the_editor() {
 }
 
 #[test]
-fn a_job_in_the_editors_terminal() {
+fn job_runs_in_the_client_terminal() {
     check(
         r#"
         client: {"terminal": true}
@@ -113,7 +113,7 @@ fn a_job_in_the_editors_terminal() {
 }
 
 #[test]
-fn a_job_of_our_own() {
+fn job_runs_in_a_local_process() {
     check(
         r#"
         client: {"_meta": {"terminal_output": true}}
@@ -157,7 +157,7 @@ fn a_job_of_our_own() {
 }
 
 #[test]
-fn output_is_shown_live() {
+fn output_is_streamed() {
     check(
         r#"
         client: {"_meta": {"terminal_output": true}}
@@ -184,7 +184,7 @@ fn output_is_shown_live() {
 }
 
 #[test]
-fn prompts_wait_and_are_taken_back() {
+fn queued_prompts_are_cancelled() {
     check(
         r#"
         model: text "I begin" | hold | text " and end."
@@ -231,7 +231,7 @@ fn prompts_wait_and_are_taken_back() {
 }
 
 #[test]
-fn words_for_the_turn_that_runs() {
+fn steering_reaches_the_running_turn() {
     check(
         r#"
         model: text "I begin" | hold
@@ -259,7 +259,7 @@ fn words_for_the_turn_that_runs() {
 }
 
 #[test]
-fn a_session_is_closed_resumed_and_deleted() {
+fn session_is_closed_resumed_and_deleted() {
     check(
         r#"
         model: text "One."
@@ -319,7 +319,7 @@ fn a_session_is_closed_resumed_and_deleted() {
 }
 
 #[test]
-fn nothing_is_read_before_it_is_allowed() {
+fn files_are_not_read_before_approval() {
     check(
         r#"
         client: {"fs": {"readTextFile": true, "writeTextFile": true}}
@@ -355,7 +355,7 @@ fn nothing_is_read_before_it_is_allowed() {
 }
 
 #[test]
-fn a_session_nobody_spoke_in_is_there_for_the_next_process() {
+fn empty_session_is_available_to_the_next_process() {
     check(
         r#"
         model: text "Hello."
@@ -389,7 +389,7 @@ fn a_session_nobody_spoke_in_is_there_for_the_next_process() {
 }
 
 #[test]
-fn a_mode_that_allows_it_answers_an_open_question() {
+fn mode_change_answers_an_open_permission_request() {
     check(
         r#"
         model: call terminal {"command":"env -u A echo ran"}

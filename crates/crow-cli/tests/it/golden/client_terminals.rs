@@ -6,7 +6,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn what_the_person_approved_has_nothing_around_it() {
+fn approved_command_runs_without_a_supervisor() {
     check(
         r#"
         client: {"terminal": true}
@@ -36,7 +36,7 @@ fn what_the_person_approved_has_nothing_around_it() {
 }
 
 #[test]
-fn a_warden_that_no_terminal_opens_for() {
+fn supervisor_without_a_terminal() {
     check(
         r#"
         client: {"terminal": true}
@@ -89,7 +89,7 @@ fn a_warden_that_no_terminal_opens_for() {
 }
 
 #[test]
-fn a_warden_that_the_clients_shell_does_not_find() {
+fn supervisor_not_found_by_the_client_shell() {
     check(
         r#"
         client: {"terminal": true}
@@ -137,7 +137,7 @@ fn a_warden_that_the_clients_shell_does_not_find() {
 }
 
 #[test]
-fn a_job_without_a_warden_is_asked_for() {
+fn job_without_a_supervisor_needs_permission() {
     check(
         r#"
         client: {"terminal": true}
@@ -172,7 +172,7 @@ fn a_job_without_a_warden_is_asked_for() {
 }
 
 #[test]
-fn a_program_that_is_missing_says_nothing_of_the_warden() {
+fn missing_program_error_does_not_mention_the_supervisor() {
     check(
         r#"
         client: {"terminal": true}
@@ -212,7 +212,7 @@ fn a_program_that_is_missing_says_nothing_of_the_warden() {
 }
 
 #[test]
-fn a_client_that_opens_no_terminal_at_all() {
+fn client_that_opens_no_terminal() {
     check(
         r#"
         client: {"terminal": true}

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn a_reply_that_broke_off_is_gone_on_with() {
+fn truncated_reply_is_continued() {
     check(
         r#"
         file a.txt "apples\n"
@@ -55,7 +55,7 @@ fn a_reply_that_broke_off_is_gone_on_with() {
 }
 
 #[test]
-fn a_model_that_always_breaks_off_ends_the_turn() {
+fn model_that_always_truncates_ends_the_turn() {
     check(
         r#"
         model: text "One" | cut
@@ -94,7 +94,7 @@ fn a_model_that_always_breaks_off_ends_the_turn() {
 }
 
 #[test]
-fn what_cannot_pass_is_not_gone_on_with() {
+fn reply_is_not_continued_after_the_limit_or_a_final_error() {
     check(
         r#"
         config: max_turn_requests: 1
@@ -130,7 +130,7 @@ const CIRCLE: &str = r#"
 "#;
 
 #[test]
-fn a_model_in_circles_is_stopped() {
+fn looping_model_is_stopped() {
     let script = format!("{CIRCLE}> prompt look\n> answer reject_once\n> end\n");
     check(
         &script,
@@ -174,7 +174,7 @@ fn a_model_in_circles_is_stopped() {
 }
 
 #[test]
-fn a_model_in_circles_is_cancelled() {
+fn looping_model_is_cancelled() {
     let script = format!("{CIRCLE}> prompt look\n> answer silence\n> wait ? The model\n> cancel\n> end\n");
     check(
         &script,
@@ -219,7 +219,7 @@ fn a_model_in_circles_is_cancelled() {
 }
 
 #[test]
-fn a_model_in_circles_goes_on_if_the_person_says_so() {
+fn looping_model_continues_if_the_user_agrees() {
     let script = format!("{CIRCLE}model: text \"Apples.\"\n> prompt look\n> answer allow_once\n> end\n");
     check(
         &script,
@@ -265,7 +265,7 @@ fn a_model_in_circles_goes_on_if_the_person_says_so() {
 }
 
 #[test]
-fn nobody_answers_for_a_model_in_circles() {
+fn looping_model_without_a_user() {
     let again = "model: call glob {\"pattern\":\"*\"} | call glob {\"pattern\":\"*.rs\"}\n".repeat(5);
     let script = format!("{again}> run run -y look\n");
     check(

@@ -6,7 +6,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn a_turn_with_reasoning_and_calls_and_the_next() {
+fn turn_with_reasoning_and_calls_and_the_next() {
     check(
         r#"
         api: messages
@@ -57,7 +57,7 @@ fn a_turn_with_reasoning_and_calls_and_the_next() {
 }
 
 #[test]
-fn a_call_that_is_cut_and_a_model_that_refuses() {
+fn truncated_call_and_refusing_model() {
     check(
         r#"
         api: messages
@@ -83,7 +83,7 @@ fn a_call_that_is_cut_and_a_model_that_refuses() {
 }
 
 #[test]
-fn a_cancelled_thought_goes_back_to_nobody() {
+fn cancelled_reasoning_is_not_sent_again() {
     check(
         r#"
         api: messages
@@ -131,7 +131,7 @@ fn a_cancelled_thought_goes_back_to_nobody() {
 }
 
 #[test]
-fn failures_are_told_as_what_they_are() {
+fn failures_are_reported_by_their_kind() {
     check(
         r#"
         api: messages

@@ -23,7 +23,7 @@ const A_SESSION: &str = r#"
         "#;
 
 #[test]
-fn the_dialect_of_responses() {
+fn responses_api_runs_a_turn() {
     check(
         A_SESSION,
         &expect![[r#"
@@ -83,7 +83,7 @@ fn the_dialect_of_responses() {
 }
 
 #[test]
-fn the_ends_of_responses() {
+fn responses_api_stop_reasons() {
     check(
         r#"
         api: responses

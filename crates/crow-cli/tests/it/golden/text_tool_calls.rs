@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn a_lone_call_as_text_is_run_and_said() {
+fn text_call_alone_runs_with_a_notice() {
     check(
         r#"
         file a.txt "apples\n"
@@ -48,7 +48,7 @@ fn a_lone_call_as_text_is_run_and_said() {
 }
 
 #[test]
-fn a_call_as_text_is_judged_like_any_other() {
+fn text_call_is_evaluated_like_any_other() {
     check(
         r#"
         model: text "<tool_call>\n{\"name\": \"write\", \"arguments\": {\"file_path\": \"a.txt\", \"content\": \"x\"}}\n</tool_call>"
@@ -74,7 +74,7 @@ fn a_call_as_text_is_judged_like_any_other() {
 }
 
 #[test]
-fn an_example_in_an_explanation_is_not_run() {
+fn example_in_an_explanation_does_not_run() {
     check(
         r#"
         model: text "So:\n```json\n{\"name\": \"terminal\", \"arguments\": {\"command\": \"touch ran\"}}\n```\n"
@@ -101,7 +101,7 @@ fn an_example_in_an_explanation_is_not_run() {
 }
 
 #[test]
-fn a_call_that_stands_in_a_file_is_not_run() {
+fn call_quoted_from_a_file_does_not_run() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -128,7 +128,7 @@ fn a_call_that_stands_in_a_file_is_not_run() {
 }
 
 #[test]
-fn a_call_as_text_that_was_cut_is_shown() {
+fn truncated_text_call_is_shown() {
     check(
         r#"
         config: permissions: { mode: auto }
@@ -168,7 +168,7 @@ fn a_call_as_text_that_was_cut_is_shown() {
 }
 
 #[test]
-fn text_stays_text_with_native_calls() {
+fn text_stays_text_beside_native_calls() {
     check(
         r#"
         model-config: tool_calls: native
@@ -187,7 +187,7 @@ fn text_stays_text_with_native_calls() {
 }
 
 #[test]
-fn a_model_that_is_asked_to_write_its_calls() {
+fn model_configured_for_text_calls() {
     check(
         r#"
         model-config: tool_calls: text
@@ -228,7 +228,7 @@ fn a_model_that_is_asked_to_write_its_calls() {
 }
 
 #[test]
-fn reasoning_in_the_text_is_a_thought() {
+fn reasoning_in_text_is_a_thought() {
     check(
         r#"
         model: text "<think>\nThey " | text "greet.</th" | text "ink>\n\nHello."

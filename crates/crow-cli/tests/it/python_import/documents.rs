@@ -15,7 +15,7 @@ fn check(script: &str, transcript: &Expect) {
 /// The six chunks of its example: text in two, the name of a tool, its arguments in two, and the usage; the parameter has its
 /// short name.
 #[test]
-fn a_call_comes_in_pieces() {
+fn call_arrives_in_pieces() {
     check(
         r#"
         file test.txt "file contents here...\n"

@@ -161,7 +161,7 @@ fn check(folder: &Folder, expected: &Expect) {
 }
 
 #[test]
-fn of_0_1_22() {
+fn directory_of_0_1_22() {
     check(
         &OF_0_1_22,
         &expect![[r#"
@@ -187,7 +187,7 @@ fn of_0_1_22() {
 }
 
 #[test]
-fn of_0_1_48() {
+fn directory_of_0_1_48() {
     check(
         &OF_0_1_48,
         &expect![[r#"

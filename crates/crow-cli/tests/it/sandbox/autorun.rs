@@ -61,17 +61,17 @@ fn check(options: &[&str], script: &str) {
 }
 
 #[test]
-fn a_build_changes_nothing_that_other_programs_run() {
+fn build_changes_nothing_that_other_programs_run() {
     TRAPS.iter().for_each(|script| check(&[], script));
 }
 
 #[test]
-fn nor_does_it_without_a_view_of_its_own() {
+fn build_changes_nothing_without_a_mount_namespace() {
     TRAPS.iter().for_each(|script| check(&["--no-namespace"], script));
 }
 
 #[test]
-fn what_packages_bring_stays_and_what_a_rule_allows_is_not_guarded() {
+fn package_files_stay_and_allowed_files_are_not_guarded() {
     let place = project();
     let script = "mkdir -p node_modules/a/.vscode && echo x > node_modules/a/.vscode/y; echo x > .gitignore; echo x > z";
     let output = place.run_held(&["--guard-autorun"], script);
@@ -83,7 +83,7 @@ fn what_packages_bring_stays_and_what_a_rule_allows_is_not_guarded() {
 }
 
 #[test]
-fn it_is_said_what_was_set_aside() {
+fn moved_files_are_reported() {
     let place = project();
     let output =
         place.run_held(&["--guard-autorun"], "mkdir -p b/.vscode/.vscode; echo x > b/.vscode/.vscode/y");

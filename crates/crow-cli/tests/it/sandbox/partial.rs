@@ -25,7 +25,7 @@ fn without_namespaces(args: &[&str]) -> Option<Output> {
 }
 
 #[test]
-fn a_probe_tries_what_works() {
+fn probe_detects_the_available_mechanisms() {
     let whole = Command::new(binary()).args(["sandbox-exec", "--probe"]).output().expect("it starts");
     let whole = said(&whole);
     assert!(["namespace\n", "no namespace: "].iter().any(|start| whole.starts_with(start)), "{whole}");
@@ -41,7 +41,7 @@ fn a_probe_tries_what_works() {
 }
 
 #[test]
-fn a_command_that_cannot_be_held_as_ordered_does_not_run() {
+fn command_that_cannot_be_confined_as_requested_does_not_run() {
     let place = Place::new();
     let root = place.root.display().to_string();
     let new = place.root.join("new").display().to_string();
@@ -99,7 +99,7 @@ impl Servers {
 }
 
 #[test]
-fn no_socket_of_another_program_is_reached() {
+fn sockets_of_other_programs_are_unreachable() {
     let (place, servers) = (Place::new(), Servers::start());
     assert_eq!(servers.reached(&place, &["--free"]).lines().count(), servers.sockets.len());
     let (root, home) = (place.root.display().to_string(), servers.home.display().to_string());
@@ -129,7 +129,7 @@ fn no_socket_of_another_program_is_reached() {
 }
 
 #[test]
-fn a_pair_of_sockets_works_where_others_are_closed() {
+fn socket_pair_works_where_others_are_closed() {
     let place = Place::new();
     let pair =
         "perl -MSocket -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_STREAM, PF_UNSPEC) or die; print \"pair\"'";
@@ -176,7 +176,7 @@ fn attributes_of_files_outside_stay_as_they_are() {
 }
 
 #[test]
-fn the_environment_of_another_program_cannot_be_read() {
+fn environment_of_another_program_cannot_be_read() {
     let place = Place::new();
     // Git sees to it that nothing is read before the program has started.
     let script =
@@ -195,7 +195,7 @@ fn the_environment_of_another_program_cannot_be_read() {
 }
 
 #[test]
-fn another_user_is_held_as_well() {
+fn command_of_another_user_is_confined() {
     use std::os::unix::fs::{PermissionsExt as _, chown};
     if !nix::unistd::geteuid().is_root() || !super::repositories::can_be_nobody() {
         return;

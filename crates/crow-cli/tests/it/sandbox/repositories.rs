@@ -150,17 +150,17 @@ fn check_traps(options: &[&str]) {
 }
 
 #[test]
-fn no_trap_is_left_behind() {
+fn repository_traps_are_removed() {
     check_traps(&[]);
 }
 
 #[test]
-fn no_trap_is_left_behind_without_a_name_space() {
+fn repository_traps_are_removed_without_a_namespace() {
     check_traps(&["--no-namespace"]);
 }
 
 #[test]
-fn what_is_set_aside_is_said_and_kept() {
+fn moved_files_are_reported_and_kept() {
     let place = Place::new();
     let output = place.run_held(&[], "git init -q a; git -C a config core.pager x; git init -q b; exit 3");
     assert_eq!(output.status.code(), Some(3));
@@ -175,7 +175,7 @@ fn what_is_set_aside_is_said_and_kept() {
 }
 
 #[test]
-fn what_is_above_the_session_or_named_by_it_is_kept() {
+fn repositories_above_or_named_by_the_session_are_protected() {
     for options in [[].as_slice(), &["--no-namespace"]] {
         let place = Place::new();
         let beside = place.folder().display().to_string();

@@ -68,7 +68,7 @@ const NOTE: &str = "crow-cli sandbox-exec: the command could use no Unix sockets
                     be told (/proc/net/unix)\n";
 
 #[test]
-fn a_socket_whose_place_cannot_be_told_is_not_reached() {
+fn socket_with_an_unknown_path_is_unreachable() {
     for case in [
         "relative",
         "datagram",
@@ -86,7 +86,7 @@ fn a_socket_whose_place_cannot_be_told_is_not_reached() {
 }
 
 #[test]
-fn where_each_place_can_be_told_a_command_has_sockets_of_its_own() {
+fn sockets_of_the_command_work_where_paths_are_known() {
     for case in ["plain", "bytes"] {
         assert!(reached(case, &["--free"]).starts_with("reached\n"), "{case}");
         assert_eq!(reached(case, &[]), "its own\n", "{case}");

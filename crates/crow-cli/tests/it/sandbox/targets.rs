@@ -294,23 +294,23 @@ fn check(traps: &[Trap], is_home: bool, options: &[&str]) {
 }
 
 #[test]
-fn what_git_is_told_to_run_is_held() {
+fn git_configured_commands_are_confined() {
     check(TRAPS, false, &[]);
 }
 
 #[test]
-fn what_git_is_told_to_run_is_held_without_a_name_space() {
+fn git_configured_commands_are_confined_without_a_namespace() {
     check(TRAPS, false, &["--no-namespace"]);
 }
 
 #[test]
-fn what_a_home_runs_by_itself_is_held() {
+fn home_autorun_files_are_protected() {
     check(HOME_TRAPS, true, &[]);
     check(HOME_TRAPS, true, &["--no-namespace"]);
 }
 
 #[test]
-fn what_leads_to_nowhere_known_is_not_run() {
+fn git_configuration_that_cannot_be_resolved_blocks_the_command() {
     for (before, why) in [
         ("git init -q .; git config core.hooksPath .", "programs are looked for in all of it"),
         ("git init -q .; git config include.path '~nobody/x'", "programs are looked for in all of it"),
@@ -334,7 +334,7 @@ fn what_leads_to_nowhere_known_is_not_run() {
 
 /// Ordinary work in a repository whose hooks lie in it.
 #[test]
-fn work_beside_what_is_held_goes_on() {
+fn files_beside_protected_ones_stay_writable() {
     let place = Place::new();
     place.run(
         &["--free"],
@@ -348,7 +348,7 @@ fn work_beside_what_is_held_goes_on() {
 }
 
 #[test]
-fn repositories_beside_the_roots_are_held() {
+fn repositories_beside_the_roots_are_protected() {
     let evil = "git config core.fsmonitor x";
     for (option, repository, is_new) in [
         ("--write-beside", "beside/a/b", false),
@@ -373,7 +373,7 @@ fn repositories_beside_the_roots_are_held() {
 
 /// The folder of a person that happens to get a `HEAD` beside its own things.
 #[test]
-fn what_was_there_before_keeps_its_name() {
+fn existing_files_keep_their_names() {
     let place = Place::new();
     place.run(
         &["--free"],
@@ -389,7 +389,7 @@ fn what_was_there_before_keeps_its_name() {
 }
 
 #[test]
-fn no_lock_is_left_behind() {
+fn locks_are_removed() {
     let place = Place::new();
     place.run(&["--free"], "git init -q .");
     let output = place.run_held(&[], "echo x > .git/config.lock; mv .git/config.lock .git/config; true");
@@ -400,7 +400,7 @@ fn no_lock_is_left_behind() {
 
 /// A writable place inside another, or the root itself in a temporary folder, is put somewhere else by a first command.
 #[test]
-fn a_link_in_the_place_of_a_writable_folder_leads_nowhere() {
+fn symlink_in_place_of_a_writable_directory_leads_nowhere() {
     for swap in ["rm -rf target; ln -s $OUT target", "mv target t; ln -s $OUT target"] {
         for options in [[].as_slice(), &["--no-namespace"]] {
             let place = Place::new();
@@ -418,7 +418,7 @@ fn a_link_in_the_place_of_a_writable_folder_leads_nowhere() {
 
 /// What a command leaves unlisted is opened by its descriptor: a link to another folder opens nothing.
 #[test]
-fn no_folder_outside_gets_other_rights() {
+fn directories_outside_keep_their_permissions() {
     let place = Place::new();
     fs::set_permissions(place.outside.join("folder"), fs::Permissions::from_mode(0o311)).expect("it is ours");
     let script = "mkdir a a/b; chmod 0311 a; rmdir a/b; ln -s $OUT/folder a/b; ln -s $OUT/folder c; mkdir d; chmod 0 d";

@@ -6,7 +6,7 @@ use super::{check, transcript_of};
 
 /// Nothing that a person types is a template: it is there in their own words and in the prompt of the step.
 #[test]
-fn many_lines_come_as_they_are() {
+fn multiple_lines_are_unchanged() {
     check(
         r#"
         have spec research quickstart
@@ -35,7 +35,7 @@ fn many_lines_come_as_they_are() {
 }
 
 #[test]
-fn what_is_no_option_is_text() {
+fn unknown_option_is_text() {
     check(
         r#"
         model: call write {"file_path":".specify/specs/007-own-name/spec.md","content":$spec}
@@ -82,7 +82,7 @@ fn what_is_no_option_is_text() {
 }
 
 #[test]
-fn a_description_stays_a_description() {
+fn description_is_not_parsed_as_options() {
     check(
         r#"
         model: text "hold" | hold
@@ -125,7 +125,7 @@ fn a_description_stays_a_description() {
 }
 
 #[test]
-fn another_feature_by_its_number() {
+fn feature_is_selected_by_its_number() {
     check(
         r#"
         have spec
@@ -163,7 +163,7 @@ fn another_feature_by_its_number() {
 
 /// What it says, that it fails, that it says nothing: the folder is the same.
 #[test]
-fn a_name_that_is_none_is_made_of_the_description() {
+fn name_is_derived_from_the_description_if_invalid() {
     let transcripts = [
         r#"text "I would call it the great photo album organiser feature""#,
         r#"text """#,
@@ -206,7 +206,7 @@ fn a_name_that_is_none_is_made_of_the_description() {
 }
 
 #[test]
-fn cancelled_while_the_name_is_asked() {
+fn cancel_while_the_name_is_requested() {
     check(
         r#"
         model: text "photo-" | hold
@@ -242,7 +242,7 @@ fn cancelled_while_the_name_is_asked() {
 }
 
 #[test]
-fn a_description_without_a_word_makes_no_feature() {
+fn description_without_a_word_creates_no_feature() {
     check(
         r#"
         model: text "!?"
@@ -261,7 +261,7 @@ fn a_description_without_a_word_makes_no_feature() {
 
 /// A folder of one's own, then the next number beside the first one; the project points at what was specified last.
 #[test]
-fn one_feature_after_the_other() {
+fn features_are_created_in_sequence() {
     check(
         r#"
         have spec

@@ -7,7 +7,7 @@ use super::question_answers::asks;
 
 /// In forms, so that all are asked in one turn.
 #[test]
-fn the_limit() {
+fn question_limit_applies_to_forms() {
     check(
         r#"
         client: {"elicitation":{"form":{}}}
@@ -59,7 +59,7 @@ fn the_limit() {
 }
 
 #[test]
-fn a_form_in_clarify() {
+fn form_in_clarify() {
     asks(
         r#"
         client: {"elicitation":{"form":{}}}
@@ -112,7 +112,7 @@ fn a_form_in_clarify() {
 }
 
 #[test]
-fn a_form_that_is_declined_or_closed() {
+fn form_that_is_declined_or_closed() {
     asks(
         r#"
         client: {"elicitation":{"form":{}}}
@@ -163,7 +163,7 @@ fn a_form_that_is_declined_or_closed() {
 }
 
 #[test]
-fn a_form_that_fails_becomes_text() {
+fn form_that_fails_becomes_text() {
     asks(
         r#"
         client: {"elicitation":{"form":{}}}
@@ -206,7 +206,7 @@ fn a_form_that_fails_becomes_text() {
 }
 
 #[test]
-fn a_form_is_withdrawn_with_its_turn() {
+fn form_is_withdrawn_with_its_turn() {
     asks(
         r#"
         client: {"elicitation":{"form":{}}}
@@ -246,7 +246,7 @@ fn a_form_is_withdrawn_with_its_turn() {
 }
 
 #[test]
-fn a_form_in_specify() {
+fn form_in_specify() {
     asks(
         r#"
         client: {"elicitation":{"form":{}}}

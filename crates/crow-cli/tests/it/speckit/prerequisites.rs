@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn without_a_feature() {
+fn feature_is_missing() {
     check(
         r#"
         > still /speckit.specify
@@ -53,7 +53,7 @@ fn without_a_feature() {
 }
 
 #[test]
-fn with_a_spec_only() {
+fn plan_is_missing() {
     check(
         r#"
         have spec
@@ -89,7 +89,7 @@ fn with_a_spec_only() {
 }
 
 #[test]
-fn without_tasks() {
+fn tasks_are_missing() {
     check(
         r#"
         have spec plan
@@ -143,7 +143,7 @@ fn without_tasks() {
 }
 
 #[test]
-fn a_feature_that_cannot_be_found() {
+fn feature_that_cannot_be_found() {
     check(
         r#"
         have spec plan
@@ -183,7 +183,7 @@ fn a_feature_that_cannot_be_found() {
 }
 
 #[test]
-fn plan_mode_refuses_what_writes() {
+fn plan_mode_rejects_steps_that_write() {
     check(
         r#"
         have spec plan tasks
@@ -248,7 +248,7 @@ fn plan_mode_refuses_what_writes() {
 
 /// Ground rules that cannot be read are told before a step that ends with them.
 #[test]
-fn with_a_constitution_outside_the_project() {
+fn constitution_outside_the_project() {
     check(
         r"
         have spec

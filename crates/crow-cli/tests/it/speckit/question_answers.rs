@@ -42,7 +42,7 @@ fn answered(words: &str, bullet: &str) {
 }
 
 #[test]
-fn an_answer_is_a_letter_a_label_or_own_words() {
+fn answer_is_a_letter_a_label_or_free_text() {
     answered("b", "- Q: May it write into the folder? → A: One file");
     answered("A.", "- Q: May it write into the folder? → A: Never");
     answered("one file", "- Q: May it write into the folder? → A: One file");
@@ -109,7 +109,7 @@ fn no_more_questions() {
 
 /// Its own prompt has the model name a topic.
 #[test]
-fn a_question_has_a_topic() {
+fn question_has_a_topic() {
     let topic = ASK.replace("{\"question\"", "{\"topic\":\"Storage\",\"question\"");
     let mut asked = String::new();
     super::run(async {
@@ -172,7 +172,7 @@ fn cancel_ends_the_step() {
 }
 
 #[test]
-fn another_command_is_no_answer() {
+fn other_command_is_no_answer() {
     asks(
         r#"
         have spec research quickstart
@@ -232,7 +232,7 @@ fn another_command_is_no_answer() {
 
 /// The answer is for the feature that the question is about.
 #[test]
-fn another_feature_waits_for_the_answer() {
+fn other_feature_waits_for_the_answer() {
     asks(
         r#"
         have spec
@@ -272,7 +272,7 @@ fn another_feature_waits_for_the_answer() {
 
 /// Nothing is written, and the question stays open.
 #[test]
-fn an_answer_in_plan_mode() {
+fn answer_in_plan_mode() {
     asks(
         r#"
         have spec
@@ -325,7 +325,7 @@ fn an_answer_in_plan_mode() {
 
 /// Asked in one process, answered in the next.
 #[test]
-fn answered_after_a_restart() {
+fn answer_after_a_restart() {
     asks(
         r#"
         have spec
@@ -371,7 +371,7 @@ fn answered_after_a_restart() {
 
 /// Both sessions have the question, and each its own answer.
 #[test]
-fn answered_in_a_copy() {
+fn answer_in_a_fork() {
     asks(
         r#"
         have spec

@@ -7,7 +7,7 @@ use super::question_answers::asks;
 
 /// What a step wrote before it asked is its work, too.
 #[test]
-fn written_before_the_question() {
+fn files_written_before_the_question_count() {
     asks(
         r#"
         have spec plan
@@ -46,7 +46,7 @@ fn written_before_the_question() {
 }
 
 #[test]
-fn two_at_once() {
+fn questions_asked_at_once() {
     asks(
         r#"
         have spec
@@ -92,7 +92,7 @@ fn two_at_once() {
 }
 
 #[test]
-fn no_question_at_all() {
+fn questions_are_absent() {
     asks(
         r#"
         have spec
@@ -131,7 +131,7 @@ fn no_question_at_all() {
 }
 
 #[test]
-fn the_limit_across_prompts() {
+fn limit_applies_across_prompts() {
     check(
         r#"
         have constitution

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn a_spec_once() {
+fn spec_is_repaired_once() {
     check(
         r#"
         model: call write {"file_path":"$F/spec.md","content":$spec-bad}
@@ -43,7 +43,7 @@ fn a_spec_once() {
 }
 
 #[test]
-fn a_spec_that_is_put_right() {
+fn spec_that_is_corrected() {
     check(
         r#"
         have spec
@@ -82,7 +82,7 @@ fn a_spec_that_is_put_right() {
 }
 
 #[test]
-fn a_plan_twice() {
+fn plan_is_repaired_twice() {
     check(
         r#"
         have spec
@@ -136,7 +136,7 @@ fn a_plan_twice() {
 }
 
 #[test]
-fn tasks_twice() {
+fn tasks_are_repaired_twice() {
     check(
         r#"
         have spec plan
@@ -180,7 +180,7 @@ fn tasks_twice() {
 }
 
 #[test]
-fn a_constitution_twice() {
+fn constitution_is_repaired_twice() {
     check(
         r#"
         model: call write {"file_path":".specify/memory/constitution.md","content":$constitution-bad}
@@ -229,7 +229,7 @@ fn a_constitution_twice() {
 }
 
 #[test]
-fn a_checklist_once() {
+fn checklist_is_repaired_once() {
     check(
         r#"
         have spec plan
@@ -264,7 +264,7 @@ fn a_checklist_once() {
 
 /// A reviewer's ticks and words stay.
 #[test]
-fn a_checklist_is_only_added_to() {
+fn checklist_is_append_only() {
     check(
         r#"
         have spec plan security
@@ -360,7 +360,7 @@ fn only_boxes_of_the_requirements_change() {
 
 /// What a step did not come to the end of is not held against anything.
 #[test]
-fn a_turn_that_is_cut_is_not_repaired() {
+fn cancelled_turn_is_not_repaired() {
     check(
         r#"
         have spec

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn of_nothing() {
+fn status_without_a_feature() {
     check(
         r#"
         > still /speckit
@@ -48,7 +48,7 @@ fn of_nothing() {
 }
 
 #[test]
-fn of_a_feature_that_is_on_its_way() {
+fn status_of_a_feature_in_progress() {
     check(
         r#"
         have spec plan tasks security
@@ -89,7 +89,7 @@ fn of_a_feature_that_is_on_its_way() {
 }
 
 #[test]
-fn two_sessions_work_on_two_features() {
+fn sessions_work_on_separate_features() {
     check(
         r#"
         have spec plan
@@ -141,7 +141,7 @@ fn two_sessions_work_on_two_features() {
 }
 
 #[test]
-fn a_copy_and_a_new_process_work_on_the_same() {
+fn fork_and_new_process_work_on_the_same_feature() {
     check(
         r#"
         have spec
@@ -171,7 +171,7 @@ fn a_copy_and_a_new_process_work_on_the_same() {
 }
 
 #[test]
-fn a_feature_that_was_laid_out_is_taken_back() {
+fn feature_creation_is_undone() {
     check(
         r#"
         model: call write {"file_path":"$F/spec.md","content":$spec}
@@ -215,7 +215,7 @@ fn a_feature_that_was_laid_out_is_taken_back() {
 }
 
 #[test]
-fn a_plan_that_was_laid_out_is_taken_back() {
+fn plan_creation_is_undone() {
     check(
         r#"
         have spec research quickstart

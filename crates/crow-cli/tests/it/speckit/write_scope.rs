@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::{check, transcript_of};
 
 #[test]
-fn outside_of_a_step_nothing_is_written() {
+fn writes_outside_of_a_step_are_rejected() {
     check(
         r#"
         have spec plan
@@ -56,7 +56,7 @@ fn outside_of_a_step_nothing_is_written() {
 }
 
 #[test]
-fn every_step_has_its_own() {
+fn step_has_its_own_files() {
     let mut refused = String::new();
     for (step, path) in [
         ("constitution x", ".specify/templates/spec-template.md"),
@@ -95,7 +95,7 @@ fn every_step_has_its_own() {
 
 /// Who starts a step wants its files; anything else is asked for as ever.
 #[test]
-fn its_own_files_need_no_question() {
+fn files_of_the_step_need_no_permission() {
     check(
         r#"
         have spec research quickstart
@@ -144,7 +144,7 @@ fn its_own_files_need_no_question() {
 }
 
 #[test]
-fn what_is_denied_stays_denied() {
+fn denied_paths_stay_denied() {
     check(
         r#"
         config: permissions: { deny: ["path(**/research.md)"] }
@@ -187,7 +187,7 @@ fn what_is_denied_stays_denied() {
 }
 
 #[test]
-fn a_shell_is_put_back() {
+fn shell_changes_are_reverted() {
     check(
         r#"
         config: permissions: { mode: auto, sandbox: off }
@@ -236,7 +236,7 @@ fn a_shell_is_put_back() {
 }
 
 #[test]
-fn analyzing_runs_nothing_that_writes() {
+fn analyze_runs_nothing_that_writes() {
     check(
         r#"
         config: permissions: { mode: auto, sandbox: off }
@@ -277,7 +277,7 @@ fn analyzing_runs_nothing_that_writes() {
 
 /// An approved command is as little for another feature as it is for the constitution.
 #[test]
-fn another_feature_is_put_back() {
+fn changes_to_another_feature_are_reverted() {
     check(
         r##"
         config: permissions: { mode: auto, sandbox: off }
@@ -338,7 +338,7 @@ fn another_feature_is_put_back() {
 
 /// A tick of the person while the model thinks is the person's, even in a list that the model may not change.
 #[test]
-fn a_tick_of_the_person_stays() {
+fn checkbox_ticked_by_the_user_stays() {
     check(
         r##"
         config: permissions: { mode: auto, sandbox: off }
@@ -374,7 +374,7 @@ fn a_tick_of_the_person_stays() {
 
 /// What reviewers ticked and wrote outlives a model that writes the list anew, and what the person ticks meanwhile stays.
 #[test]
-fn a_rerun_loses_nothing_of_a_reviewed_list() {
+fn rerun_preserves_a_reviewed_list() {
     check(
         r##"
         have spec plan

@@ -130,7 +130,7 @@ const STEPS: [(&str, &str); 11] = [
 ];
 
 #[test]
-fn every_step_in_every_state_says_and_does_what_the_real_script_does() {
+fn steps_behave_like_the_real_scripts_in_every_state() {
     let Some(specify) = specify() else { return };
     let mut n_compared = 0;
     let begun = Place::new("");
@@ -163,7 +163,7 @@ fn every_step_in_every_state_says_and_does_what_the_real_script_does() {
 }
 
 #[test]
-fn a_project_of_ours_is_adopted_by_the_real_program() {
+fn project_of_crow_is_adopted_by_the_real_program() {
     let Some(specify) = specify() else { return };
     let place = Place::new("");
     assert!(place.crow("new-feature --short-name photo-albums sort photos", "").status.success());
@@ -189,7 +189,7 @@ fn a_project_of_ours_is_adopted_by_the_real_program() {
 }
 
 #[test]
-fn a_project_of_the_real_program_goes_on_with_us() {
+fn project_of_the_real_program_is_continued_by_crow() {
     let Some(specify) = specify() else { return };
     let place = Place::new("");
     adopt(&place, &specify);

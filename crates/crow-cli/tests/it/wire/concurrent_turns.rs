@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn one_session_fails_and_the_other_goes_on() {
+fn session_failure_does_not_affect_another_session() {
     check(
         r#"
         model: text "I begin" | hold | text " and end."
@@ -112,7 +112,7 @@ fn too_many_prompts_are_refused() {
 }
 
 #[test]
-fn cancel_forgets_the_prompts_that_wait() {
+fn cancel_drops_queued_prompts() {
     check(
         r#"
         model: text "One." | hold
@@ -146,7 +146,7 @@ fn cancel_forgets_the_prompts_that_wait() {
 }
 
 #[test]
-fn odd_answers_to_permission_are_no_yes() {
+fn permission_answers_that_are_malformed_allow_nothing() {
     check(
         r#"
         model: call terminal {"command":"touch ran"}
@@ -195,7 +195,7 @@ fn odd_answers_to_permission_are_no_yes() {
 }
 
 #[test]
-fn commands_and_what_only_looks_like_one() {
+fn commands_and_their_lookalikes() {
     check(
         r#"
         model: text "Let me see."
@@ -268,7 +268,7 @@ fn plan_mode_writes_nothing() {
 }
 
 #[test]
-fn an_option_acts_in_the_turn_that_runs() {
+fn option_change_applies_to_the_running_turn() {
     check(
         r#"
         model: call terminal {"command":"env -u A echo one"}
@@ -306,7 +306,7 @@ fn an_option_acts_in_the_turn_that_runs() {
 }
 
 #[test]
-fn stop_acts_on_the_turn_that_runs() {
+fn stop_ends_the_running_turn() {
     check(
         r#"
         model: text "I begin" | hold

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn what_is_missing_becomes_a_phase() {
+fn missing_work_becomes_a_phase() {
     check(
         r###"
         tasks ## Phase 1: Setup
@@ -44,7 +44,7 @@ fn what_is_missing_becomes_a_phase() {
 }
 
 #[test]
-fn nothing_missing_changes_nothing_and_is_said() {
+fn complete_work_changes_nothing_and_is_reported() {
     check(
         r###"
         tasks - [X] T001 Make a.txt
@@ -68,7 +68,7 @@ fn nothing_missing_changes_nothing_and_is_said() {
 }
 
 #[test]
-fn nothing_reported_is_not_taken_for_nothing_missing() {
+fn missing_report_does_not_mean_complete_work() {
     check(
         r###"
         tasks - [X] T001 Make a.txt
@@ -93,7 +93,7 @@ fn nothing_reported_is_not_taken_for_nothing_missing() {
 }
 
 #[test]
-fn a_report_that_does_not_fit_is_made_again() {
+fn invalid_report_is_requested_again() {
     check(
         r###"
         tasks - [X] T001 Make a.txt
@@ -130,7 +130,7 @@ fn a_report_that_does_not_fit_is_made_again() {
 }
 
 #[test]
-fn only_crow_writes_the_list() {
+fn task_list_is_written_by_crow_only() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -165,7 +165,7 @@ fn only_crow_writes_the_list() {
 }
 
 #[test]
-fn before_anything_is_done_there_is_nothing_to_compare() {
+fn converge_needs_completed_work() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt

@@ -18,7 +18,7 @@ const SPECIFIED: &str = "
     ";
 
 #[test]
-fn a_command_knows_the_feature_and_another_folder_does_not() {
+fn command_has_the_feature_and_another_directory_does_not() {
     check(
         &format!(
             r###"
@@ -66,7 +66,7 @@ fn a_command_knows_the_feature_and_another_folder_does_not() {
 }
 
 #[test]
-fn a_terminal_of_the_client_knows_it_as_well() {
+fn client_terminal_has_the_feature() {
     check(
         &format!(
             r###"
@@ -103,7 +103,7 @@ fn a_terminal_of_the_client_knows_it_as_well() {
 }
 
 #[test]
-fn jobs_and_children_know_it() {
+fn jobs_and_children_have_the_feature() {
     check(
         &format!(
             r###"
@@ -151,7 +151,7 @@ fn jobs_and_children_know_it() {
 }
 
 #[test]
-fn it_is_known_again_in_another_process() {
+fn feature_is_restored_in_another_process() {
     check(
         &format!(
             r###"
@@ -193,7 +193,7 @@ fn it_is_known_again_in_another_process() {
 
 /// One that nothing was asked of yet is started again when the session takes up a feature; one that may remember things stays.
 #[test]
-fn an_mcp_server_knows_it() {
+fn mcp_server_has_the_feature() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -241,7 +241,7 @@ fn an_mcp_server_knows_it() {
 }
 
 #[test]
-fn an_mcp_server_knows_it_in_another_process() {
+fn mcp_server_has_the_feature_in_another_process() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -284,7 +284,7 @@ fn an_mcp_server_knows_it_in_another_process() {
 
 /// Without a repository the project is looked for as far up as the home folder.
 #[test]
-fn a_project_is_found_above_the_session() {
+fn project_is_found_above_the_session() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt

@@ -30,7 +30,7 @@ fn check_hooks(hooks: &str, script: &str, transcript: &Expect) {
 const MANDATORY: &str = "hooks: {before_converge: [{extension: x, command: speckit.x.look, optional: false}], after_converge: [{extension: x, command: speckit.x.look, optional: false}]}";
 
 #[test]
-fn what_has_to_run_runs_before_and_after() {
+fn mandatory_hooks_run_before_and_after() {
     let script = format!(
         r#"
         model: text "I looked."
@@ -56,7 +56,7 @@ fn what_has_to_run_runs_before_and_after() {
 }
 
 #[test]
-fn what_nobody_approved_does_not_run() {
+fn unapproved_hooks_do_not_run() {
     check_hooks(
         MANDATORY,
         CONVERGED,
@@ -73,7 +73,7 @@ fn what_nobody_approved_does_not_run() {
 }
 
 #[test]
-fn with_nobody_to_ask_nothing_runs() {
+fn hooks_do_not_run_without_a_user() {
     check_hooks(
         MANDATORY,
         CONVERGED,
@@ -92,7 +92,7 @@ fn with_nobody_to_ask_nothing_runs() {
 const OPTIONAL: &str = "hooks: {before_converge: [{extension: x, command: speckit.x.look, optional: true, prompt: 'Shall I look?', description: 'Looks around'}]}";
 
 #[test]
-fn what_may_run_is_offered() {
+fn optional_hooks_are_offered() {
     let yes = format!("model: text \"I looked.\"\n{CONVERGED}\n> trust\n> answer allow_once");
     check_hooks(
         OPTIONAL,
@@ -122,7 +122,7 @@ fn what_may_run_is_offered() {
 }
 
 #[test]
-fn what_is_switched_off_is_left_out() {
+fn disabled_hooks_are_left_out() {
     let hooks = "hooks: {before_converge: [{extension: x, command: speckit.x.look, optional: false, enabled: false}, \
                  {extension: x, command: speckit.x.look, optional: false, condition: 'env.NEVER_SET is set'}]}";
     check_hooks(
@@ -138,7 +138,7 @@ fn what_is_switched_off_is_left_out() {
 }
 
 #[test]
-fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
+fn hooks_that_cannot_be_read_are_reported_and_stop_nothing() {
     check_hooks(
         "hooks: [",
         &format!("{CONVERGED}\n> trust"),
@@ -154,7 +154,7 @@ fn hooks_that_cannot_be_read_are_said_and_stop_nothing() {
 }
 
 #[test]
-fn a_mandatory_hook_that_cannot_run_stops_the_step() {
+fn mandatory_hook_that_cannot_run_stops_the_step() {
     let hooks = "hooks: {before_converge: [{extension: x, command: speckit.x.gone, optional: false}]}";
     check_hooks(
         hooks,
@@ -168,7 +168,7 @@ fn a_mandatory_hook_that_cannot_run_stops_the_step() {
 }
 
 #[test]
-fn a_hook_that_is_cancelled_ends_the_turn() {
+fn cancelled_hook_ends_the_turn() {
     let played = fixture::played(&format!(
         "{EXTENSION}\nfile .specify/extensions.yml {}\nmodel: text \"I look\" | hold\n> trust\n\
          > prompt /speckit.converge\n> wait I look\n> cancel\n> end",
@@ -179,7 +179,7 @@ fn a_hook_that_is_cancelled_ends_the_turn() {
 }
 
 #[test]
-fn a_command_of_an_extension_is_offered_when_it_is_approved() {
+fn command_of_an_extension_is_offered_when_approved() {
     check(
         &format!(
             r###"
@@ -210,7 +210,7 @@ fn a_command_of_an_extension_is_offered_when_it_is_approved() {
 }
 
 #[test]
-fn a_command_that_nobody_approved_is_none() {
+fn command_that_is_unapproved_is_not_offered() {
     check(
         &format!(
             r###"
@@ -245,7 +245,7 @@ fn check_prompt(file: &str, text: &str, is_trusted: bool, transcript: &Expect) {
 }
 
 #[test]
-fn prompts_of_the_project_count_when_they_are_approved() {
+fn prompts_of_the_project_are_used_when_approved() {
     let ours = (".crow/prompts/speckit_converge.jinja2", "Mine for {{ args }}, {{ feature.name }}.");
     check_prompt(
         ours.0,
@@ -299,7 +299,7 @@ fn prompts_of_the_project_count_when_they_are_approved() {
 }
 
 #[test]
-fn a_prompt_that_is_changed_afterwards_does_not_count() {
+fn prompt_changed_after_approval_is_not_used() {
     check(
         &format!(
             r###"
@@ -340,7 +340,7 @@ fn a_prompt_that_is_changed_afterwards_does_not_count() {
 }
 
 #[test]
-fn a_prompt_that_cannot_be_rendered_is_said() {
+fn prompt_that_cannot_be_rendered_is_reported() {
     check(
         r###"
         file .git/HEAD ""
@@ -358,7 +358,7 @@ fn a_prompt_that_cannot_be_rendered_is_said() {
 }
 
 #[test]
-fn the_block_for_other_agents_is_kept_without_a_model() {
+fn block_for_other_agents_is_maintained_without_a_model() {
     check(
         &format!(
             r###"

@@ -5,7 +5,7 @@ use expect_test::{Expect, expect};
 use super::check;
 
 #[test]
-fn each_task_is_a_prompt_of_its_own() {
+fn task_is_a_prompt_of_its_own() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -52,7 +52,7 @@ fn each_task_is_a_prompt_of_its_own() {
 }
 
 #[test]
-fn a_report_counts_once_and_for_the_task_at_hand() {
+fn report_counts_once_and_for_the_current_task() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -107,7 +107,7 @@ fn a_report_counts_once_and_for_the_task_at_hand() {
 }
 
 #[test]
-fn a_task_of_which_nothing_is_said_is_asked_about_once() {
+fn unreported_task_is_asked_about_once() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -145,7 +145,7 @@ fn a_task_of_which_nothing_is_said_is_asked_about_once() {
 }
 
 #[test]
-fn a_task_that_failed_ends_the_run_and_begins_the_next_one() {
+fn failed_task_ends_the_run_and_begins_the_next_one() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -214,7 +214,7 @@ fn check_gate(answer: &str, model: &str, transcript: &Expect) {
 }
 
 #[test]
-fn with_open_checklists_a_run_begins_when_the_person_says_so() {
+fn open_checklists_allow_a_run_the_user_approves() {
     let model = r#"model: call speckit_task {"id":"T001","state":"done","note":"made"}"#;
     check_gate(
         "allow_once",
@@ -239,7 +239,7 @@ fn with_open_checklists_a_run_begins_when_the_person_says_so() {
 }
 
 #[test]
-fn with_open_checklists_a_run_does_not_begin_when_the_person_says_no() {
+fn open_checklists_stop_a_run_the_user_rejects() {
     check_gate(
         "reject_once",
         "",
@@ -256,7 +256,7 @@ fn with_open_checklists_a_run_does_not_begin_when_the_person_says_no() {
 }
 
 #[test]
-fn with_open_checklists_and_nobody_to_ask_a_run_does_not_begin() {
+fn open_checklists_stop_a_run_without_a_user() {
     check_gate(
         "error",
         "",
@@ -273,7 +273,7 @@ fn with_open_checklists_and_nobody_to_ask_a_run_does_not_begin() {
 }
 
 #[test]
-fn a_cancelled_question_about_checklists_cancels_the_turn() {
+fn checklist_question_that_is_cancelled_cancels_the_turn() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -297,7 +297,7 @@ fn a_cancelled_question_about_checklists_cancels_the_turn() {
 }
 
 #[test]
-fn what_others_do_to_the_list_meanwhile_stays() {
+fn task_list_changes_by_others_stay() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -338,7 +338,7 @@ fn what_others_do_to_the_list_meanwhile_stays() {
 
 /// A tick counts for whoever set it: the command of the model is not believed, the person is.
 #[test]
-fn a_tick_of_the_person_stays_and_that_of_a_command_does_not() {
+fn checkbox_ticked_by_the_user_stays_and_by_a_command_does_not() {
     check(
         r###"
         config: permissions: { mode: auto, sandbox: off }
@@ -386,7 +386,7 @@ fn a_tick_of_the_person_stays_and_that_of_a_command_does_not() {
 }
 
 #[test]
-fn the_model_writes_no_list_and_what_its_shell_does_to_it_is_seen() {
+fn task_list_is_not_written_by_the_model_and_shell_changes_are_detected() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -430,7 +430,7 @@ fn the_model_writes_no_list_and_what_its_shell_does_to_it_is_seen() {
 }
 
 #[test]
-fn a_task_that_is_gone_when_it_is_done_is_said() {
+fn task_removed_before_it_is_done_is_reported() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -461,7 +461,7 @@ fn a_task_that_is_gone_when_it_is_done_is_said() {
 }
 
 #[test]
-fn one_byte_is_changed_for_each_task() {
+fn byte_is_changed_for_each_task() {
     check(
         r###"
         windows
@@ -506,7 +506,7 @@ fn one_byte_is_changed_for_each_task() {
 }
 
 #[test]
-fn a_finished_list_names_converge_and_costs_nothing() {
+fn finished_list_suggests_converge_and_costs_nothing() {
     check(
         r###"
         tasks - [x] T001 Make a.txt
@@ -524,7 +524,7 @@ fn a_finished_list_names_converge_and_costs_nothing() {
 }
 
 #[test]
-fn an_id_that_two_tasks_have_is_said_before_anything_is_done() {
+fn duplicate_task_id_is_reported_before_the_run() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check;
 
 #[test]
-fn a_cancelled_task_is_open_and_comes_first_the_next_time() {
+fn cancelled_task_is_open_and_first_in_the_next_run() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -57,7 +57,7 @@ fn a_cancelled_task_is_open_and_comes_first_the_next_time() {
 }
 
 #[test]
-fn what_was_reported_before_the_cancellation_counts() {
+fn report_before_the_cancellation_counts() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -91,7 +91,7 @@ fn what_was_reported_before_the_cancellation_counts() {
 }
 
 #[test]
-fn a_killed_run_goes_on_at_the_first_open_task() {
+fn killed_run_continues_at_the_first_open_task() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -146,7 +146,7 @@ fn a_killed_run_goes_on_at_the_first_open_task() {
 }
 
 #[test]
-fn too_many_requests_end_the_run_as_such() {
+fn request_limit_ends_the_run() {
     check(
         r###"
         config: max_turn_requests: 2
@@ -185,7 +185,7 @@ fn too_many_requests_end_the_run_as_such() {
 }
 
 #[test]
-fn an_error_of_the_model_ends_the_run_as_such() {
+fn model_error_ends_the_run() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -230,7 +230,7 @@ fn an_error_of_the_model_ends_the_run_as_such() {
 }
 
 #[test]
-fn cancelled_between_two_tasks_nothing_more_is_asked() {
+fn cancel_between_two_tasks_sends_nothing_more() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt

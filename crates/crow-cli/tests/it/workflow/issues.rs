@@ -16,7 +16,7 @@ const PROJECT: &str = r#"
     "#;
 
 #[test]
-fn each_open_task_becomes_an_issue_of_the_remote() {
+fn open_tasks_become_issues_of_the_remote() {
     check(
         &format!(
             r###"
@@ -57,7 +57,7 @@ fn each_open_task_becomes_an_issue_of_the_remote() {
 
 /// Another repository, an issue that is there, no task, one that is done, one that has its issue, another server.
 #[test]
-fn nothing_else_is_written() {
+fn issue_creation_writes_nothing_else() {
     check(
         &format!(
             r###"
@@ -117,7 +117,7 @@ fn nothing_else_is_written() {
 }
 
 #[test]
-fn what_is_missing_is_said_before_anything_is_sent() {
+fn missing_prerequisites_are_reported_before_anything_is_sent() {
     // No server.
     check(
         &format!("{PROJECT}\n> prompt /speckit.taskstoissues\n> end"),

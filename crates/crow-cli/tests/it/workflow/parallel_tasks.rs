@@ -21,7 +21,7 @@ const ONE: &str = r#"child id="T001""#;
 const TWO: &str = r#"child id="T002""#;
 
 #[test]
-fn children_do_them_at_once_and_the_plan_shows_both() {
+fn children_run_concurrently_and_the_plan_shows_both() {
     check(
         &format!(
             r###"
@@ -77,7 +77,7 @@ fn children_do_them_at_once_and_the_plan_shows_both() {
 }
 
 #[test]
-fn refused_they_are_done_one_by_one() {
+fn tasks_run_in_sequence_if_the_user_rejects() {
     check(
         &format!(
             r###"
@@ -123,7 +123,7 @@ fn refused_they_are_done_one_by_one() {
 }
 
 #[test]
-fn with_nobody_to_ask_they_are_done_one_by_one() {
+fn tasks_run_in_sequence_without_a_user() {
     check(
         &format!(
             r###"
@@ -167,7 +167,7 @@ fn with_nobody_to_ask_they_are_done_one_by_one() {
 }
 
 #[test]
-fn never_is_not_asked() {
+fn never_setting_is_not_asked() {
     check(
         r###"
         config: speckit: { parallel: never }
@@ -200,7 +200,7 @@ fn never_is_not_asked() {
 }
 
 #[test]
-fn always_is_asked_once_in_a_run() {
+fn always_option_is_asked_once_in_a_run() {
     check(
         r###"
         tasks ## Phase 1: Setup
@@ -279,7 +279,7 @@ fn check_result(answer: &str, transcript: &Expect) {
 }
 
 #[test]
-fn what_a_child_does_not_say_is_none_of_success() {
+fn missing_report_of_a_child_is_no_success() {
     check_result(
         r#"text "I made it.""#,
         &expect![[r#"
@@ -293,7 +293,7 @@ fn what_a_child_does_not_say_is_none_of_success() {
 }
 
 #[test]
-fn the_last_word_of_a_child_counts() {
+fn last_report_of_a_child_counts() {
     check_result(
         r#"text "RESULT: done\nRESULT: failed: no room""#,
         &expect![[r#"
@@ -307,7 +307,7 @@ fn the_last_word_of_a_child_counts() {
 }
 
 #[test]
-fn a_child_that_breaks_has_failed() {
+fn child_that_breaks_has_failed() {
     check_result(
         r#"status 500 {"error":{"message":"out of order"}}"#,
         &expect![[r#"
@@ -321,7 +321,7 @@ fn a_child_that_breaks_has_failed() {
 }
 
 #[test]
-fn a_child_asks_the_person() {
+fn child_asks_the_user() {
     check(
         r###"
         tasks - [ ] T001 [P] Make a.txt
@@ -366,7 +366,7 @@ fn a_child_asks_the_person() {
 }
 
 #[test]
-fn what_a_child_does_to_the_spec_is_taken_back() {
+fn spec_changes_by_a_child_are_reverted() {
     check(
         r###"
         config: permissions: { mode: auto }
@@ -410,7 +410,7 @@ fn what_a_child_does_to_the_spec_is_taken_back() {
 }
 
 #[test]
-fn cancelled_nothing_is_left_of_them() {
+fn cancel_leaves_nothing_of_the_children() {
     check(
         &format!(
             r###"
@@ -449,7 +449,7 @@ fn cancelled_nothing_is_left_of_them() {
 }
 
 #[test]
-fn where_no_child_may_be_they_are_done_one_by_one() {
+fn tasks_run_in_sequence_where_children_are_not_allowed() {
     check(
         &format!(
             r###"
@@ -499,7 +499,7 @@ fn where_no_child_may_be_they_are_done_one_by_one() {
 }
 
 #[test]
-fn who_finds_no_room_comes_later() {
+fn task_without_a_slot_runs_later() {
     check(
         &format!(
             r###"
@@ -547,7 +547,7 @@ fn who_finds_no_room_comes_later() {
 }
 
 #[test]
-fn killed_nothing_is_left_of_them_and_their_tasks_are_open() {
+fn kill_leaves_nothing_of_the_children_and_their_tasks_open() {
     check(
         &format!(
             r###"

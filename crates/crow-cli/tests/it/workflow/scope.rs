@@ -28,7 +28,7 @@ fn check_scope(scope: &str, ids: &[&str], transcript: &Expect) {
 }
 
 #[test]
-fn a_scope_names_a_task() {
+fn scope_is_a_task() {
     check_scope(
         "T003",
         &["T003"],
@@ -44,7 +44,7 @@ fn a_scope_names_a_task() {
 }
 
 #[test]
-fn a_scope_names_a_story() {
+fn scope_is_a_story() {
     check_scope(
         "US2",
         &["T004"],
@@ -60,7 +60,7 @@ fn a_scope_names_a_story() {
 }
 
 #[test]
-fn a_scope_names_a_phase() {
+fn scope_is_a_phase() {
     check_scope(
         "phase 2",
         &["T002", "T003"],
@@ -78,7 +78,7 @@ fn a_scope_names_a_phase() {
 }
 
 #[test]
-fn words_that_name_nothing_are_for_the_model() {
+fn text_that_matches_no_scope_is_for_the_model() {
     check_scope(
         "quickly, and with tabs {{7*7}}",
         &["T002", "T003", "T004"],
@@ -98,7 +98,7 @@ fn words_that_name_nothing_are_for_the_model() {
 }
 
 #[test]
-fn a_scope_of_which_nothing_is_open_asks_nothing() {
+fn scope_without_open_tasks_asks_nothing() {
     check_scope(
         "T001",
         &[],

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::{check, fixture};
 
 #[test]
-fn a_copy_works_on_the_same_feature() {
+fn fork_works_on_the_same_feature() {
     check(
         r###"
         tasks - [ ] T001 Make a.txt
@@ -37,7 +37,7 @@ fn a_copy_works_on_the_same_feature() {
 }
 
 #[test]
-fn after_a_compaction_the_next_task_comes_with_the_rules_again() {
+fn compaction_repeats_the_rules_with_the_next_task() {
     // More than fits beside the tools and the first prompts.
     let long: String = (0..1300).map(|line| format!("line {line:04} of a long file\n")).collect();
     let played = fixture::played(&format!(

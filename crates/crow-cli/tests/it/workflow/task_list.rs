@@ -12,7 +12,7 @@ fn written() -> String {
 }
 
 #[test]
-fn a_list_is_written_checked_and_shown() {
+fn list_is_written_checked_and_shown() {
     check(
         &format!(
             r###"
@@ -53,7 +53,7 @@ fn a_list_is_written_checked_and_shown() {
 }
 
 #[test]
-fn the_plan_comes_back_with_the_session() {
+fn plan_is_restored_with_the_session() {
     check(
         &format!(
             r###"
@@ -97,7 +97,7 @@ fn the_plan_comes_back_with_the_session() {
 }
 
 #[test]
-fn a_list_that_does_not_fit_is_put_right_within_two_rounds() {
+fn invalid_list_is_corrected_within_two_rounds() {
     let bad = |text: &str| {
         format!("call write {}", json!({"file_path": "specs/001-photo-albums/tasks.md", "content": text}))
     };

@@ -4,7 +4,7 @@ use super::fixture::played;
 
 /// Their work comes back on a branch each, and is in the folder, uncommitted, when the task is reported.
 #[test]
-fn parts_of_a_task_are_brought_back() {
+fn parts_of_a_task_are_merged_back() {
     let shown = played(
         r###"
         config: permissions: { mode: auto }

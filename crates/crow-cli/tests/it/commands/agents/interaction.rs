@@ -104,13 +104,13 @@ fn check_ended(ending: Signal) {
 }
 
 #[test]
-fn an_end_by_the_system_is_no_error() {
+fn termination_by_the_system_is_no_error() {
     check_ended(Signal::SIGTERM);
     check_ended(Signal::SIGHUP);
 }
 
 #[test]
-fn an_interrupt_before_the_hello() {
+fn interrupt_before_initialize() {
     let stage = with(&["silent"], "");
     let mut child = started(&stage, &["run", "--agent", "other", "hi"]);
     let agent_runs = |child: &std::process::Child| {
@@ -128,7 +128,7 @@ fn an_interrupt_before_the_hello() {
 }
 
 #[test]
-fn an_agent_that_speaks_between_turns_and_nobody_is_there_to_ask() {
+fn agent_that_speaks_between_turns_without_a_user() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("now");
     let stage = with(&["asks", &format!("later={}", file.display())], "");
@@ -201,7 +201,7 @@ impl Person {
 }
 
 #[test]
-fn a_person_hears_and_answers_an_agent_between_turns() {
+fn agent_between_turns_is_answered_by_the_user() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime can be made").block_on(async {
         let folder = tempfile::tempdir().expect("a folder");

@@ -5,7 +5,7 @@ use expect_test::expect;
 use super::check_run;
 
 #[test]
-fn the_end_of_reported_work_is_the_end_of_the_run() {
+fn run_ends_when_the_reported_work_ends() {
     check_run(
         &["reports=done"],
         "hi",
@@ -57,7 +57,7 @@ fn the_end_of_reported_work_is_the_end_of_the_run() {
 }
 
 #[test]
-fn an_offer_that_nobody_hears_is_no_error() {
+fn permission_request_without_a_terminal_is_reported() {
     check_run(
         &["asks"],
         "hi",
