@@ -67,7 +67,7 @@ impl Stage {
         assert_eq!(ended["stopReason"], "end_turn", "{}", self.client.log());
     }
 
-    /// What Crow itself answers to a slash command.
+    /// Crow's own answer to a slash command.
     async fn command(&mut self, session: &str, text: &str) -> String {
         let before = self.client.log().len();
         self.prompt(session, text).await;

@@ -27,7 +27,7 @@ enum Cut {
     Request(usize),
 }
 
-/// How the client says so.
+/// The client's way to cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     Cancel,
@@ -41,11 +41,11 @@ struct Stage {
     stop: Stop,
     /// Requests before the turn.
     n_before: usize,
-    /// What was live in each session.
+    /// The live updates of each session.
     sessions: Vec<(Cut, String, PathBuf, TrackedCommand)>,
 }
 
-/// What a turn was.
+/// The updates and the end of a turn.
 #[derive(Default)]
 struct Turn {
     n_lines: usize,
@@ -171,7 +171,7 @@ impl Stage {
     }
 }
 
-/// How a turn ended; a request that was taken back may say so as an error.
+/// The end of a turn; a cancelled request may be answered with an error.
 fn ending(answer: &Value) -> String {
     const TAKEN_BACK: i64 = -32800;
     match (&answer["result"]["stopReason"], &answer["error"]["code"]) {

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 
-/// How long a command may take to start on a loaded machine.
+/// The longest start of a command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Whoever works asks nobody.
@@ -118,7 +118,7 @@ impl Stage {
         told.expect("a task has begun").0.to_owned()
     }
 
-    /// What the model was told last in a conversation that begins with a prompt with a text.
+    /// The last message to the model in a conversation that begins with a given prompt.
     fn told(&self, beginning: &str) -> String {
         let requests = self.server.requests();
         let of_it = requests.iter().rev().find(|request| {
@@ -150,7 +150,7 @@ fn leashed_call() -> String {
     format!("call terminal {}", json!({"command": command}))
 }
 
-/// What the binary prints in the same world.
+/// The output of the binary in the same world.
 async fn crow(stage: &Stage, args: &[&str]) -> String {
     let mut command = tokio::process::Command::new(binary());
     command.args(args).env("HOME", stage.world.home()).current_dir(stage.world.project());

@@ -11,10 +11,10 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::{FakeClient, TestHome};
 use serde_json::{Value, json};
 
-/// What stands in front of what is kept.
+/// The text before the entries that stay.
 const FOREWORD: &str = "This conversation was compacted";
 
-/// What stands for output that was pruned.
+/// The replacement for output that was pruned.
 const REMOVED: &str = "this output was removed";
 
 /// Tokens of the files of the project, about; a file is as long as each.
@@ -96,7 +96,7 @@ impl Stage {
         self.requests().pop().expect("there was a request")
     }
 
-    /// How the compactions ended of which the client was told.
+    /// The results of the compactions reported to the client.
     fn compactions(&self) -> Vec<String> {
         compactions(&self.client)
     }
@@ -115,7 +115,7 @@ fn compactions(client: &FakeClient) -> Vec<String> {
     updates.map(|(_, update)| update["status"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// How many tokens a request has beside what is said, about.
+/// The approximate tokens of a request beside its messages.
 async fn around(server: &ModelServer, world: &TestHome) -> usize {
     let mut client = FakeClient::start(binary(), &world.home()).await;
     let session = client.new_session(&world.project()).await;

@@ -14,7 +14,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// What a client has seen of a session, as far as it must never lose it.
+/// The updates of a session that a client must never lose.
 #[derive(Debug, Default)]
 struct Seen {
     /// Words by kind and message.

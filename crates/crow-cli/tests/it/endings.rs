@@ -49,7 +49,7 @@ impl Stage {
         (session, ["shell", "child"].map(|name| pid(name).trim().to_owned()).into())
     }
 
-    /// What another process hears when it loads a session.
+    /// The updates that another process receives when it loads a session.
     async fn loaded(&self, session: &str) -> String {
         let mut client = FakeClient::start(binary(), &self.world.home()).await;
         let params = json!({"sessionId": session, "cwd": self.world.project(), "mcpServers": []});

@@ -45,7 +45,7 @@ impl Stage {
         self.client.response_to(id).await
     }
 
-    /// What the client heard and which models were asked, in their order.
+    /// The client's updates and the requested models, in order.
     fn told(&self) -> String {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "a model refused a request");
         let asked = self.server.requests();

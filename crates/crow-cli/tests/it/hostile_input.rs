@@ -53,7 +53,7 @@ impl Stage {
         self.asked()[0]["content"].as_str().expect("a system prompt").to_owned()
     }
 
-    /// What the model got of the last prompt.
+    /// The model's view of the last prompt.
     fn heard(&self) -> String {
         let asked = self.asked();
         let last = asked.as_array().and_then(|messages| messages.last()).expect("a message");

@@ -60,7 +60,7 @@ impl Stage {
         self.client.response_to(id).await.expect("the turn ends");
     }
 
-    /// What the client heard, what the model saw of the last prompt, and what was fetched.
+    /// The client's updates, the model's view of the last prompt, and the fetched images.
     fn told(&self) -> String {
         assert_eq!(self.server.rejections(), Vec::<String>::new(), "the model refused a request");
         let last = self.server.requests().last().cloned().unwrap_or_default();

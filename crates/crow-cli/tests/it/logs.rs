@@ -1,4 +1,4 @@
-//! What stands in the log, and in the logs of single sessions where they are wanted.
+//! The content of the log, and of the logs of single sessions.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What a client is told when it loads a session is what it saw while the session was live.
+//! A loaded session shows the client the same updates as the live session.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What is typed or pasted into `run` on a real terminal, and what of it answers a question.
+//! Input typed or pasted into `run` on a real terminal, and which of it answers a question.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 

@@ -8,7 +8,7 @@ use crow_testkit::ModelServer;
 use crow_testkit::client::TestHome;
 use expect_test::expect;
 
-/// What the binary says on stdout, and the session's name.
+/// The binary's stdout, and the session's name.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
 fn run(world: &TestHome, args: &[&str]) -> (String, String) {
     let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_crow-cli")));

@@ -1,4 +1,4 @@
-//! What a command in the sandbox tries, and what must not have come of it.
+//! Attempts of a command in the sandbox, and the effects that they must not have.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "what is tested here is the place where commands start")]
 

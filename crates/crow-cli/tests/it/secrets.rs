@@ -1,4 +1,4 @@
-//! Who gets the keys of the environment, and who can see them in a process of Crow.
+//! The programs that get the keys of the environment, and the processes in which they are visible.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 
@@ -123,7 +123,7 @@ fn commands_in_client_terminals_get_no_key() {
     });
 }
 
-/// What a command says in a terminal of the client.
+/// The output of a command in a terminal of the client.
 async fn told_in_terminal(call: &Value, permissions: &str) -> String {
     let model = ModelServer::start(Script::parse(&format!("call terminal {call}\ntext \"Done.\"")));
     let world = world_with(&model, permissions);

@@ -54,7 +54,7 @@ const THIS_SESSION: &str = "Use in this session";
 const UNTIL_CHANGED: &str = "Use until it changes";
 const NEVER: &str = "Never, until it changes";
 
-/// Where the first server leaves a sign that it was started.
+/// The file that the first server creates when it starts.
 fn sign(world: &TestHome) -> PathBuf {
     world.home().join("started")
 }
@@ -148,7 +148,7 @@ impl Stage {
         lines.filter(|line| line.starts_with("Use what")).map(|line| format!("{line}\n")).collect()
     }
 
-    /// What reached the model of the repository's supplies.
+    /// The parts of the repository's configuration that reached the model.
     fn used(&self) -> Vec<&'static str> {
         let request = self.model.requests().pop().unwrap_or_default();
         let tools = request["tools"].as_array().cloned().unwrap_or_default();

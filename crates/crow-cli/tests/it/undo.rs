@@ -75,7 +75,7 @@ impl Stage {
         ran(&self.world, args)
     }
 
-    /// What the model was told last, as one text.
+    /// The last message to the model, as one text.
     fn told(&self) -> String {
         self.server.requests().pop().unwrap_or_default()["messages"].to_string()
     }

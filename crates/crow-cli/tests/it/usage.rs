@@ -46,7 +46,7 @@ fn told(client: &FakeClient) -> Vec<String> {
     updates.map(|(_, update)| spelled(update)).collect()
 }
 
-/// What the binary says.
+/// The output of the binary.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside")]
 fn run(world: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(binary());

@@ -1,4 +1,4 @@
-//! What a client may get wrong on the wire: each line gets its answer and the connection lives on.
+//! Errors of a client on the wire: each line gets its answer and the connection stays open.
 //!
 //! ```text
 //! model: text "Hi" | call …    the model's next answer

@@ -78,7 +78,7 @@ fn serve(stream: &TcpStream, events: &Events) -> Option<()> {
     }
 }
 
-/// What the server answers to a message, as text; nothing to a notification.
+/// The server's answer to a message, as text; empty for a notification.
 fn answer(message: &Value) -> Option<String> {
     let id = message.get("id")?;
     let result = match message["method"].as_str()? {

@@ -1,4 +1,4 @@
-//! What children have of their parent's client: its files, its terminals and its answers.
+//! Access of children to their parent's client: its files, its terminals and its answers.
 
 use crow_testkit::client::FakeClient;
 use expect_test::{Expect, expect};

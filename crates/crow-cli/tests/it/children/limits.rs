@@ -1,4 +1,4 @@
-//! What a tree of agents may not do, and what a mode forbids.
+//! Limits of a tree of agents, and the actions that a mode forbids.
 
 use expect_test::expect;
 

@@ -30,7 +30,7 @@ async fn ended_untold() -> Stage {
     stage
 }
 
-/// How often a client that loads the session sees the end of the task.
+/// The number of times that a client which loads the session sees the end of the task.
 async fn n_told(stage: &Stage) -> usize {
     let loaded = stage.elsewhere().await;
     let texts =

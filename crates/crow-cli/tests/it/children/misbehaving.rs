@@ -26,7 +26,7 @@ async fn told(stage: &mut Stage, words: &[&str]) -> String {
     stage.told("go")
 }
 
-/// How a client stops what is at work.
+/// The client's way to stop a running task.
 #[derive(Clone, Copy, PartialEq)]
 enum Stop {
     Cancel,

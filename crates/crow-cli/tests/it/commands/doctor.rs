@@ -1,4 +1,4 @@
-//! What the doctor finds, and what it saves.
+//! The problems that the doctor finds, and the files that it saves.
 
 use std::fs;
 

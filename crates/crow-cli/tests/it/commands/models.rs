@@ -1,4 +1,4 @@
-//! What providers say they have, and how that fits what is configured.
+//! The models that providers list, compared with the configuration.
 
 use crow_testkit::Answer;
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! What `crow-cli run` is told for one run only.
+//! Options of `crow-cli run` that hold for one run only.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! What people ask for: `/compact`, `/compact undo`, `/clear`.
+//! Commands of the user: `/compact`, `/compact undo`, `/clear`.
 
 use super::*;
 
@@ -13,7 +13,7 @@ async fn begun(capabilities: &Value) -> Stage {
     stage
 }
 
-/// What the agent said last.
+/// The last message of the agent.
 fn said(client: &FakeClient) -> String {
     let texts =
         client.updates.iter().rev().filter(|(_, update)| update["sessionUpdate"] == "agent_message_chunk");

@@ -1,4 +1,4 @@
-//! What is on disk of it: other processes, crashes, replay, search.
+//! Compactions on disk: other processes, crashes, replay, search.
 
 use crow_testkit::replay;
 

@@ -1,4 +1,4 @@
-//! What the person said is there after many compactions, in a session of the real agent.
+//! User messages after many compactions, in a session of the real agent.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What the documents of the Python version show, played through the whole agent.
+//! The examples in the documents of the Python version, run through the whole agent.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

@@ -122,7 +122,7 @@ fn binary() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// What a command says, on both channels.
+/// The stdout and stderr of a command.
 #[expect(clippy::disallowed_methods, reason = "the program is tested from outside, as a shell starts it")]
 fn told(world: &TestHome, args: &[&str]) -> String {
     let mut command = Command::new(binary());

@@ -1,4 +1,4 @@
-//! How what was typed becomes a step, and what a new feature is called.
+//! Arguments of a step, and the name of a new feature.
 
 use expect_test::expect;
 

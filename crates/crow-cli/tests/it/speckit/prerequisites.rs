@@ -1,4 +1,4 @@
-//! What has to be there before a step. Where it is not, nobody is asked and nothing is written.
+//! Prerequisites of a step: if one is missing, no request is sent and no file is written.
 
 use expect_test::expect;
 

@@ -1,4 +1,4 @@
-//! What a step may ask, in text: which steps do, how often, and what is no question.
+//! Questions of a step as text: which steps ask, how often, and which text is no question.
 
 use expect_test::expect;
 

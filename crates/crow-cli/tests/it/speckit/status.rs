@@ -1,4 +1,4 @@
-//! What `/speckit` says and does, and which feature a session works on.
+//! The results of `/speckit`, and the feature that a session works on.
 
 use expect_test::expect;
 

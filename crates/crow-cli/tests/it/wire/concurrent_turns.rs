@@ -1,4 +1,4 @@
-//! What may happen to turns that run: beside each other, one after the other, stopped, refused.
+//! Concurrent, queued, cancelled and rejected turns.
 
 use expect_test::expect;
 

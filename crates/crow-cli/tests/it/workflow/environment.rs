@@ -1,4 +1,4 @@
-//! What programs are told of the feature that a session works on.
+//! The feature of a session in the environment of its programs.
 
 use expect_test::expect;
 

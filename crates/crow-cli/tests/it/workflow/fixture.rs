@@ -50,10 +50,10 @@ use tokio::net::unix::pipe;
 /// The feature's task list.
 const TASKS: &str = "specs/001-photo-albums/tasks.md";
 
-/// What a child agent is told begins so.
+/// The beginning of a child agent's prompt.
 const CHILD: &str = "You do one task of a larger piece of work";
 
-/// How long a command may take to start on a loaded machine.
+/// The longest start of a command on a loaded machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A command that says that it runs, and then waits; a child of its own keeps it company.

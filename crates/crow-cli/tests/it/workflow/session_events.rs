@@ -1,4 +1,4 @@
-//! What else happens to a session in the middle of the workflow.
+//! Other events of a session in the middle of the workflow.
 
 use expect_test::expect;
 

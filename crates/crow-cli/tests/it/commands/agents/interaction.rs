@@ -13,7 +13,7 @@ use nix::{sys::signal::Signal, unistd::Pid};
 
 use super::{Stage, with};
 
-/// How long anything may take before a test says what it was waiting for.
+/// The longest wait before a test reports its missing event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Starts `crow run` without a shell around it, so that a signal reaches it.

@@ -1,4 +1,4 @@
-//! What an agent tells of its work and of its questions beyond the protocol, and what `run` makes of it.
+//! Reports and requests of an agent beyond the protocol, and how `run` handles them.
 
 use expect_test::expect;
 
