@@ -1,4 +1,4 @@
-//! What a person or a script may get wrong on the command line, each as a process of its own.
+//! What a user or a script may get wrong on the command line, each as a process of its own.
 
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
@@ -101,7 +101,7 @@ impl Stage {
         said.map(|message| message["content"].as_str().unwrap_or_default().to_owned()).collect()
     }
 
-    /// Every byte below the configuration folder.
+    /// Every byte below the configuration directory.
     fn stored(&self) -> String {
         let folder = std::fs::read_dir(self.world.home().join(".crow")).expect("the folder is there");
         let files = folder.map(|entry| std::fs::read(entry.expect("an entry").path()).unwrap_or_default());

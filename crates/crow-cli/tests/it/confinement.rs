@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// A folder that is not temporary, wherever this was cloned to: the person's own at the worst.
+/// A directory that is not temporary, wherever this was cloned to: the user's own at the worst.
 fn lasting() -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     if !["/tmp", "/var/tmp"].iter().any(|temporary| target.starts_with(temporary)) {
@@ -127,7 +127,7 @@ fn rule_does_not_lift_confinement_and_the_user_does() {
         let mut stage = Stage::new("{ allow: [sh -c] }", json!({})).await;
         stage.play("sh -c 'echo x > $OUT/new'", &["reject_once"]).await;
         assert!(!stage.has_written(), "{}", stage.client.log());
-        // No rule covers this one, so a person is asked before.
+        // No rule covers this one, so a user is asked before.
         stage.play(WRITES, &["allow_once"]).await;
         assert!(stage.has_written(), "{}", stage.client.log());
         assert_eq!(stage.n_questions(), 2, "{}", stage.client.log());

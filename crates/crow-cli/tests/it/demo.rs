@@ -1,4 +1,4 @@
-//! The demo, as a person runs it who has nothing set up.
+//! The demo, as a user runs it who has nothing set up.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

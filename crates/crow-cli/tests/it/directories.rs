@@ -1,4 +1,4 @@
-//! Folders that cannot be named, and folders and files that others can read.
+//! Folders that cannot be named, and directories and files that others can read.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "a person starts the program as they like")]
 

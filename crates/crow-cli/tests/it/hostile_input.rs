@@ -222,7 +222,7 @@ async fn links_include_the_text_of_their_files() {
         </resource>
         look"#]]
     .assert_eq(&heard);
-    // None of it is what the person said.
+    // None of it is what the user said.
     let before = stage.client.log().len();
     stage.client.load_session(&session, &project).await.expect("it loads");
     let replayed = stage.client.log()[before..].to_owned();

@@ -105,7 +105,7 @@ impl Server {
         writeln!(self.heard, "{tool} {said}").expect("a text takes all");
     }
 
-    /// Spells the folders of this run as those of any.
+    /// Spells the directories of this run as those of any.
     fn plain(&self, text: &str) -> String {
         let real = |path: PathBuf| fs::canonicalize(path).expect("it is there").display().to_string();
         text.replace(&real(self.world.project()), "$DIR").replace(&real(self.world.home()), "$HOME")

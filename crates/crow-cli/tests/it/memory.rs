@@ -1,4 +1,4 @@
-//! What the model reads of earlier sessions, and what a person does with them, through the whole program.
+//! What the model reads of earlier sessions, and what a user does with them, through the whole program.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::path::Path;

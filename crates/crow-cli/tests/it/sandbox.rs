@@ -45,7 +45,7 @@ fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_crow-cli"))
 }
 
-/// A root, a folder beside it, and a process outside.
+/// A root, a directory beside it, and a process outside.
 struct Place {
     folder: tempfile::TempDir,
     root: PathBuf,
@@ -93,7 +93,7 @@ impl Place {
         shown
     }
 
-    /// The folder that everything is in.
+    /// The directory that everything is in.
     fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -245,7 +245,7 @@ const TRAPS: [&str; 10] = [
     "mv .crow old; mkdir .crow; echo bad > .crow/config.yaml",
 ];
 
-/// A repository with a configuration folder of Crow in it.
+/// A repository with a configuration directory of Crow in it.
 fn repository() -> Place {
     let place = Place::new();
     let set_up = "git init -q .; rm -rf .git/hooks; mkdir .crow; echo good > .crow/config.yaml";

@@ -1,4 +1,4 @@
-//! The person's own skills, prompt files and instructions, as the model and a client see them.
+//! The user's own skills, prompt files and instructions, as the model and a client see them.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use crow_testkit::{ModelServer, replay};
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
-/// What the person has in the configuration folder and in the project.
+/// What the user has in the configuration directory and in the project.
 const FILES: &[(&str, &str)] = &[
     (".crow/AGENTS.md", "Be brief."),
     (".crow/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: Ships the site.\n---\nRun ship.sh.\n"),

@@ -4,7 +4,7 @@
 //! ```text
 //! client: {…}                   what the client offers; nothing without this line
 //! config: LINE                  a line of configuration
-//! have spec plan                these pages are in the folder of a feature, and the project points at it
+//! have spec plan                these pages are in the directory of a feature, and the project points at it
 //! file NAME "TEXT"              a file of the project
 //! model: text "Hi" | call …     the model's next answer; $F is the folder of the feature, $spec, $plan … are whole pages
 //! > prompt TEXT                 sends a prompt; \n in it is a new line
@@ -15,7 +15,7 @@
 //! > hung-up N                   waits until request N, from 0, lost its client
 //! > cancel, > release           cancels the turn, lets the model go on
 //! > kill                        kills the agent, starts another and loads the session there
-//! > fork, > second              goes on in a copy, in another session of the same folder
+//! > fork, > second              goes on in a copy, in another session of the same directory
 //! > first                       goes on in the session before
 //! > put NAME "TEXT"             writes a file of the project, or removes it where no text is given
 //! > link NAME TARGET            makes a link
@@ -341,7 +341,7 @@ fn lay_out(world: &TestHome, names: &str) {
     }
 }
 
-/// Every file below a folder, by its name from there.
+/// Every file below a directory, by its name from there.
 fn tree(root: &Path) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let mut folders = vec![root.to_owned()];

@@ -1,4 +1,4 @@
-//! What a repository brings along: inert until a person has looked at it, asked again when it changes.
+//! What a repository brings along: inert until a user has looked at it, asked again when it changes.
 #![expect(clippy::expect_used, reason = "a test fails by panicking")]
 
 use std::fs;

@@ -70,7 +70,7 @@ impl Stage {
         fs::read_to_string(self.path(name)).expect("the file is there")
     }
 
-    /// Another process in the same folder.
+    /// Another process in the same directory.
     fn crow(&self, args: &[&str]) -> Ran {
         ran(&self.world, args)
     }

@@ -312,7 +312,7 @@ fn client_without_files_and_terminals_has_none_for_children() {
     );
 }
 
-/// Has an agent ask a person about a file before it writes it.
+/// Has an agent ask a user about a file before it writes it.
 const ASKS_FIRST: [&str; 2] = ["asks", "writes=$HOME/project/b.txt"];
 
 fn asks_first(answers: [&str; 2]) -> String {

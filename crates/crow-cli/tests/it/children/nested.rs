@@ -1,4 +1,4 @@
-//! Crow at work for Crow, three levels deep: what the deepest one asks reaches the person at the root, and what is
+//! Crow at work for Crow, three levels deep: what the deepest one asks reaches the user at the root, and what is
 //! stopped or breaks anywhere is gone everywhere.
 
 use expect_test::expect;

@@ -1,4 +1,4 @@
-//! A configuration folder that is wrong in some way, and what a terminal and an editor hear of it.
+//! A configuration directory that is wrong in some way, and what a terminal and an editor hear of it.
 
 use std::fs;
 

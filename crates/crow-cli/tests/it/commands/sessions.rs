@@ -1,4 +1,4 @@
-//! Sessions as a person or a script finds, copies, exports and deletes them.
+//! Sessions as a user or a script finds, copies, exports and deletes them.
 
 use std::path::Path;
 

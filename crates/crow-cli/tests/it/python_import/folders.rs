@@ -12,7 +12,7 @@ use crow_testkit::client::{FakeClient, TestHome};
 use expect_test::{Expect, expect};
 use serde_json::json;
 
-/// What such a folder has, beside the database.
+/// What such a directory has, beside the database.
 struct Folder {
     database: &'static [u8],
     config: &'static str,

@@ -59,7 +59,7 @@ fn command_that_cannot_be_confined_as_requested_does_not_run() {
 const CONNECT: &str = "for s in $SOCKETS; do perl -MIO::Socket::UNIX -e \
     'print \"$ARGV[0]\\n\" if IO::Socket::UNIX->new(Peer => $ARGV[0])' $s; done";
 
-/// Sockets of programs in a home folder, a folder for sockets, and the common temporary folder.
+/// Sockets of programs in a home directory, a directory for sockets, and the common temporary directory.
 struct Servers {
     _folders: [tempfile::TempDir; 2],
     home: PathBuf,
@@ -111,7 +111,7 @@ fn sockets_of_other_programs_are_unreachable() {
         assert_eq!(servers.reached(&place, &[held, &person].concat()), "", "{held:?}");
         assert_eq!(servers.reached(&place, &[held, &person, &["--no-namespace"]].concat()), "", "{held:?}");
     }
-    // Where temporary files are below such a folder they stay usable, and the sockets beside them out of reach.
+    // Where temporary files are below such a directory they stay usable, and the sockets beside them out of reach.
     let temporary = servers.runtime.join("tmp");
     fs::create_dir(&temporary).expect("a folder can be made");
     for (beside, file) in [(&temporary, "kept"), (&servers.runtime, "new")] {

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command};
 
 use super::{Place, binary, said};
 
-/// A way to set a trap: what is there before, what the command does, and where the person runs git afterwards.
+/// A way to set a trap: what is there before, what the command does, and where the user runs git afterwards.
 /// `$EVIL` is a command that leaves a mark; Git runs it as `core.fsmonitor`.
 struct Trap {
     what: &'static str,
@@ -117,7 +117,7 @@ const TRAPS: &[Trap] = &[
     },
 ];
 
-/// Runs git as the person would, and tells whether something was run through it.
+/// Runs git as the user would, and tells whether something was run through it.
 fn is_sprung(place: &Place, then: &str) -> bool {
     let mark = place.folder().join("mark");
     let mut git = Command::new("git");

@@ -33,7 +33,7 @@ chdir $root or die;
 exit(system(@run, $dir) >> 8);
 "#;
 
-/// Says what can be reached in a folder, and whether a socket of its own can be made.
+/// Says what can be reached in a directory, and whether a socket of its own can be made.
 const REACH: &str = r#"
 use Socket;
 opendir(my $folder, $ARGV[0]) or die;

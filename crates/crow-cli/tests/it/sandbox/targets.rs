@@ -9,7 +9,7 @@ struct Trap {
     what: &'static str,
     before: &'static str,
     script: &'static str,
-    /// What the person does then.
+    /// What the user does then.
     then: &'static str,
 }
 
@@ -213,7 +213,7 @@ const TRAPS: &[Trap] = &[
     ),
 ];
 
-/// The same in a session whose folder is the person's home.
+/// The same in a session whose directory is the user's home.
 const HOME_TRAPS: &[Trap] = &[
     trap(
         "the person's configuration",
@@ -416,7 +416,7 @@ fn symlink_in_place_of_a_writable_directory_leads_nowhere() {
     }
 }
 
-/// What a command leaves unlisted is opened by its descriptor: a link to another folder opens nothing.
+/// What a command leaves unlisted is opened by its descriptor: a link to another directory opens nothing.
 #[test]
 fn directories_outside_keep_their_permissions() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Questions to the person as forms, of clients that have them.
+//! Questions to the user as forms, of clients that have them.
 
 use expect_test::expect;
 

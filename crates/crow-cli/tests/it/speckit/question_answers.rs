@@ -1,4 +1,4 @@
-//! Questions to the person as text that the next prompt answers: which answers mean what, and that nothing of it is lost.
+//! Questions to the user as text that the next prompt answers: which answers mean what, and that nothing of it is lost.
 
 use expect_test::{Expect, expect};
 
@@ -16,7 +16,7 @@ pub(super) fn asks(script: &str, transcript: &Expect) {
     check(&script.replace("ASK", ASK).replace("SETTLE", SETTLE), transcript);
 }
 
-/// What of a spec is about an answer, whatever the person typed.
+/// What of a spec is about an answer, whatever the user typed.
 #[track_caller]
 fn answered(words: &str, bullet: &str) {
     let mut seen = String::new();

@@ -336,7 +336,7 @@ fn changes_to_another_feature_are_reverted() {
     );
 }
 
-/// A tick of the person while the model thinks is the person's, even in a list that the model may not change.
+/// A tick of the user while the model thinks is the user's, even in a list that the model may not change.
 #[test]
 fn checkbox_ticked_by_the_user_stays() {
     check(
@@ -372,7 +372,7 @@ fn checkbox_ticked_by_the_user_stays() {
     );
 }
 
-/// What reviewers ticked and wrote outlives a model that writes the list anew, and what the person ticks meanwhile stays.
+/// What reviewers ticked and wrote outlives a model that writes the list anew, and what the user ticks meanwhile stays.
 #[test]
 fn rerun_preserves_a_reviewed_list() {
     check(

@@ -282,7 +282,7 @@ fn mcp_server_has_the_feature_in_another_process() {
     );
 }
 
-/// Without a repository the project is looked for as far up as the home folder.
+/// Without a repository the project is looked for as far up as the home directory.
 #[test]
 fn project_is_found_above_the_session() {
     check(

@@ -1,4 +1,4 @@
-//! Hooks, commands and prompts that a project brings along: nothing of them counts before the person looked at them.
+//! Hooks, commands and prompts that a project brings along: nothing of them counts before the user looked at them.
 
 use expect_test::{Expect, expect};
 
@@ -15,7 +15,7 @@ const EXTENSION: &str = r###"
 /// The step that the hooks go around.
 const CONVERGED: &str = r#"model: call speckit_converge {"tasks":[]}"#;
 
-/// Plays with these hooks; shows what was asked of the person and of the model, and what was said.
+/// Plays with these hooks; shows what was asked of the user and of the model, and what was said.
 #[track_caller]
 fn check_hooks(hooks: &str, script: &str, transcript: &Expect) {
     let hooks = serde_json::json!(hooks);

@@ -13,7 +13,7 @@
 //! aside: ANSWER            its next answer to a request without tools; all of them over and over
 //! > prompt TEXT            sends a prompt; `⏎` in it is a new line
 //! > answer WORD            answers the next permission question so
-//! > trust                  trusts what the project supplies, as a person does on the command line
+//! > trust                  trusts what the project supplies, as a user does on the command line
 //! > wait TEXT              hears until a line contains TEXT
 //! > asked N                waits until the model has N requests
 //! > release                lets the model go on

@@ -336,7 +336,7 @@ fn task_list_changes_by_others_stay() {
     );
 }
 
-/// A tick counts for whoever set it: the command of the model is not believed, the person is.
+/// A tick counts for whoever set it: the command of the model is not believed, the user is.
 #[test]
 fn checkbox_ticked_by_the_user_stays_and_by_a_command_does_not() {
     check(

@@ -2,7 +2,7 @@
 
 use super::fixture::played;
 
-/// Their work comes back on a branch each, and is in the folder, uncommitted, when the task is reported.
+/// Their work comes back on a branch each, and is in the directory, uncommitted, when the task is reported.
 #[test]
 fn parts_of_a_task_are_merged_back() {
     let shown = played(

@@ -1,4 +1,4 @@
-//! Agents of others while they run: stopped by the person, and heard between turns.
+//! Agents of others while they run: stopped by the user, and heard between turns.
 
 use std::{
     fs,
@@ -158,7 +158,7 @@ fn agent_that_speaks_between_turns_without_a_user() {
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }
 
-/// A person at a terminal.
+/// A user at a terminal.
 struct Person {
     job: BackgroundJob,
     seen: String,
